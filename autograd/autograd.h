@@ -1,0 +1,225 @@
+/* autograd/autograd.h - the tape, gradients, gradients of gradients, and the checker of both.
+ *
+ * Define by run: an op executes when it is called and, in mode MO_RECORD and where an input needs a gradient, leaves a
+ * node. The tape owns an arena: mo_tape_reset frees everything that was made on it at once. vjps (vector-Jacobian
+ * products) are written with ops, so what backward does can itself be recorded and differentiated. This folder knows no
+ * op but the sum of contributions. */
+#ifndef MO_AUTOGRAD_H
+#define MO_AUTOGRAD_H
+
+#include "tensor/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct mo_tape mo_tape;
+typedef struct mo_op mo_op;
+
+typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
+
+/* ---- tape ---- */
+
+/* A tape of that context. NULL only when out of memory. */
+MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
+/* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. */
+MO_API void mo_tape_reset(mo_tape *t);
+MO_API void mo_tape_release(mo_tape *t);
+MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
+MO_API mo_mode mo_tape_mode(const mo_tape *t);
+MO_API mo_context *mo_tape_context(const mo_tape *t);
+MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
+
+/* A tensor of the tape, uninitialised: constants, seeds, buffers of an op's forward. */
+MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
+/* A scalar constant of the tape. It has no gradient; to differentiate in it, make it a leaf (mo_tensor_create,
+ * mo_require_grad). */
+MO_API mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value);
+/* A tensor of the tape filled with value. */
+MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value);
+/* A tensor of the tape from row-major host memory (copied). */
+MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
+/* X as data: no gradient flows through the result. A view. */
+MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
+/* Keeps the value of a tape's tensor readable after backward, which otherwise releases what it has consumed. Returns X.
+ */
+MO_API mo_tensor *mo_keep(mo_tensor *X);
+
+/* ---- leaves ---- */
+
+/* A named leaf that needs a gradient, zeroed; outlives tapes, owns its gradient buffer. Release with mo_tensor_release.
+ */
+MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
+/* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
+MO_API mo_tensor *mo_require_grad(mo_tensor *X);
+MO_API bool mo_needs_grad(const mo_tensor *X);
+MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" where none */
+/* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL where backward has not reached it.
+ */
+MO_API mo_tensor *mo_grad_of(const mo_tensor *leaf);
+MO_API void mo_zero_grad(mo_tensor *leaf);
+
+/* ---- gradients ---- */
+
+typedef enum mo_grad_flags {
+    MO_CREATE_GRAPH = 1, /* record what backward does, so that the gradients can be differentiated; implies MO_RETAIN */
+    MO_RETAIN = 2        /* keep saved tensors: backward can run again over the same nodes */
+} mo_grad_flags;
+
+/* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
+ * are released as soon as they are consumed (but those of mo_keep). Returns the status. */
+MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
+/* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero where no path leads. gs may be NULL (all
+ * ones), or hold NULLs; flags: mo_grad_flags. A tensor not on the way from xs costs nothing. Returns the status. */
+MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
+    mo_tensor **grads, int nx, unsigned flags);
+
+/* ---- ops: one descriptor each ---- */
+
+#define MO_MAX_INPUTS 16
+#define MO_MAX_OUTPUTS 4
+#define MO_MAX_SAVED 4
+
+/* One execution of an op, as its functions see it. */
+typedef struct mo_call {
+    mo_tape *t;
+    mo_context *ctx;
+    const mo_op *op;
+    int n_in, n_out, n_saved;
+    mo_tensor *in[MO_MAX_INPUTS];
+    mo_tensor *out[MO_MAX_OUTPUTS];
+    mo_tensor *saved[MO_MAX_SAVED]; /* by-products kept for the vjp; not differentiable */
+    const void *attributes;         /* the options given to mo_apply */
+} mo_call;
+
+/* What a vjp reads and fills. out_bar[i] is NULL where no gradient arrived. For every i with needs[i] it sets
+ * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. */
+typedef struct mo_vjp {
+    mo_tape *t;
+    const mo_op *op;
+    int n_in, n_out;
+    mo_tensor *const *in, *const *out, *const *saved;
+    mo_tensor *const *out_bar;
+    const bool *needs;
+    const void *attributes;
+    mo_tensor **in_bar;
+} mo_vjp;
+
+/* How the checker draws an input. */
+typedef enum mo_draw {
+    MO_DRAW_NORMAL = 0, /* standard normal, at least 1e-2 away from 0 */
+    MO_DRAW_POSITIVE,   /* uniform in [0.5, 2] */
+    MO_DRAW_DISTINCT,   /* a shuffled grid with gaps of 0.1: no ties, no kinks */
+    MO_DRAW_SPD,        /* symmetric positive definite, condition below 100; perturbed symmetrically */
+    MO_DRAW_SYMMETRIC,  /* symmetric with distinct eigenvalues; perturbed symmetrically */
+    MO_DRAW_TRIANGULAR, /* lower triangular, well conditioned; perturbed inside the triangle */
+    MO_DRAW_GENERAL,    /* square, well conditioned, not symmetric */
+    MO_DRAW_INDEX,      /* int64 in 0..limit-1, not differentiated */
+    MO_DRAW_SORTED,     /* int64 offsets rising from 0 to limit, not differentiated */
+    MO_DRAW_MASK,       /* uint8 zeros and ones, not differentiated */
+    MO_DRAW_CONSTANT    /* standard normal, not differentiated */
+} mo_draw;
+
+typedef struct mo_sample_input {
+    mo_draw draw;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    int64_t limit;
+} mo_sample_input;
+
+/* Inputs and options that exercise an op. batch_axes: leading axes over which one call must equal a loop of single
+ * calls (0: not batched). prepare, where set, builds run-time attributes into a buffer of attributes_size bytes; finish
+ * undoes it. */
+typedef struct mo_sample {
+    const char *name;
+    int n_in;
+    mo_sample_input in[MO_MAX_INPUTS];
+    const void *attributes;
+    void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
+    void (*finish)(mo_context *ctx, void *attributes);
+} mo_sample;
+
+/* Inputs that must fail, with the code and a part of the message. Real inputs may be marked with a value to plant. */
+typedef struct mo_error_sample {
+    mo_sample sample;
+    mo_code code;
+    const char *message;
+} mo_error_sample;
+
+struct mo_op {
+    const char *name;
+    int min_in, max_in;     /* inputs */
+    int n_out;              /* outputs */
+    size_t attributes_size; /* bytes of the options struct, copied into the node */
+    unsigned reads_in;      /* bit i: the vjp reads the value of input i */
+    unsigned reads_out;     /* bit i: the vjp reads the value of output i */
+    bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
+    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
+    bool (*shape)(mo_call *c);
+    /* Computes the outputs (already allocated, contiguous) by backend slots; saves by-products with mo_call_save. */
+    void (*forward)(mo_call *c);
+    /* NULL: the op has no derivative (integer results); recording through it is an error at backward, by name. */
+    void (*vjp)(mo_vjp *v);
+    /* FLOPs of one execution (2 a multiply-add), for the profiler; NULL: one an output element. */
+    double (*flops)(const mo_call *c);
+    const mo_sample *samples;
+    int n_samples;
+    const mo_error_sample *error_samples;
+    int n_error_samples;
+};
+
+/* Adds an op to the registry of the context (checker, profiler and printer find it there). The descriptor must outlive
+ * the context. A second op of the same name, or one without samples, is an error. Returns the status. */
+MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
+MO_API int mo_n_ops(const mo_context *ctx);
+MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
+MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL where there is none */
+
+/* Runs an op: checks, executes, records. The single output, or the null tensor. attributes may be NULL where the size
+ * is 0. */
+MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
+/* The same for ops with several outputs, written to out[0 .. n_out-1]. Returns the status. */
+MO_API mo_code mo_apply_all(
+    mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out);
+
+/* For shape functions: declares output i. Returns true, so that it can end them. */
+MO_API bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape);
+/* Raises code for this call: "<op>: <text>; got [..] float32, [..] int64". Returns false. */
+MO_API bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Requires that inputs first..last have one common real dtype (raises otherwise). */
+MO_API bool mo_call_real(mo_call *c, int first, int last);
+/* For forward functions: input i as a contiguous view; a temporary copy where it is not. */
+MO_API mo_view mo_call_dense(mo_call *c, int i);
+/* A buffer freed when forward returns. */
+MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
+/* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
+MO_API void mo_call_save(mo_call *c, mo_tensor *T);
+/* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
+MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
+
+/* ---- checker ---- */
+
+typedef struct mo_check_result {
+    int samples;  /* samples compared */
+    double error; /* the largest relative error of a directional derivative */
+    bool pass;
+    char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
+} mo_check_result;
+
+/* Compares <Y_bar, J v> with <J^T Y_bar, v> by central differences in float64 on every sample of the op, along random
+ * directions. order 1: the vjp; order 2: the vjp of the vjp. An op without samples fails. Tolerance 1e-6 (order 1),
+ * 1e-5 (order 2). */
+MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
+
+/* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
+typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
+
+/* The same check for any graph code: in are float64 leaves with mo_require_grad (others are held fixed), perturbed
+ * freely. */
+MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
+    int n_out, int order, double tolerance, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

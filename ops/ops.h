@@ -1,0 +1,107 @@
+/* ops/ops.h - the differentiable ops, one family a file. Every op takes the tape first and returns a tensor of that
+ * tape, or the null tensor with the context's status set. "real" is float32 or float64; the reals of one call agree.
+ * Leading axes ".." are batch axes; "broadcast" follows NumPy: aligned at the last axis, sizes equal or 1. Derivations,
+ * domains and errors: the file of the family. */
+#ifndef MO_OPS_H
+#define MO_OPS_H
+
+#include "autograd/autograd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Registers every op of this folder with the context (mo_context_create does not: data flows one way). Returns the
+ * status. */
+MO_API mo_code mo_register_ops(mo_context *ctx);
+
+/* ---- matmul.c, linear.c ---- */
+MO_API mo_tensor *mo_matmul(
+    mo_tape *t, mo_tensor *A, mo_tensor *B); /* [.., m, k] [.., k, n] -> [.., m, n], batch broadcast */
+/* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
+MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
+/* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
+MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
+
+/* ---- solve.c, solve_triangular.c, cholesky.c, eigh.c: leading axes are batch ---- */
+/* X with A X = B for symmetric positive definite A [.., n, n] (lower triangle read), B [.., n, m]; equal batch axes */
+MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
+/* X with op(T) X = B, T [.., n, n] triangular; B [.., n, m] */
+MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, bool lower, bool transposed);
+MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
+/* w [.., n] rising and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the largest entry of a column
+ * is > 0 */
+MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
+MO_API mo_tensor *mo_add_diag(
+    mo_tape *t, mo_tensor *A, mo_tensor *lambda);           /* A + lambda I; lambda scalar or batch-shaped */
+MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X); /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
+
+/* ---- arithmetic.c: broadcasting ---- */
+MO_API mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 0 where B is 0 */
+MO_API mo_tensor *mo_relu_mask(
+    mo_tape *t, mo_tensor *A, mo_tensor *Y); /* A where Y > 0, else 0; no gradient to Y; equal shapes */
+MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b); /* a X + b, a and b plain numbers */
+
+/* ---- elementwise.c ---- */
+MO_API mo_tensor *mo_neg(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_exp(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_log(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_square(mo_tape *t, mo_tensor *X);
+
+/* ---- reduce.c: axes is a bit mask, bit i for axis i; 0 means all; keep leaves axes of size 1 ---- */
+MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep); /* gradient to the first of ties */
+MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
+#define MO_AXIS(i) (1u << (i))
+
+/* ---- softmax.c, softmax_cross_entropy.c, normalize.c ---- */
+MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis); /* negative axes count from the end */
+MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis);
+/* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
+ * int64 [n] or real [n, C] (rows that sum to 1) -> scalar */
+MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *target, double smoothing);
+MO_API mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon);   /* last axis, no affine, biased variance */
+MO_API mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon); /* x / max(|x|, epsilon), last axis */
+MO_API mo_tensor *mo_norm(mo_tape *t, mo_tensor *X); /* [.., d] -> [.., 1] Euclidean; gradient 0 at 0 */
+MO_API mo_tensor *mo_dropout(
+    mo_tape *t, mo_tensor *X, double rate, mo_random *r); /* inverted; identity in MO_EVAL; r advances */
+
+/* ---- reshape.c, transpose.c, slice.c, broadcast.c: views; concat.c, one_hot.c: copies ---- */
+MO_API mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* one size may be -1 */
+MO_API mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X);                              /* X itself where it is */
+MO_API mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X);                               /* the last two axes */
+MO_API mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes); /* output axis i is input axis axes[i] */
+MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop);
+MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after); /* zeros */
+MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape);
+MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis);
+MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis); /* a new axis */
+MO_API mo_tensor *mo_one_hot(
+    mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real);  /* int64 [..] -> [.., classes] */
+MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
+
+/* ---- gather.c, segment.c, spmm.c, hop_mix.c ---- */
+MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], int64 [m] -> [m, ..] */
+MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
+MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
+MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
+/* Rows offset[s] .. offset[s+1]-1 of X [n, d] -> row s; offset int64 [S + 1], from 0 to n. An empty segment gives 0. */
+MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
+MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
+MO_API mo_tensor *mo_spmm(
+    mo_tape *t, const mo_csr *A, mo_tensor *X); /* A [n, m] sparse, X [m, d] -> [n, d]; A outlives the tape */
+/* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
+MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

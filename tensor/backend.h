@@ -1,0 +1,162 @@
+/* tensor/backend.h - the kernel table every device fills (library internal).
+ *
+ * One table per float type; kernels are named by what they compute and see only views. Unless a comment says otherwise
+ * a view may have any strides (0 broadcasts an input), outputs never overlap inputs, and empty views are legal. Kernels
+ * cannot fail: numerical trouble is reported through an `info` view, which the op reads. The CPU is the reference. */
+#ifndef MO_BACKEND_H
+#define MO_BACKEND_H
+
+#include "tensor/tensor.h"
+
+/* y = f(x), elementwise; a and b are the function's parameters. */
+typedef enum mo_map1 {
+    MO_MAP_NEG,
+    MO_MAP_EXP,
+    MO_MAP_LOG,
+    MO_MAP_SQRT,
+    MO_MAP_RELU,
+    MO_MAP_ABS,
+    MO_MAP_SQUARE,
+    MO_MAP_TANH,
+    MO_MAP_SIGMOID,
+    MO_MAP_SOFTPLUS,
+    MO_MAP_GELU,
+    MO_MAP_SIGN,
+    MO_MAP_STEP,       /* x > 0 ? 1 : 0 */
+    MO_MAP_SCALE,      /* a x + b */
+    MO_MAP_POW,        /* x^a */
+    MO_MAP_CLAMP,      /* min(max(x, a), b) */
+    MO_MAP_CLAMP_MASK, /* 1 where a <= x <= b, else 0 */
+    MO_MAP_LEAKY_RELU, /* x > 0 ? x : a x */
+    MO_MAP_LEAKY_STEP, /* x > 0 ? 1 : a */
+    MO_MAP_GELU_SLOPE, /* d gelu / dx */
+    MO_MAP_GELU_CURVE  /* d2 gelu / dx2 */
+} mo_map1;
+
+/* y = f(x1, x2), elementwise. */
+typedef enum mo_map2 {
+    MO_MAP_ADD,
+    MO_MAP_SUB,
+    MO_MAP_MUL,
+    MO_MAP_DIV,
+    MO_MAP_RELU_MASK, /* x2 > 0 ? x1 : 0 */
+    MO_MAP_DIV_OR_0,  /* x2 == 0 ? 0 : x1 / x2 */
+    MO_MAP_MAX,
+    MO_MAP_MIN,
+    MO_MAP_GREATER_EQUAL, /* x1 >= x2 ? 1 : 0 */
+    MO_MAP_POWER          /* x1^x2 */
+} mo_map2;
+
+typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUARES } mo_reduction;
+
+/* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
+ * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue adds bias [n]
+ * (where bias.data is not NULL), then addend [.., m, n] (where not NULL), then clips at zero (relu). */
+typedef struct mo_gemm {
+    mo_view A, B, C;
+    double alpha, beta;
+    mo_view bias, addend;
+    bool relu;
+} mo_gemm;
+
+typedef struct mo_adamw {
+    double lr, beta1, beta2, epsilon, weight_decay;
+    double clip_factor; /* multiplies the gradient */
+    int64_t step;       /* 1 for the first */
+} mo_adamw;
+
+/* At most 40 slots. */
+typedef struct mo_kernels {
+    void (*gemm)(mo_context *ctx, const mo_gemm *g);
+    /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, the strict upper one zero. info int32
+     * [batch]: 0; i > 0: leading minor i is not positive; -1: a value that is not finite. */
+    void (*potrf)(mo_context *ctx, const mo_view *A, const mo_view *info);
+    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous, batch of T broadcasts. Triangle of T as flagged.
+     */
+    void (*trsm)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
+    /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: not finite.
+     */
+    void (*getrf)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
+    /* B := op(A)^-1 B in place from that LU. */
+    void (*getrs)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
+    /* A [.., n, n] symmetric, contiguous: becomes its eigenvectors in columns; w [.., n] rising. info as LAPACK's, -1:
+     * not finite. */
+    void (*syevd)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
+    /* A [.., m, n], m >= n, contiguous: becomes Q (thin), R [.., n, n] upper, diagonal >= 0. */
+    void (*qr)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
+
+    void (*map1)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
+    void (*map2)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y);
+    /* y = c != 0 ? x1 : x2; c uint8 or real */
+    void (*where)(mo_context *ctx, const mo_view *c, const mo_view *x1, const mo_view *x2, const mo_view *y);
+    /* y has the axes of x with stride 0 where reduced; every y is written once. Order fixed by the shape alone. An
+     * empty sum is 0. */
+    void (*reduce)(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y);
+    /* Rows: x [.., m] contiguous, index int64 [..]: position of the first largest entry of each row. */
+    void (*argmax)(mo_context *ctx, const mo_view *x, const mo_view *index);
+    void (*cumsum)(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y); /* last axis, contiguous */
+    /* Rows sorted falling, ties by position: order int64 like x. x contiguous. */
+    void (*argsort)(mo_context *ctx, const mo_view *x, const mo_view *order);
+
+    /* Rows over the last axis, contiguous. */
+    void (*softmax)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
+    void (*logsumexp)(mo_context *ctx, const mo_view *x, const mo_view *y); /* y [..] */
+    void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
+    void (*l2_normalize)(
+        mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
+    /* loss[i] = -sum_c t_ic log softmax(x_i)_c, t = (1 - s) target + s / C; target int64 [n] or real [n, C];
+     * contiguous. */
+    void (*cross_entropy)(
+        mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);
+
+    /* y[i] = x[index[i]]: x [n, ..], index int64 [m], y [m, ..]; x and y contiguous. */
+    void (*gather_rows)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+    /* y[index[i]] += x[i] in rising i; y [n, ..] is zeroed first. */
+    void (*scatter_add_rows)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+    /* y[s] = sum of x rows offset[s] .. offset[s+1]-1 (/ their count where mean); offset int64 [segments + 1]. */
+    void (*segment_sum)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
+    /* y[i] = x[segment of row i] (/ count where mean): the adjoint. */
+    void (*segment_spread)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
+    /* y[.., j] = x[.., index[.., j]]; contiguous */
+    void (*take_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+    /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j */
+    void (*put_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+    /* Y = A X: row_pointer int64 [n+1], column int32, values real; X [m, d], Y [n, d] contiguous in the last axis. */
+    void (*spmm)(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
+        const mo_view *X, const mo_view *Y);
+
+    /* y = w[:, 0] H[0] + ... + w[:, K-1] H[K-1]: w [n, K], H[k] [n, d], y [n, d] contiguous. */
+    void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
+    /* w[i, k] = <g[i], H[k][i]>: the adjoint in w. */
+    void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
+
+    /* mask[i] = 0 with probability rate, else 1 / (1 - rate), at the random position r plus i; contiguous. */
+    void (*dropout_mask)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
+    /* Uniform in [a, b), or normal with mean a and sd b; element i at the random position r plus i; contiguous. */
+    void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
+    /* One pass over n elements of one parameter: moments m, v and parameter p in place. Loshchilov and Hutter 2019. */
+    void (*adamw)(mo_context *ctx, const mo_adamw *options, const mo_view *g, const mo_view *m, const mo_view *v,
+        const mo_view *p);
+} mo_kernels;
+
+typedef struct mo_backend {
+    const char *name;
+    bool (*open)(mo_context *ctx); /* fills ctx->backend_state; raises and returns false on failure */
+    void (*close)(mo_context *ctx);
+    void *(*alloc)(mo_context *ctx, size_t bytes); /* 64-byte aligned; NULL on failure, without raising */
+    void (*free)(mo_context *ctx, void *block, size_t bytes);
+    void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
+    void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
+    void (*zero)(mo_context *ctx, void *device, size_t bytes);
+    /* y = x between any two dtypes and strides of equal shape */
+    void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);
+    void (*fill)(mo_context *ctx, double value, const mo_view *y);
+    const mo_kernels *f32, *f64;
+} mo_backend;
+
+extern const mo_backend mo_backend_cpu;
+
+/* The kernels of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */
+const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype);
+
+#endif

@@ -1,0 +1,76 @@
+/* tensor/storage.h - what a context, a tensor and its storage are made of (library internal). */
+#ifndef MO_STORAGE_H
+#define MO_STORAGE_H
+
+#include "tensor/backend.h"
+#include "tensor/tensor.h"
+
+/* Memory behind tensors. Reference-counted; freed to where it came from (an arena's free list or the backend). */
+typedef struct mo_storage {
+    mo_context *ctx;
+    void *data; /* device memory */
+    size_t bytes;
+    int64_t references;
+    uint64_t version;       /* rises with every in-place change */
+    struct mo_arena *arena; /* NULL: the backend's own allocation */
+    struct mo_chunk *chunk; /* the arena's bookkeeping */
+} mo_storage;
+
+/* The header. The fields below `offset` belong to autograd/ and are neither read nor written in tensor/ (but zeroed).
+ */
+struct mo_tensor {
+    mo_context *ctx;
+    mo_storage *storage; /* NULL: the null tensor, or a value that backward released */
+    mo_dtype dtype;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    int64_t stride[MO_MAX_AXES];
+    int64_t offset; /* elements from storage->data */
+    bool requires_grad;
+    bool kept;            /* survives backward's release */
+    struct mo_tape *tape; /* the tape that made it, or NULL for parameters and data */
+    struct mo_node *node; /* the node that made it, or NULL */
+    int64_t id;           /* number on its tape */
+    mo_tensor *grad;      /* a leaf's gradient buffer, owned */
+    char *name;           /* a parameter's name, owned */
+};
+
+struct mo_context {
+    mo_status status;
+    mo_device device;
+    int threads;
+    const mo_backend *backend;
+    void *backend_state; /* handles and streams of the backend */
+    mo_counters counters;
+    mo_tensor null_tensor;
+    const struct mo_op **ops; /* the registry, filled by ops/ and by users */
+    int n_ops, capacity_ops;
+};
+
+struct mo_csr {
+    mo_context *ctx;
+    int64_t rows, columns, nnz;
+    mo_tensor *row_pointer; /* int64 [rows + 1] */
+    mo_tensor *column;      /* int32 [nnz] */
+    mo_tensor *values;      /* real [nnz] */
+    bool symmetric;
+    mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
+};
+
+/* Host memory that counts in mo_counters and raises MO_MEMORY on failure; mo_host_free takes the size back. */
+void *mo_host_alloc(mo_context *ctx, size_t bytes);
+void mo_host_free(mo_context *ctx, void *block, size_t bytes);
+
+/* A storage with one reference, from the backend. NULL on failure. */
+mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
+void mo_storage_retain(mo_storage *S);
+void mo_storage_release(mo_storage *S);
+
+/* The element count of a shape; raises MO_INVALID for a negative size, MO_MEMORY on overflow (and returns -1). */
+int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_t *shape);
+void mo_contiguous_strides(int ndim, const int64_t *shape, int64_t *stride);
+bool mo_strides_contiguous(int ndim, const int64_t *shape, const int64_t *stride);
+/* "[8, 6, 2]" of a bare shape. */
+const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes);
+
+#endif

@@ -1,0 +1,222 @@
+/* tensor/tensor.h - context, tensor, CSR matrix, random numbers and array files.
+ *
+ * A context is one thread, one device, one set of library handles and one sticky status; nothing is global. A tensor
+ * is a strided window (shape, strides, dtype, byte offset) onto a reference-counted storage. Everything here is
+ * row-major, has at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes. */
+#ifndef MO_TENSOR_H
+#define MO_TENSOR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MO_API __attribute__((visibility("default")))
+#define MO_MAX_AXES 6
+#define MO_VERSION "0.1.0"
+
+typedef struct mo_context mo_context;
+typedef struct mo_tensor mo_tensor;
+typedef struct mo_csr mo_csr;
+
+/* ---- status: the first error of a context stays until it is cleared; while it stands every call does nothing ---- */
+
+typedef enum mo_code {
+    MO_OK = 0,
+    MO_INVALID,     /* an argument, shape, index or label out of its domain */
+    MO_MISMATCH,    /* dtype, device or context of two arguments differ */
+    MO_NUMERICAL,   /* not positive definite, singular, not finite, not converged */
+    MO_FORMAT,      /* a file is not what it claims to be */
+    MO_IO,          /* the operating system refused */
+    MO_MEMORY,      /* out of memory, or a size that overflows */
+    MO_UNSUPPORTED, /* valid, but this build, device or op cannot do it */
+    MO_STATE        /* called at the wrong time: a released tensor, a changed saved value */
+} mo_code;
+
+typedef struct mo_status {
+    mo_code code;
+    const char *file; /* where in the library it was raised */
+    int line;
+    char message[1024]; /* one line: what, expected, found */
+} mo_status;
+
+/* Raises an error; the first one wins. Every failure in the library passes through mo_fail_at: set a breakpoint there.
+ */
+#define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
+MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Whether the context is free of errors. */
+MO_API bool mo_ok(const mo_context *ctx);
+/* The sticky status; borrowed, valid while the context lives. */
+MO_API const mo_status *mo_context_status(const mo_context *ctx);
+/* Forgets the error and leaves the context usable. Memory is untouched. */
+MO_API void mo_clear_error(mo_context *ctx);
+/* "invalid", "numerical", ... */
+MO_API const char *mo_code_name(mo_code code);
+
+/* ---- context ---- */
+
+typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
+
+typedef struct mo_context_options {
+    mo_device device;
+    int threads; /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
+} mo_context_options;
+
+/* Counters of one context since its creation, for tests and reports. */
+typedef struct mo_counters {
+    int64_t allocations;    /* blocks asked of the operating system or the device, tapes and tensors alike */
+    int64_t bytes_live;     /* bytes of those still held */
+    int64_t bytes_peak;     /* the most that bytes_live has been */
+    int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions of one matrix each */
+} mo_counters;
+
+/* Makes a context; options may be NULL (CPU, all processors). NULL only when out of memory; a device that is not
+ * there gives a context in the error state. */
+MO_API mo_context *mo_context_create(const mo_context_options *options);
+/* Frees the context. Tensors, tapes and CSR matrices made with it must have been released before. */
+MO_API void mo_context_release(mo_context *ctx);
+MO_API int mo_context_threads(const mo_context *ctx);
+MO_API mo_device mo_context_device(const mo_context *ctx);
+MO_API mo_counters mo_context_counters(const mo_context *ctx);
+
+/* ---- tensor ---- */
+
+typedef enum mo_dtype { MO_F32 = 0, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16, MO_DTYPES } mo_dtype;
+
+/* What a kernel sees: plain memory of the context's device. stride counts elements; a stride of 0 broadcasts. */
+typedef struct mo_view {
+    void *data;
+    mo_dtype dtype;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    int64_t stride[MO_MAX_AXES];
+} mo_view;
+
+MO_API size_t mo_dtype_size(mo_dtype dtype);      /* bytes of one element */
+MO_API const char *mo_dtype_name(mo_dtype dtype); /* "float32", "int64", ... */
+MO_API bool mo_dtype_is_real(mo_dtype dtype);     /* float32 or float64, the types that are computed in */
+
+/* A tensor that owns its zeroed storage and outlives tapes. On failure the inert null tensor. shape may be NULL when
+ * ndim is 0 (a scalar). Release with mo_tensor_release. */
+MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
+/* The same, filled from row-major host memory of the same dtype (copied). */
+MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
+/* Releases a tensor that mo_tensor_create, mo_tensor_from, a parameter or a loader made. NULL and the null tensor are
+ * fine. */
+MO_API void mo_tensor_release(mo_tensor *T);
+/* The inert result of a failed call: no elements, ignored by every op. */
+MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
+MO_API bool mo_is_null(const mo_tensor *T); /* NULL or inert */
+
+MO_API mo_context *mo_tensor_context(const mo_tensor *T);
+MO_API mo_dtype mo_tensor_dtype(const mo_tensor *T);
+MO_API int mo_ndim(const mo_tensor *T);
+MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 outside the axes */
+MO_API int64_t mo_numel(const mo_tensor *T);
+MO_API bool mo_is_contiguous(const mo_tensor *T);
+/* Writes "[8, 6, 2]" into buffer and returns it. */
+MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
+/* The window as a kernel sees it (device memory). Raises MO_STATE when the value has been released. */
+MO_API mo_view mo_tensor_view(const mo_tensor *T);
+
+/* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype. Returns the status. */
+MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
+/* Overwrites a tensor of any strides from row-major host memory; counts as an in-place change. Returns the status. */
+MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
+/* Copies src over dst (equal shapes, any strides, dtypes may differ); counts as an in-place change. Returns the status.
+ */
+MO_API mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src);
+/* Sets every element to value; counts as an in-place change. Returns the status. */
+MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
+/* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
+MO_API double mo_item(const mo_tensor *T);
+
+/* ---- sparse matrix: int64 row pointers, int32 columns ---- */
+
+/* A CSR matrix [rows, columns] from host arrays (copied and checked: pointers start at 0, never fall, end at nnz;
+ * columns lie in range). values may be NULL (all ones) and have dtype float32 or float64. On failure NULL. */
+MO_API mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
+    const int32_t *column, mo_dtype dtype, const void *values);
+/* States that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
+MO_API mo_code mo_csr_declare_symmetric(mo_csr *A);
+/* The transposed matrix; A itself where declared symmetric. Built once, owned by A. */
+MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
+MO_API int64_t mo_csr_rows(const mo_csr *A);
+MO_API int64_t mo_csr_columns(const mo_csr *A);
+MO_API int64_t mo_csr_nnz(const mo_csr *A);
+MO_API void mo_csr_release(mo_csr *A);
+
+/* ---- random numbers: Philox4x32-10 (Salmon et al. 2011) at (seed, purpose, episode, index) ---- */
+
+typedef enum mo_purpose {
+    MO_PURPOSE_INIT = 1, /* parameters */
+    MO_PURPOSE_EPISODE,  /* which family, graph, k, q, classes, examples */
+    MO_PURPOSE_DROPOUT,
+    MO_PURPOSE_MASK,     /* held-out links */
+    MO_PURPOSE_NEGATIVE, /* non-edges */
+    MO_PURPOSE_SVD,      /* test matrices */
+    MO_PURPOSE_SPLIT,    /* evaluation splits */
+    MO_PURPOSE_CHECK,    /* samples of the gradient checker */
+    MO_PURPOSE_BENCH
+} mo_purpose;
+
+/* A position in the random numbers: equal positions give equal numbers on every device and thread count. */
+typedef struct mo_random {
+    uint64_t seed;
+    uint32_t purpose;
+    uint64_t episode; /* or any other stream number, below 2^48 */
+    uint64_t index;   /* advances by one a draw */
+} mo_random;
+
+MO_API mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode);
+MO_API uint64_t mo_random_bits(mo_random *r);                           /* 64 random bits */
+MO_API double mo_random_uniform(mo_random *r);                          /* [0, 1), 53 bits */
+MO_API double mo_random_normal(mo_random *r);                           /* standard normal (Box-Muller) */
+MO_API int64_t mo_random_below(mo_random *r, int64_t n);                /* unbiased in 0..n-1; n >= 1 */
+MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fisher-Yates */
+
+/* ---- array files ---- */
+
+/* Named tensors: the content of an .npz or safetensors file. Owned by the caller; release with mo_arrays_release. */
+typedef struct mo_array {
+    char *name;
+    mo_tensor *tensor;
+} mo_array;
+
+typedef struct mo_arrays {
+    mo_context *ctx;
+    int64_t count;
+    mo_array *items;
+    char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
+} mo_arrays;
+
+/* The tensor of that name, borrowed, or NULL. */
+MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
+/* Adds a tensor (taken over) under a name that is not there yet. Returns the status. */
+MO_API mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T);
+MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* empty; NULL on failure */
+MO_API void mo_arrays_release(mo_arrays *arrays);
+
+/* NumPy's .npy, versions 1 to 3, little- or big-endian, C or Fortran order. bool and int8/16, uint16/32 widen to the
+ * next stored type; objects and complex numbers are MO_UNSUPPORTED. On failure the null tensor / the status. */
+MO_API mo_tensor *mo_npy_read(mo_context *ctx, const char *path);
+MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
+/* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; unicode members are skipped. NULL on failure. */
+MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
+MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
+/* safetensors; ours carry an XXH3-128 of the data in the metadata, verified where present. NULL on failure. */
+MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
+/* metadata: JSON object text of strings to merge, or NULL. Written to a temporary file, synced, renamed. */
+MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);
+/* Writes bytes to path all or nothing: temporary file beside it, fsync, rename. Returns the status. */
+MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
