@@ -1,0 +1,134 @@
+/* models/models.h - encoders, heads and MOCHI: graph code on ops/, no kernels and no hand-written gradients.
+ *
+ * A head fits a readout on the support embeddings of an episode and gives logits for its queries; an encoder turns the
+ * frozen rows of an episode into embeddings; MOCHI is both, with a learned temperature between. */
+#ifndef MO_MODELS_H
+#define MO_MODELS_H
+
+#include "ops/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_task; /* nodes, links, graphs */
+MO_API const char *mo_task_name(mo_task task);                                     /* "nc", "lp", "gc" */
+
+/* ---- episode: what a model sees of one few-shot problem ---- */
+
+#define MO_MAX_ROWS 8
+
+/* Tensors an episode carries by name; an encoder asks for those it reads ("hops": [hops + 1, N, d], hop-major). */
+typedef struct mo_named {
+    const char *name;
+    mo_tensor *tensor;
+} mo_named;
+
+/* Borrowed tensors of one episode. Indices count rows (nc, lp) or graphs (gc); a link has two ends. */
+typedef struct mo_episode {
+    mo_task task;
+    int64_t classes;
+    int n_rows;
+    mo_named rows[MO_MAX_ROWS];
+    mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
+    mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
+    mo_tensor *segment;                     /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+} mo_episode;
+
+/* The rows of that name; raises MO_INVALID, naming it, where the episode has none. */
+MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
+
+/* ---- heads (models/heads/) ---- */
+
+#define MO_HEAD_ABI 1
+
+/* Logits of the queries: Zs [.., n_s, d], Ys one-hot [.., n_s, C], Zq [.., n_q, d] -> [.., n_q, C]. parameters: the
+ * head's tensors in the order of its table. All leading axes equal. */
+typedef mo_tensor *(*mo_head_logits)(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
+
+typedef struct mo_head_parameter {
+    const char *name;
+    double value; /* default; a scalar tensor */
+} mo_head_parameter;
+
+typedef struct mo_head {
+    int abi;     /* MO_HEAD_ABI */
+    size_t size; /* sizeof(mo_head) of the program that made it */
+    const char *name;
+    int n_parameters;
+    const mo_head_parameter *parameters;
+    mo_head_logits logits;
+} mo_head;
+
+extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
+extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
+extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
+MO_API const mo_head *mo_find_head(const char *name);    /* "ridge", "prototype", "prototype_euclidean"; NULL */
+
+/* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. The dual
+ * system (n_s x n_s) where n_s <= d + 1, else the primal (d+1 x d+1); mo_ridge_form fixes the choice. lambda > 0,
+ * scalar tensor. */
+typedef enum mo_ridge_form { MO_RIDGE_AUTO = 0, MO_RIDGE_DUAL, MO_RIDGE_PRIMAL } mo_ridge_form;
+MO_API void mo_ridge_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
+
+/* ---- encoder: GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture) ---- */
+
+typedef struct mo_gamlp_options {
+    int dim;        /* d: 512 */
+    int hops;       /* l: 3, so that l + 1 blocks are read */
+    int layers;     /* output MLP: 3 (residual) or 2 (no residual) */
+    bool relu_hops; /* ReLU after each hop layer (released program, default); false: linear, as the paper writes */
+    double dropout; /* rate after every ReLU, in MO_RECORD */
+} mo_gamlp_options;
+
+typedef struct mo_gamlp mo_gamlp;
+/* Parameters under their published names, U(+-1/sqrt(fan_in)) from the seed. NULL on failure. */
+MO_API mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed);
+MO_API void mo_gamlp_release(mo_gamlp *model);
+/* hops [l + 1, N, d] -> Z [N, d]; with segment (int64 [G + 1]) the mean over each graph's rows, [G, d]: the last output
+ * layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate is 0. */
+MO_API mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_tensor *segment, mo_random *r);
+/* The two halves, for diagnosis: attention [N, l + 1] and the mixed hops [N, d]. */
+MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_random *r, mo_tensor **attention);
+
+/* ---- MOCHI ---- */
+
+typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } mo_temperature;
+
+typedef struct mo_mochi_options {
+    mo_gamlp_options encoder;
+    mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
+    double smoothing;           /* label smoothing: 0.1 */
+    const mo_head *head;        /* NULL: ridge */
+    double lambda;              /* first parameter of the head, where it has one: 10 */
+} mo_mochi_options;
+
+typedef struct mo_mochi mo_mochi;
+MO_API mo_mochi_options mo_mochi_defaults(
+    void); /* the column "paper" of the design: d 512, l 3, 3 layers, logit, 0.1, 10 */
+MO_API mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
+MO_API void mo_mochi_release(mo_mochi *model);
+MO_API const mo_mochi_options *mo_mochi_options_of(const mo_mochi *model);
+/* All parameters, "encoder.*" and "log_temp"; borrowed. */
+MO_API int mo_mochi_n_parameters(const mo_mochi *model);
+MO_API mo_tensor *mo_mochi_parameter(const mo_mochi *model, int i);
+/* Copies parameters by name from arrays (converted released weights too); names the first one missing or of another
+ * shape. */
+MO_API mo_code mo_mochi_load(mo_mochi *model, const mo_arrays *arrays);
+/* Example embeddings of an episode: Zs [n_s, d], Zq [n_q, d]. Links: product of both ends; graphs: mean over nodes. */
+MO_API void mo_mochi_embed(
+    mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
+/* Head and temperature on given embeddings: logits [n_q, C]. */
+MO_API mo_tensor *mo_mochi_readout(
+    mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
+/* Both; and the smoothed cross-entropy of the queries. logits may be NULL. */
+MO_API mo_tensor *mo_mochi_logits(mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_random *r);
+MO_API mo_tensor *mo_mochi_loss(
+    mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_random *r, mo_tensor **logits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
