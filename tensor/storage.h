@@ -61,6 +61,10 @@ struct mo_csr {
 void *mo_host_alloc(mo_context *ctx, size_t bytes);
 void mo_host_free(mo_context *ctx, void *block, size_t bytes);
 
+/* Device memory, counted likewise. */
+void *mo_device_alloc(mo_context *ctx, size_t bytes);
+void mo_device_free(mo_context *ctx, void *block, size_t bytes);
+
 /* A storage with one reference, from the backend. NULL on failure. */
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
 void mo_storage_retain(mo_storage *S);

@@ -1,0 +1,130 @@
+/* tensor/cpu/nest.c - strided loops: axes merged once, rows handed out in tasks of fixed size. */
+#include "tensor/cpu/nest.h"
+#include "tensor/cpu/work.h"
+
+#include <stdlib.h>
+
+static void swap_axes(nest *N, int i, int j) {
+    int64_t size = N->size[i];
+    N->size[i] = N->size[j];
+    N->size[j] = size;
+    for (int o = 0; o < N->operands; o++) {
+        int64_t stride = N->stride[o][i];
+        N->stride[o][i] = N->stride[o][j];
+        N->stride[o][j] = stride;
+    }
+}
+
+static void sort_axes(nest *N) {
+    const int64_t *key = N->stride[N->operands - 1];
+    for (int i = 1; i < N->ndim; i++)
+        for (int j = i; j > 0 && llabs(key[j - 1]) < llabs(key[j]); j--)
+            swap_axes(N, j - 1, j);
+}
+
+/* Whether the axes i and i + 1 are one axis to every operand. */
+static bool mergeable(const nest *N, int i) {
+    for (int o = 0; o < N->operands; o++)
+        if (N->stride[o][i] != N->stride[o][i + 1] * N->size[i + 1])
+            return false;
+    return true;
+}
+
+static void merge_axes(nest *N) {
+    int last = 0;
+    for (int i = 1; i < N->ndim; i++) {
+        if (last + 1 != i)
+            swap_axes(N, last + 1, i);
+        if (!mergeable(N, last)) {
+            last++;
+            continue;
+        }
+        N->size[last] *= N->size[last + 1];
+        for (int o = 0; o < N->operands; o++)
+            N->stride[o][last] = N->stride[o][last + 1];
+    }
+    N->ndim = N->ndim ? last + 1 : 0;
+}
+
+nest nest_of(int operands, const mo_view *const *views) {
+    nest N = {.operands = operands, .rows = 1};
+    for (int i = 0; i < views[0]->ndim; i++) {
+        if (views[0]->shape[i] == 1)
+            continue;
+        N.size[N.ndim] = views[0]->shape[i];
+        for (int o = 0; o < operands; o++)
+            N.stride[o][N.ndim] = views[o]->stride[i];
+        N.ndim++;
+    }
+    sort_axes(&N);
+    merge_axes(&N);
+    if (N.ndim == 0) {
+        N.ndim = 1;
+        N.size[0] = 1;
+    }
+    for (int i = 0; i < N.ndim - 1; i++)
+        N.rows *= N.size[i];
+    N.n = N.size[N.ndim - 1];
+    return N;
+}
+
+/* The position of row r in every operand, and its index along every outer axis. */
+static void seek(const nest *N, int64_t r, int64_t *index, int64_t *at) {
+    for (int o = 0; o < N->operands; o++)
+        at[o] = 0;
+    for (int i = N->ndim - 2; i >= 0; i--) {
+        index[i] = r % N->size[i];
+        r /= N->size[i];
+        for (int o = 0; o < N->operands; o++)
+            at[o] += index[i] * N->stride[o][i];
+    }
+}
+
+static void next_row(const nest *N, int64_t *index, int64_t *at) {
+    for (int i = N->ndim - 2; i >= 0; i--) {
+        bool wraps = ++index[i] == N->size[i];
+        for (int o = 0; o < N->operands; o++)
+            at[o] += wraps ? -(N->size[i] - 1) * N->stride[o][i] : N->stride[o][i];
+        if (!wraps)
+            return;
+        index[i] = 0;
+    }
+}
+
+static void run_rows(
+    const nest *N, int64_t first, int64_t last, const int64_t *step, nest_row *row, const void *arguments) {
+    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS];
+    seek(N, first, index, at);
+    for (int64_t r = first; r < last; r++, next_row(N, index, at))
+        row(arguments, N->n, at, step);
+}
+
+static void run_piece(const nest *N, int64_t r, int64_t start, const int64_t *step, nest_row *row, const void *arguments) {
+    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS];
+    seek(N, r, index, at);
+    for (int o = 0; o < N->operands; o++)
+        at[o] += start * step[o];
+    row(arguments, min_of(MO_TASK, N->n - start), at, step);
+}
+
+void nest_run(mo_context *ctx, const nest *N, nest_row *row, const void *arguments) {
+    if (N->rows == 0 || N->n == 0)
+        return;
+    int64_t step[NEST_OPERANDS];
+    for (int o = 0; o < N->operands; o++)
+        step[o] = N->stride[o][N->ndim - 1];
+    int threads = threads_for(ctx, N->rows * N->n);
+    if (threads == 1) {
+        run_rows(N, 0, N->rows, step, row, arguments);
+        return;
+    }
+    int64_t pieces = ceil_div(N->n, MO_TASK), group = pieces > 1 ? 1 : task_rows(N->n);
+    int64_t tasks = ceil_div(N->rows * pieces, group);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t task = 0; task < tasks; task++) {
+        if (pieces > 1)
+            run_piece(N, task / pieces, task % pieces * MO_TASK, step, row, arguments);
+        else
+            run_rows(N, task * group, min_of(N->rows, (task + 1) * group), step, row, arguments);
+    }
+}

@@ -1,0 +1,50 @@
+/* tensor/cpu/work.h - when a kernel uses threads, and where it finds scratch memory.
+ *
+ * Threads never change a bit: a kernel cuts its work into tasks by shape alone and each sum is formed inside one task
+ * or over tasks in their order. The thread count only says who computes a task. */
+#ifndef MO_CPU_WORK_H
+#define MO_CPU_WORK_H
+
+#include "tensor/storage.h"
+
+enum {
+    MO_TASK = 16384,           /* elements of one task of an elementwise kernel: 64 KiB of float32 */
+    MO_PARALLEL_FROM = 32768,  /* fewer elements are not worth waking a thread */
+    MO_PARALLEL_FLOP = 1 << 20 /* the same for products */
+};
+
+static inline int64_t min_of(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t max_of(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static inline int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* Threads for a kernel that touches so many elements. */
+static inline int threads_for(const mo_context *ctx, int64_t elements) {
+    return elements < MO_PARALLEL_FROM ? 1 : ctx->threads;
+}
+
+/* Rows of n elements that make one task. */
+static inline int64_t task_rows(int64_t n) {
+    return max_of(1, MO_TASK / max_of(1, n));
+}
+
+/* The product of the sizes of the first `axes` axes. */
+static inline int64_t leading(const mo_view *v, int axes) {
+    int64_t product = 1;
+    for (int i = 0; i < axes; i++)
+        product *= v->shape[i];
+    return product;
+}
+
+/* Scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing. Valid
+ * until the next call; NULL (and MO_MEMORY raised) on failure. */
+void *workspace(mo_context *ctx, size_t bytes);
+
+#endif

@@ -1,0 +1,172 @@
+/* tensor/csr.c - sparse matrices in compressed rows: int64 row pointers, int32 columns. */
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool check_pointers(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer) {
+    if (rows < 0 || columns < 0 || columns > INT32_MAX) {
+        mo_fail(ctx, MO_INVALID,
+            "csr: shape [%" PRId64 ", %" PRId64 "], expected sizes of 0 or more and columns below 2^31", rows, columns);
+        return false;
+    }
+    if (row_pointer[0] != 0) {
+        mo_fail(ctx, MO_INVALID, "csr: row pointer 0 is %" PRId64 ", expected 0", row_pointer[0]);
+        return false;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        if (row_pointer[i + 1] < row_pointer[i]) {
+            mo_fail(ctx, MO_INVALID, "csr: row pointer %" PRId64 " is %" PRId64 ", below its predecessor %" PRId64,
+                i + 1, row_pointer[i + 1], row_pointer[i]);
+            return false;
+        }
+    return true;
+}
+
+static bool check_columns(mo_context *ctx, int64_t columns, int64_t nnz, const int32_t *column) {
+    for (int64_t e = 0; e < nnz; e++)
+        if (column[e] < 0 || column[e] >= columns) {
+            mo_fail(ctx, MO_INVALID, "csr: column %d of entry %" PRId64 ", expected 0 to %" PRId64, column[e], e,
+                columns - 1);
+            return false;
+        }
+    return true;
+}
+
+mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer, const int32_t *column,
+    mo_dtype dtype, const void *values) {
+    if (!mo_ok(ctx))
+        return NULL;
+    if (!mo_dtype_is_real(dtype)) {
+        mo_fail(ctx, MO_MISMATCH, "csr: values are %s, expected float32 or float64", mo_dtype_name(dtype));
+        return NULL;
+    }
+    if (!check_pointers(ctx, rows, columns, row_pointer) || !check_columns(ctx, columns, row_pointer[rows], column))
+        return NULL;
+    mo_csr *A = mo_host_alloc(ctx, sizeof *A);
+    if (!A)
+        return NULL;
+    *A = (mo_csr){.ctx = ctx, .rows = rows, .columns = columns, .nnz = row_pointer[rows]};
+    A->row_pointer = mo_tensor_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer);
+    A->column = mo_tensor_from(ctx, MO_I32, 1, &A->nnz, column);
+    A->values = values ? mo_tensor_from(ctx, dtype, 1, &A->nnz, values) : mo_tensor_create(ctx, dtype, 1, &A->nnz);
+    if (!values)
+        mo_tensor_fill(A->values, 1);
+    if (!mo_ok(ctx)) {
+        mo_csr_release(A);
+        return NULL;
+    }
+    return A;
+}
+
+/* The three arrays of a matrix in host memory. */
+typedef struct host_csr {
+    int64_t *row_pointer;
+    int32_t *column;
+    char *values;
+} host_csr;
+
+static void free_host(host_csr *h) {
+    free(h->row_pointer);
+    free(h->column);
+    free(h->values);
+}
+
+static bool allocate_host(mo_context *ctx, int64_t rows, int64_t nnz, size_t value_bytes, host_csr *h) {
+    h->row_pointer = calloc((size_t)rows + 2, sizeof *h->row_pointer);
+    h->column = malloc((size_t)nnz * sizeof *h->column + 1);
+    h->values = malloc((size_t)nnz * value_bytes + 1);
+    if (h->row_pointer && h->column && h->values)
+        return true;
+    mo_fail(ctx, MO_MEMORY, "csr: out of memory for %" PRId64 " entries", nnz);
+    return false;
+}
+
+static bool download(const mo_csr *A, host_csr *h) {
+    size_t value_bytes = mo_dtype_size(A->values->dtype);
+    if (!allocate_host(A->ctx, A->rows, A->nnz, value_bytes, h))
+        return false;
+    mo_tensor_read(A->row_pointer, h->row_pointer, (size_t)(A->rows + 1) * sizeof *h->row_pointer);
+    mo_tensor_read(A->column, h->column, (size_t)A->nnz * sizeof *h->column);
+    mo_tensor_read(A->values, h->values, (size_t)A->nnz * value_bytes);
+    return mo_ok(A->ctx);
+}
+
+/* Counting sort by column: rows of the result come out with rising columns. */
+static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
+    size_t bytes = mo_dtype_size(A->values->dtype);
+    int64_t *next = b->row_pointer + 1; /* next[c]: where the next entry of column c goes */
+    for (int64_t e = 0; e < A->nnz; e++)
+        next[a->column[e] + 1]++;
+    for (int64_t c = 0; c < A->columns; c++)
+        next[c + 1] += next[c];
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t e = a->row_pointer[i]; e < a->row_pointer[i + 1]; e++) {
+            int64_t to = next[a->column[e]]++;
+            b->column[to] = (int32_t)i;
+            memcpy(b->values + (size_t)to * bytes, a->values + (size_t)e * bytes, bytes);
+        }
+}
+
+static mo_csr *transposed_copy(const mo_csr *A) {
+    host_csr a = {0}, b = {0};
+    mo_csr *T = NULL;
+    if (download(A, &a) && allocate_host(A->ctx, A->columns, A->nnz, mo_dtype_size(A->values->dtype), &b)) {
+        transpose_host(A, &a, &b);
+        T = mo_csr_create(A->ctx, A->columns, A->rows, b.row_pointer, b.column, A->values->dtype, b.values);
+    }
+    free_host(&a);
+    free_host(&b);
+    return T;
+}
+
+const mo_csr *mo_csr_transposed(const mo_csr *A) {
+    if (A->symmetric)
+        return A;
+    if (!A->transposed)
+        ((mo_csr *)(uintptr_t)A)->transposed = transposed_copy(A); /* a cache: logically const */
+    return A->transposed;
+}
+
+mo_code mo_csr_declare_symmetric(mo_csr *A) {
+    mo_context *ctx = A->ctx;
+    const mo_csr *T = A->rows == A->columns && mo_ok(ctx) ? transposed_copy(A) : NULL;
+    const mo_csr *TT = T ? transposed_copy(T) : NULL; /* both with rising columns, so that they compare as bytes */
+    host_csr a = {0}, b = {0};
+    bool same = T && TT && download(T, &a) && download(TT, &b) &&
+                !memcmp(a.row_pointer, b.row_pointer, (size_t)(A->rows + 1) * sizeof *a.row_pointer) &&
+                !memcmp(a.column, b.column, (size_t)A->nnz * sizeof *a.column) &&
+                !memcmp(a.values, b.values, (size_t)A->nnz * mo_dtype_size(A->values->dtype));
+    if (!same)
+        mo_fail(ctx, MO_INVALID, "csr: the matrix [%" PRId64 ", %" PRId64 "] differs from its transpose", A->rows,
+            A->columns);
+    A->symmetric = same;
+    free_host(&a);
+    free_host(&b);
+    mo_csr_release((mo_csr *)(uintptr_t)T);
+    mo_csr_release((mo_csr *)(uintptr_t)TT);
+    return ctx->status.code;
+}
+
+int64_t mo_csr_rows(const mo_csr *A) {
+    return A->rows;
+}
+
+int64_t mo_csr_columns(const mo_csr *A) {
+    return A->columns;
+}
+
+int64_t mo_csr_nnz(const mo_csr *A) {
+    return A->nnz;
+}
+
+void mo_csr_release(mo_csr *A) {
+    if (!A)
+        return;
+    mo_csr_release(A->transposed);
+    mo_tensor_release(A->row_pointer);
+    mo_tensor_release(A->column);
+    mo_tensor_release(A->values);
+    mo_host_free(A->ctx, A, sizeof *A);
+}

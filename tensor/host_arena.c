@@ -1,0 +1,77 @@
+/* tensor/host_arena.c - bump allocation of small host objects, kept for reuse over resets. */
+#include "tensor/arena.h"
+
+#include <string.h>
+
+typedef struct block {
+    struct block *next;
+    size_t size, used; /* bytes after this header */
+} block;
+
+struct mo_host_arena {
+    mo_context *ctx;
+    block *first, *current;
+};
+
+enum { FIRST_BLOCK = 1 << 14, LAST_DOUBLING = 1 << 24 };
+
+mo_host_arena *mo_host_arena_create(mo_context *ctx) {
+    mo_host_arena *arena = mo_host_alloc(ctx, sizeof *arena);
+    if (arena)
+        arena->ctx = ctx;
+    return arena;
+}
+
+static block *add_block(mo_host_arena *arena, size_t bytes) {
+    size_t size = FIRST_BLOCK;
+    if (arena->current)
+        size = arena->current->size < LAST_DOUBLING ? 2 * arena->current->size : arena->current->size;
+    if (size < bytes)
+        size = bytes;
+    block *b = mo_host_alloc(arena->ctx, sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->size = size;
+    if (arena->current) {
+        b->next = arena->current->next;
+        arena->current->next = b;
+    } else {
+        arena->first = b;
+    }
+    return b;
+}
+
+void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes) {
+    bytes = (bytes + 15) / 16 * 16;
+    block *b = arena->current;
+    while (b && b->size - b->used < bytes && b->next) { /* blocks kept from before a reset */
+        b = b->next;
+        arena->current = b;
+    }
+    if (!b || b->size - b->used < bytes) {
+        b = add_block(arena, bytes);
+        if (!b)
+            return NULL;
+        arena->current = b;
+    }
+    void *p = (char *)(b + 1) + b->used;
+    b->used += bytes;
+    memset(p, 0, bytes);
+    return p;
+}
+
+void mo_host_arena_reset(mo_host_arena *arena) {
+    for (block *b = arena->first; b; b = b->next)
+        b->used = 0;
+    arena->current = arena->first;
+}
+
+void mo_host_arena_release(mo_host_arena *arena) {
+    if (!arena)
+        return;
+    for (block *b = arena->first, *next; b; b = next) {
+        next = b->next;
+        mo_host_free(arena->ctx, b, sizeof *b + b->size);
+    }
+    mo_host_free(arena->ctx, arena, sizeof *arena);
+}

@@ -1,0 +1,44 @@
+/* tensor/random.c - the random stream of the host: the same numbers the kernels draw by position (tensor/philox.h). */
+#include "tensor/philox.h"
+#include "tensor/tensor.h"
+
+mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode) {
+    return (mo_random){.seed = seed, .purpose = (uint32_t)purpose, .episode = episode};
+}
+
+uint64_t mo_random_bits(mo_random *r) {
+    uint32_t word[4];
+    mo_philox(r, r->index++, word);
+    return (uint64_t)word[0] << 32 | word[1];
+}
+
+double mo_random_uniform(mo_random *r) {
+    uint32_t word[4];
+    mo_philox(r, r->index++, word);
+    return mo_philox_uniform(word);
+}
+
+double mo_random_normal(mo_random *r) {
+    uint32_t word[4];
+    mo_philox(r, r->index++, word);
+    return mo_philox_normal(word);
+}
+
+/* Multiply and reject (Lemire 2019): the draws that would make some results likelier are thrown away. */
+int64_t mo_random_below(mo_random *r, int64_t n) {
+    uint64_t range = n > 0 ? (uint64_t)n : 1;
+    uint64_t threshold = (0 - range) % range;
+    for (;;) {
+        unsigned __int128 product = (unsigned __int128)mo_random_bits(r) * range;
+        if ((uint64_t)product >= threshold)
+            return (int64_t)(product >> 64);
+    }
+}
+
+void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n) {
+    for (int64_t i = n - 1; i > 0; i--) {
+        int64_t j = mo_random_below(r, i + 1), swap = items[i];
+        items[i] = items[j];
+        items[j] = swap;
+    }
+}

@@ -1,0 +1,34 @@
+/* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
+#include "tensor/storage.h"
+
+#include <stdio.h>
+
+void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
+    if (!ctx || ctx->status.code != MO_OK)
+        return;
+    ctx->status.code = code;
+    ctx->status.file = file;
+    ctx->status.line = line;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->status.message, sizeof ctx->status.message, format, args);
+    va_end(args);
+}
+
+bool mo_ok(const mo_context *ctx) {
+    return ctx && ctx->status.code == MO_OK;
+}
+
+const mo_status *mo_context_status(const mo_context *ctx) {
+    return &ctx->status;
+}
+
+void mo_clear_error(mo_context *ctx) {
+    ctx->status = (mo_status){0};
+}
+
+const char *mo_code_name(mo_code code) {
+    static const char *const names[] = {
+        "ok", "invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state"};
+    return (unsigned)code < sizeof names / sizeof *names ? names[code] : "unknown";
+}

@@ -1,0 +1,93 @@
+/* tensor/storage.c - reference-counted memory, and the arithmetic of shapes and strides. */
+#include "tensor/storage.h"
+
+#include "tensor/arena.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
+    mo_storage *S = mo_host_alloc(ctx, sizeof *S);
+    if (!S)
+        return NULL;
+    void *data = mo_device_alloc(ctx, bytes);
+    if (!data) {
+        mo_host_free(ctx, S, sizeof *S);
+        return NULL;
+    }
+    *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1};
+    return S;
+}
+
+void mo_storage_retain(mo_storage *S) {
+    if (S)
+        S->references++;
+}
+
+void mo_storage_release(mo_storage *S) {
+    if (!S || --S->references > 0)
+        return;
+    if (S->arena) {
+        mo_arena_free(S->arena, S);
+    } else {
+        mo_device_free(S->ctx, S->data, S->bytes);
+        mo_host_free(S->ctx, S, sizeof *S);
+    }
+}
+
+int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_t *shape) {
+    if (ndim < 0 || ndim > MO_MAX_AXES || (ndim > 0 && !shape)) {
+        mo_fail(ctx, MO_INVALID, "%s: %d axes, expected 0 to %d", what, ndim, MO_MAX_AXES);
+        return -1;
+    }
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++) {
+        if (shape[i] < 0) {
+            mo_fail(ctx, MO_INVALID, "%s: axis %d has size %" PRId64 ", expected 0 or more", what, i, shape[i]);
+            return -1;
+        }
+        /* Room for 8-byte elements, and for sizes after an empty axis too, so that strides cannot overflow. */
+        if (__builtin_mul_overflow(n ? n : 1, shape[i] ? shape[i] : 1, &(int64_t){0}) ||
+            (n ? n : 1) * (shape[i] ? shape[i] : 1) > INT64_MAX / 8) {
+            char text[160];
+            mo_fail(ctx, MO_MEMORY, "%s: shape %s has too many elements", what,
+                mo_format_shape(ndim, shape, text, sizeof text));
+            return -1;
+        }
+        n *= shape[i];
+    }
+    return n;
+}
+
+void mo_contiguous_strides(int ndim, const int64_t *shape, int64_t *stride) {
+    int64_t step = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= shape[i] > 1 ? shape[i] : 1;
+    }
+}
+
+bool mo_strides_contiguous(int ndim, const int64_t *shape, const int64_t *stride) {
+    int64_t step = 1;
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] == 0)
+            return true;
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (shape[i] > 1 && stride[i] != step)
+            return false;
+        step *= shape[i];
+    }
+    return true;
+}
+
+const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes) {
+    size_t used = 0;
+    if (bytes)
+        buffer[0] = 0;
+    used += (size_t)snprintf(buffer, bytes, "[");
+    for (int i = 0; i < ndim && used < bytes; i++)
+        used += (size_t)snprintf(buffer + used, bytes - used, "%s%" PRId64, i ? ", " : "", shape[i]);
+    if (used < bytes)
+        snprintf(buffer + used, bytes - used, "]");
+    return buffer;
+}
