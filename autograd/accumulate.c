@@ -1,0 +1,63 @@
+/* autograd/accumulate.c - the one op this folder knows: the sum of two contributions to a gradient.
+ *
+ * Y = A + B of equal shapes. dY = dA + dB, so A_bar = B_bar = Y_bar. */
+#include "autograd/tape.h"
+
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    if (!mo_call_real(c, 0, 1))
+        return false;
+    const mo_tensor *A = c->in[0], *B = c->in[1];
+    if (A->ndim != B->ndim || memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "contributions to one gradient, expected equal shapes");
+    return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
+}
+
+static void forward(mo_call *c) {
+    mo_view a = mo_tensor_view(c->in[0]), b = mo_tensor_view(c->in[1]), y = mo_tensor_view(c->out[0]);
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    if (mo_ok(c->ctx))
+        k->map2(c->ctx, MO_MAP_ADD, &a, &b, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    for (int i = 0; i < 2; i++)
+        if (v->needs[i])
+            v->in_bar[i] = v->out_bar[0];
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 2, .in = {{MO_DRAW_NORMAL, 2, {3, 4}, 0}, {MO_DRAW_NORMAL, 2, {3, 4}, 0}}},
+    {.name = "scalar", .n_in = 2, .in = {{.draw = MO_DRAW_NORMAL}, {.draw = MO_DRAW_NORMAL}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "shapes", .n_in = 2, .in = {{MO_DRAW_NORMAL, 1, {3}, 0}, {MO_DRAW_NORMAL, 1, {4}, 0}}}, MO_INVALID,
+        "equal shapes"},
+};
+
+const mo_op mo_op_accumulate = {
+    .name = "accumulate",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 2,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_accumulate, (mo_tensor *[]){A, B}, 2, NULL);
+}
+
+void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
+    mo_view a = mo_tensor_view(A), b = mo_tensor_view(B);
+    const mo_kernels *k = mo_kernels_of(t->ctx, a.dtype);
+    if (mo_ok(t->ctx))
+        k->map2(t->ctx, MO_MAP_ADD, &a, &b, &a);
+}

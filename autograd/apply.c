@@ -1,0 +1,155 @@
+/* autograd/apply.c - running one op: check the inputs, let the shape rule validate, execute, record. */
+#include "autograd/tape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void append_inputs(const mo_call *c, char *text, size_t bytes) {
+    size_t used = strlen(text);
+    for (int i = 0; i < c->n_in && used + 1 < bytes; i++) {
+        char shape[160];
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
+            mo_shape_string(c->in[i], shape, sizeof shape), mo_dtype_name(c->in[i]->dtype));
+    }
+}
+
+bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
+    char reason[512], inputs[400] = "";
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    append_inputs(c, inputs, sizeof inputs);
+    mo_fail(c->ctx, code, "%s: %s; got %s", c->op->name, reason, c->n_in ? inputs : "no inputs");
+    return false;
+}
+
+bool mo_call_real(mo_call *c, int first, int last) {
+    for (int i = first; i <= last; i++) {
+        if (!mo_dtype_is_real(c->in[i]->dtype))
+            return mo_call_fail(
+                c, MO_MISMATCH, "input %d is %s, expected float32 or float64", i, mo_dtype_name(c->in[i]->dtype));
+        if (c->in[i]->dtype != c->in[first]->dtype)
+            return mo_call_fail(c, MO_MISMATCH, "inputs %d and %d differ in dtype", first, i);
+    }
+    return true;
+}
+
+bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape) {
+    mo_tensor *T = mo_tape_tensor(c->t, dtype, ndim, shape);
+    c->out[i] = T;
+    return !mo_is_null(T);
+}
+
+mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape) {
+    return mo_tape_tensor(c->t, dtype, ndim, shape);
+}
+
+mo_view mo_call_dense(mo_call *c, int i) {
+    mo_tensor *X = c->in[i];
+    mo_view from = mo_tensor_view(X);
+    if (mo_is_contiguous(X) || !mo_ok(c->ctx)) {
+        mo_contiguous_strides(from.ndim, from.shape, from.stride);
+        return from;
+    }
+    mo_tensor *copy = mo_tape_tensor(c->t, X->dtype, X->ndim, X->shape);
+    mo_view to = mo_tensor_view(copy);
+    if (mo_ok(c->ctx))
+        c->ctx->backend->copy(c->ctx, &from, &to);
+    return to;
+}
+
+void mo_call_save(mo_call *c, mo_tensor *T) {
+    if (mo_is_null(T))
+        return;
+    for (int i = 0; i < c->n_in; i++)
+        if (T == c->in[i]) { /* another node's: a header of our own, released by itself */
+            T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
+            break;
+        }
+    c->saved[c->n_saved++] = T;
+}
+
+mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset) {
+    c->out[0] = mo_tape_window(c->t, c->in[0], ndim, shape, stride, offset);
+    return c->out[0];
+}
+
+/* Everything that is wrong with an input before the op itself looks at it. */
+static bool check_input(mo_call *c, int i) {
+    mo_tensor *X = c->in[i];
+    const char *name = c->op->name;
+    if (mo_is_null(X))
+        mo_fail(c->ctx, MO_INVALID, "%s: input %d is null", name, i);
+    else if (X->ctx != c->ctx)
+        mo_fail(c->ctx, MO_MISMATCH, "%s: input %d belongs to another context", name, i);
+    else if (X->tape && X->tape != c->t)
+        mo_fail(c->ctx, MO_MISMATCH, "%s: input %d belongs to another tape", name, i);
+    else if (!X->storage)
+        mo_fail(c->ctx, MO_STATE, "%s: the value of input %d%s%s was released by backward: call mo_keep on it before",
+            name, i, X->node ? ", made by " : "", X->node ? X->node->op->name : "");
+    return mo_ok(c->ctx);
+}
+
+static bool check_call(mo_call *c, mo_tensor *const *in) {
+    const mo_op *op = c->op;
+    if (!mo_ok(c->ctx))
+        return false;
+    if (c->n_in < op->min_in || c->n_in > op->max_in || c->n_in > MO_MAX_INPUTS) {
+        mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, op->min_in, op->max_in);
+        return false;
+    }
+    if (op->attributes_size && !c->attributes) {
+        mo_fail(c->ctx, MO_INVALID, "%s: no options given", op->name);
+        return false;
+    }
+    for (int i = 0; i < c->n_in; i++) {
+        c->in[i] = in[i];
+        if (!check_input(c, i))
+            return false;
+    }
+    return op->shape(c) && mo_ok(c->ctx);
+}
+
+static bool wants_record(const mo_call *c) {
+    if (!c->t->recording)
+        return false;
+    for (int i = 0; i < c->n_in; i++)
+        if (c->in[i]->requires_grad)
+            return true;
+    return false;
+}
+
+mo_code mo_apply_all(
+    mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
+    mo_context *ctx = t->ctx;
+    mo_call c = {.t = t, .ctx = ctx, .op = op, .n_in = n_in, .n_out = op->n_out, .attributes = attributes};
+    int64_t mark = t->n_tensors;
+    for (int i = 0; i < op->n_out; i++)
+        out[i] = mo_null_tensor(ctx);
+    if (check_call(&c, in))
+        op->forward(&c);
+    if (!mo_ok(ctx)) {
+        mo_tape_sweep(t, mark, NULL, 0);
+        return ctx->status.code;
+    }
+    bool record = wants_record(&c);
+    mo_tensor *keep[MO_MAX_OUTPUTS + MO_MAX_SAVED];
+    int n = 0;
+    for (int i = 0; i < c.n_out; i++)
+        keep[n++] = c.out[i];
+    for (int i = 0; record && i < c.n_saved; i++)
+        keep[n++] = c.saved[i];
+    mo_tape_sweep(t, mark, keep, n);
+    if (record)
+        mo_tape_record(t, &c);
+    for (int i = 0; i < c.n_out; i++)
+        out[i] = c.out[i];
+    return ctx->status.code;
+}
+
+mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes) {
+    mo_tensor *out[MO_MAX_OUTPUTS];
+    mo_apply_all(t, op, in, n_in, attributes, out);
+    return out[0];
+}

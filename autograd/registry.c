@@ -1,0 +1,48 @@
+/* autograd/registry.c - the ops of a context, by name: what the checker, the profiler and the printer walk over. */
+#include "autograd/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
+    if (!mo_ok(ctx))
+        return ctx->status.code;
+    if (!op->name || !op->shape || !op->forward)
+        mo_fail(ctx, MO_INVALID, "register: op %s lacks a name, a shape rule or a forward", op->name ? op->name : "?");
+    else if (op->max_in > MO_MAX_INPUTS || op->n_out < 1 || op->n_out > MO_MAX_OUTPUTS)
+        mo_fail(ctx, MO_INVALID, "register: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d",
+            op->name, op->max_in, op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
+    else if (!op->samples || op->n_samples < 1)
+        mo_fail(ctx, MO_INVALID, "register: op %s has no samples, so that nothing could check it", op->name);
+    else if (mo_find_op(ctx, op->name))
+        mo_fail(ctx, MO_INVALID, "register: there is an op named %s already", op->name);
+    if (!mo_ok(ctx))
+        return ctx->status.code;
+    if (ctx->n_ops == ctx->capacity_ops) {
+        int capacity = ctx->capacity_ops ? 2 * ctx->capacity_ops : 64;
+        const mo_op **grown = realloc(ctx->ops, (size_t)capacity * sizeof *grown);
+        if (!grown) {
+            mo_fail(ctx, MO_MEMORY, "register: out of memory for %d ops", capacity);
+            return ctx->status.code;
+        }
+        ctx->ops = grown;
+        ctx->capacity_ops = capacity;
+    }
+    ctx->ops[ctx->n_ops++] = op;
+    return MO_OK;
+}
+
+int mo_n_ops(const mo_context *ctx) {
+    return ctx->n_ops;
+}
+
+const mo_op *mo_op_at(const mo_context *ctx, int i) {
+    return i >= 0 && i < ctx->n_ops ? ctx->ops[i] : NULL;
+}
+
+const mo_op *mo_find_op(const mo_context *ctx, const char *name) {
+    for (int i = 0; i < ctx->n_ops; i++)
+        if (!strcmp(ctx->ops[i]->name, name))
+            return ctx->ops[i];
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* autograd/tape.h - what a tape and a node are made of (library internal). */
+#ifndef MO_TAPE_H
+#define MO_TAPE_H
+
+#include "autograd/autograd.h"
+#include "tensor/arena.h"
+#include "tensor/storage.h"
+
+/* One recorded execution. The arrays lie behind the node in the tape's host arena. */
+typedef struct mo_node {
+    const mo_op *op;
+    int n_in, n_out, n_saved;
+    bool released;      /* backward has consumed it */
+    int64_t index;      /* in tape->nodes */
+    int64_t first_slot; /* outputs recorded before this node: numbers the gradients of its outputs */
+    mo_tensor **in, **out, **saved;
+    uint64_t *version; /* of every input and output at recording, inputs first */
+    const void *attributes;
+} mo_node;
+
+struct mo_tape {
+    mo_context *ctx;
+    mo_mode mode;
+    bool recording;         /* false in MO_EVAL and while a vjp runs without MO_CREATE_GRAPH */
+    mo_arena *arena;        /* values, gradients, by-products */
+    mo_host_arena *host;    /* headers, nodes */
+    mo_host_arena *scratch; /* bookkeeping of one backward */
+    mo_tensor **tensors;    /* every live header, in order of creation */
+    int64_t n_tensors, capacity_tensors;
+    mo_tensor *spare_headers; /* linked through `grad` */
+    mo_node **nodes;
+    int64_t n_nodes, capacity_nodes;
+    int64_t n_slots; /* outputs of all nodes */
+    int depth;       /* of nested backward runs (a vjp may take gradients itself) */
+};
+
+/* A header on the tape without storage. NULL on failure. */
+mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
+/* A window onto the storage of X (a new header of the tape). */
+mo_tensor *mo_tape_window(
+    mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
+/* Forgets a header and its hold on the storage. */
+void mo_tape_drop(mo_tape *t, mo_tensor *T);
+/* Drops every header made since mark (a value of n_tensors) but the n in keep. */
+void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
+/* Records a node of that call. */
+void mo_tape_record(mo_tape *t, const mo_call *c);
+/* A + B, recorded where needed: the sum of two contributions to one gradient (autograd's only op). */
+mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
+/* A + B where A is a gradient that nobody else holds: A is overwritten. */
+void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);
+extern const mo_op mo_op_accumulate;
+
+#endif

@@ -1,0 +1,55 @@
+/* ops/shapes.c - broadcasting and axes. */
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int64_t *shape) {
+    const mo_tensor *A = c->in[i], *B = c->in[j];
+    int a = A->ndim - trailing, b = B->ndim - trailing;
+    *ndim = a > b ? a : b;
+    for (int k = 0; k < *ndim; k++) {
+        int64_t p = k + a - *ndim < 0 ? 1 : A->shape[k + a - *ndim];
+        int64_t q = k + b - *ndim < 0 ? 1 : B->shape[k + b - *ndim];
+        if (p != q && p != 1 && q != 1)
+            return mo_call_fail(c, MO_INVALID,
+                "axis %d from the end has sizes %" PRId64 " and %" PRId64 ", expected equal or 1", *ndim - k + trailing,
+                p, q);
+        shape[k] = p == 1 ? q : p;
+    }
+    return true;
+}
+
+mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape) {
+    mo_view w = {.data = v.data, .dtype = v.dtype, .ndim = ndim + trailing};
+    int lead = v.ndim - trailing;
+    for (int k = 0; k < ndim; k++) {
+        int from = k + lead - ndim;
+        w.shape[k] = shape[k];
+        w.stride[k] = from < 0 || v.shape[from] == 1 ? 0 : v.stride[from];
+    }
+    for (int k = 0; k < trailing; k++) {
+        w.shape[ndim + k] = v.shape[lead + k];
+        w.stride[ndim + k] = v.stride[lead + k];
+    }
+    return w;
+}
+
+mo_view mo_swap_view(mo_view v) {
+    int i = v.ndim - 2, j = v.ndim - 1;
+    int64_t size = v.shape[i], stride = v.stride[i];
+    v.shape[i] = v.shape[j];
+    v.stride[i] = v.stride[j];
+    v.shape[j] = size;
+    v.stride[j] = stride;
+    return v;
+}
+
+int mo_resolve_axis(int axis, int ndim) {
+    int resolved = axis < 0 ? axis + ndim : axis;
+    return resolved < 0 || resolved >= ndim ? -1 : resolved;
+}
+
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
+    return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
+}

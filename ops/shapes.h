@@ -1,0 +1,19 @@
+/* ops/shapes.h - arithmetic of shapes that several families share (library internal). */
+#ifndef MO_SHAPES_H
+#define MO_SHAPES_H
+
+#include "autograd/autograd.h"
+#include "tensor/storage.h"
+
+/* The broadcast of the leading axes of inputs i and j of c, all but the last `trailing`; raises where they disagree.
+ * Writes the common leading shape and its number of axes. */
+bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int64_t *shape);
+/* v seen with the leading axes shape[0 .. ndim-1] before its last `trailing` ones, through strides of 0. */
+mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape);
+/* v with its last two axes swapped. */
+mo_view mo_swap_view(mo_view v);
+/* A negative axis counts from the end; -1 where it is outside. */
+int mo_resolve_axis(int axis, int ndim);
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+
+#endif
