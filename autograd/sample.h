@@ -1,0 +1,14 @@
+/* autograd/sample.h - drawing the inputs that an op declares as samples (library internal). */
+#ifndef MO_SAMPLE_H
+#define MO_SAMPLE_H
+
+#include "autograd/autograd.h"
+
+/* A leaf as the sample asks, of the dtype `real` where it is a real one; declared to need a gradient where it is
+ * differentiated. Release with mo_tensor_release. The null tensor on failure. */
+mo_tensor *mo_sample_tensor(mo_context *ctx, const mo_sample_input *input, mo_dtype real, mo_random *r);
+bool mo_draw_is_differentiable(mo_draw draw);
+/* Fills n values with a direction of unit length that stays in the set of the draw (symmetric, triangular). */
+void mo_sample_direction(const mo_sample_input *input, mo_random *r, double *values, int64_t n);
+
+#endif
