@@ -116,6 +116,165 @@ typedef struct mo_summary {
 } mo_summary;
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
 
+/* ---- features: what an encoder reads of a graph, frozen ---- */
+
+typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
+
+typedef struct mo_feature_options {
+    int dim;              /* d: 512 */
+    int hops;             /* l: 3 */
+    int power_iterations; /* of the randomized SVD: 2; below 0: until converged */
+    mo_combine
+        combine;   /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
+    uint64_t seed; /* of the test matrices */
+    const char *cache; /* folder of cached features, or NULL */
+} mo_feature_options;
+
+/* Named tensors of one graph, owned: "hops" float32 [l + 1, nodes, d]. */
+typedef struct mo_features {
+    mo_arrays *arrays;
+    int64_t nodes;
+    int dim, hops;
+    double svd_residual; /* |A~ U - U S|_F / |A~|_F over the kept triplets; the worst block of a set */
+    bool from_cache;
+} mo_features;
+
+/* D^-1/2 A D^-1/2, isolated nodes zero rows; symmetric, declared so. */
+MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
+/* Truncated SVD of a sparse [n, m] matrix: U [n, r], S [r] falling, V [m, r], on an EVAL tape; exact
+ * (eigendecomposition) where min(n, m) <= max(r, exact_below), else randomized with Rayleigh-Ritz (Halko, Martinsson,
+ * Tropp 2011). Signs: largest entry of U's column > 0. residual (may be NULL): |A V - U S|_F / |A|_F. Returns the
+ * status. */
+MO_API mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
+    mo_tensor **S, mo_tensor **V, double *residual);
+/* x, A x, ..., A^l x of a LayerNorm (no affine, 1e-5) of X0 [n, d]: [l + 1, n, d]. */
+MO_API mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops);
+/* Computes or loads the features; a set of graphs gets one basis per graph. NULL on failure. */
+MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
+MO_API void mo_features_release(mo_features *features);
+
+/* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
+
+typedef struct mo_source {
+    mo_graph *graph;
+    mo_task task;
+    mo_links *links;                /* lp */
+    mo_features *features;          /* lp: of the masked graph */
+    bool owns_graph, owns_features; /* sources of one graph share */
+} mo_source;
+
+typedef struct mo_pool mo_pool;
+/* Progress of slow preparations: a line of text, borrowed for the call. May be NULL. */
+typedef void (*mo_notice)(const char *line, void *state);
+
+/* Opens graphs by mo_graph_open's names, each for the tasks it can serve; "cora:nc", "cora:nc+lp" restrict them. NULL
+ * on failure. */
+MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
+    double link_share, mo_notice notice, void *state);
+MO_API void mo_pool_release(mo_pool *pool);
+MO_API int mo_pool_size(const mo_pool *pool);
+MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
+/* The tensors of a planned episode on the tape: each named row encoded once. */
+MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
+/* Episode `number`: family (round robin of those present for several a step, else drawn 1:1:1), source, k, q, examples;
+ * all a function of (options->seed, number). Tells the source it chose. Returns the status. */
+MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin,
+    const mo_plan_options *options, mo_episode *e, const mo_source **source);
+
+/* ---- trainer ---- */
+
+typedef struct mo_adamw_options {
+    double lr, lr_min, beta1, beta2, epsilon, weight_decay, clip;
+} mo_adamw_options;
+
+typedef struct mo_optimizer mo_optimizer;
+/* AdamW (Loshchilov and Hutter 2019), decoupled decay on all parameters, gradient clipped by its global norm. NULL on
+ * failure. */
+MO_API mo_optimizer *mo_optimizer_create(
+    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
+MO_API void mo_optimizer_release(mo_optimizer *o);
+/* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the
+ * status. A norm that is not finite is MO_NUMERICAL and changes nothing. */
+MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
+/* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */
+MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
+
+typedef struct mo_trainer_options {
+    int64_t steps;
+    int episodes_per_step; /* 1, or 3: one of each family */
+    mo_adamw_options adamw;
+    mo_plan_options plan;
+    int64_t checkpoint_every; /* steps; 0: only at the end */
+    const char *out;          /* folder of the run */
+    const char *settings;     /* JSON object text kept in run.json and compared on resume */
+} mo_trainer_options;
+
+typedef struct mo_step_report {
+    int64_t step, steps;
+    double loss, gradient_norm, lr;
+    double accuracy[MO_TASKS]; /* of this step's queries by family; NaN where the family had no episode */
+    double seconds;
+} mo_step_report;
+
+typedef struct mo_trainer mo_trainer;
+MO_API mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_options *options);
+MO_API void mo_trainer_release(mo_trainer *trainer);
+/* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
+MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
+/* One optimiser step: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. Returns
+ * the status. */
+MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
+/* Steps until the end; report (may be NULL) returns false to stop early, after which a checkpoint is written. Returns
+ * the status. */
+MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
+/* Writes checkpoint.safetensors; and weights.safetensors with metadata (model, features, best hops). Return the status.
+ */
+MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
+MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
+
+/* ---- evaluation ---- */
+
+typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
+
+typedef struct mo_eval_options {
+    mo_protocol protocol;
+    int n_shots;
+    const int64_t *shots; /* k of nc and gc; for lp support links of each kind */
+    int64_t episodes;     /* of protocol episode: 100; q = 30 */
+    int64_t seeds;        /* of protocol split: 3 */
+    uint64_t seed;
+    int64_t max_rows;       /* rows encoded at once; 0: all */
+    int best_hop[MO_TASKS]; /* chosen on the training pool */
+} mo_eval_options;
+
+typedef struct mo_eval_row {
+    const char *data, *task, *head, *features; /* features: trained | random | x0 | hop */
+    int64_t k;
+    const char *metric;    /* accuracy | auc | ap | hits_rank | hits_ogb | hits_pooled */
+    double mean, ci95, sd; /* in percent */
+    int64_t n;
+} mo_eval_row;
+
+typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
+
+/* What is evaluated: a model under a label, or (model NULL) the head itself on the rows of one hop. */
+typedef struct mo_candidate {
+    const char *features; /* label: trained | random | x0 | hop */
+    const mo_mochi *model;
+    int hop;
+    const mo_head *head;
+    double lambda;
+} mo_candidate;
+
+/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
+ * and metric. */
+MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
+    const mo_eval_options *options, mo_eval_visit visit, void *state);
+/* The hop whose rows serve the head best over the pool's sources of that task (few seeded episodes at k = 4 .. 32); -1
+ * without sources. */
+MO_API int mo_best_hop(
+    mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
+
 #ifdef __cplusplus
 }
 #endif
