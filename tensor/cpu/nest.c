@@ -99,7 +99,8 @@ static void run_rows(
         row(arguments, N->n, at, step);
 }
 
-static void run_piece(const nest *N, int64_t r, int64_t start, const int64_t *step, nest_row *row, const void *arguments) {
+static void run_piece(
+    const nest *N, int64_t r, int64_t start, const int64_t *step, nest_row *row, const void *arguments) {
     int64_t index[MO_MAX_AXES], at[NEST_OPERANDS];
     seek(N, r, index, at);
     for (int o = 0; o < N->operands; o++)

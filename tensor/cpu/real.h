@@ -1,7 +1,7 @@
 /* tensor/cpu/real.h - the float type that the kernels are compiled for.
  *
- * Every kernel file is compiled twice, with MO_REAL_BITS 32 and 64. REAL(name) is the name of a symbol of this type,
- * BLAS(name) and LAPACK(name) those of the libraries. */
+ * Every kernel file is compiled twice, with MO_REAL_BITS 32 and 64. REAL(name) is the name of a symbol of this type;
+ * blas_gemm and the like are those of the libraries. */
 #ifndef MO_CPU_REAL_H
 #define MO_CPU_REAL_H
 
@@ -10,13 +10,25 @@
 #if MO_REAL_BITS == 32
 typedef float real;
 #define REAL(name) name##_f32
-#define BLAS(name) cblas_s##name
-#define LAPACK(name) s##name##_
+#define blas_gemm cblas_sgemm
+#define blas_gemv cblas_sgemv
+#define blas_trsm cblas_strsm
+#define lapack_potrf spotrf_
+#define lapack_getrf sgetrf_
+#define lapack_syevd ssyevd_
+#define lapack_geqrf sgeqrf_
+#define lapack_orgqr sorgqr_
 #elif MO_REAL_BITS == 64
 typedef double real;
 #define REAL(name) name##_f64
-#define BLAS(name) cblas_d##name
-#define LAPACK(name) d##name##_
+#define blas_gemm cblas_dgemm
+#define blas_gemv cblas_dgemv
+#define blas_trsm cblas_dtrsm
+#define lapack_potrf dpotrf_
+#define lapack_getrf dgetrf_
+#define lapack_syevd dsyevd_
+#define lapack_geqrf dgeqrf_
+#define lapack_orgqr dorgqr_
 #else
 #error "MO_REAL_BITS is 32 or 64"
 #endif

@@ -45,6 +45,6 @@ static inline int64_t leading(const mo_view *v, int axes) {
 
 /* Scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing. Valid
  * until the next call; NULL (and MO_MEMORY raised) on failure. */
-void *workspace(mo_context *ctx, size_t bytes);
+void *cpu_workspace(mo_context *ctx, size_t bytes);
 
 #endif

@@ -1,0 +1,193 @@
+/* tensor/cpu/copy.c - copies between any two dtypes and strides, and fills. Compiled once.
+ *
+ * Equal dtypes move bits. Others pass through double in short blocks: every stored type but int64 converts to double
+ * exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN becomes 0. */
+#include "tensor/cpu/copy.h"
+#include "tensor/cpu/work.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 256 };
+
+typedef struct copy_arguments {
+    const char *x;
+    char *y;
+    mo_dtype from, to;
+} copy_arguments;
+
+static float float_of_bits(uint32_t u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+static uint32_t bits_of_float(float f) {
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+static float half_to_float(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7fff;
+    if (magnitude >= 0x7c00) /* Inf and NaN */
+        return float_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+    /* Shifted into place the exponent is 112 too small; the product also normalises subnormals. */
+    return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
+}
+
+/* The float next to d towards 0, last bit set where that was inexact: rounding it again to fewer bits is rounding d. */
+static uint32_t sticky_bits(double d) {
+    float f = (float)d;
+    uint32_t u = bits_of_float(f);
+    if ((double)f == d || d != d)
+        return u;
+    if (fabs((double)f) > fabs(d))
+        u--;
+    return u | 1;
+}
+
+static uint16_t double_to_half(double d) {
+    uint32_t u = sticky_bits(d), sign = u >> 16 & 0x8000, magnitude = u & 0x7fffffff;
+    if (magnitude > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (magnitude >= 0x477ff000) /* rounds to 65536 or more */
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) { /* subnormal: in units of 2^-24, rounded to even */
+        double scaled = fabs(d) * 0x1p24;
+        return (uint16_t)(sign | (uint16_t)nearbyint(scaled));
+    }
+    magnitude += 0xfff + (magnitude >> 13 & 1);
+    return (uint16_t)(sign | (magnitude - 0x38000000) >> 13);
+}
+
+static uint16_t double_to_bfloat(double d) {
+    uint32_t u = sticky_bits(d);
+    if ((u & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(u >> 16 | 0x40);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static int64_t saturate(double x, double low, double high, int64_t least, int64_t greatest) {
+    return x <= low ? least : x >= high ? greatest : x == x ? (int64_t)x : 0;
+}
+
+/* d = n elements of x, from element i on with that stride. */
+static void load(mo_dtype dtype, const char *x, int64_t i, int64_t step, int64_t n, double *restrict d) {
+    switch (dtype) {
+    case MO_F32:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = ((const float *)x)[i + j * step];
+        break;
+    case MO_F64:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = ((const double *)x)[i + j * step];
+        break;
+    case MO_I32:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = ((const int32_t *)x)[i + j * step];
+        break;
+    case MO_I64:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = (double)((const int64_t *)x)[i + j * step];
+        break;
+    case MO_U8:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = ((const uint8_t *)x)[i + j * step];
+        break;
+    case MO_F16:
+        for (int64_t j = 0; j < n; j++)
+            d[j] = half_to_float(((const uint16_t *)x)[i + j * step]);
+        break;
+    default: /* MO_BF16: the upper half of a float */
+        for (int64_t j = 0; j < n; j++)
+            d[j] = float_of_bits((uint32_t)((const uint16_t *)x)[i + j * step] << 16);
+    }
+}
+
+static void store(mo_dtype dtype, char *y, int64_t i, int64_t step, int64_t n, const double *restrict d) {
+    switch (dtype) {
+    case MO_F32:
+        for (int64_t j = 0; j < n; j++)
+            ((float *)y)[i + j * step] = (float)d[j];
+        break;
+    case MO_F64:
+        for (int64_t j = 0; j < n; j++)
+            ((double *)y)[i + j * step] = d[j];
+        break;
+    case MO_I32:
+        for (int64_t j = 0; j < n; j++)
+            ((int32_t *)y)[i + j * step] = (int32_t)saturate(d[j], INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX);
+        break;
+    case MO_I64:
+        for (int64_t j = 0; j < n; j++)
+            ((int64_t *)y)[i + j * step] = saturate(d[j], -0x1p63, 0x1p63, INT64_MIN, INT64_MAX);
+        break;
+    case MO_U8:
+        for (int64_t j = 0; j < n; j++)
+            ((uint8_t *)y)[i + j * step] = (uint8_t)saturate(d[j], 0, 255, 0, 255);
+        break;
+    case MO_F16:
+        for (int64_t j = 0; j < n; j++)
+            ((uint16_t *)y)[i + j * step] = double_to_half(d[j]);
+        break;
+    default:
+        for (int64_t j = 0; j < n; j++)
+            ((uint16_t *)y)[i + j * step] = double_to_bfloat(d[j]);
+    }
+}
+
+static void convert_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step) {
+    const copy_arguments *p = arguments;
+    double block[BLOCK];
+    for (int64_t j = 0; j < n; j += BLOCK) {
+        int64_t length = min_of(BLOCK, n - j);
+        load(p->from, p->x, at[0] + j * step[0], step[0], length, block);
+        store(p->to, p->y, at[1] + j * step[1], step[1], length, block);
+    }
+}
+
+static void move_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step) {
+    const copy_arguments *p = arguments;
+    size_t bytes = mo_dtype_size(p->from);
+    const char *x = p->x + at[0] * (int64_t)bytes;
+    char *y = p->y + at[1] * (int64_t)bytes;
+    if (step[0] == 1 && step[1] == 1)
+        memcpy(y, x, (size_t)n * bytes);
+    else if (bytes == 4)
+        for (int64_t j = 0; j < n; j++)
+            ((uint32_t *)y)[j * step[1]] = ((const uint32_t *)x)[j * step[0]];
+    else if (bytes == 8)
+        for (int64_t j = 0; j < n; j++)
+            ((uint64_t *)y)[j * step[1]] = ((const uint64_t *)x)[j * step[0]];
+    else
+        for (int64_t j = 0; j < n; j++)
+            memcpy(y + j * step[1] * (int64_t)bytes, x + j * step[0] * (int64_t)bytes, bytes);
+}
+
+void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
+    copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};
+    nest N = nest_of(2, (const mo_view *[]){x, y});
+    nest_run(ctx, &N, x->dtype == y->dtype ? move_row : convert_row, &p);
+}
+
+typedef struct fill_arguments {
+    char *y;
+    mo_dtype dtype;
+    double value;
+} fill_arguments;
+
+static void fill_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step) {
+    const fill_arguments *p = arguments;
+    double block[BLOCK];
+    for (int64_t j = 0; j < min_of(BLOCK, n); j++)
+        block[j] = p->value;
+    for (int64_t j = 0; j < n; j += BLOCK)
+        store(p->dtype, p->y, at[0] + j * step[0], step[0], min_of(BLOCK, n - j), block);
+}
+
+void fill_cpu(mo_context *ctx, double value, const mo_view *y) {
+    fill_arguments p = {.y = y->data, .dtype = y->dtype, .value = value};
+    nest N = nest_of(1, &y);
+    nest_run(ctx, &N, fill_row, &p);
+}

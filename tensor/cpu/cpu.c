@@ -1,0 +1,114 @@
+/* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
+#include "tensor/cpu/copy.h"
+#include "tensor/cpu/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
+
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+
+/* What the backend keeps in a context: the scratch memory of its kernels. */
+typedef struct cpu_state {
+    void *scratch;
+    size_t bytes;
+} cpu_state;
+
+static bool cpu_open(mo_context *ctx) {
+    ctx->backend_state = mo_host_alloc(ctx, sizeof(cpu_state));
+    if (!ctx->backend_state)
+        return false;
+    memset(ctx->backend_state, 0, sizeof(cpu_state));
+    return true;
+}
+
+/* Huge pages spare a large block most of its page faults and TLB misses. */
+static void *cpu_alloc(mo_context *ctx, size_t bytes) {
+    (void)ctx;
+    if (bytes > SIZE_MAX - HUGE_PAGE)
+        return NULL;
+    size_t alignment = bytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
+    size_t rounded = bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
+    void *block = aligned_alloc(alignment, rounded);
+    if (block && alignment == HUGE_PAGE)
+        madvise(block, rounded, MADV_HUGEPAGE); /* a hint: its failure changes nothing */
+    return block;
+}
+
+static void cpu_free(mo_context *ctx, void *block, size_t bytes) {
+    (void)ctx;
+    (void)bytes;
+    free(block);
+}
+
+static void count_scratch(mo_context *ctx, int64_t bytes) {
+    mo_counters *c = &ctx->counters;
+    c->allocations += bytes > 0;
+    c->bytes_live += bytes;
+    c->bytes_peak = c->bytes_live > c->bytes_peak ? c->bytes_live : c->bytes_peak;
+}
+
+static void release_scratch(mo_context *ctx, cpu_state *state) {
+    if (state->scratch)
+        count_scratch(ctx, -(int64_t)state->bytes);
+    cpu_free(ctx, state->scratch, state->bytes);
+    *state = (cpu_state){0};
+}
+
+static void cpu_close(mo_context *ctx) {
+    if (!ctx->backend_state)
+        return;
+    release_scratch(ctx, ctx->backend_state);
+    mo_host_free(ctx, ctx->backend_state, sizeof(cpu_state));
+    ctx->backend_state = NULL;
+}
+
+void *cpu_workspace(mo_context *ctx, size_t bytes) {
+    cpu_state *state = ctx->backend_state;
+    if (state->scratch && bytes <= state->bytes)
+        return state->scratch;
+    release_scratch(ctx, state);
+    state->scratch = cpu_alloc(ctx, bytes);
+    if (!state->scratch) {
+        mo_fail(ctx, MO_MEMORY, "scratch memory of a CPU kernel: %zu bytes are not available", bytes);
+        return NULL;
+    }
+    state->bytes = bytes;
+    count_scratch(ctx, (int64_t)bytes);
+    return state->scratch;
+}
+
+static void cpu_upload(mo_context *ctx, void *device, const void *host, size_t bytes) {
+    (void)ctx;
+    if (bytes)
+        memcpy(device, host, bytes);
+}
+
+static void cpu_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
+    cpu_upload(ctx, host, device, bytes);
+}
+
+static void cpu_zero(mo_context *ctx, void *device, size_t bytes) {
+    const size_t piece = 1 << 20;
+    int threads = bytes < 2 * piece ? 1 : ctx->threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (size_t start = 0; start < bytes; start += piece)
+        memset((char *)device + start, 0, bytes - start < piece ? bytes - start : piece);
+}
+
+const mo_backend mo_backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .zero = cpu_zero,
+    .copy = copy_cpu,
+    .fill = fill_cpu,
+    .f32 = &kernels_cpu_f32,
+    .f64 = &kernels_cpu_f64,
+};

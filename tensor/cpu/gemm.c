@@ -1,0 +1,169 @@
+/* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched.
+ *
+ * A transposed view is a BLAS flag; only operands without a unit stride are packed. Batch and tiles form one list of
+ * independent tasks. Batch axes over which B is constant join the rows of A where the strides allow. */
+#include "tensor/cpu/copy.h"
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/product.h"
+
+#include <limits.h>
+
+enum { TASK_FLOP = 500000 };
+
+/* Describes the last two axes of v to BLAS; false where neither stride is 1. */
+static bool describe(const mo_view *v, int axes, matrix *M) {
+    int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
+    int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
+    M->data = v->data;
+    for (int i = 0; i < axes; i++)
+        M->batch_stride[i] = v->stride[i];
+    if ((column == 1 || columns <= 1) && (rows <= 1 || (row >= max_of(1, columns) && row <= INT_MAX))) {
+        M->transposed = false;
+        M->ld = rows <= 1 ? max_of(1, columns) : row;
+        return true;
+    }
+    if ((row == 1 || rows <= 1) && (columns <= 1 || (column >= max_of(1, rows) && column <= INT_MAX))) {
+        M->transposed = true;
+        M->ld = columns <= 1 ? max_of(1, rows) : column;
+        return true;
+    }
+    return false;
+}
+
+/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
+static mo_view packed_view(const mo_view *v) {
+    mo_view P = *v;
+    int64_t stride = 1;
+    for (int i = v->ndim - 1; i >= 0; i--) {
+        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
+        P.shape[i] = repeats ? 1 : v->shape[i];
+        P.stride[i] = repeats ? 0 : stride;
+        stride *= P.shape[i];
+    }
+    return P;
+}
+
+/* An operand of the product and, where BLAS cannot read it, the view of its packed copy. */
+typedef struct operand {
+    const mo_view *view;
+    mo_view packed;
+    int64_t length; /* elements of the copy; 0 where none is needed */
+} operand;
+
+static operand operand_of(const mo_view *v, int axes, matrix *M) {
+    operand X = {.view = v};
+    if (describe(v, axes, M))
+        return X;
+    X.packed = packed_view(v);
+    X.length = ceil_div(leading(&X.packed, v->ndim), 16) * 16;
+    mo_view full = X.packed;
+    for (int i = 0; i < v->ndim; i++)
+        full.shape[i] = v->shape[i];
+    describe(&full, axes, M);
+    return X;
+}
+
+/* Makes the copy, where one is needed, in scratch; returns the scratch after it. */
+static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
+    if (X->length == 0)
+        return scratch;
+    mo_view source = *X->view;
+    for (int i = 0; i < source.ndim; i++)
+        source.shape[i] = X->packed.shape[i];
+    X->packed.data = scratch;
+    copy_cpu(ctx, &source, &X->packed);
+    M->data = scratch;
+    return scratch + X->length;
+}
+
+/* Whether the last batch axis continues the rows: B does not depend on it and the others step on. */
+static bool rows_continue(const product *p) {
+    int last = p->axes - 1;
+    return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
+           (p->A.batch_stride[last] == p->m * p->A.ld || p->size[last] == 1) &&
+           (p->C_stride[last] == p->m * p->ldc || p->size[last] == 1) &&
+           (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1);
+}
+
+static void merge_rows(product *p) {
+    while (rows_continue(p)) {
+        int64_t size = p->size[--p->axes];
+        p->m *= size;
+        p->batch /= size;
+    }
+}
+
+static product product_of(const mo_gemm *g) {
+    const mo_view *C = &g->C;
+    product p = {.m = C->shape[C->ndim - 2],
+        .n = C->shape[C->ndim - 1],
+        .k = g->A.shape[g->A.ndim - 1],
+        .axes = C->ndim - 2,
+        .C = C->data,
+        .ldc = C->shape[C->ndim - 2] <= 1 ? max_of(1, C->shape[C->ndim - 1]) : C->stride[C->ndim - 2],
+        .bias = g->bias.data,
+        .bias_stride = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0,
+        .addend = g->addend.data,
+        .addend_row = g->addend.data ? g->addend.stride[C->ndim - 2] : 0,
+        .addend_column = g->addend.data ? g->addend.stride[C->ndim - 1] : 0,
+        .alpha = (real)g->alpha,
+        .beta = (real)g->beta,
+        .relu = g->relu};
+    p.batch = leading(C, p.axes);
+    for (int i = 0; i < p.axes; i++) {
+        p.size[i] = C->shape[i];
+        p.C_stride[i] = C->stride[i];
+        p.addend_stride[i] = p.addend ? g->addend.stride[i] : 0;
+    }
+    return p;
+}
+
+static void run_tiles(mo_context *ctx, const product *p) {
+    int64_t tasks = p->batch * p->tiles_m * p->tiles_n;
+    double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
+    int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
+    int threads =
+        flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : ctx->threads;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, chunk)
+    for (int64_t i = 0; i < tasks; i++) {
+        tile t = product_tile(p, i);
+        product_run(p, &t);
+    }
+}
+
+/* Small C, long k: partial products in parallel, then added in order of k. */
+static void run_pieces(mo_context *ctx, const product *p, real *partial) {
+    int64_t length = p->m * p->n;
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+    for (int64_t i = 0; i < p->batch * p->pieces_k; i++) {
+        int64_t piece = i % p->pieces_k;
+        int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
+        product_piece(p, i / p->pieces_k, k0, k1, partial + i * length);
+    }
+    for (int64_t b = 0; b < p->batch; b++) {
+        real *restrict sum = partial + b * p->pieces_k * length;
+        for (int64_t piece = 1; piece < p->pieces_k; piece++)
+            for (int64_t j = 0; j < length; j++)
+                sum[j] += sum[piece * length + j];
+        product_finish(p, b, sum);
+    }
+}
+
+void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
+    product p = product_of(g);
+    if (p.batch * p.m * p.n == 0)
+        return;
+    operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
+    merge_rows(&p);
+    product_cut(&p);
+    int64_t partial = p.pieces_k > 1 ? p.batch * p.pieces_k * p.m * p.n : 0, length = A.length + B.length + partial;
+    real *scratch = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
+    if (length && !scratch)
+        return;
+    scratch = pack(ctx, &A, scratch, &p.A);
+    scratch = pack(ctx, &B, scratch, &p.B);
+    if (p.pieces_k > 1)
+        run_pieces(ctx, &p, scratch);
+    else
+        run_tiles(ctx, &p);
+}

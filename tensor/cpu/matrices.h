@@ -1,0 +1,41 @@
+/* tensor/cpu/matrices.h - batches of square matrices, and the LAPACK routines that take them.
+ *
+ * LAPACK is column-major: a row-major matrix is its transpose to it, so "lower" here is LAPACK's "upper". */
+#ifndef MO_CPU_MATRICES_H
+#define MO_CPU_MATRICES_H
+
+#include "tensor/cpu/real.h"
+#include "tensor/cpu/work.h"
+
+#include <cblas.h>
+
+void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
+void lapack_getrf(const int *m, const int *n, real *A, const int *lda, int *pivot, int *info);
+void lapack_syevd(const char *job, const char *uplo, const int *n, real *A, const int *lda, real *w, real *work,
+    const int *lwork, int *iwork, const int *liwork, int *info);
+void lapack_geqrf(
+    const int *m, const int *n, real *A, const int *lda, real *tau, real *work, const int *lwork, int *info);
+void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *lda, const real *tau, real *work,
+    const int *lwork, int *info);
+
+enum { SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
+
+/* Rows of square matrices [.., n, n]: how many there are. */
+static inline int64_t matrix_count(const mo_view *A) {
+    return leading(A, A->ndim - 2);
+}
+
+/* Threads for a batch of matrices of so many multiplications each. */
+static inline int matrix_threads(const mo_context *ctx, int64_t batch, double multiplications) {
+    return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? ctx->threads : 1;
+}
+
+static inline bool all_finite(const real *x, int64_t n) {
+    real sum = 0; /* x - x is 0 but for Inf and NaN */
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] - x[i];
+    return sum == 0;
+}
+
+#endif

@@ -1,0 +1,225 @@
+/* tensor/cpu/product.c - one tile of a matrix product, and how many tiles there are.
+ *
+ * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
+ * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
+#include "tensor/cpu/product.h"
+#include "tensor/cpu/work.h"
+
+#include <string.h>
+
+enum {
+    TILE_ROWS = 384,  /* a tile's share of C stays in the second-level cache, and packing B costs a few percent */
+    LEAST_ROWS = 192, /* below, packing shows */
+    LEAST_COLUMNS = 128,
+    TILES = 8,           /* enough for 8 threads */
+    SMALL_C = 65536,     /* up to so many elements of C, k is cut instead */
+    PIECE = 2048,        /* of k, at least */
+    VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
+    TINY = 4096          /* multiplications not worth a BLAS call */
+};
+
+/* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
+static int64_t even_count(int64_t count) {
+    return count <= 2 ? max_of(1, count) : count <= 4 ? 4 : ceil_div(count, 8) * 8;
+}
+
+static void cut_vector(product *p) {
+    int64_t count = even_count(min_of(64, p->m * p->n * p->k / VECTOR_TILE));
+    if (p->n == 1)
+        p->tiles_m = max_of(1, min_of(count, p->m / 16));
+    else
+        p->tiles_n = max_of(1, min_of(count, p->n / 16));
+}
+
+/* Tiles of one matrix so that the whole batch has about TILES, none too narrow for BLAS. */
+static void cut_matrix(product *p) {
+    p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
+    while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)
+        p->tiles_m *= 2;
+    while (p->tiles_m * p->tiles_n * p->batch < TILES && p->n / (2 * p->tiles_n) >= LEAST_COLUMNS)
+        p->tiles_n *= 2;
+}
+
+void product_cut(product *p) {
+    p->tiles_m = p->tiles_n = p->pieces_k = 1;
+    int64_t multiplications = p->m * p->n * p->k;
+    if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
+        return;
+    if (p->batch < TILES && p->k >= 2 * PIECE && p->m * p->n <= SMALL_C)
+        p->pieces_k = even_count(min_of(16, p->k / PIECE));
+    else if (p->m == 1 || p->n == 1)
+        cut_vector(p);
+    else
+        cut_matrix(p);
+}
+
+/* Where part i of `parts` begins when n is spread evenly in multiples of 16. */
+static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
+    return i == parts ? n : ceil_div(n, 16) * i / parts * 16;
+}
+
+tile product_tile(const product *p, int64_t number) {
+    int64_t j = number % p->tiles_n, i = number / p->tiles_n % p->tiles_m;
+    return (tile){.b = number / (p->tiles_n * p->tiles_m),
+        .i0 = min_of(p->m, part_start(p->m, p->tiles_m, i)),
+        .i1 = min_of(p->m, part_start(p->m, p->tiles_m, i + 1)),
+        .j0 = min_of(p->n, part_start(p->n, p->tiles_n, j)),
+        .j1 = min_of(p->n, part_start(p->n, p->tiles_n, j + 1))};
+}
+
+static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
+    int64_t offset = 0;
+    for (int i = p->axes - 1; i >= 0; i--, b /= p->size[i + 1])
+        offset += b % p->size[i] * stride[i];
+    return offset;
+}
+
+/* One multiplication C := alpha A B + beta C of plain matrices. */
+typedef struct call {
+    int64_t m, n, k;
+    const real *A, *B;
+    int64_t lda, ldb, ldc;
+    bool transposed_A, transposed_B;
+    real *C;
+    real alpha, beta;
+} call;
+
+static void scale(real *restrict c, int64_t n, real beta) {
+    if (beta == 0)
+        memset(c, 0, (size_t)n * sizeof(real));
+    else if (beta != 1)
+        for (int64_t j = 0; j < n; j++)
+            c[j] *= beta;
+}
+
+static void run_loops(const call *g) {
+    int64_t a_row = g->transposed_A ? 1 : g->lda, a_column = g->transposed_A ? g->lda : 1;
+    for (int64_t i = 0; i < g->m; i++) {
+        real *restrict c = g->C + i * g->ldc;
+        scale(c, g->n, g->beta);
+        if (!g->transposed_B) {
+            for (int64_t l = 0; l < g->k; l++) {
+                real a = g->alpha * g->A[i * a_row + l * a_column];
+                const real *b = g->B + l * g->ldb;
+                for (int64_t j = 0; j < g->n; j++)
+                    c[j] += a * b[j];
+            }
+            continue;
+        }
+        for (int64_t j = 0; j < g->n; j++) {
+            real sum = 0;
+            for (int64_t l = 0; l < g->k; l++)
+                sum += g->A[i * a_row + l * a_column] * g->B[j * g->ldb + l];
+            c[j] += g->alpha * sum;
+        }
+    }
+}
+
+/* A matrix-vector product: op(A) x into y. */
+static void run_vector(const call *g) {
+    bool column = g->n == 1, transposed = column ? g->transposed_A : !g->transposed_B;
+    const real *M = column ? g->A : g->B, *x = column ? g->B : g->A;
+    int64_t ld = column ? g->lda : g->ldb, rows = column ? g->m : g->n;
+    int64_t x_step = column ? (g->transposed_B ? 1 : g->ldb) : (g->transposed_A ? g->lda : 1);
+    blas_gemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, (blasint)(transposed ? g->k : rows),
+        (blasint)(transposed ? rows : g->k), g->alpha, M, (blasint)ld, x, (blasint)x_step, g->beta, g->C,
+        (blasint)(column ? g->ldc : 1));
+}
+
+static void run_call(const call *g) {
+    if (g->m == 0 || g->n == 0)
+        return;
+    if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
+        run_loops(g);
+    } else if (g->m == 1 || g->n == 1) {
+        run_vector(g);
+    } else {
+        blas_gemm(CblasRowMajor, g->transposed_A ? CblasTrans : CblasNoTrans,
+            g->transposed_B ? CblasTrans : CblasNoTrans, (blasint)g->m, (blasint)g->n, (blasint)g->k, g->alpha, g->A,
+            (blasint)g->lda, g->B, (blasint)g->ldb, g->beta, g->C, (blasint)g->ldc);
+    }
+}
+
+/* C := beta C + bias + addend on a tile. */
+static void start_tile(const product *p, const tile *t, real *C) {
+    const real *addend = p->addend ? p->addend + batch_offset(p, p->addend_stride, t->b) : NULL;
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *restrict c = C + i * p->ldc;
+        scale(c + t->j0, t->j1 - t->j0, p->beta);
+        if (p->bias)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += p->bias[j * p->bias_stride];
+        if (!addend)
+            continue;
+        const real *e = addend + i * p->addend_row;
+        if (p->addend_column == 1)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += e[j];
+        else
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += e[j * p->addend_column];
+    }
+}
+
+static void clip_tile(const product *p, const tile *t, real *C) {
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *c = C + i * p->ldc;
+        for (int64_t j = t->j0; j < t->j1; j++)
+            c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays */
+    }
+}
+
+static const real *entry(const matrix *M, int64_t i, int64_t j) {
+    return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
+}
+
+void product_run(const product *p, const tile *t) {
+    real *C = p->C + batch_offset(p, p->C_stride, t->b);
+    bool started = p->bias || p->addend;
+    if (started)
+        start_tile(p, t, C);
+    call g = {.m = t->i1 - t->i0,
+        .n = t->j1 - t->j0,
+        .k = p->k,
+        .A = entry(&p->A, t->i0, 0) + batch_offset(p, p->A.batch_stride, t->b),
+        .B = entry(&p->B, 0, t->j0) + batch_offset(p, p->B.batch_stride, t->b),
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = p->ldc,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = C + t->i0 * p->ldc + t->j0,
+        .alpha = p->alpha,
+        .beta = started ? 1 : p->beta};
+    run_call(&g);
+    if (p->relu)
+        clip_tile(p, t, C);
+}
+
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
+    call g = {.m = p->m,
+        .n = p->n,
+        .k = k1 - k0,
+        .A = entry(&p->A, 0, k0) + batch_offset(p, p->A.batch_stride, b),
+        .B = entry(&p->B, k0, 0) + batch_offset(p, p->B.batch_stride, b),
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = p->n,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = D,
+        .alpha = p->alpha,
+        .beta = 0};
+    run_call(&g);
+}
+
+void product_finish(const product *p, int64_t b, const real *D) {
+    real *C = p->C + batch_offset(p, p->C_stride, b);
+    tile whole = {.b = b, .i1 = p->m, .j1 = p->n};
+    start_tile(p, &whole, C);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++)
+            C[i * p->ldc + j] += D[i * p->n + j];
+    if (p->relu)
+        clip_tile(p, &whole, C);
+}

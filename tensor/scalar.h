@@ -1,0 +1,54 @@
+/* tensor/scalar.h - the scalar functions of the elementwise kernels, each beside its derivatives, for every device.
+ *
+ * The including file defines the type `real`; CUDA defines MO_SCALAR as `template <typename real> __device__ inline`
+ * instead, and finds the same names overloaded for float and double. */
+#ifndef MO_SCALAR_H
+#define MO_SCALAR_H
+
+#ifndef MO_SCALAR
+#include <tgmath.h>
+#define MO_SCALAR static inline __attribute__((always_inline))
+#endif
+
+MO_SCALAR real relu_of(real x) {
+    return x < 0 ? (real)0 : x; /* NaN passes */
+}
+
+MO_SCALAR real sign_of(real x) {
+    return x > 0 ? (real)1 : x < 0 ? (real)-1 : x; /* 0 and NaN pass */
+}
+
+/* 1 / (1 + e^-x), with an exponential that cannot overflow. */
+MO_SCALAR real sigmoid_of(real x) {
+    real e = exp(-fabs(x));
+    return (x >= 0 ? (real)1 : e) / (1 + e);
+}
+
+/* log(1 + e^x); its derivative is the sigmoid. */
+MO_SCALAR real softplus_of(real x) {
+    return (x > 0 ? x : x != x ? x : (real)0) + log1p(exp(-fabs(x)));
+}
+
+/* The normal density and distribution. */
+MO_SCALAR real normal_density_of(real x) {
+    return (real)0.3989422804014326779399461 * exp((real)-0.5 * x * x);
+}
+
+MO_SCALAR real normal_distribution_of(real x) {
+    return (real)0.5 * erfc((real)-0.7071067811865475244008444 * x);
+}
+
+/* gelu = x Phi(x); gelu' = Phi + x phi; gelu'' = (2 - x^2) phi, as phi' = -x phi. */
+MO_SCALAR real gelu_of(real x) {
+    return x * normal_distribution_of(x);
+}
+
+MO_SCALAR real gelu_slope_of(real x) {
+    return normal_distribution_of(x) + x * normal_density_of(x);
+}
+
+MO_SCALAR real gelu_curve_of(real x) {
+    return (2 - x * x) * normal_density_of(x);
+}
+
+#endif
