@@ -15,29 +15,29 @@
 #endif
 
 /* The four words at the position r, `ahead` draws further. */
-MO_PHILOX philox4x32_ctr_t philox_words(const mo_random *r, uint64_t ahead) {
+MO_PHILOX void mo_philox(const mo_random *r, uint64_t ahead, uint32_t word[4]) {
     uint64_t index = r->index + ahead;
-    philox4x32_ctr_t counter = {{(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)r->episode,
-        ((uint32_t)(r->episode >> 32) & 0xffff) | r->purpose << 16}};
+    uint32_t high = ((uint32_t)(r->episode >> 32) & 0xffff) | r->purpose << 16;
+    philox4x32_ctr_t counter = {{(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)r->episode, high}};
     philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
-    return philox4x32_R(10, counter, key);
+    philox4x32_ctr_t words = philox4x32_R(10, counter, key);
+    for (int i = 0; i < 4; i++)
+        word[i] = words.v[i];
 }
 
-/* [0, 1) with 53 bits from two words. */
-MO_PHILOX double philox_fraction(uint32_t low, uint32_t high) {
+/* [0, 1) with 53 bits: the upper ones of 64. */
+MO_PHILOX double mo_philox_fraction(uint32_t high, uint32_t low) {
     return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
 
-MO_PHILOX double philox_uniform(const mo_random *r, uint64_t ahead) {
-    philox4x32_ctr_t w = philox_words(r, ahead);
-    return philox_fraction(w.v[0], w.v[1]);
+MO_PHILOX double mo_philox_uniform(const uint32_t word[4]) {
+    return mo_philox_fraction(word[0], word[1]);
 }
 
-/* Box-Muller: 1 - u lies in (0, 1], where the logarithm is finite. */
-MO_PHILOX double philox_normal(const mo_random *r, uint64_t ahead) {
-    philox4x32_ctr_t w = philox_words(r, ahead);
-    double radius = sqrt(-2 * log(1 - philox_fraction(w.v[0], w.v[1])));
-    return radius * cos(6.283185307179586476925 * philox_fraction(w.v[2], w.v[3]));
+/* Standard normal by Box-Muller: 1 - u lies in (0, 1], where the logarithm is finite. */
+MO_PHILOX double mo_philox_normal(const uint32_t word[4]) {
+    double radius = sqrt(-2 * log(1 - mo_philox_fraction(word[0], word[1])));
+    return radius * cos(6.283185307179586476925 * mo_philox_fraction(word[2], word[3]));
 }
 
 #endif
