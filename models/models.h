@@ -112,6 +112,8 @@ MO_API mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_
 MO_API void mo_mochi_release(mo_mochi *model);
 MO_API const mo_mochi_options *mo_mochi_options_of(const mo_mochi *model);
 /* All parameters, "encoder.*" and "log_temp"; borrowed. */
+/* Its encoder; borrowed. */
+MO_API const mo_gamlp *mo_mochi_encoder(const mo_mochi *model);
 MO_API int mo_mochi_n_parameters(const mo_mochi *model);
 MO_API mo_tensor *mo_mochi_parameter(const mo_mochi *model, int i);
 /* Copies parameters by name from arrays (converted released weights too); names the first one missing or of another

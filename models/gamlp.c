@@ -1,0 +1,154 @@
+/* models/gamlp.c - GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture).
+ *
+ * For a node with hop rows x_0 .. x_l:
+ *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
+ *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
+ *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
+ * W_a is used in its two halves, so that the half of h_0 is multiplied once instead of once a hop. The mean over a
+ * graph's nodes commutes with the last layer and comes before it. */
+#include "models/gamlp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* U(-bound, bound), a function of the seed and the parameter's number alone. */
+static void draw_uniform(mo_tensor *P, double bound, uint64_t seed, int number) {
+    mo_context *ctx = mo_tensor_context(P);
+    int64_t n = mo_numel(P);
+    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)number);
+    size_t size = mo_dtype_size(mo_tensor_dtype(P));
+    void *values = malloc((size_t)n * size + 1);
+    if (!values) {
+        mo_fail(ctx, MO_MEMORY, "init: out of memory for %s", mo_tensor_name(P));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double x = bound * (2 * mo_random_uniform(&r) - 1);
+        if (mo_tensor_dtype(P) == MO_F32)
+            ((float *)values)[i] = (float)x;
+        else
+            ((double *)values)[i] = x;
+    }
+    mo_tensor_write(P, values, (size_t)n * size);
+    free(values);
+}
+
+static mo_tensor *new_parameter(
+    mo_gamlp *m, mo_dtype real, const char *name, int ndim, const int64_t *shape, uint64_t seed, int64_t fan_in) {
+    mo_tensor *P = mo_parameter(m->ctx, name, real, ndim, shape);
+    if (!mo_is_null(P))
+        draw_uniform(P, 1 / sqrt((double)fan_in), seed, m->n_parameters);
+    return m->parameter[m->n_parameters++] = P;
+}
+
+static mo_linear_layer new_layer(
+    mo_gamlp *m, mo_dtype real, const char *part, int number, int64_t out, int64_t in, uint64_t seed) {
+    char name[96];
+    mo_linear_layer layer;
+    snprintf(name, sizeof name, "encoder.%s.%d.weight", part, number);
+    layer.weight = new_parameter(m, real, name, 2, (int64_t[]){out, in}, seed, in);
+    snprintf(name, sizeof name, "encoder.%s.%d.bias", part, number);
+    layer.bias = new_parameter(m, real, name, 1, &out, seed, in);
+    return layer;
+}
+
+static bool check_options(mo_context *ctx, const mo_gamlp_options *o) {
+    if (o->dim < 1 || o->dim > 1 << 16)
+        mo_fail(ctx, MO_INVALID, "gamlp: dim is %d, expected 1 to 65536", o->dim);
+    else if (o->hops < 0 || o->hops > MO_GAMLP_MAX_HOPS)
+        mo_fail(ctx, MO_INVALID, "gamlp: hops is %d, expected 0 to %d", o->hops, MO_GAMLP_MAX_HOPS);
+    else if (o->layers != 2 && o->layers != 3)
+        mo_fail(ctx, MO_INVALID, "gamlp: layers is %d, expected 2 or 3", o->layers);
+    else if (!(o->dropout >= 0 && o->dropout < 1))
+        mo_fail(ctx, MO_INVALID, "gamlp: dropout is %g, expected 0 or more and below 1", o->dropout);
+    return mo_ok(ctx);
+}
+
+mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed) {
+    if (!mo_ok(ctx) || !check_options(ctx, options))
+        return NULL;
+    mo_gamlp *m = calloc(1, sizeof *m);
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "gamlp: out of memory");
+        return NULL;
+    }
+    m->ctx = ctx;
+    m->options = *options;
+    int64_t d = options->dim;
+    for (int k = 0; k <= options->hops; k++)
+        m->input[k] = new_layer(m, real, "input_proj", k, d, d, seed);
+    m->attention[0] = new_layer(m, real, "att_mlp", 0, d, 2 * d, seed);
+    m->attention[1] = new_layer(m, real, "att_mlp", 2, 1, d, seed);
+    for (int i = 0; i < options->layers; i++)
+        m->output[i] = new_layer(m, real, "out_mlp", 3 * i, d, d, seed);
+    if (!mo_ok(ctx)) {
+        mo_gamlp_release(m);
+        return NULL;
+    }
+    return m;
+}
+
+void mo_gamlp_release(mo_gamlp *m) {
+    if (!m)
+        return;
+    for (int i = 0; i < m->n_parameters; i++)
+        mo_tensor_release(m->parameter[i]);
+    free(m);
+}
+
+static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, mo_random *r) {
+    return m->options.dropout > 0 && r ? mo_dropout(t, X, m->options.dropout, r) : X;
+}
+
+static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
+    mo_context *ctx = mo_tape_context(t);
+    char got[160];
+    if (mo_ok(ctx) && (mo_is_null(hops) || mo_ndim(hops) != 3 || mo_dim(hops, 0) != m->options.hops + 1 ||
+                          mo_dim(hops, 2) != m->options.dim))
+        mo_fail(ctx, MO_INVALID, "gamlp: hop rows %s, expected [%d, N, %d]",
+            mo_is_null(hops) ? "null" : mo_shape_string(hops, got, sizeof got), m->options.hops + 1, m->options.dim);
+    return mo_ok(ctx);
+}
+
+mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
+    mo_context *ctx = mo_tape_context(t);
+    if (attention)
+        *attention = mo_null_tensor(ctx);
+    if (!check_hops(t, m, hops))
+        return mo_null_tensor(ctx);
+    int K = m->options.hops + 1;
+    int64_t N = mo_dim(hops, 1), d = m->options.dim;
+    mo_tensor *H[MO_GAMLP_MAX_HOPS + 1], *s[MO_GAMLP_MAX_HOPS + 1];
+    for (int k = 0; k < K; k++) {
+        mo_tensor *x = mo_reshape(t, mo_slice(t, hops, 0, k, k + 1), 2, (int64_t[]){N, d});
+        if (m->options.relu_hops)
+            H[k] = mo_linear_relu(t, x, m->input[k].weight, m->input[k].bias, NULL);
+        else
+            H[k] = mo_linear(t, x, m->input[k].weight, m->input[k].bias);
+        H[k] = drop(t, m, H[k], r);
+    }
+    mo_tensor *W_query = mo_slice(t, m->attention[0].weight, 1, 0, d),
+              *W_key = mo_slice(t, m->attention[0].weight, 1, d, 2 * d);
+    mo_tensor *query = mo_linear(t, H[0], W_query, m->attention[0].bias); /* once, for every hop */
+    for (int k = 0; k < K; k++)
+        s[k] = mo_linear(t, mo_linear_relu(t, H[k], W_key, NULL, query), m->attention[1].weight, m->attention[1].bias);
+    mo_tensor *a = mo_softmax(t, mo_concat(t, s, K, 1), 1);
+    if (attention)
+        *attention = a;
+    return mo_hop_mix(t, a, H, K);
+}
+
+mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r) {
+    mo_tensor *h = mo_gamlp_mix(t, m, hops, r, NULL), *z = h;
+    int last = m->options.layers - 1;
+    bool residual = m->options.layers == 3;
+    for (int i = 0; i < last; i++)
+        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), r);
+    if (segment) {
+        z = mo_segment_mean(t, z, segment);
+        h = residual ? mo_segment_mean(t, h, segment) : h;
+    }
+    z = mo_linear(t, z, m->output[last].weight, m->output[last].bias);
+    return residual ? mo_add(t, z, h) : z;
+}

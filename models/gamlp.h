@@ -1,0 +1,23 @@
+/* models/gamlp.h - the parameters of the encoder (library internal). */
+#ifndef MO_GAMLP_H
+#define MO_GAMLP_H
+
+#include "models/models.h"
+
+enum { MO_GAMLP_MAX_HOPS = 12, MO_GAMLP_MAX_PARAMETERS = 2 * (MO_GAMLP_MAX_HOPS + 1) + 4 + 6 };
+
+typedef struct mo_linear_layer {
+    mo_tensor *weight, *bias; /* [out, in], [out] */
+} mo_linear_layer;
+
+struct mo_gamlp {
+    mo_context *ctx;
+    mo_gamlp_options options;
+    mo_linear_layer input[MO_GAMLP_MAX_HOPS + 1];  /* encoder.input_proj.{k} */
+    mo_linear_layer attention[2];                  /* encoder.att_mlp.{0,2} */
+    mo_linear_layer output[3];                     /* encoder.out_mlp.{0,3,6} */
+    mo_tensor *parameter[MO_GAMLP_MAX_PARAMETERS]; /* all of them in this order, weight before bias */
+    int n_parameters;
+};
+
+#endif

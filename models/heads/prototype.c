@@ -1,0 +1,43 @@
+/* models/heads/prototype.c - class means as prototypes (Snell et al. 2017): inner product or minus squared distance.
+ *
+ * P_c = mean of the support rows of class c, that is P = diag(1^T Ys)^-1 Ys^T Zs; a class without support has P_c = 0.
+ *     inner product  logits = Zq P^T
+ *     Euclidean      logits_ic = -|Zq_i - P_c|^2 = 2 Zq_i P_c - |P_c|^2 - |Zq_i|^2 */
+#include "models/models.h"
+
+static mo_tensor *prototypes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
+    mo_tensor *Yt = mo_transpose(t, Ys);
+    mo_tensor *count = mo_sum(t, Yt, MO_AXIS(mo_ndim(Yt) - 1), true); /* [.., C, 1] */
+    return mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
+}
+
+static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)parameters;
+    return mo_matmul(t, Zq, mo_transpose(t, prototypes(t, Zs, Ys)));
+}
+
+static mo_tensor *squared_norms(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, mo_square(t, X), MO_AXIS(mo_ndim(X) - 1), true);
+}
+
+static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)parameters;
+    mo_tensor *P = prototypes(t, Zs, Ys);
+    mo_tensor *cross = mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, P)), 2, 0);
+    mo_tensor *norms = mo_transpose(t, squared_norms(t, P)); /* [.., 1, C] */
+    return mo_sub(t, mo_sub(t, cross, norms), squared_norms(t, Zq));
+}
+
+const mo_head mo_head_prototype = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "prototype",
+    .logits = inner_product,
+};
+
+const mo_head mo_head_prototype_euclidean = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "prototype_euclidean",
+    .logits = euclidean,
+};

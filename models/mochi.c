@@ -1,0 +1,150 @@
+/* models/mochi.c - MOCHI: encoder, temperature, head, and the smoothed cross-entropy of the queries (paper, section
+ * Method).
+ *
+ * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows. Temperature T =
+ * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
+ * times T before the head (the released program). */
+#include "models/gamlp.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HEAD_PARAMETERS = 8 };
+
+struct mo_mochi {
+    mo_context *ctx;
+    mo_mochi_options options;
+    mo_dtype real;
+    mo_gamlp *encoder;
+    mo_tensor *log_temp;
+    mo_tensor *head_parameter[MAX_HEAD_PARAMETERS]; /* constants, not trained */
+};
+
+mo_mochi_options mo_mochi_defaults(void) {
+    return (mo_mochi_options){
+        .encoder = {.dim = 512, .hops = 3, .layers = 3, .relu_hops = true},
+        .temperature = MO_TEMPERATURE_LOGIT,
+        .smoothing = 0.1,
+        .head = &mo_head_ridge,
+        .lambda = 10,
+    };
+}
+
+static bool check_head(mo_context *ctx, const mo_mochi_options *o) {
+    const mo_head *head = o->head;
+    if (head->abi != MO_HEAD_ABI || head->size < sizeof(mo_head))
+        mo_fail(ctx, MO_INVALID, "head: abi %d and size %zu, expected %d and %zu: rebuild it against this library",
+            head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
+    else if (head->n_parameters < 0 || head->n_parameters > MAX_HEAD_PARAMETERS || !head->logits)
+        mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected 0 to %d, and a logits function", head->name,
+            head->n_parameters, MAX_HEAD_PARAMETERS);
+    else if (head == &mo_head_ridge && !(o->lambda > 0))
+        mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);
+    else if (!(o->smoothing >= 0 && o->smoothing < 1))
+        mo_fail(ctx, MO_INVALID, "mochi: smoothing is %g, expected 0 or more and below 1", o->smoothing);
+    return mo_ok(ctx);
+}
+
+mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
+    mo_mochi_options o = options ? *options : mo_mochi_defaults();
+    if (!o.head)
+        o.head = &mo_head_ridge;
+    if (!mo_ok(ctx) || !check_head(ctx, &o))
+        return NULL;
+    mo_mochi *m = calloc(1, sizeof *m);
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "mochi: out of memory");
+        return NULL;
+    }
+    *m = (mo_mochi){.ctx = ctx, .options = o, .real = real};
+    m->encoder = mo_gamlp_create(ctx, real, &o.encoder, seed);
+    m->log_temp = mo_parameter(ctx, "log_temp", real, 0, NULL);
+    for (int i = 0; i < o.head->n_parameters; i++) {
+        m->head_parameter[i] = mo_tensor_create(ctx, real, 0, NULL);
+        mo_tensor_fill(m->head_parameter[i], i == 0 && o.lambda > 0 ? o.lambda : o.head->parameters[i].value);
+    }
+    if (!mo_ok(ctx)) {
+        mo_mochi_release(m);
+        return NULL;
+    }
+    return m;
+}
+
+void mo_mochi_release(mo_mochi *m) {
+    if (!m)
+        return;
+    mo_gamlp_release(m->encoder);
+    mo_tensor_release(m->log_temp);
+    for (int i = 0; i < MAX_HEAD_PARAMETERS; i++)
+        mo_tensor_release(m->head_parameter[i]);
+    free(m);
+}
+
+const mo_mochi_options *mo_mochi_options_of(const mo_mochi *m) {
+    return &m->options;
+}
+
+const mo_gamlp *mo_mochi_encoder(const mo_mochi *m) {
+    return m->encoder;
+}
+
+int mo_mochi_n_parameters(const mo_mochi *m) {
+    return m->encoder->n_parameters + 1;
+}
+
+mo_tensor *mo_mochi_parameter(const mo_mochi *m, int i) {
+    return i == m->encoder->n_parameters ? m->log_temp : m->encoder->parameter[i];
+}
+
+mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
+    mo_context *ctx = m->ctx;
+    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
+        for (int i = 0; i < mo_mochi_n_parameters(m) && mo_ok(ctx); i++) {
+            mo_tensor *P = mo_mochi_parameter(m, i), *X = mo_arrays_find(arrays, mo_tensor_name(P));
+            char want[160], got[160];
+            if (!X)
+                mo_fail(ctx, MO_FORMAT, "weights: no tensor named %s", mo_tensor_name(P));
+            else if (mo_numel(X) != mo_numel(P) || mo_ndim(X) != mo_ndim(P) || mo_dim(X, 0) != mo_dim(P, 0))
+                mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P),
+                    mo_shape_string(X, got, sizeof got), mo_shape_string(P, want, sizeof want));
+            else if (pass)
+                mo_tensor_copy(P, X);
+        }
+    return mo_context_status(ctx)->code;
+}
+
+/* The examples of one side: rows, products of rows, or graphs (already means). */
+static mo_tensor *examples(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) {
+    mo_tensor *X = mo_gather_rows(t, Z, index[0]);
+    return index[1] ? mo_mul(t, X, mo_gather_rows(t, Z, index[1])) : X;
+}
+
+void mo_mochi_embed(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+    mo_tensor *Z = mo_gamlp_encode(t, m->encoder, mo_episode_rows(t, e, "hops"), e->segment, r);
+    *Zs = examples(t, Z, e->support);
+    *Zq = examples(t, Z, e->query);
+}
+
+mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    mo_tensor *T = mo_exp(t, m->log_temp), *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    if (m->options.temperature == MO_TEMPERATURE_EMBED) {
+        Zs = mo_mul(t, mo_l2_normalize(t, Zs, 1e-12), T);
+        Zq = mo_mul(t, mo_l2_normalize(t, Zq, 1e-12), T);
+    }
+    mo_tensor *logits = m->options.head->logits(t, Zs, Ys, Zq, m->head_parameter);
+    return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
+}
+
+mo_tensor *mo_mochi_logits(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r) {
+    mo_tensor *Zs, *Zq;
+    mo_mochi_embed(t, m, e, r, &Zs, &Zq);
+    return mo_mochi_readout(t, m, e, Zs, Zq);
+}
+
+mo_tensor *mo_mochi_loss(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **logits) {
+    mo_tensor *Y = mo_mochi_logits(t, m, e, r);
+    if (logits)
+        *logits = mo_keep(Y);
+    return mo_softmax_cross_entropy(t, Y, e->query_label, m->options.smoothing);
+}
