@@ -43,24 +43,11 @@ static void cpu_free(mo_context *ctx, void *block, size_t bytes) {
     free(block);
 }
 
-static void count_scratch(mo_context *ctx, int64_t bytes) {
-    mo_counters *c = &ctx->counters;
-    c->allocations += bytes > 0;
-    c->bytes_live += bytes;
-    c->bytes_peak = c->bytes_live > c->bytes_peak ? c->bytes_live : c->bytes_peak;
-}
-
-static void release_scratch(mo_context *ctx, cpu_state *state) {
-    if (state->scratch)
-        count_scratch(ctx, -(int64_t)state->bytes);
-    cpu_free(ctx, state->scratch, state->bytes);
-    *state = (cpu_state){0};
-}
-
 static void cpu_close(mo_context *ctx) {
     if (!ctx->backend_state)
         return;
-    release_scratch(ctx, ctx->backend_state);
+    cpu_state *state = ctx->backend_state;
+    mo_device_free(ctx, state->scratch, state->bytes);
     mo_host_free(ctx, ctx->backend_state, sizeof(cpu_state));
     ctx->backend_state = NULL;
 }
@@ -69,14 +56,9 @@ void *cpu_workspace(mo_context *ctx, size_t bytes) {
     cpu_state *state = ctx->backend_state;
     if (state->scratch && bytes <= state->bytes)
         return state->scratch;
-    release_scratch(ctx, state);
-    state->scratch = cpu_alloc(ctx, bytes);
-    if (!state->scratch) {
-        mo_fail(ctx, MO_MEMORY, "scratch memory of a CPU kernel: %zu bytes are not available", bytes);
-        return NULL;
-    }
-    state->bytes = bytes;
-    count_scratch(ctx, (int64_t)bytes);
+    mo_device_free(ctx, state->scratch, state->bytes);
+    state->scratch = mo_device_alloc(ctx, bytes);
+    state->bytes = state->scratch ? bytes : 0;
     return state->scratch;
 }
 
