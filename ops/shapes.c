@@ -53,3 +53,16 @@ int mo_resolve_axis(int axis, int ndim) {
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
     return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
 }
+
+mo_view mo_window(mo_view v, int axis, int64_t start, int64_t count) {
+    v.data = (char *)v.data + start * v.stride[axis] * (int64_t)mo_dtype_size(v.dtype);
+    v.shape[axis] = count;
+    return v;
+}
+
+mo_shape_option mo_shape_option_of(int ndim, const int64_t *shape) {
+    mo_shape_option to = {.ndim = ndim};
+    for (int i = 0; i < ndim && i < MO_MAX_AXES; i++)
+        to.size[i] = shape[i];
+    return to;
+}

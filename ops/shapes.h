@@ -15,5 +15,15 @@ mo_view mo_swap_view(mo_view v);
 /* A negative axis counts from the end; -1 where it is outside. */
 int mo_resolve_axis(int axis, int ndim);
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+/* Elements start .. start+count-1 of one axis of v. */
+mo_view mo_window(mo_view v, int axis, int64_t start, int64_t count);
+
+/* A shape as an op's option. ndim may be out of range: the shape rule says so. */
+typedef struct mo_shape_option {
+    int ndim;
+    int64_t size[MO_MAX_AXES];
+} mo_shape_option;
+
+mo_shape_option mo_shape_option_of(int ndim, const int64_t *shape);
 
 #endif

@@ -1,0 +1,90 @@
+/* ops/broadcast.c - X repeated to a larger shape without copies.
+ *
+ * broadcast_to: X -> Y of the given shape, aligned at the last axis; an axis of X has the size of Y's or 1, missing
+ * ones count as 1. A view with strides of 0, any dtype. Errors: fewer axes than X, sizes that do not fit. Saved:
+ * nothing.
+ *
+ * Y_i = X_p(i), so <Y_bar, dY> = sum over X's elements of dX_j times the sum of Y_bar over its copies: X_bar is Y_bar
+ * summed over the repeated axes. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+
+static bool shape(mo_call *c) {
+    const mo_shape_option *to = c->attributes;
+    const mo_tensor *X = c->in[0];
+    char text[160];
+    if (to->ndim < X->ndim || to->ndim > MO_MAX_AXES)
+        return mo_call_fail(c, MO_INVALID, "%d axes, expected %d to %d", to->ndim, X->ndim, MO_MAX_AXES);
+    if (mo_shape_numel(c->ctx, "broadcast_to", to->ndim, to->size) < 0)
+        return false;
+    for (int i = 0; i < X->ndim; i++) {
+        int j = to->ndim - X->ndim + i;
+        if (X->shape[i] != to->size[j] && X->shape[i] != 1)
+            return mo_call_fail(c, MO_INVALID, "axis %d of shape %s, expected size %" PRId64, j,
+                mo_format_shape(to->ndim, to->size, text, sizeof text), X->shape[i]);
+    }
+    return true;
+}
+
+static void forward(mo_call *c) {
+    const mo_shape_option *to = c->attributes;
+    mo_view y = mo_broadcast_view(mo_tensor_view(c->in[0]), 0, to->ndim, to->size);
+    mo_call_view(c, y.ndim, y.shape, y.stride, 0);
+}
+
+static void vjp(mo_vjp *v) {
+    const mo_tensor *X = v->in[0];
+    v->in_bar[0] = mo_sum_to(v->t, v->out_bar[0], X->ndim, X->shape);
+}
+
+static const mo_sample samples[] = {
+    {.name = "row to matrix",
+        .n_in = 1,
+        .in = {{.ndim = 1, .shape = {4}}},
+        .attributes = &(const mo_shape_option){2, {3, 4}}},
+    {.name = "column to batch",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {3, 1}}},
+        .attributes = &(const mo_shape_option){3, {2, 3, 4}}},
+    {.name = "scalar to matrix", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(const mo_shape_option){2, {2, 3}}},
+    {.name = "same shape",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {2, 3}}},
+        .attributes = &(const mo_shape_option){2, {2, 3}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "size",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const mo_shape_option){2, {6, 4}}},
+        MO_INVALID, "broadcast_to: axis 0 of shape [6, 4], expected size 3; got [3, 4]"},
+    {{.name = "fewer axes",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {1, 4}}},
+         .attributes = &(const mo_shape_option){1, {4}}},
+        MO_INVALID, "1 axes, expected 2 to 6"},
+};
+
+const mo_op mo_op_broadcast_to = {
+    .name = "broadcast_to",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(mo_shape_option),
+    .is_view = true,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
+    mo_shape_option to = mo_shape_option_of(ndim, shape);
+    return mo_apply(t, &mo_op_broadcast_to, (mo_tensor *[]){X}, 1, &to);
+}

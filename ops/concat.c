@@ -1,0 +1,137 @@
+/* ops/concat.c - tensors side by side along one axis; stack puts them along a new one.
+ *
+ * concat: X_1 .. X_n (at most MO_MAX_INPUTS), equal in dtype and in every size but that of the axis, any dtype ->
+ * one tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an axis
+ * outside, sizes or dtypes that differ. Saved: nothing.
+ *
+ * <Y_bar, dY> = sum_i <the stretch of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int option = *(const int *)c->attributes, axis = mo_resolve_axis(option, X->ndim);
+    int64_t size[MO_MAX_AXES];
+    if (axis < 0)
+        return mo_call_fail(c, MO_INVALID, "axis %d of %d axes", option, X->ndim);
+    memcpy(size, X->shape, sizeof size);
+    for (int i = 1; i < c->n_in; i++) {
+        const mo_tensor *next = c->in[i];
+        if (next->dtype != X->dtype)
+            return mo_call_fail(c, MO_MISMATCH, "inputs 0 and %d differ in dtype", i);
+        if (next->ndim != X->ndim)
+            return mo_call_fail(c, MO_INVALID, "input %d has %d axes, expected %d", i, next->ndim, X->ndim);
+        for (int k = 0; k < X->ndim; k++)
+            if (k != axis && next->shape[k] != X->shape[k])
+                return mo_call_fail(c, MO_INVALID, "axis %d of input %d has size %" PRId64 ", expected %" PRId64, k, i,
+                    next->shape[k], X->shape[k]);
+        size[axis] += next->shape[axis];
+    }
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void forward(mo_call *c) {
+    int axis = mo_resolve_axis(*(const int *)c->attributes, c->in[0]->ndim);
+    mo_view y = mo_tensor_view(c->out[0]);
+    int64_t start = 0;
+    for (int i = 0; i < c->n_in; i++) {
+        mo_view x = mo_tensor_view(c->in[i]), part = mo_window(y, axis, start, x.shape[axis]);
+        c->ctx->backend->copy(c->ctx, &x, &part);
+        start += x.shape[axis];
+    }
+}
+
+static void vjp(mo_vjp *v) {
+    int axis = mo_resolve_axis(*(const int *)v->attributes, v->in[0]->ndim);
+    int64_t start = 0;
+    for (int i = 0; i < v->n_in; i++) {
+        int64_t stop = start + v->in[i]->shape[axis];
+        if (v->needs[i])
+            v->in_bar[i] = mo_slice(v->t, v->out_bar[0], axis, start, stop);
+        start = stop;
+    }
+}
+
+static const mo_sample samples[] = {
+    {.name = "rows",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 2, .shape = {1, 3}}, {.ndim = 2, .shape = {4, 3}}},
+        .attributes = &(const int){0}},
+    {.name = "last axis",
+        .n_in = 2,
+        .in = {{.ndim = 3, .shape = {2, 3, 1}}, {.ndim = 3, .shape = {2, 3, 2}}},
+        .attributes = &(const int){-1}},
+    {.name = "alone", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const int){0}},
+    {.name = "one empty",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {2, 0}}, {.ndim = 2, .shape = {2, 2}}},
+        .attributes = &(const int){1}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "sizes",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 2, .shape = {2, 4}}},
+         .attributes = &(const int){0}},
+        MO_INVALID, "concat: axis 1 of input 1 has size 4, expected 3; got [2, 3]"},
+    {{.name = "axes",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {3}}},
+         .attributes = &(const int){0}},
+        MO_INVALID, "input 1 has 1 axes, expected 2"},
+    {{.name = "axis", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const int){1}}, MO_INVALID,
+        "axis 1 of 1 axes"},
+    {{.name = "dtype",
+         .n_in = 2,
+         .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 5}},
+         .attributes = &(const int){0}},
+        MO_MISMATCH, "inputs 0 and 1 differ in dtype"},
+};
+
+const mo_op mo_op_concat = {
+    .name = "concat",
+    .min_in = 1,
+    .max_in = MO_MAX_INPUTS,
+    .n_out = 1,
+    .attributes_size = sizeof(int),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 4,
+};
+
+mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis) {
+    return mo_apply(t, &mo_op_concat, X, n, &axis);
+}
+
+/* X with an axis of size 1 before axis `at`. */
+static mo_tensor *insert_axis(mo_tape *t, mo_tensor *X, int at) {
+    int64_t size[MO_MAX_AXES + 1];
+    memcpy(size, X->shape, (size_t)at * sizeof *size);
+    size[at] = 1;
+    memcpy(size + at + 1, X->shape + at, (size_t)(X->ndim - at) * sizeof *size);
+    return mo_reshape(t, X, X->ndim + 1, size);
+}
+
+mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *parts[MO_MAX_INPUTS] = {0};
+    if (mo_ok(ctx) && (n < 1 || n > MO_MAX_INPUTS))
+        mo_fail(ctx, MO_INVALID, "stack: %d inputs, expected 1 to %d", n, MO_MAX_INPUTS);
+    for (int i = 0; i < n && mo_ok(ctx); i++) {
+        int at = mo_is_null(X[i]) ? -1 : mo_resolve_axis(axis, X[i]->ndim + 1);
+        if (mo_is_null(X[i]))
+            mo_fail(ctx, MO_INVALID, "stack: input %d is null", i);
+        else if (at < 0)
+            mo_fail(ctx, MO_INVALID, "stack: axis %d, expected -%d to %d", axis, X[i]->ndim + 1, X[i]->ndim);
+        else
+            parts[i] = insert_axis(t, X[i], at);
+    }
+    return mo_ok(ctx) ? mo_concat(t, parts, n, axis) : mo_null_tensor(ctx);
+}

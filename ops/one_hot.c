@@ -1,0 +1,92 @@
+/* ops/one_hot.c - labels as rows of zeros with a single one.
+ *
+ * labels int64 [..] -> Y [.., classes] of a real dtype, Y[.., c] = 1 where c is the label. Labels are looked at: one
+ * outside 0 .. classes-1 is an error that names its position and value. No derivative: labels are integers. */
+#include "ops/indices.h"
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct one_hot_options {
+    int64_t classes;
+    mo_dtype real;
+} one_hot_options;
+
+static bool shape(mo_call *c) {
+    const one_hot_options *o = c->attributes;
+    const mo_tensor *labels = c->in[0];
+    int64_t size[MO_MAX_AXES + 1];
+    if (!mo_dtype_is_real(o->real))
+        return mo_call_fail(c, MO_MISMATCH, "%s asked for, expected float32 or float64", mo_dtype_name(o->real));
+    if (labels->ndim == MO_MAX_AXES)
+        return mo_call_fail(c, MO_INVALID, "expected at most %d axes", MO_MAX_AXES - 1);
+    if (o->classes < 1)
+        return mo_call_fail(c, MO_INVALID, "%" PRId64 " classes, expected 1 or more", o->classes);
+    if (!mo_check_indices(c, 0, o->classes, "label"))
+        return false;
+    memcpy(size, labels->shape, sizeof labels->shape);
+    size[labels->ndim] = o->classes;
+    return mo_call_output(c, 0, o->real, labels->ndim + 1, size);
+}
+
+/* A one put at each label's place into zeros. */
+static void forward(mo_call *c) {
+    mo_view y = mo_tensor_view(c->out[0]), index = mo_call_dense(c, 0);
+    index.shape[index.ndim] = index.stride[index.ndim] = 1;
+    index.ndim++;
+    mo_tensor *ones = mo_call_temporary(c, y.dtype, index.ndim, index.shape);
+    mo_tensor_fill(ones, 1);
+    if (!mo_ok(c->ctx))
+        return;
+    mo_view one = mo_tensor_view(ones);
+    mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &one, &index, &y);
+}
+
+static const mo_sample samples[] = {
+    {.name = "vector",
+        .n_in = 1,
+        .in = {{MO_DRAW_INDEX, 1, {5}, 3}},
+        .attributes = &(const one_hot_options){3, MO_F64}},
+    {.name = "batch",
+        .n_in = 1,
+        .in = {{MO_DRAW_INDEX, 2, {2, 3}, 4}},
+        .attributes = &(const one_hot_options){4, MO_F32}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "label",
+         .n_in = 1,
+         .in = {{MO_DRAW_INDEX, 2, {4, 5}, 1000}},
+         .attributes = &(const one_hot_options){2, MO_F64}},
+        MO_INVALID, "expected 0 to 1"},
+    {{.name = "real labels",
+         .n_in = 1,
+         .in = {{.ndim = 1, .shape = {4}}},
+         .attributes = &(const one_hot_options){2, MO_F64}},
+        MO_MISMATCH, "one_hot: input 0 is float64, expected int64"},
+    {{.name = "dtype",
+         .n_in = 1,
+         .in = {{MO_DRAW_INDEX, 1, {4}, 2}},
+         .attributes = &(const one_hot_options){2, MO_I32}},
+        MO_MISMATCH, "int32 asked for, expected float32 or float64"},
+};
+
+const mo_op mo_op_one_hot = {
+    .name = "one_hot",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(one_hot_options),
+    .shape = shape,
+    .forward = forward,
+    .samples = samples,
+    .n_samples = 2,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real) {
+    return mo_apply(t, &mo_op_one_hot, (mo_tensor *[]){labels}, 1, &(one_hot_options){classes, real});
+}

@@ -1,0 +1,206 @@
+/* ops/reshape.c - the same elements under another shape, and the copy that makes a view contiguous.
+ *
+ * reshape: X -> Y of equal element count in row-major order, any dtype; one size may be -1. A view wherever the strides
+ * allow; otherwise an error that says to call mo_contiguous, so that no copy is hidden. contiguous: Y = X, copied into
+ * row-major order. Errors: another count, two sizes of -1, strides that no view can follow. Saved: nothing.
+ *
+ * Both only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The axes of X with those of size 1 left out and neighbours that step evenly joined into one run. */
+static int join_axes(const mo_tensor *X, int64_t *size, int64_t *stride) {
+    int n = 0;
+    for (int i = 0; i < X->ndim; i++) {
+        if (X->shape[i] == 1)
+            continue;
+        if (n > 0 && stride[n - 1] == X->stride[i] * X->shape[i]) {
+            size[n - 1] *= X->shape[i];
+        } else {
+            size[n++] = X->shape[i];
+        }
+        stride[n - 1] = X->stride[i];
+    }
+    return n;
+}
+
+/* The strides of a view of X in that shape (of equal count); false where there is none. */
+static bool view_strides(const mo_tensor *X, const mo_shape_option *to, int64_t *stride) {
+    int64_t run_size[MO_MAX_AXES], run_stride[MO_MAX_AXES];
+    mo_contiguous_strides(to->ndim, to->size, stride);
+    if (mo_numel(X) == 0)
+        return true;
+    int run = join_axes(X, run_size, run_stride) - 1;
+    int64_t taken = 1; /* elements of the run that the axes seen so far cover */
+    for (int j = to->ndim - 1; j >= 0; j--) {
+        if (to->size[j] == 1)
+            continue;
+        if (run_size[run] % (taken * to->size[j]) != 0)
+            return false;
+        stride[j] = run_stride[run] * taken;
+        taken *= to->size[j];
+        if (taken == run_size[run]) {
+            run--;
+            taken = 1;
+        }
+    }
+    return true;
+}
+
+/* The wanted shape with -1 replaced. */
+static bool resolve(mo_call *c, mo_shape_option *to) {
+    *to = *(const mo_shape_option *)c->attributes;
+    char text[160];
+    int64_t count = mo_numel(c->in[0]), known = 1;
+    int open = -1;
+    if (to->ndim < 0 || to->ndim > MO_MAX_AXES)
+        return mo_call_fail(c, MO_INVALID, "%d axes, expected 0 to %d", to->ndim, MO_MAX_AXES);
+    for (int i = 0; i < to->ndim; i++) {
+        if (to->size[i] < -1 || (to->size[i] == -1 && open >= 0))
+            return mo_call_fail(c, MO_INVALID, "shape %s, expected sizes of 0 or more and at most one -1",
+                mo_format_shape(to->ndim, to->size, text, sizeof text));
+        if (to->size[i] == -1)
+            open = i;
+        else if (__builtin_mul_overflow(known, to->size[i], &known))
+            known = INT64_MAX;
+    }
+    bool fits = open < 0 ? known == count : known > 0 && count % known == 0;
+    if (!fits)
+        return mo_call_fail(c, MO_INVALID, "shape %s, expected %" PRId64 " elements",
+            mo_format_shape(to->ndim, to->size, text, sizeof text), count);
+    if (open >= 0)
+        to->size[open] = count / known;
+    return true;
+}
+
+static bool shape(mo_call *c) {
+    mo_shape_option to;
+    int64_t stride[MO_MAX_AXES];
+    char text[160];
+    if (!resolve(c, &to))
+        return false;
+    if (!view_strides(c->in[0], &to, stride))
+        return mo_call_fail(c, MO_INVALID, "no view has shape %s over these strides: call mo_contiguous first",
+            mo_format_shape(to.ndim, to.size, text, sizeof text));
+    return true;
+}
+
+static void forward(mo_call *c) {
+    mo_shape_option to;
+    int64_t stride[MO_MAX_AXES];
+    if (resolve(c, &to) && view_strides(c->in[0], &to, stride))
+        mo_call_view(c, to.ndim, to.size, stride, 0);
+}
+
+static void vjp(mo_vjp *v) {
+    const mo_tensor *X = v->in[0];
+    mo_shape_option to = mo_shape_option_of(X->ndim, X->shape);
+    int64_t stride[MO_MAX_AXES];
+    mo_tensor *Y_bar = v->out_bar[0];
+    if (!view_strides(Y_bar, &to, stride))
+        Y_bar = mo_contiguous(v->t, Y_bar);
+    v->in_bar[0] = mo_reshape(v->t, Y_bar, X->ndim, X->shape);
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix to vector",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {3, 4}}},
+        .attributes = &(const mo_shape_option){1, {12}}},
+    {.name = "one size open",
+        .n_in = 1,
+        .in = {{.ndim = 3, .shape = {2, 3, 4}}},
+        .attributes = &(const mo_shape_option){3, {4, -1, 2}}},
+    {.name = "axes of size one",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {1, 5}}},
+        .attributes = &(const mo_shape_option){4, {5, 1, 1, 1}}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 2, .shape = {1, 1}}}, .attributes = &(const mo_shape_option){0}},
+    {.name = "empty",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {0, 4}}},
+        .attributes = &(const mo_shape_option){2, {2, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "count",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const mo_shape_option){2, {5, 2}}},
+        MO_INVALID, "reshape: shape [5, 2], expected 12 elements; got [3, 4]"},
+    {{.name = "two open",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const mo_shape_option){2, {-1, -1}}},
+        MO_INVALID, "at most one -1"},
+    {{.name = "open beside nothing",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const mo_shape_option){2, {-1, 0}}},
+        MO_INVALID, "expected 12 elements"},
+    {{.name = "axes", .n_in = 1, .in = {{.ndim = 1, .shape = {1}}}, .attributes = &(const mo_shape_option){7, {1}}},
+        MO_INVALID, "7 axes"},
+};
+
+const mo_op mo_op_reshape = {
+    .name = "reshape",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(mo_shape_option),
+    .is_view = true,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 5,
+    .error_samples = error_samples,
+    .n_error_samples = 4,
+};
+
+mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
+    mo_shape_option to = mo_shape_option_of(ndim, shape);
+    return mo_apply(t, &mo_op_reshape, (mo_tensor *[]){X}, 1, &to);
+}
+
+/* ---- contiguous ---- */
+
+static bool copy_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}
+
+static void copy_forward(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    c->ctx->backend->copy(c->ctx, &x, &y);
+}
+
+static void copy_vjp(mo_vjp *v) {
+    v->in_bar[0] = v->out_bar[0];
+}
+
+static const mo_sample copy_samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
+};
+
+const mo_op mo_op_contiguous = {
+    .name = "contiguous",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = copy_shape,
+    .forward = copy_forward,
+    .vjp = copy_vjp,
+    .samples = copy_samples,
+    .n_samples = 2,
+};
+
+mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X) {
+    if (!mo_is_null(X) && mo_is_contiguous(X))
+        return X;
+    return mo_apply(t, &mo_op_contiguous, (mo_tensor *[]){X}, 1, NULL);
+}

@@ -1,0 +1,166 @@
+/* ops/slice.c - a stretch of one axis, and its adjoint: the stretch set into zeros.
+ *
+ * slice: Y = X[.., start:stop, ..] along one axis, 0 <= start <= stop <= size; a view of any dtype. pad: Y is X with
+ * `before` and `after` zeros along one axis, a copy. Negative axes count from the end. Errors: an axis or a range
+ * outside. Saved: nothing.
+ *
+ * slice drops the elements outside, pad makes them constant, so that each is the adjoint of the other:
+ *     slice: X_bar = pad(Y_bar, start, size - stop),   pad: X_bar = slice(Y_bar, before, before + size). */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct slice_options {
+    int axis;
+    int64_t start, stop;
+} slice_options;
+
+static bool shape(mo_call *c) {
+    const slice_options *o = c->attributes;
+    const mo_tensor *X = c->in[0];
+    int axis = mo_resolve_axis(o->axis, X->ndim);
+    if (axis < 0)
+        return mo_call_fail(c, MO_INVALID, "axis %d of %d axes", o->axis, X->ndim);
+    if (o->start < 0 || o->stop < o->start || o->stop > X->shape[axis])
+        return mo_call_fail(c, MO_INVALID,
+            "range %" PRId64 ":%" PRId64 " of axis %d, expected 0 <= start <= stop <= %" PRId64, o->start, o->stop,
+            axis, X->shape[axis]);
+    return true;
+}
+
+static void forward(mo_call *c) {
+    const slice_options *o = c->attributes;
+    mo_tensor *X = c->in[0];
+    int axis = mo_resolve_axis(o->axis, X->ndim);
+    int64_t size[MO_MAX_AXES];
+    memcpy(size, X->shape, sizeof size);
+    size[axis] = o->stop - o->start;
+    mo_call_view(c, X->ndim, size, X->stride, o->start * X->stride[axis]);
+}
+
+static void vjp(mo_vjp *v) {
+    const slice_options *o = v->attributes;
+    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], o->axis, o->start, mo_dim(v->in[0], o->axis) - o->stop);
+}
+
+static const mo_sample samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 3}}}, .attributes = &(const slice_options){0, 1, 4}},
+    {.name = "last axis from the end",
+        .n_in = 1,
+        .in = {{.ndim = 3, .shape = {2, 3, 4}}},
+        .attributes = &(const slice_options){-1, 2, 4}},
+    {.name = "everything", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const slice_options){0, 0, 4}},
+    {.name = "nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){1, 2, 2}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "range", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){0, 1, 4}},
+        MO_INVALID, "slice: range 1:4 of axis 0, expected 0 <= start <= stop <= 3; got [3, 4]"},
+    {{.name = "backwards",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const slice_options){1, 3, 2}},
+        MO_INVALID, "range 3:2"},
+    {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){2, 0, 1}},
+        MO_INVALID, "axis 2 of 2 axes"},
+};
+
+const mo_op mo_op_slice = {
+    .name = "slice",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(slice_options),
+    .is_view = true,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop) {
+    return mo_apply(t, &mo_op_slice, (mo_tensor *[]){X}, 1, &(slice_options){axis, start, stop});
+}
+
+/* ---- pad ---- */
+
+typedef struct pad_options {
+    int axis;
+    int64_t before, after;
+} pad_options;
+
+static bool pad_shape(mo_call *c) {
+    const pad_options *o = c->attributes;
+    const mo_tensor *X = c->in[0];
+    int axis = mo_resolve_axis(o->axis, X->ndim);
+    int64_t size[MO_MAX_AXES];
+    if (axis < 0)
+        return mo_call_fail(c, MO_INVALID, "axis %d of %d axes", o->axis, X->ndim);
+    if (o->before < 0 || o->after < 0 || o->before > INT64_MAX / 4 || o->after > INT64_MAX / 4)
+        return mo_call_fail(c, MO_INVALID, "%" PRId64 " elements before and %" PRId64 " after, expected 0 or more",
+            o->before, o->after);
+    memcpy(size, X->shape, sizeof size);
+    size[axis] += o->before + o->after;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void pad_forward(mo_call *c) {
+    const pad_options *o = c->attributes;
+    const mo_backend *backend = c->ctx->backend;
+    int axis = mo_resolve_axis(o->axis, c->in[0]->ndim);
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    int64_t size = x.shape[axis];
+    mo_view before = mo_window(y, axis, 0, o->before), middle = mo_window(y, axis, o->before, size),
+            after = mo_window(y, axis, o->before + size, o->after);
+    backend->fill(c->ctx, 0, &before);
+    backend->copy(c->ctx, &x, &middle);
+    backend->fill(c->ctx, 0, &after);
+}
+
+static void pad_vjp(mo_vjp *v) {
+    const pad_options *o = v->attributes;
+    v->in_bar[0] = mo_slice(v->t, v->out_bar[0], o->axis, o->before, o->before + mo_dim(v->in[0], o->axis));
+}
+
+static const mo_sample pad_samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {2, 3}}}, .attributes = &(const pad_options){0, 1, 2}},
+    {.name = "last axis from the end",
+        .n_in = 1,
+        .in = {{.ndim = 3, .shape = {2, 3, 2}}},
+        .attributes = &(const pad_options){-1, 2, 0}},
+    {.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const pad_options){0, 0, 0}},
+};
+
+static const mo_error_sample pad_error_samples[] = {
+    {{.name = "negative",
+         .n_in = 1,
+         .in = {{.ndim = 2, .shape = {3, 4}}},
+         .attributes = &(const pad_options){0, -1, 0}},
+        MO_INVALID, "pad: -1 elements before and 0 after, expected 0 or more"},
+    {{.name = "axis", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(const pad_options){0, 1, 0}}, MO_INVALID,
+        "axis 0 of 0 axes"},
+};
+
+const mo_op mo_op_pad = {
+    .name = "pad",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(pad_options),
+    .shape = pad_shape,
+    .forward = pad_forward,
+    .vjp = pad_vjp,
+    .samples = pad_samples,
+    .n_samples = 3,
+    .error_samples = pad_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after) {
+    return mo_apply(t, &mo_op_pad, (mo_tensor *[]){X}, 1, &(pad_options){axis, before, after});
+}
