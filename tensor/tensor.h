@@ -197,7 +197,7 @@ typedef struct mo_arrays {
 
 /* The tensor of that name, borrowed, or NULL. */
 MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
-/* Adds a tensor (taken over) under a name that is not there yet. Returns the status. */
+/* Adds a tensor (taken over, on failure too) under a name that is not there yet. Returns the status. */
 MO_API mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T);
 MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* empty; NULL on failure */
 MO_API void mo_arrays_release(mo_arrays *arrays);
@@ -206,10 +206,10 @@ MO_API void mo_arrays_release(mo_arrays *arrays);
  * next stored type; objects and complex numbers are MO_UNSUPPORTED. On failure the null tensor / the status. */
 MO_API mo_tensor *mo_npy_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
-/* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; unicode members are skipped. NULL on failure. */
+/* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; text members are skipped. NULL on failure. */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
-/* safetensors; ours carry an XXH3-128 of the data in the metadata, verified where present. NULL on failure. */
+/* safetensors; ours carry XXH3-128 of header and data in the metadata, verified where present. NULL on failure. */
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
 /* metadata: JSON object text of strings to merge, or NULL. Written to a temporary file, synced, renamed. */
 MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);

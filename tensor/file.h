@@ -1,0 +1,26 @@
+/* tensor/file.h - whole files in and out, and foreign text made fit for a one-line message (library internal). */
+#ifndef MO_FILE_H
+#define MO_FILE_H
+
+#include "tensor/tensor.h"
+
+/* Room for "npz: path: member 'name'", the start of every message about an array file. */
+#define MO_LABEL 512
+
+/* The content of a file, from mo_host_alloc. */
+typedef struct mo_file_bytes {
+    unsigned char *data;
+    size_t n;
+} mo_file_bytes;
+
+/* Reads a regular file whole. label starts the message when it fails (then false). */
+bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
+void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
+
+/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII where the
+ * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
+const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
+/* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
+const char *mo_file_label(const char *kind, const char *path, char *label);
+
+#endif
