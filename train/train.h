@@ -184,7 +184,8 @@ MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bo
 /* ---- trainer ---- */
 
 typedef struct mo_adamw_options {
-    double lr, lr_min, beta1, beta2, epsilon, weight_decay, clip;
+    double lr, lr_min, beta1, beta2, epsilon, weight_decay;
+    double clip; /* largest gradient norm; 0: no clipping */
 } mo_adamw_options;
 
 typedef struct mo_optimizer mo_optimizer;
@@ -206,13 +207,13 @@ typedef struct mo_trainer_options {
     mo_plan_options plan;
     int64_t checkpoint_every; /* steps; 0: only at the end */
     const char *out;          /* folder of the run */
-    const char *settings;     /* JSON object text kept in run.json and compared on resume */
+    const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
 } mo_trainer_options;
 
 typedef struct mo_step_report {
     int64_t step, steps;
     double loss, gradient_norm, lr;
-    double accuracy[MO_TASKS]; /* of this step's queries by family; NaN where the family had no episode */
+    double accuracy[MO_TASKS]; /* of this step's queries by family, 0 .. 1; NaN where the family had no episode */
     double seconds;
 } mo_step_report;
 
@@ -232,7 +233,31 @@ MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_
 MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 
+/* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
+
+/* Tensors of a weights file and how to use them. A file without our metadata has dim, hops and layers read off its
+ * shapes and the settings of the released program. */
+typedef struct mo_weights {
+    mo_arrays *arrays;
+    mo_mochi_options model;
+    mo_feature_options features; /* cache: NULL */
+    int best_hop[MO_TASKS];      /* chosen on the training pool; -1: unknown */
+} mo_weights;
+
+/* NULL on failure. mo_mochi_load takes the arrays. */
+MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
+MO_API void mo_weights_release(mo_weights *weights);
+
 /* ---- evaluation ---- */
+
+/* Share of the edges to hold out (mo_pool_open) of graphs whose links are evaluated: a fifth of them for the test, and
+ * a tenth of the rest, whose links fit the heads: support and test links are alike in being no edges of the graph that
+ * the features were computed from. */
+#define MO_EVAL_LINK_SHARE 0.28
+
+/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
+ * at once). Release with mo_tensor_release. The null tensor on failure. */
+MO_API mo_tensor *mo_embed_all(const mo_mochi *model, const mo_source *source, int64_t max_rows);
 
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
 
@@ -241,7 +266,7 @@ typedef struct mo_eval_options {
     int n_shots;
     const int64_t *shots; /* k of nc and gc; for lp support links of each kind */
     int64_t episodes;     /* of protocol episode: 100; q = 30 */
-    int64_t seeds;        /* of protocol split: 3 */
+    int64_t seeds;        /* of protocol split, and of links: 3 */
     uint64_t seed;
     int64_t max_rows;       /* rows encoded at once; 0: all */
     int best_hop[MO_TASKS]; /* chosen on the training pool */
@@ -267,7 +292,9 @@ typedef struct mo_candidate {
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. */
+ * and metric. A model reads out with its own head, temperature and lambda. Links: whatever the protocol, 5/7 of the
+ * source's positives (a fifth of the edges, of MO_EVAL_LINK_SHARE) are the test, against as many non-edges, and the
+ * rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 /* The hop whose rows serve the head best over the pool's sources of that task (few seeded episodes at k = 4 .. 32); -1
