@@ -1,4 +1,5 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
+#include "tensor/cpu/blas_guard.h"
 #include "tensor/cpu/copy.h"
 #include "tensor/cpu/work.h"
 
@@ -10,18 +11,25 @@ extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
-/* What the backend keeps in a context: the scratch memory of its kernels. */
+/* What the backend keeps in a context. */
 typedef struct cpu_state {
-    void *scratch;
+    void *scratch; /* of its kernels */
     size_t bytes;
+    bool serial_blas; /* BLAS is not safe to call from several threads */
 } cpu_state;
 
 static bool cpu_open(mo_context *ctx) {
-    ctx->backend_state = mo_host_alloc(ctx, sizeof(cpu_state));
-    if (!ctx->backend_state)
+    cpu_state *state = mo_host_alloc(ctx, sizeof *state);
+    if (!state)
         return false;
-    memset(ctx->backend_state, 0, sizeof(cpu_state));
+    *state = (cpu_state){.serial_blas = !blas_guard_holds()};
+    ctx->backend_state = state;
     return true;
+}
+
+int blas_threads(const mo_context *ctx) {
+    const cpu_state *state = ctx->backend_state;
+    return state->serial_blas ? 1 : ctx->threads;
 }
 
 /* Huge pages spare a large block most of its page faults and TLB misses. */

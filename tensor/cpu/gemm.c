@@ -123,7 +123,7 @@ static void run_tiles(mo_context *ctx, const product *p) {
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
     int threads =
-        flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : ctx->threads;
+        flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, chunk)
     for (int64_t i = 0; i < tasks; i++) {
         tile t = product_tile(p, i);
@@ -134,7 +134,7 @@ static void run_tiles(mo_context *ctx, const product *p) {
 /* Small C, long k: partial products in parallel, then added in order of k. */
 static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     int64_t length = p->m * p->n;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(blas_threads(ctx)) schedule(dynamic)
     for (int64_t i = 0; i < p->batch * p->pieces_k; i++) {
         int64_t piece = i % p->pieces_k;
         int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;

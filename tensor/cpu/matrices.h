@@ -27,7 +27,7 @@ static inline int64_t matrix_count(const mo_view *A) {
 
 /* Threads for a batch of matrices of so many multiplications each. */
 static inline int matrix_threads(const mo_context *ctx, int64_t batch, double multiplications) {
-    return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? ctx->threads : 1;
+    return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
 }
 
 static inline bool all_finite(const real *x, int64_t n) {

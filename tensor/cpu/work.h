@@ -30,6 +30,9 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
     return elements < MO_PARALLEL_FROM ? 1 : ctx->threads;
 }
 
+/* Threads that may call BLAS at once. */
+int blas_threads(const mo_context *ctx);
+
 /* Rows of n elements that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
