@@ -1,0 +1,148 @@
+/* ops/gather.c - reading and adding rows at integer positions.
+ *
+ * gather_rows: X [n, ..], index int64 [m] -> Y [m, ..], Y_i = X_index(i). scatter_add_rows: X [m, ..], index [m] ->
+ * Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64. Errors: sizes that do not fit; an index out
+ * of range, named with its position (indices are looked at). Saved: nothing beyond the inputs.
+ *
+ * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
+ *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */
+#include "ops/indices.h"
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool index_vector(mo_call *c) {
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (c->in[0]->ndim < 1 || c->in[1]->ndim != 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows [n, ..] and an index [m]");
+    return true;
+}
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    if (!index_vector(c) || !mo_check_indices(c, 1, X->shape[0], "index"))
+        return false;
+    memcpy(size, X->shape, sizeof size);
+    size[0] = c->in[1]->shape[0];
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->gather_rows(c->ctx, &x, &index, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_scatter_add_rows(v->t, v->out_bar[0], v->in[1], v->in[0]->shape[0]);
+}
+
+static const mo_sample samples[] = {
+    {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}}},
+    {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {3}, 5}}},
+    {.name = "three axes", .n_in = 2, .in = {{.ndim = 3, .shape = {4, 2, 3}}, {MO_DRAW_INDEX, 1, {2}, 4}}},
+    {.name = "no rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {0}, 3}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}}}, MO_INVALID,
+        "expected 0 to 1; got [2, 4] float64, [9] int64"},
+    {{.name = "real index", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 1, .shape = {2}}}}, MO_MISMATCH,
+        "gather_rows: input 1 is float64, expected int64"},
+    {{.name = "matrix of indices", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 2, {2, 2}, 2}}},
+        MO_INVALID, "an index [m]"},
+};
+
+const mo_op mo_op_gather_rows = {
+    .name = "gather_rows",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
+    return mo_apply(t, &mo_op_gather_rows, (mo_tensor *[]){X, index}, 2, NULL);
+}
+
+/* ---- scatter_add_rows: the option is n ---- */
+
+static bool scatter_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t n = *(const int64_t *)c->attributes, size[MO_MAX_AXES];
+    if (!index_vector(c))
+        return false;
+    if (X->shape[0] != c->in[1]->shape[0])
+        return mo_call_fail(
+            c, MO_INVALID, "%" PRId64 " rows and %" PRId64 " indices, expected equal", X->shape[0], c->in[1]->shape[0]);
+    if (!mo_check_indices(c, 1, n, "index"))
+        return false;
+    memcpy(size, X->shape, sizeof size);
+    size[0] = n;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void scatter_forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->scatter_add_rows(c->ctx, &x, &index, &y);
+}
+
+static void scatter_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_gather_rows(v->t, v->out_bar[0], v->in[1]);
+}
+
+static const mo_sample scatter_samples[] = {
+    {.name = "repeats",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {7, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}},
+        .attributes = &(const int64_t){3}},
+    {.name = "rows left empty",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 1, {2}, 6}},
+        .attributes = &(const int64_t){6}},
+};
+
+static const mo_error_sample scatter_error_samples[] = {
+    {{.name = "range",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {9, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}},
+         .attributes = &(const int64_t){2}},
+        MO_INVALID, "expected 0 to 1"},
+    {{.name = "counts",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {2}, 2}},
+         .attributes = &(const int64_t){2}},
+        MO_INVALID, "scatter_add_rows: 3 rows and 2 indices, expected equal"},
+};
+
+const mo_op mo_op_scatter_add_rows = {
+    .name = "scatter_add_rows",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(int64_t),
+    .reads_in = 2,
+    .shape = scatter_shape,
+    .forward = scatter_forward,
+    .vjp = scatter_vjp,
+    .samples = scatter_samples,
+    .n_samples = 2,
+    .error_samples = scatter_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n) {
+    return mo_apply(t, &mo_op_scatter_add_rows, (mo_tensor *[]){X, index}, 2, &n);
+}

@@ -1,0 +1,142 @@
+/* ops/take_along.c - reading and adding entries of rows at integer positions, each row at its own.
+ *
+ * take_along: X [.., m], index int64 [.., k] -> Y [.., k], Y_j = X_index(j) along the last axis. put_along: X [.., k],
+ * index [.., k] -> Y [.., m], Y_index(j) += X_j from zeros, in rising j. Equal leading axes; float32 or float64.
+ * Errors: leading axes that differ; an index out of range, named with its position (indices are looked at). Saved:
+ * nothing beyond the inputs.
+ *
+ * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
+ *     take_along: X_bar = put_along(Y_bar),   put_along: X_bar = take_along(Y_bar). */
+#include "ops/indices.h"
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Inputs with `axes` axes in common. */
+static bool rows_agree(mo_call *c, int axes) {
+    const mo_tensor *X = c->in[0], *index = c->in[1];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1 || X->ndim != index->ndim || memcmp(X->shape, index->shape, (size_t)axes * sizeof *X->shape) != 0)
+        return mo_call_fail(
+            c, MO_INVALID, "expected the same %s axes, one or more", axes < X->ndim ? "leading" : "sizes on all");
+    return true;
+}
+
+static bool output(mo_call *c, int64_t last) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = last;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static bool shape(mo_call *c) {
+    return rows_agree(c, c->in[0]->ndim - 1) && mo_check_indices(c, 1, mo_dim(c->in[0], -1), "index") &&
+           output(c, mo_dim(c->in[1], -1));
+}
+
+static void forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->take_along(c->ctx, &x, &index, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_put_along(v->t, v->out_bar[0], v->in[1], mo_dim(v->in[0], -1));
+}
+
+static const mo_sample samples[] = {
+    {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}}},
+    {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {2}, 5}}},
+    {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 3, 4}}, {MO_DRAW_INDEX, 3, {2, 3, 1}, 4}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}}}, MO_INVALID,
+        "expected 0 to 2"},
+    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {3, 5}, 3}}}, MO_INVALID,
+        "take_along: expected the same leading axes, one or more; got [2, 3] float64, [3, 5] int64"},
+};
+
+const mo_op mo_op_take_along = {
+    .name = "take_along",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index) {
+    return mo_apply(t, &mo_op_take_along, (mo_tensor *[]){X, index}, 2, NULL);
+}
+
+/* ---- put_along: the option is m ---- */
+
+static bool put_shape(mo_call *c) {
+    int64_t m = *(const int64_t *)c->attributes;
+    return rows_agree(c, c->in[0]->ndim) && mo_check_indices(c, 1, m, "index") && output(c, m);
+}
+
+static void put_forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &x, &index, &y);
+}
+
+static void put_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_take_along(v->t, v->out_bar[0], v->in[1]);
+}
+
+static const mo_sample put_samples[] = {
+    {.name = "repeats",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {3, 6}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}},
+        .attributes = &(const int64_t){4}},
+    {.name = "batch",
+        .n_in = 2,
+        .in = {{.ndim = 3, .shape = {2, 3, 1}}, {MO_DRAW_INDEX, 3, {2, 3, 1}, 5}},
+        .attributes = &(const int64_t){5}},
+};
+
+static const mo_error_sample put_error_samples[] = {
+    {{.name = "range",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {2, 5}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}},
+         .attributes = &(const int64_t){3}},
+        MO_INVALID, "expected 0 to 2"},
+    {{.name = "sizes",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 2, {2, 5}, 3}},
+         .attributes = &(const int64_t){3}},
+        MO_INVALID, "put_along: expected the same sizes on all axes"},
+};
+
+const mo_op mo_op_put_along = {
+    .name = "put_along",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(int64_t),
+    .reads_in = 2,
+    .shape = put_shape,
+    .forward = put_forward,
+    .vjp = put_vjp,
+    .samples = put_samples,
+    .n_samples = 2,
+    .error_samples = put_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m) {
+    return mo_apply(t, &mo_op_put_along, (mo_tensor *[]){X, index}, 2, &m);
+}
