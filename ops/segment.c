@@ -1,0 +1,203 @@
+/* ops/segment.c - sums and means over stretches of rows: graphs of any size in one batch.
+ *
+ * segment_sum, segment_mean: X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the sum (mean)
+ * of the rows offset(s) .. offset(s+1)-1, and 0 for an empty segment. segment_spread: X [S, ..] -> Y [n, ..], each row
+ * of a segment gets the segment's row (divided by their count where `mean`). float32 or float64. Errors: offsets that
+ * do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
+ *
+ * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
+ * X or P^T N^-1 X. Linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */
+#include "ops/indices.h"
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* rows: of the output, read by segment_spread alone. */
+typedef struct segment_options {
+    bool mean;
+    int64_t rows;
+} segment_options;
+
+extern const mo_op mo_op_segment_mean, mo_op_segment_spread, mo_op_segment_sum;
+
+static bool output(mo_call *c, int64_t rows) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    memcpy(size, X->shape, sizeof size);
+    size[0] = rows;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static bool shape(mo_call *c) {
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (c->in[0]->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows [n, ..]");
+    return mo_check_offsets(c, 1, c->in[0]->shape[0]) && output(c, c->in[1]->shape[0] - 1);
+}
+
+/* Rows of any number of axes, flat. */
+static mo_view rows_view(mo_view v) {
+    int64_t d = 1;
+    for (int i = 1; i < v.ndim; i++)
+        d *= v.shape[i];
+    return (mo_view){v.data, v.dtype, 2, {v.shape[0], d}, {d, 1}};
+}
+
+static void forward(mo_call *c) {
+    const segment_options *o = c->attributes;
+    mo_view x = rows_view(mo_call_dense(c, 0)), offset = mo_call_dense(c, 1), y = rows_view(mo_tensor_view(c->out[0]));
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->segment_sum(c->ctx, o->mean, &x, &offset, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    segment_options o = *(const segment_options *)v->attributes;
+    o.rows = v->in[0]->shape[0];
+    v->in_bar[0] = mo_apply(v->t, &mo_op_segment_spread, (mo_tensor *[]){v->out_bar[0], v->in[1]}, 2, &o);
+}
+
+static bool spread_shape(mo_call *c) {
+    const segment_options *o = c->attributes;
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (c->in[0]->ndim < 1 || c->in[1]->ndim != 1 || c->in[0]->shape[0] + 1 != c->in[1]->shape[0])
+        return mo_call_fail(c, MO_INVALID, "expected one offset more than rows");
+    return mo_check_offsets(c, 1, o->rows) && output(c, o->rows);
+}
+
+static void spread_forward(mo_call *c) {
+    const segment_options *o = c->attributes;
+    mo_view x = rows_view(mo_call_dense(c, 0)), offset = mo_call_dense(c, 1), y = rows_view(mo_tensor_view(c->out[0]));
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->segment_spread(c->ctx, o->mean, &x, &offset, &y);
+}
+
+static void spread_vjp(mo_vjp *v) {
+    const segment_options *o = v->attributes;
+    v->in_bar[0] =
+        o->mean ? mo_segment_mean(v->t, v->out_bar[0], v->in[1]) : mo_segment_sum(v->t, v->out_bar[0], v->in[1]);
+}
+
+static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mean = true};
+
+static const mo_sample sum_samples[] = {
+    {.name = "matrix",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
+        .attributes = &sum_of_rows},
+    {.name = "more segments than rows",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {3, 2}}, {MO_DRAW_SORTED, 1, {8}, 3}},
+        .attributes = &sum_of_rows},
+};
+
+static const mo_sample mean_samples[] = {
+    {.name = "matrix",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
+        .attributes = &mean_of_rows},
+    {.name = "vector",
+        .n_in = 2,
+        .in = {{.ndim = 1, .shape = {6}}, {MO_DRAW_SORTED, 1, {3}, 6}},
+        .attributes = &mean_of_rows},
+    {.name = "more segments than rows",
+        .n_in = 2,
+        .in = {{.ndim = 3, .shape = {3, 2, 2}}, {MO_DRAW_SORTED, 1, {8}, 3}},
+        .attributes = &mean_of_rows},
+};
+
+static const mo_sample spread_samples[] = {
+    {.name = "sum",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
+        .attributes = &(const segment_options){false, 9}},
+    {.name = "mean",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {7, 2}}, {MO_DRAW_SORTED, 1, {8}, 4}},
+        .attributes = &(const segment_options){true, 4}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "end",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 8}},
+         .attributes = &sum_of_rows},
+        MO_INVALID, "the last offset is 8, expected 9, the rows"},
+    {{.name = "order",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_INDEX, 1, {64}, 9}},
+         .attributes = &sum_of_rows},
+        MO_INVALID, "offset"},
+    {{.name = "dtype",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
+         .attributes = &sum_of_rows},
+        MO_MISMATCH, "input 1 is float64, expected int64"},
+};
+
+static const mo_error_sample spread_error_samples[] = {
+    {{.name = "counts",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_SORTED, 1, {4}, 9}},
+         .attributes = &(const segment_options){false, 9}},
+        MO_INVALID, "segment_spread: expected one offset more than rows"},
+};
+
+const mo_op mo_op_segment_sum = {
+    .name = "segment_sum",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(segment_options),
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = sum_samples,
+    .n_samples = 2,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+const mo_op mo_op_segment_mean = {
+    .name = "segment_mean",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(segment_options),
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = mean_samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+const mo_op mo_op_segment_spread = {
+    .name = "segment_spread",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(segment_options),
+    .reads_in = 2,
+    .shape = spread_shape,
+    .forward = spread_forward,
+    .vjp = spread_vjp,
+    .samples = spread_samples,
+    .n_samples = 2,
+    .error_samples = spread_error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
+    return mo_apply(t, &mo_op_segment_sum, (mo_tensor *[]){X, offset}, 2, &sum_of_rows);
+}
+
+mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
+    return mo_apply(t, &mo_op_segment_mean, (mo_tensor *[]){X, offset}, 2, &mean_of_rows);
+}
