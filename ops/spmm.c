@@ -1,0 +1,123 @@
+/* ops/spmm.c - Y = A X for a sparse matrix A in compressed rows.
+ *
+ * A [n, m] CSR (data, not a tensor: it has no gradient and outlives the tape), X [m, d] -> Y [n, d], float32 or float64
+ * as A's values. Errors: X not a matrix with A's columns as rows; values of another dtype. Saved: nothing.
+ *
+ * dY = A dX; <Y_bar, A dX> = <A^T Y_bar, dX>, hence X_bar = A^T Y_bar: this op on the transposed matrix, built once and
+ * owned by A (A itself where it was declared symmetric). */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+
+typedef struct spmm_options {
+    const mo_csr *A;
+} spmm_options;
+
+static bool shape(mo_call *c) {
+    const mo_csr *A = ((const spmm_options *)c->attributes)->A;
+    const mo_tensor *X = c->in[0];
+    if (!A)
+        return mo_call_fail(c, MO_INVALID, "no sparse matrix");
+    if (A->ctx != c->ctx)
+        return mo_call_fail(c, MO_MISMATCH, "the sparse matrix belongs to another context");
+    if (X->dtype != A->values->dtype)
+        return mo_call_fail(c, MO_MISMATCH, "expected %s, as the sparse values", mo_dtype_name(A->values->dtype));
+    if (X->ndim != 2 || X->shape[0] != A->columns)
+        return mo_call_fail(c, MO_INVALID,
+            "a sparse matrix [%" PRId64 ", %" PRId64 "], expected as many rows as it has columns", A->rows, A->columns);
+    return mo_call_output(c, 0, X->dtype, 2, (int64_t[]){A->rows, X->shape[1]});
+}
+
+static void forward(mo_call *c) {
+    const mo_csr *A = ((const spmm_options *)c->attributes)->A;
+    mo_view row_pointer = mo_tensor_view(A->row_pointer), column = mo_tensor_view(A->column),
+            values = mo_tensor_view(A->values), y = mo_tensor_view(c->out[0]), x = mo_tensor_view(c->in[0]);
+    if (x.stride[1] != 1)
+        x = mo_call_dense(c, 0);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->spmm(c->ctx, &row_pointer, &column, &values, &x, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    const mo_csr *A = ((const spmm_options *)v->attributes)->A;
+    v->in_bar[0] = mo_spmm(v->t, mo_csr_transposed(A), v->out_bar[0]);
+}
+
+static double flops(const mo_call *c) {
+    const mo_csr *A = ((const spmm_options *)c->attributes)->A;
+    return 2.0 * (double)A->nnz * (double)mo_dim(c->in[0], 1);
+}
+
+/* ---- samples: matrices made for the run ---- */
+
+static void make(mo_context *ctx, mo_dtype real, void *attributes, const int64_t *size, const int64_t *row_pointer,
+    const int32_t *column) {
+    enum { MOST = 8 };
+    float narrow[MOST];
+    double wide[MOST];
+    for (int i = 0; i < MOST; i++)
+        narrow[i] = (float)(wide[i] = 0.5 * (i + 1) * (i % 3 ? 1 : -1));
+    *(spmm_options *)attributes = (spmm_options){
+        mo_csr_create(ctx, size[0], size[1], row_pointer, column, real, real == MO_F32 ? (const void *)narrow : wide)};
+}
+
+/* [5, 3], rows 1 and 4 empty, one column named twice. */
+static void make_rectangular(mo_context *ctx, mo_dtype real, void *attributes) {
+    make(ctx, real, attributes, (int64_t[]){5, 3}, (int64_t[]){0, 2, 2, 5, 6, 6}, (int32_t[]){2, 0, 1, 0, 1, 2});
+}
+
+/* [4, 4], not symmetric. */
+static void make_square(mo_context *ctx, mo_dtype real, void *attributes) {
+    make(ctx, real, attributes, (int64_t[]){4, 4}, (int64_t[]){0, 1, 3, 6, 7}, (int32_t[]){1, 0, 3, 0, 1, 2, 3});
+}
+
+static void make_empty(mo_context *ctx, mo_dtype real, void *attributes) {
+    make(ctx, real, attributes, (int64_t[]){2, 3}, (int64_t[]){0, 0, 0}, (int32_t[]){0});
+}
+
+static void finish(mo_context *ctx, void *attributes) {
+    (void)ctx;
+    mo_csr_release((mo_csr *)(uintptr_t)((spmm_options *)attributes)->A);
+}
+
+static const mo_sample samples[] = {
+    {.name = "rectangular",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {3, 4}}},
+        .prepare = make_rectangular,
+        .finish = finish},
+    {.name = "not symmetric",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {4, 2}}},
+        .prepare = make_square,
+        .finish = finish},
+    {.name = "no entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 2}}}, .prepare = make_empty, .finish = finish},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 4}}}, .prepare = make_rectangular, .finish = finish},
+        MO_INVALID, "spmm: a sparse matrix [5, 3], expected as many rows as it has columns; got [5, 4]"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {3, 4}, 3}}, .prepare = make_rectangular, .finish = finish},
+        MO_MISMATCH, "as the sparse values; got [3, 4] int64"},
+};
+
+const mo_op mo_op_spmm = {
+    .name = "spmm",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(spmm_options),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X) {
+    return mo_apply(t, &mo_op_spmm, (mo_tensor *[]){X}, 1, &(spmm_options){A});
+}
