@@ -23,7 +23,9 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 
-/* ---- solve.c, solve_triangular.c, cholesky.c, eigh.c: leading axes are batch ---- */
+/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, eigh.c: leading axes are batch ---- */
+/* X with A X = B for any regular A [.., n, n], B [.., n, m]; equal batch axes */
+MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with A X = B for symmetric positive definite A [.., n, n] (lower triangle read), B [.., n, m]; equal batch axes */
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with op(T) X = B, T [.., n, n] triangular; B [.., n, m] */
@@ -32,9 +34,17 @@ MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lo
 /* w [.., n] rising and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the largest entry of a column
  * is > 0 */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
+
+/* ---- add_diag.c, append_ones.c ---- */
 MO_API mo_tensor *mo_add_diag(
     mo_tape *t, mo_tensor *A, mo_tensor *lambda);           /* A + lambda I; lambda scalar or batch-shaped */
 MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X); /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
+
+/* ---- triangle.c, diagonal.c ---- */
+MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);           /* [.., m, n], zeros above the diagonal */
+MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);           /* [.., m, n], zeros below the diagonal */
+MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);       /* [.., n, n] -> [.., n], a view */
+MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x); /* [.., n] -> [.., n, n], zeros beside it */
 
 /* ---- arithmetic.c: broadcasting ---- */
 MO_API mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -88,7 +98,7 @@ MO_API mo_tensor *mo_one_hot(
     mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real);  /* int64 [..] -> [.., classes] */
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
-/* ---- gather.c, segment.c, spmm.c, hop_mix.c ---- */
+/* ---- gather.c, take_along.c, segment.c, spmm.c, hop_mix.c ---- */
 MO_API mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], int64 [m] -> [m, ..] */
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */

@@ -45,6 +45,12 @@ mo_view mo_swap_view(mo_view v) {
     return v;
 }
 
+mo_view mo_diagonal_view(mo_view v) {
+    v.stride[v.ndim - 2] += v.stride[v.ndim - 1];
+    v.ndim--;
+    return v;
+}
+
 int mo_resolve_axis(int axis, int ndim) {
     int resolved = axis < 0 ? axis + ndim : axis;
     return resolved < 0 || resolved >= ndim ? -1 : resolved;

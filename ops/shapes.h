@@ -12,6 +12,8 @@ bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int
 mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape);
 /* v with its last two axes swapped. */
 mo_view mo_swap_view(mo_view v);
+/* The diagonal of its last two axes [n, n], as one axis. */
+mo_view mo_diagonal_view(mo_view v);
 /* A negative axis counts from the end; -1 where it is outside. */
 int mo_resolve_axis(int axis, int ndim);
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);

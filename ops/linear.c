@@ -1,0 +1,179 @@
+/* ops/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
+ *
+ * X [.., in], W [out, in], b [out] and R [.., out] both optional -> Y [.., out]; act is relu or nothing. float32 or
+ * float64. The leading axes of X are rows of one tall product; X as a matrix of any strides and W as a slice of a
+ * larger matrix are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
+ *
+ * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
+ *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Inputs 0 and 1 are X and W; b and R say which input they are, 0: none. */
+typedef struct linear_options {
+    bool relu;
+    int b, R;
+} linear_options;
+
+static bool shape(mo_call *c) {
+    const linear_options *o = c->attributes;
+    const mo_tensor *X = c->in[0], *W = c->in[1];
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, c->n_in - 1))
+        return false;
+    if (c->n_in != 2 + (o->b > 0) + (o->R > 0))
+        return mo_call_fail(c, MO_INVALID, "%d inputs, the options say %d", c->n_in, 2 + (o->b > 0) + (o->R > 0));
+    if (X->ndim < 1 || W->ndim != 2 || mo_dim(X, -1) != W->shape[1])
+        return mo_call_fail(c, MO_INVALID, "expected X [.., in] and W [out, in]");
+    if (o->b && (c->in[o->b]->ndim != 1 || c->in[o->b]->shape[0] != W->shape[0]))
+        return mo_call_fail(c, MO_INVALID, "input %d is b, expected [%" PRId64 "]", o->b, W->shape[0]);
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = W->shape[0];
+    if (o->R && (c->in[o->R]->ndim != X->ndim || memcmp(c->in[o->R]->shape, size, (size_t)X->ndim * sizeof *size) != 0))
+        return mo_call_fail(c, MO_INVALID, "input %d is added to the product, expected its shape", o->R);
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+/* The leading axes as rows; a view with one axis or more than two is contiguous. */
+static mo_view flat_view(mo_view v) {
+    if (v.ndim == 2)
+        return v;
+    int64_t rows = 1, d = v.shape[v.ndim - 1];
+    for (int i = 0; i < v.ndim - 1; i++)
+        rows *= v.shape[i];
+    return (mo_view){v.data, v.dtype, 2, {rows, d}, {d, 1}};
+}
+
+/* Input i as a matrix of rows: read in place where it has two axes. */
+static mo_view rows_view(mo_call *c, int i) {
+    return flat_view(c->in[i]->ndim == 2 ? mo_tensor_view(c->in[i]) : mo_call_dense(c, i));
+}
+
+static void forward(mo_call *c) {
+    const linear_options *o = c->attributes;
+    mo_gemm g = {.A = rows_view(c, 0),
+        .B = mo_swap_view(mo_tensor_view(c->in[1])),
+        .C = flat_view(mo_tensor_view(c->out[0])),
+        .alpha = 1,
+        .relu = o->relu};
+    if (o->b)
+        g.bias = mo_tensor_view(c->in[o->b]);
+    if (o->R)
+        g.addend = rows_view(c, o->R);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
+}
+
+/* X [.., d] as a matrix of rows, with ops. */
+static mo_tensor *flat_rows(mo_tape *t, mo_tensor *X) {
+    if (mo_is_null(X) || X->ndim == 2)
+        return X;
+    int64_t rows = 1;
+    for (int i = 0; i < X->ndim - 1; i++)
+        rows *= X->shape[i];
+    return mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){rows, X->shape[X->ndim - 1]});
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    const linear_options *o = v->attributes;
+    mo_tensor *X = v->in[0], *W = v->in[1], *Y = v->out[0], *Y_bar = v->out_bar[0];
+    mo_tensor *D = o->relu ? mo_relu_mask(t, Y_bar, Y) : Y_bar, *D_rows = flat_rows(t, D);
+    if (v->needs[0]) { /* X_bar = D W */
+        mo_tensor *X_bar = mo_matmul(t, D_rows, W);
+        v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
+    }
+    if (v->needs[1]) /* W_bar = D^T X */
+        v->in_bar[1] = mo_matmul(t, mo_transpose(t, D_rows), flat_rows(t, X));
+    if (o->b && v->needs[o->b])
+        v->in_bar[o->b] = mo_sum(t, D_rows, MO_AXIS(0), false);
+    if (o->R)
+        v->in_bar[o->R] = D;
+}
+
+static double flops(const mo_call *c) {
+    return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
+}
+
+static const mo_sample samples[] = {
+    {.name = "product alone",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}},
+        .attributes = &(const linear_options){false, 0, 0}},
+    {.name = "bias, rows of a batch",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {2, 3, 4}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {5}}},
+        .attributes = &(const linear_options){false, 2, 0}},
+    {.name = "vector",
+        .n_in = 3,
+        .in = {{.ndim = 1, .shape = {4}}, {.ndim = 2, .shape = {2, 4}}, {.ndim = 1, .shape = {2}}},
+        .attributes = &(const linear_options){false, 2, 0}},
+    {.name = "relu, bias, addend",
+        .n_in = 4,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}},
+            {.ndim = 2, .shape = {4, 5}}},
+        .attributes = &(const linear_options){true, 2, 3}},
+    {.name = "relu, addend",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {2, 2, 3}}, {.ndim = 2, .shape = {4, 3}}, {.ndim = 3, .shape = {2, 2, 4}}},
+        .attributes = &(const linear_options){true, 0, 2}},
+    {.name = "no rows",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
+        .attributes = &(const linear_options){true, 2, 0}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "width",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}},
+         .attributes = &(const linear_options){false, 0, 0}},
+        MO_INVALID, "linear: expected X [.., in] and W [out, in]; got [4, 3]"},
+    {{.name = "bias",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {3}}},
+         .attributes = &(const linear_options){false, 2, 0}},
+        MO_INVALID, "input 2 is b, expected [5]"},
+    {{.name = "addend",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {4, 3}}},
+         .attributes = &(const linear_options){true, 0, 2}},
+        MO_INVALID, "input 2 is added to the product"},
+};
+
+const mo_op mo_op_linear = {
+    .name = "linear",
+    .min_in = 2,
+    .max_in = 4,
+    .n_out = 1,
+    .attributes_size = sizeof(linear_options),
+    .reads_in = 3,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 6,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b) {
+    linear_options o = {.b = b ? 2 : 0};
+    return mo_apply(t, &mo_op_linear, (mo_tensor *[]){X, W, b}, b ? 3 : 2, &o);
+}
+
+mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R) {
+    linear_options o = {.relu = true, .b = b ? 2 : 0, .R = R ? (b ? 3 : 2) : 0};
+    mo_tensor *in[4] = {X, W};
+    int n = 2;
+    if (b)
+        in[n++] = b;
+    if (R)
+        in[n++] = R;
+    return mo_apply(t, &mo_op_linear, in, n, &o);
+}
