@@ -1,0 +1,170 @@
+/* ops/elementwise.c - Y = f(X), entry by entry: -x, e^x, log x, the square root, x^2.
+ *
+ * X of any shape -> Y of the same; float32 or float64. Errors: other dtypes. Saved: nothing. Domains are IEEE 754's:
+ * log and sqrt of a negative number are NaN, log 0 is -inf, and the gradient of both at 0 is infinite.
+ *
+ * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
+ *     neg: -Y_bar      exp: Y_bar * Y      log: Y_bar / X      sqrt: Y_bar / (2 Y)      square: 2 Y_bar * X */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+static bool shape(mo_call *c) {
+    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
+}
+
+static void map(mo_call *c, mo_map1 f) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, 0, 0, &x, &y);
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
+    {.name = "axes", .n_in = 1, .in = {{.ndim = 6, .shape = {2, 1, 3, 1, 2, 2}}}},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
+};
+
+static const mo_sample positive[] = {
+    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {3, 4}, 0}}},
+    {.name = "scalar", .n_in = 1, .in = {{.draw = MO_DRAW_POSITIVE}}},
+    {.name = "empty", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {0, 4}, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
+        "input 0 is int64, expected float32 or float64; got [3] int64"},
+};
+
+static void forward_neg(mo_call *c) {
+    map(c, MO_MAP_NEG);
+}
+
+static void vjp_neg(mo_vjp *v) {
+    v->in_bar[0] = mo_neg(v->t, v->out_bar[0]);
+}
+
+const mo_op mo_op_neg = {
+    .name = "neg",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = shape,
+    .forward = forward_neg,
+    .vjp = vjp_neg,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_neg(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_neg, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void forward_exp(mo_call *c) {
+    map(c, MO_MAP_EXP);
+}
+
+static void vjp_exp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], v->out[0]);
+}
+
+const mo_op mo_op_exp = {
+    .name = "exp",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward_exp,
+    .vjp = vjp_exp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_exp(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_exp, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void forward_log(mo_call *c) {
+    map(c, MO_MAP_LOG);
+}
+
+static void vjp_log(mo_vjp *v) {
+    v->in_bar[0] = mo_div(v->t, v->out_bar[0], v->in[0]);
+}
+
+const mo_op mo_op_log = {
+    .name = "log",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = forward_log,
+    .vjp = vjp_log,
+    .samples = positive,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_log(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_log, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void forward_sqrt(mo_call *c) {
+    map(c, MO_MAP_SQRT);
+}
+
+static void vjp_sqrt(mo_vjp *v) {
+    v->in_bar[0] = mo_div(v->t, v->out_bar[0], mo_scale(v->t, v->out[0], 2, 0));
+}
+
+const mo_op mo_op_sqrt = {
+    .name = "sqrt",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward_sqrt,
+    .vjp = vjp_sqrt,
+    .samples = positive,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_sqrt, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void forward_square(mo_call *c) {
+    map(c, MO_MAP_SQUARE);
+}
+
+static void vjp_square(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, v->in[0], 2, 0));
+}
+
+const mo_op mo_op_square = {
+    .name = "square",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = forward_square,
+    .vjp = vjp_square,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_square(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_square, (mo_tensor *[]){X}, 1, NULL);
+}

@@ -1,0 +1,96 @@
+/* ops/relu.c - Y = max(X, 0), and the mask that its gradient is.
+ *
+ * relu: X of any shape -> Y of the same. relu_mask: A and Y of equal shapes -> A where Y > 0, else 0. float32 or
+ * float64. Errors: other dtypes, shapes that differ. Saved: nothing (the mask is read off the output).
+ *
+ * dY = dX where X > 0, which is where Y > 0, and 0 elsewhere, the kink included: X_bar = relu_mask(Y_bar, Y).
+ * relu_mask is linear in A, so A_bar = relu_mask(Z_bar, Y), and flat in Y: no gradient. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+static bool shape(mo_call *c) {
+    if (!mo_call_real(c, 0, c->n_in - 1))
+        return false;
+    if (c->n_in == 2 && !mo_same_shape(c->in[0], c->in[1]))
+        return mo_call_fail(c, MO_INVALID, "expected equal shapes");
+    return mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
+}
+
+static void forward_relu(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_RELU, 0, 0, &x, &y);
+}
+
+static void vjp_relu(mo_vjp *v) {
+    v->in_bar[0] = mo_relu_mask(v->t, v->out_bar[0], v->out[0]);
+}
+
+static const mo_sample samples_relu[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
+};
+
+static const mo_error_sample error_samples_relu[] = {
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "relu: input 0 is int64"},
+};
+
+const mo_op mo_op_relu = {
+    .name = "relu",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward_relu,
+    .vjp = vjp_relu,
+    .samples = samples_relu,
+    .n_samples = 3,
+    .error_samples = error_samples_relu,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_relu(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_relu, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void forward_mask(mo_call *c) {
+    mo_view a = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->in[1]), z = mo_tensor_view(c->out[0]);
+    mo_kernels_of(c->ctx, z.dtype)->map2(c->ctx, MO_MAP_RELU_MASK, &a, &y, &z);
+}
+
+static void vjp_mask(mo_vjp *v) {
+    if (v->needs[0])
+        v->in_bar[0] = mo_relu_mask(v->t, v->out_bar[0], v->in[1]);
+}
+
+static const mo_sample samples_mask[] = {
+    {.name = "matrix", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 2, .in = {{.ndim = 0}, {.ndim = 0}}},
+};
+
+static const mo_error_sample error_samples_mask[] = {
+    {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
+        "relu_mask: expected equal shapes; got [3, 4] float64, [4] float64"},
+    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
+        "input 1 is int64"},
+};
+
+const mo_op mo_op_relu_mask = {
+    .name = "relu_mask",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward_mask,
+    .vjp = vjp_mask,
+    .samples = samples_mask,
+    .n_samples = 2,
+    .error_samples = error_samples_mask,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y) {
+    return mo_apply(t, &mo_op_relu_mask, (mo_tensor *[]){A, Y}, 2, NULL);
+}
