@@ -1,0 +1,86 @@
+/* ops/max.c - Y = max over axes of X; among equals the first counts.
+ *
+ * The op: X [.., m] -> Y [..], the largest of each row; float32 or float64. mo_max brings any set of axes to the end
+ * first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: the positions, int64 [.., 1].
+ *
+ * Y = X[.., i] with i the first position of the maximum, which does not move under small changes of X away from ties:
+ * dY = dX[.., i], so X_bar is 0 but for Y_bar at i. */
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/shapes.h"
+
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    if (mo_dim(X, -1) == 0)
+        return mo_call_fail(c, MO_INVALID, "over no elements");
+    return mo_call_output(c, 0, X->dtype, X->ndim - 1, X->shape);
+}
+
+static void forward(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = 1;
+    mo_tensor *position = mo_tape_tensor(c->t, MO_I64, X->ndim, size);
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]), i = mo_tensor_view(position), rows = i;
+    if (!mo_ok(c->ctx))
+        return;
+    rows.ndim--; /* without the last axis, of size 1 */
+    y.shape[y.ndim] = y.stride[y.ndim] = 1;
+    y.ndim++; /* with it */
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    k->argmax(c->ctx, &x, &rows);
+    k->take_along(c->ctx, &x, &i, &y);
+    mo_call_save(c, position);
+}
+
+static void vjp(mo_vjp *v) {
+    const mo_tensor *X = v->in[0], *position = v->saved[0];
+    mo_tensor *Y_bar = mo_reshape(v->t, v->out_bar[0], position->ndim, position->shape);
+    v->in_bar[0] = mo_put_along(v->t, Y_bar, v->saved[0], mo_dim(X, -1));
+}
+
+static double flops(const mo_call *c) {
+    return (double)mo_numel(c->in[0]);
+}
+
+static const mo_sample samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}},
+    {.name = "vector", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 1, {7}, 0}}},
+    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 5}, 0}}},
+    {.name = "single entries", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 1}, 0}}},
+    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 3}, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
+        "max: over no elements; got [3, 0] float64"},
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "max: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "max: input 0 is int64"},
+};
+
+const mo_op mo_op_max = {
+    .name = "max",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 5,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
+    mo_tensor *Y = mo_apply(t, &mo_op_max, (mo_tensor *[]){mo_rows(t, "max", X, axes)}, 1, NULL);
+    return mo_from_rows(t, Y, X, axes, keep);
+}

@@ -1,0 +1,134 @@
+/* ops/reduce.c - sums and means over any set of axes, and the adjoint of broadcasting.
+ *
+ * X of any shape -> Y without the axes named in the mask (0: all of them), or with size 1 there where they are kept;
+ * float32 or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X has not. Saved: nothing.
+ *
+ * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
+ * scaled, and sum_to the sum over those axes that broadcasting to the shape of X has repeated. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <string.h>
+
+typedef struct reduction {
+    unsigned axes;
+    bool keep;
+} reduction;
+
+static bool reduced(const reduction *r, int axis) {
+    return !r->axes || r->axes >> axis & 1;
+}
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    const reduction *r = c->attributes;
+    int64_t size[MO_MAX_AXES];
+    int ndim = 0;
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (r->axes >> X->ndim)
+        return mo_call_fail(c, MO_INVALID, "axes 0x%x, expected bits below %d", r->axes, X->ndim);
+    for (int i = 0; i < X->ndim; i++)
+        if (!reduced(r, i))
+            size[ndim++] = X->shape[i];
+        else if (r->keep)
+            size[ndim++] = 1;
+    return mo_call_output(c, 0, X->dtype, ndim, size);
+}
+
+static void forward(mo_call *c) {
+    const reduction *r = c->attributes;
+    mo_view x = mo_tensor_view(c->in[0]), out = mo_tensor_view(c->out[0]), y = x;
+    y.data = out.data;
+    for (int i = 0, j = 0; i < x.ndim; i++) {
+        y.stride[i] = reduced(r, i) ? 0 : out.stride[j];
+        j += r->keep || !reduced(r, i);
+    }
+    mo_kernels_of(c->ctx, x.dtype)->reduce(c->ctx, MO_REDUCE_SUM, &x, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    const reduction *r = v->attributes;
+    const mo_tensor *X = v->in[0];
+    int64_t size[MO_MAX_AXES];
+    for (int i = 0; i < X->ndim; i++)
+        size[i] = reduced(r, i) ? 1 : X->shape[i];
+    mo_tensor *Y_bar = r->keep ? v->out_bar[0] : mo_reshape(v->t, v->out_bar[0], X->ndim, size);
+    v->in_bar[0] = mo_broadcast_to(v->t, Y_bar, X->ndim, X->shape);
+}
+
+static double flops(const mo_call *c) {
+    return (double)mo_numel(c->in[0]);
+}
+
+static const mo_sample samples[] = {
+    {.name = "all", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, false}},
+    {.name = "all kept", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, true}},
+    {.name = "last", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 4}}}, .attributes = &(reduction){4, false}},
+    {.name = "first kept", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){1, true}},
+    {.name = "two", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 3, 2, 4}}}, .attributes = &(reduction){5, false}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(reduction){0, false}},
+    {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &(reduction){2, false}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){4, false}},
+        MO_INVALID, "sum: axes 0x4, expected bits below 2; got [3, 4] float64"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(reduction){0, false}},
+        MO_MISMATCH, "sum: input 0 is int64, expected float32 or float64"},
+};
+
+const mo_op mo_op_sum = {
+    .name = "sum",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(reduction),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 7,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
+    return mo_apply(t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){axes, keep});
+}
+
+mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
+    mo_tensor *S = mo_sum(t, X, axes, keep);
+    if (mo_is_null(S) || mo_numel(S) == 0)
+        return S;
+    int64_t n = mo_numel(X) / mo_numel(S);
+    if (n == 0) {
+        char text[160];
+        mo_fail(X->ctx, MO_INVALID, "mean: over no elements; got %s", mo_shape_string(X, text, sizeof text));
+        return mo_null_tensor(X->ctx);
+    }
+    return mo_scale(t, S, 1 / (double)n, 0);
+}
+
+mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
+    if (mo_is_null(X) || (X->ndim == ndim && !memcmp(X->shape, size, (size_t)ndim * sizeof *size)))
+        return X;
+    int lead = X->ndim - ndim;
+    unsigned axes = 0;
+    bool fits = lead >= 0;
+    for (int i = 0; fits && i < X->ndim; i++) {
+        int64_t to = i < lead ? 1 : size[i - lead];
+        fits = to == 1 || to == X->shape[i];
+        if (to == 1 && X->shape[i] != 1)
+            axes |= MO_AXIS(i);
+    }
+    if (!fits) {
+        char got[160], want[160];
+        mo_fail(X->ctx, MO_INVALID, "sum_to: %s, expected a shape that %s broadcasts to",
+            mo_shape_string(X, got, sizeof got), mo_format_shape(ndim, size, want, sizeof want));
+        return mo_null_tensor(X->ctx);
+    }
+    mo_tensor *Y = axes ? mo_sum(t, X, axes, true) : X;
+    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* only axes of size 1 go */
+}
