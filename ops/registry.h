@@ -5,16 +5,55 @@
 #include "ops/ops.h"
 
 extern const mo_op mo_op_accumulate; /* autograd's own */
+extern const mo_op mo_op_add;
+extern const mo_op mo_op_add_diag;
+extern const mo_op mo_op_append_ones;
 extern const mo_op mo_op_broadcast_to;
+extern const mo_op mo_op_cast;
 extern const mo_op mo_op_concat;
 extern const mo_op mo_op_contiguous;
+extern const mo_op mo_op_diagonal;
+extern const mo_op mo_op_diagonal_embed;
+extern const mo_op mo_op_div;
+extern const mo_op mo_op_div_or_zero;
+extern const mo_op mo_op_dropout;
+extern const mo_op mo_op_exp;
+extern const mo_op mo_op_gather_rows;
+extern const mo_op mo_op_hop_dot;
+extern const mo_op mo_op_hop_mix;
+extern const mo_op mo_op_l2_normalize;
+extern const mo_op mo_op_layer_norm;
+extern const mo_op mo_op_linear;
+extern const mo_op mo_op_log;
+extern const mo_op mo_op_log_softmax;
+extern const mo_op mo_op_logsumexp;
 extern const mo_op mo_op_matmul;
+extern const mo_op mo_op_max;
+extern const mo_op mo_op_mul;
+extern const mo_op mo_op_neg;
+extern const mo_op mo_op_norm;
 extern const mo_op mo_op_one_hot;
 extern const mo_op mo_op_pad;
 extern const mo_op mo_op_permute;
+extern const mo_op mo_op_put_along;
+extern const mo_op mo_op_relu;
+extern const mo_op mo_op_relu_mask;
 extern const mo_op mo_op_reshape;
+extern const mo_op mo_op_scale;
+extern const mo_op mo_op_scatter_add_rows;
+extern const mo_op mo_op_segment_mean;
+extern const mo_op mo_op_segment_spread;
+extern const mo_op mo_op_segment_sum;
 extern const mo_op mo_op_slice;
+extern const mo_op mo_op_softmax;
+extern const mo_op mo_op_softmax_cross_entropy;
 extern const mo_op mo_op_solve_spd;
+extern const mo_op mo_op_spmm;
+extern const mo_op mo_op_sqrt;
+extern const mo_op mo_op_square;
+extern const mo_op mo_op_sub;
+extern const mo_op mo_op_sum;
+extern const mo_op mo_op_take_along;
 extern const mo_op mo_op_transpose;
 
 #endif

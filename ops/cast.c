@@ -1,0 +1,69 @@
+/* ops/cast.c - Y = X in another dtype.
+ *
+ * X of any shape and dtype -> Y of the same shape; mo_cast returns X itself where it has the dtype already. To integers
+ * values are cut toward 0; a value the target cannot hold is undefined there. Errors: no such dtype. Saved: nothing.
+ *
+ * Between real dtypes the cast is the identity up to rounding: X_bar is Y_bar in the dtype of X. Other dtypes carry no
+ * gradient. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+typedef struct target {
+    mo_dtype dtype;
+} target;
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    mo_dtype dtype = ((const target *)c->attributes)->dtype;
+    if (mo_dtype_size(dtype) == 0)
+        return mo_call_fail(c, MO_INVALID, "to dtype %d, expected one of 0 to %d", (int)dtype, MO_DTYPES - 1);
+    return mo_call_output(c, 0, dtype, X->ndim, X->shape);
+}
+
+static void forward(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    c->ctx->backend->copy(c->ctx, &x, &y);
+}
+
+static void vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_cast(v->t, v->out_bar[0], v->in[0]->dtype);
+}
+
+static double flops(const mo_call *c) {
+    (void)c;
+    return 0;
+}
+
+static const mo_sample samples[] = {
+    {.name = "real", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(target){MO_F64}},
+    {.name = "integers", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {5}, 9}}, .attributes = &(target){MO_F64}},
+    {.name = "bytes", .n_in = 1, .in = {{MO_DRAW_MASK, 1, {5}, 0}}, .attributes = &(target){MO_I64}},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 1, .shape = {0}}}, .attributes = &(target){MO_F64}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "dtype", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(target){MO_DTYPES}}, MO_INVALID,
+        "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
+};
+
+const mo_op mo_op_cast = {
+    .name = "cast",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(target),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype) {
+    if (!mo_is_null(X) && X->dtype == dtype)
+        return X;
+    return mo_apply(t, &mo_op_cast, (mo_tensor *[]){X}, 1, &(target){dtype});
+}

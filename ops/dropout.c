@@ -1,0 +1,103 @@
+/* ops/dropout.c - Y = X * M with entries of M 0 with probability p, else 1 / (1 - p) (Srivastava et al. 2014).
+ *
+ * X of any shape -> Y of the same; float32 or float64. Entry i of M is decided by the random position of the call plus
+ * i, so equal positions give equal masks on any device and thread count. mo_dropout moves its position behind the
+ * entries it has used; in MO_EVAL and at p = 0 it returns X itself and the position stays. Errors: p outside [0, 1).
+ * Saved: M.
+ *
+ * M does not depend on X: dY = M * dX, hence X_bar = M * Y_bar. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+typedef struct dropout {
+    double rate;
+    mo_random r;
+} dropout;
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    double rate = ((const dropout *)c->attributes)->rate;
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (!(rate >= 0 && rate < 1))
+        return mo_call_fail(c, MO_INVALID, "rate %g, expected at least 0 and below 1", rate);
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}
+
+static void forward(mo_call *c) {
+    const dropout *d = c->attributes;
+    const mo_tensor *X = c->in[0];
+    mo_tensor *M = mo_tape_tensor(c->t, X->dtype, X->ndim, X->shape);
+    mo_view x = mo_tensor_view(X), y = mo_tensor_view(c->out[0]), m = mo_tensor_view(M);
+    if (!mo_ok(c->ctx))
+        return;
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    k->dropout_mask(c->ctx, d->rate, &d->r, &m);
+    k->map2(c->ctx, MO_MAP_MUL, &x, &m, &y);
+    mo_call_save(c, M);
+}
+
+static void vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->saved[0], v->out_bar[0]);
+}
+
+static const mo_sample samples[] = {
+    {.name = "half",
+        .n_in = 1,
+        .in = {{.ndim = 2, .shape = {3, 4}}},
+        .attributes = &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+    {.name = "tenth",
+        .n_in = 1,
+        .in = {{.ndim = 1, .shape = {9}}},
+        .attributes = &(dropout){0.1, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+    {.name = "none",
+        .n_in = 1,
+        .in = {{.ndim = 1, .shape = {3}}},
+        .attributes = &(dropout){0, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+    {.name = "empty",
+        .n_in = 1,
+        .in = {{.ndim = 1, .shape = {0}}},
+        .attributes = &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "one",
+         .n_in = 1,
+         .in = {{.ndim = 1, .shape = {3}}},
+         .attributes = &(dropout){1, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+        MO_INVALID, "dropout: rate 1, expected at least 0 and below 1; got [3] float64"},
+    {{.name = "negative",
+         .n_in = 1,
+         .in = {{.ndim = 1, .shape = {3}}},
+         .attributes = &(dropout){-0.1, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+        MO_INVALID, "rate -0.1"},
+    {{.name = "dtype",
+         .n_in = 1,
+         .in = {{MO_DRAW_INDEX, 1, {3}, 2}},
+         .attributes = &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
+        MO_MISMATCH, "dropout: input 0 is int64"},
+};
+
+const mo_op mo_op_dropout = {
+    .name = "dropout",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(dropout),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate, mo_random *r) {
+    if (rate == 0 || (mo_tape_mode(t) == MO_EVAL && rate > 0 && rate < 1))
+        return X;
+    mo_tensor *Y = mo_apply(t, &mo_op_dropout, (mo_tensor *[]){X}, 1, &(dropout){rate, *r});
+    if (!mo_is_null(Y))
+        r->index += (uint64_t)mo_numel(Y);
+    return Y;
+}

@@ -1,0 +1,114 @@
+/* ops/softmax.c - softmax and its logarithm along an axis.
+ *
+ * The ops: X [.., m] -> Y [.., m], softmax Y = exp(X) / sum exp(X) and log_softmax Y = X - log sum exp(X) along each
+ * row; float32 or float64. mo_softmax and mo_log_softmax bring another axis to the end first. The largest entry of a
+ * row is taken out before the exponentials, so that entries of +-1e4 are exact. Errors: other dtypes, no axis. Saved:
+ * nothing beyond the output.
+ *
+ * softmax: dY = Y * (dX - <Y, dX>), hence with sums along the row
+ *     X_bar = Y * (Y_bar - sum(Y * Y_bar)).
+ * log_softmax: dY = dX - <exp Y, dX>, hence
+ *     X_bar = Y_bar - exp(Y) * sum(Y_bar). */
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/shapes.h"
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}
+
+static void run_rows(mo_call *c, bool log) {
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->softmax(c->ctx, log, &x, &y);
+}
+
+/* Sums along the last axis, which stays with size 1. */
+static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
+}
+
+static double flops(const mo_call *c) {
+    return 5 * (double)mo_numel(c->in[0]); /* compare, subtract, exp, add, divide or subtract */
+}
+
+static const mo_sample samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
+    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
+    {.name = "single entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 1}}}},
+    {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "softmax: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "softmax: input 0 is int64"},
+};
+
+static void forward_softmax(mo_call *c) {
+    run_rows(c, false);
+}
+
+static void vjp_softmax(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *Y = v->out[0], *Y_bar = v->out_bar[0];
+    mo_tensor *mean = row_sum(t, mo_mul(t, Y, Y_bar));
+    v->in_bar[0] = mo_mul(t, Y, mo_sub(t, Y_bar, mean));
+}
+
+const mo_op mo_op_softmax = {
+    .name = "softmax",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward_softmax,
+    .vjp = vjp_softmax,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 5,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis) {
+    mo_tensor *Y = mo_apply(t, &mo_op_softmax, (mo_tensor *[]){mo_swap_last(t, "softmax", X, axis)}, 1, NULL);
+    return mo_swap_last(t, "softmax", Y, axis);
+}
+
+static void forward_log_softmax(mo_call *c) {
+    run_rows(c, true);
+}
+
+static void vjp_log_softmax(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *Y = v->out[0], *Y_bar = v->out_bar[0];
+    v->in_bar[0] = mo_sub(t, Y_bar, mo_mul(t, mo_exp(t, Y), row_sum(t, Y_bar)));
+}
+
+const mo_op mo_op_log_softmax = {
+    .name = "log_softmax",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward_log_softmax,
+    .vjp = vjp_log_softmax,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 5,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis) {
+    mo_tensor *Y = mo_apply(t, &mo_op_log_softmax, (mo_tensor *[]){mo_swap_last(t, "log_softmax", X, axis)}, 1, NULL);
+    return mo_swap_last(t, "log_softmax", Y, axis);
+}
