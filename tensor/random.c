@@ -8,19 +8,22 @@ mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode) {
 
 uint64_t mo_random_bits(mo_random *r) {
     uint32_t word[4];
-    mo_philox(r, r->index++, word);
+    mo_philox(r, 0, word);
+    r->index++;
     return (uint64_t)word[0] << 32 | word[1];
 }
 
 double mo_random_uniform(mo_random *r) {
     uint32_t word[4];
-    mo_philox(r, r->index++, word);
+    mo_philox(r, 0, word);
+    r->index++;
     return mo_philox_uniform(word);
 }
 
 double mo_random_normal(mo_random *r) {
     uint32_t word[4];
-    mo_philox(r, r->index++, word);
+    mo_philox(r, 0, word);
+    r->index++;
     return mo_philox_normal(word);
 }
 
