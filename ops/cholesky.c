@@ -1,0 +1,84 @@
+/* ops/cholesky.c - L with A = L L^T for symmetric positive definite A, batched.
+ *
+ * A [.., n, n] -> L [.., n, n] lower triangular with positive diagonal; float32 or float64. Only the lower triangle of
+ * A is read. Errors: A not square, a matrix that is not positive definite or not finite (named, with its leading
+ * minor). Saved: nothing beyond L.
+ *
+ * A = L L^T;  dA = dL L^T + L dL^T;  L^-1 dA L^-T = L^-1 dL + (L^-1 dL)^T. The first term is lower triangular, so
+ * L^-1 dL = Phi(L^-1 dA L^-T), where Phi keeps the lower triangle and halves the diagonal (Smith 1995, Murray 2016).
+ * <L_bar, dL> = <Phi(L^T L_bar), L^-1 dA L^-T>, hence
+ *     M = L^-T Phi(L^T L_bar) L^-1,   A_bar = ½ (M + M^T) on the symmetric matrices. */
+#include "ops/factor_info.h"
+#include "ops/ops.h"
+
+static bool shape(mo_call *c) {
+    const mo_tensor *A = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
+        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
+    return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
+}
+
+static void forward(mo_call *c) {
+    mo_tensor *info = mo_factor_info(c, c->in[0]);
+    mo_view a = mo_tensor_view(c->in[0]), l = mo_tensor_view(c->out[0]), i = mo_tensor_view(info);
+    if (!mo_ok(c->ctx))
+        return;
+    c->ctx->backend->copy(c->ctx, &a, &l);
+    mo_kernels_of(c->ctx, l.dtype)->potrf(c->ctx, &l, &i);
+    mo_check_factor_info(c, info, "is not positive definite (leading minor %d)");
+}
+
+/* The lower triangle with the diagonal halved. */
+static mo_tensor *Phi(mo_tape *t, mo_tensor *X) {
+    mo_tensor *half_diagonal = mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, X)), 0.5, 0);
+    return mo_sub(t, mo_tril(t, X), half_diagonal);
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *L = v->out[0], *L_bar = v->out_bar[0];
+    mo_tensor *P = Phi(t, mo_matmul(t, mo_transpose(t, L), L_bar));
+    mo_tensor *S = mo_solve_triangular(t, L, P, true, true);                    /* L^-T P */
+    mo_tensor *M_T = mo_solve_triangular(t, L, mo_transpose(t, S), true, true); /* (L^-T P L^-1)^T = L^-T S^T */
+    v->in_bar[0] = mo_scale(t, mo_add(t, M_T, mo_transpose(t, M_T)), 0.5, 0);
+}
+
+static double flops(const mo_call *c) {
+    double n = (double)mo_dim(c->in[0], -1);
+    return (double)mo_numel(c->in[0]) * n / 3;
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
+    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
+    {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
+        "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
+    {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
+        "cholesky: matrix 0 of 2 is not positive definite (leading minor"},
+};
+
+const mo_op mo_op_cholesky = {
+    .name = "cholesky",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A) {
+    return mo_apply(t, &mo_op_cholesky, (mo_tensor *[]){A}, 1, NULL);
+}

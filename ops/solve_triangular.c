@@ -1,0 +1,149 @@
+/* ops/solve_triangular.c - X = op(T)^-1 B for triangular T, op(T) = T or T^T, batched.
+ *
+ * T [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the triangle that `lower`
+ * names is read, so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0
+ * or not finite (named, with its matrix). Saved: nothing beyond T and X.
+ *
+ * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
+ *     B_bar = op(T)^-T X_bar,
+ *     op(T)_bar = -B_bar X^T, so T_bar is the triangle of -B_bar X^T, or of -X B_bar^T where op transposes. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct triangular_options {
+    bool lower, transposed;
+} triangular_options;
+
+static bool shape(mo_call *c) {
+    const mo_tensor *T = c->in[0], *B = c->in[1];
+    if (!mo_call_real(c, 0, 1))
+        return false;
+    if (T->ndim < 2 || mo_dim(T, -1) != mo_dim(T, -2))
+        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
+    if (B->ndim != T->ndim || memcmp(T->shape, B->shape, (size_t)(T->ndim - 1) * sizeof *T->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
+    return mo_call_output(c, 0, T->dtype, B->ndim, B->shape);
+}
+
+static bool fail_entry(mo_call *c, int64_t position, double value) {
+    int64_t n = mo_dim(c->in[0], -1), batch = mo_numel(c->in[0]) / (n * n);
+    char which[80] = "the matrix";
+    if (c->in[0]->ndim > 2)
+        snprintf(which, sizeof which, "matrix %" PRId64 " of %" PRId64, position / n, batch);
+    return mo_call_fail(
+        c, MO_NUMERICAL, "%s is singular: entry %" PRId64 " of its diagonal is %g", which, position % n, value);
+}
+
+/* LAPACK's solve divides by a zero without a word. */
+static bool check_diagonal(mo_call *c) {
+    enum { PIECE = 256 };
+    double values[PIECE];
+    mo_view d = mo_diagonal_view(mo_tensor_view(c->in[0]));
+    mo_tensor *copy = mo_call_temporary(c, MO_F64, d.ndim, d.shape);
+    mo_view dense = mo_tensor_view(copy);
+    if (mo_ok(c->ctx))
+        c->ctx->backend->copy(c->ctx, &d, &dense);
+    int64_t total = mo_numel(copy);
+    for (int64_t first = 0; first < total && mo_ok(c->ctx); first += PIECE) {
+        int64_t count = total - first < PIECE ? total - first : PIECE;
+        c->ctx->backend->download(c->ctx, values, (double *)dense.data + first, (size_t)count * sizeof *values);
+        for (int64_t i = 0; i < count; i++)
+            if (values[i] == 0 || !isfinite(values[i]))
+                return fail_entry(c, first + i, values[i]);
+    }
+    return mo_ok(c->ctx);
+}
+
+static void forward(mo_call *c) {
+    const triangular_options *o = c->attributes;
+    if (!check_diagonal(c))
+        return;
+    mo_view T = mo_call_dense(c, 0), b = mo_tensor_view(c->in[1]), x = mo_tensor_view(c->out[0]);
+    if (!mo_ok(c->ctx))
+        return;
+    c->ctx->backend->copy(c->ctx, &b, &x);
+    mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, o->lower, o->transposed, &T, &x);
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    const triangular_options *o = v->attributes;
+    mo_tensor *T = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
+    mo_tensor *B_bar = mo_solve_triangular(t, T, X_bar, o->lower, !o->transposed);
+    if (v->needs[0]) {
+        mo_tensor *left = o->transposed ? X : B_bar, *right = o->transposed ? B_bar : X;
+        mo_tensor *M = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
+        v->in_bar[0] = o->lower ? mo_tril(t, M) : mo_triu(t, M);
+    }
+    v->in_bar[1] = B_bar;
+}
+
+static double flops(const mo_call *c) {
+    return (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
+}
+
+static const triangular_options lower_plain = {true, false}, lower_transposed = {true, true},
+                                upper_plain = {false, false}, upper_transposed = {false, true};
+
+static const mo_sample samples[] = {
+    {.name = "lower",
+        .n_in = 2,
+        .in = {{MO_DRAW_TRIANGULAR, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}},
+        .attributes = &lower_plain},
+    {.name = "lower, transposed, other triangle filled",
+        .n_in = 2,
+        .in = {{MO_DRAW_GENERAL, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 2}}},
+        .attributes = &lower_transposed},
+    {.name = "upper, batch",
+        .n_in = 2,
+        .in = {{MO_DRAW_GENERAL, 3, {2, 3, 3}, 0}, {.ndim = 3, .shape = {2, 3, 2}}},
+        .attributes = &upper_plain},
+    {.name = "upper, transposed",
+        .n_in = 2,
+        .in = {{MO_DRAW_GENERAL, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 1}}},
+        .attributes = &upper_transposed},
+    {.name = "no columns",
+        .n_in = 2,
+        .in = {{MO_DRAW_TRIANGULAR, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}},
+        .attributes = &lower_plain},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "not square",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
+         .attributes = &lower_plain},
+        MO_INVALID, "solve_triangular: expected square matrices"},
+    {{.name = "rows",
+         .n_in = 2,
+         .in = {{MO_DRAW_TRIANGULAR, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}},
+         .attributes = &lower_plain},
+        MO_INVALID, "right-hand sides expected with as many rows"},
+};
+
+const mo_op mo_op_solve_triangular = {
+    .name = "solve_triangular",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(triangular_options),
+    .reads_in = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 5,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, bool lower, bool transposed) {
+    return mo_apply(t, &mo_op_solve_triangular, (mo_tensor *[]){T, B}, 2, &(triangular_options){lower, transposed});
+}
