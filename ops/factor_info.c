@@ -16,6 +16,8 @@ static bool fail_matrix(mo_call *c, int64_t i, int64_t batch, int word, const ch
     char reason[160], which[80] = "the matrix";
     if (word == -1)
         snprintf(reason, sizeof reason, "holds a value that is not finite");
+    else if (word == -2)
+        snprintf(reason, sizeof reason, "is singular to working precision");
     else
         snprintf(reason, sizeof reason, defect, word);
     if (c->in[0]->ndim > 2)

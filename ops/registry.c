@@ -8,6 +8,7 @@ static const mo_op *const ops[] = {
     &mo_op_append_ones,
     &mo_op_broadcast_to,
     &mo_op_cast,
+    &mo_op_cholesky,
     &mo_op_concat,
     &mo_op_contiguous,
     &mo_op_diagonal,
@@ -15,6 +16,7 @@ static const mo_op *const ops[] = {
     &mo_op_div,
     &mo_op_div_or_zero,
     &mo_op_dropout,
+    &mo_op_eigh,
     &mo_op_exp,
     &mo_op_gather_rows,
     &mo_op_hop_dot,
@@ -45,7 +47,9 @@ static const mo_op *const ops[] = {
     &mo_op_slice,
     &mo_op_softmax,
     &mo_op_softmax_cross_entropy,
+    &mo_op_solve,
     &mo_op_solve_spd,
+    &mo_op_solve_triangular,
     &mo_op_spmm,
     &mo_op_sqrt,
     &mo_op_square,
@@ -53,6 +57,8 @@ static const mo_op *const ops[] = {
     &mo_op_sum,
     &mo_op_take_along,
     &mo_op_transpose,
+    &mo_op_tril,
+    &mo_op_triu,
 };
 
 mo_code mo_register_ops(mo_context *ctx) {
