@@ -1,0 +1,16 @@
+/* train/loaders.h - one reader a file format (library internal). All return NULL on failure. */
+#ifndef MO_LOADERS_H
+#define MO_LOADERS_H
+
+#include "train/train.h"
+
+/* The npz form of gnn-benchmark, and the compact one of train/data/. */
+mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
+/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if there, NAME_node_labels.txt. */
+mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder);
+/* A set of graphs as adjacency lists, plain or gzipped. */
+mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
+/* SNAP's edge list, plain or gzipped. */
+mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
+
+#endif
