@@ -131,21 +131,23 @@ static void run_tiles(mo_context *ctx, const product *p) {
     }
 }
 
-/* Small C, long k: partial products in parallel, then added in order of k. */
+/* Small C, long k: partial products in parallel, then added in order of k, a strip of C at a time. */
 static void run_pieces(mo_context *ctx, const product *p, real *partial) {
-    int64_t length = p->m * p->n;
-#pragma omp parallel for num_threads(blas_threads(ctx)) schedule(dynamic)
-    for (int64_t i = 0; i < p->batch * p->pieces_k; i++) {
-        int64_t piece = i % p->pieces_k;
-        int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
-        product_piece(p, i / p->pieces_k, k0, k1, partial + i * length);
-    }
-    for (int64_t b = 0; b < p->batch; b++) {
-        real *restrict sum = partial + b * p->pieces_k * length;
-        for (int64_t piece = 1; piece < p->pieces_k; piece++)
-            for (int64_t j = 0; j < length; j++)
-                sum[j] += sum[piece * length + j];
-        product_finish(p, b, sum);
+    int64_t length = p->m * p->n, strips = ceil_div(length, MO_TASK);
+#pragma omp parallel num_threads(blas_threads(ctx))
+    {
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < p->batch * p->pieces_k; i++) {
+            int64_t piece = i % p->pieces_k;
+            int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
+            product_piece(p, i / p->pieces_k, k0, k1, partial + i * length);
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < p->batch * strips; i++) {
+            int64_t b = i / strips, strip = i % strips;
+            tile t = {.b = b, .i0 = p->m * strip / strips, .i1 = p->m * (strip + 1) / strips, .j1 = p->n};
+            product_finish(p, &t, partial + b * p->pieces_k * length);
+        }
     }
 }
 

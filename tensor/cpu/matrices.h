@@ -1,4 +1,4 @@
-/* tensor/cpu/matrices.h - batches of square matrices, and the LAPACK routines that take them.
+/* tensor/cpu/matrices.h - batches of matrices, and the LAPACK routines that take them.
  *
  * LAPACK is column-major: a row-major matrix is its transpose to it, so "lower" here is LAPACK's "upper". */
 #ifndef MO_CPU_MATRICES_H
@@ -20,7 +20,7 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 
 enum { SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
 
-/* Rows of square matrices [.., n, n]: how many there are. */
+/* How many matrices [.., m, n] there are. */
 static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
@@ -28,6 +28,14 @@ static inline int64_t matrix_count(const mo_view *A) {
 /* Threads for a batch of matrices of so many multiplications each. */
 static inline int matrix_threads(const mo_context *ctx, int64_t batch, double multiplications) {
     return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
+}
+
+/* Where matrix b of a batch with the leading axes of B lies in T, whose axes may be broadcast. */
+static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
+    int64_t offset = 0;
+    for (int i = B->ndim - 3; i >= 0; i--, b /= B->shape[i + 1])
+        offset += b % B->shape[i] * T->stride[i];
+    return offset;
 }
 
 static inline bool all_finite(const real *x, int64_t n) {

@@ -12,8 +12,8 @@ enum {
     LEAST_ROWS = 192, /* below, packing shows */
     LEAST_COLUMNS = 128,
     TILES = 8,           /* enough for 8 threads */
-    SMALL_C = 65536,     /* up to so many elements of C, k is cut instead */
-    PIECE = 2048,        /* of k, at least */
+    PIECES_C = 1 << 19,  /* up to so many elements of C, a long k is cut instead: each operand is then read once */
+    PIECE = 768,         /* of k, at least */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
     TINY = 4096          /* multiplications not worth a BLAS call */
 };
@@ -45,8 +45,8 @@ void product_cut(product *p) {
     int64_t multiplications = p->m * p->n * p->k;
     if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
         return;
-    if (p->batch < TILES && p->k >= 2 * PIECE && p->m * p->n <= SMALL_C)
-        p->pieces_k = even_count(min_of(16, p->k / PIECE));
+    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * max_of(PIECE, max_of(p->m, p->n)))
+        p->pieces_k = even_count(min_of(TILES, p->k / PIECE));
     else if (p->m == 1 || p->n == 1)
         cut_vector(p);
     else
@@ -213,13 +213,16 @@ void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D)
     run_call(&g);
 }
 
-void product_finish(const product *p, int64_t b, const real *D) {
-    real *C = p->C + batch_offset(p, p->C_stride, b);
-    tile whole = {.b = b, .i1 = p->m, .j1 = p->n};
-    start_tile(p, &whole, C);
-    for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++)
-            C[i * p->ldc + j] += D[i * p->n + j];
+void product_finish(const product *p, const tile *t, const real *pieces) {
+    real *C = p->C + batch_offset(p, p->C_stride, t->b);
+    start_tile(p, t, C);
+    for (int64_t i = t->i0; i < t->i1; i++)
+        for (int64_t piece = 0; piece < p->pieces_k; piece++) {
+            const real *D = pieces + (piece * p->m + i) * p->n;
+            real *restrict c = C + i * p->ldc;
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += D[j];
+        }
     if (p->relu)
-        clip_tile(p, &whole, C);
+        clip_tile(p, t, C);
 }

@@ -49,7 +49,7 @@ tile product_tile(const product *p, int64_t number);
 void product_run(const product *p, const tile *t);
 /* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
-/* C = relu(beta C + D + bias + addend) for batch entry b, D contiguous. */
-void product_finish(const product *p, int64_t b, const real *D);
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile. */
+void product_finish(const product *p, const tile *t, const real *pieces);
 
 #endif

@@ -5,14 +5,6 @@
 
 #include <tgmath.h>
 
-static int64_t row_length(const mo_view *x) {
-    return x->ndim ? x->shape[x->ndim - 1] : 1;
-}
-
-static int64_t row_count(const mo_view *x) {
-    return x->ndim ? leading(x, x->ndim - 1) : 1;
-}
-
 /* NaN if there is one; -Inf of an empty row. */
 static real largest(const real *x, int64_t n) {
     real m = -INFINITY;

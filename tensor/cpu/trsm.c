@@ -41,14 +41,6 @@ static void solve(const system *s, real *B, int64_t m) {
             B, (blasint)s->ld);
 }
 
-/* Where matrix b of a batch with the leading axes of B lies in T, whose axes may be broadcast. */
-static int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
-    int64_t offset = 0;
-    for (int i = B->ndim - 3; i >= 0; i--, b /= B->shape[i + 1])
-        offset += b % B->shape[i] * T->stride[i];
-    return offset;
-}
-
 void REAL(trsm_cpu)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)

@@ -46,6 +46,23 @@ static inline int64_t leading(const mo_view *v, int axes) {
     return product;
 }
 
+/* Rows of the last axis; a scalar is one row of one. */
+static inline int64_t row_length(const mo_view *x) {
+    return x->ndim ? x->shape[x->ndim - 1] : 1;
+}
+
+static inline int64_t row_count(const mo_view *x) {
+    return x->ndim ? leading(x, x->ndim - 1) : 1;
+}
+
+/* Elements of one entry along the first axis. */
+static inline int64_t entry_length(const mo_view *x) {
+    int64_t length = 1;
+    for (int i = 1; i < x->ndim; i++)
+        length *= x->shape[i];
+    return length;
+}
+
 /* Scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing. Valid
  * until the next call; NULL (and MO_MEMORY raised) on failure. */
 void *cpu_workspace(mo_context *ctx, size_t bytes);

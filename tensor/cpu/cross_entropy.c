@@ -1,0 +1,65 @@
+/* tensor/cpu/cross_entropy.c - the cross entropy of softmax rows with (smoothed) targets.
+ *
+ * log softmax(x)_c = (x_c - m) - log sum exp(x - m), m the largest entry: both parts are exact to rounding at any size
+ * of x, while logsumexp(x) - x_c taken as two numbers of size 1e4 would lose the difference. */
+#include "tensor/cpu/kernels.h"
+
+#include <tgmath.h>
+
+/* m and log sum exp(x - m) of a row. */
+typedef struct row_scale {
+    real largest;
+    double log_sum;
+} row_scale;
+
+static row_scale scale_of(const real *x, int64_t n) {
+    row_scale s = {.largest = -INFINITY};
+    for (int64_t c = 0; c < n; c++)
+        s.largest = x[c] > s.largest || x[c] != x[c] ? x[c] : s.largest;
+    if (isinf(s.largest))
+        s.largest = s.largest < 0 ? 0 : s.largest;
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        sum += exp(x[c] - s.largest);
+    s.log_sum = log(sum);
+    return s;
+}
+
+/* -log softmax(x)_c */
+static inline double surprise(const row_scale *s, real x) {
+    return ((double)s->largest - x) + s->log_sum;
+}
+
+static double label_loss(const real *x, int64_t n, int64_t label, double smoothing) {
+    row_scale s = scale_of(x, n);
+    double loss = (1 - smoothing) * surprise(&s, x[label]), sum = 0;
+    if (smoothing == 0)
+        return loss;
+    for (int64_t c = 0; c < n; c++)
+        sum += surprise(&s, x[c]);
+    return loss + smoothing / (double)n * sum;
+}
+
+/* A target of 0 leaves its class out, even one of infinite surprise. */
+static double dense_loss(const real *x, int64_t n, const real *target, double smoothing) {
+    row_scale s = scale_of(x, n);
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++) {
+        double t = (1 - smoothing) * (double)target[c] + smoothing / (double)n;
+        sum += t == 0 ? 0 : t * surprise(&s, x[c]);
+    }
+    return sum;
+}
+
+void REAL(cross_entropy_cpu)(
+    mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss) {
+    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    const real *X = x->data;
+    real *y = loss->data;
+    bool labels = target->dtype == MO_I64;
+    int threads = threads_for(ctx, 8 * rows * n);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+    for (int64_t i = 0; i < rows; i++)
+        y[i] = (real)(labels ? label_loss(X + i * n, n, ((const int64_t *)target->data)[i], smoothing)
+                             : dense_loss(X + i * n, n, (const real *)target->data + i * n, smoothing));
+}

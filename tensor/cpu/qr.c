@@ -1,0 +1,70 @@
+/* tensor/cpu/qr.c - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0: that makes it unique.
+ *
+ * LAPACK wants columns, so the matrix passes through a transposed copy, and the signs are set on the way back. */
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/matrices.h"
+
+#include <omp.h>
+#include <string.h>
+
+enum { WORK_COLUMNS = 64 }; /* LAPACK's block size is at most so many columns */
+
+typedef struct panel {
+    int64_t m, n;
+    real *columns; /* [n, m]: the transposed copy */
+    real *tau, *work;
+} panel;
+
+/* B [columns, rows] = A^T, in squares that stay in cache. */
+static void transpose(const real *A, int64_t rows, int64_t columns, real *B) {
+    for (int64_t i0 = 0; i0 < rows; i0 += 32)
+        for (int64_t j0 = 0; j0 < columns; j0 += 32)
+            for (int64_t i = i0; i < min_of(rows, i0 + 32); i++)
+                for (int64_t j = j0; j < min_of(columns, j0 + 32); j++)
+                    B[j * rows + i] = A[i * columns + j];
+}
+
+/* Copies R and makes its diagonal nonnegative; the sign of row i goes to tau[i], for column i of Q. */
+static void take_R(const panel *p, real *R, real *sign) {
+    for (int64_t i = 0; i < p->n; i++) {
+        sign[i] = p->columns[i * p->m + i] < 0 ? -1 : 1;
+        for (int64_t j = 0; j < p->n; j++)
+            R[i * p->n + j] = j < i ? 0 : sign[i] * p->columns[j * p->m + i];
+    }
+}
+
+static int decompose(const panel *p, real *A, real *R, real *sign) {
+    if (!all_finite(A, p->m * p->n))
+        return -1;
+    int m = (int)p->m, n = (int)p->n, length = n * WORK_COLUMNS, info;
+    if (n == 0)
+        return 0;
+    transpose(A, p->m, p->n, p->columns);
+    lapack_geqrf(&m, &n, p->columns, &m, p->tau, p->work, &length, &info);
+    take_R(p, R, sign);
+    if (info == 0)
+        lapack_orgqr(&m, &n, &n, p->columns, &m, p->tau, p->work, &length, &info);
+    for (int64_t j = 0; j < p->n; j++)
+        if (sign[j] < 0)
+            for (int64_t i = 0; i < p->m; i++)
+                p->columns[j * p->m + i] = -p->columns[j * p->m + i];
+    transpose(p->columns, p->n, p->m, A);
+    return info;
+}
+
+void REAL(qr_cpu)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info) {
+    int64_t m = A->shape[A->ndim - 2], n = A->shape[A->ndim - 1], batch = matrix_count(A);
+    ctx->counters.factorizations += batch;
+    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, 4 * (double)m * (double)n * (double)n));
+    int64_t each = ceil_div(m * n + (2 + WORK_COLUMNS) * n, 16) * 16;
+    real *scratch = cpu_workspace(ctx, (size_t)(threads * each + 1) * sizeof(real));
+    if (!scratch)
+        return;
+    int32_t *status = info->data;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++) {
+        real *own = scratch + omp_get_thread_num() * each;
+        panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
+        status[b] = decompose(&p, (real *)A->data + b * m * n, (real *)R->data + b * n * n, p.tau + n);
+    }
+}

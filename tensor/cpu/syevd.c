@@ -1,0 +1,43 @@
+/* tensor/cpu/syevd.c - eigenvalues and eigenvectors of symmetric matrices by divide and conquer.
+ *
+ * LAPACK leaves the vectors in columns of its own order, which are rows of ours, so each matrix is transposed after. */
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/matrices.h"
+
+#include <omp.h>
+
+static void transpose_square(real *A, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++) {
+            real swap = A[i * n + j];
+            A[i * n + j] = A[j * n + i];
+            A[j * n + i] = swap;
+        }
+}
+
+static int decompose(real *A, int64_t n, real *w, real *work, int64_t length) {
+    if (n == 0)
+        return 0;
+    if (!all_finite(A, n * n))
+        return -1;
+    int size = (int)n, info, lwork = (int)length, liwork = 3 + 5 * size;
+    lapack_syevd("V", "U", &size, A, &size, w, work, &lwork, (int *)(work + length), &liwork, &info);
+    transpose_square(A, n);
+    return info;
+}
+
+void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info) {
+    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
+    ctx->counters.factorizations += batch;
+    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, 9 * (double)n * (double)n * (double)n));
+    int64_t length = 1 + 6 * n + 2 * n * n; /* what LAPACK asks for; the integers follow, no larger than reals */
+    int64_t each = ceil_div(length + 3 + 5 * n, 16) * 16;
+    real *scratch = cpu_workspace(ctx, (size_t)(threads * each) * sizeof(real));
+    if (!scratch)
+        return;
+    real *a = A->data, *values = w->data;
+    int32_t *status = info->data;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++)
+        status[b] = decompose(a + b * n * n, n, values + b * n, scratch + omp_get_thread_num() * each, length);
+}
