@@ -238,6 +238,7 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 /* Tensors of a weights file and how to use them. A file without our metadata has dim, hops and layers read off its
  * shapes and the settings of the released program. */
 typedef struct mo_weights {
+    mo_context *ctx;
     mo_arrays *arrays;
     mo_mochi_options model;
     mo_feature_options features; /* cache: NULL */

@@ -1,0 +1,27 @@
+/* train/eval_split.c - few-shot accuracy on nodes and graphs by both protocols: `split`, whose test part keeps the
+ * natural frequencies, and `episode`, balanced. A plan is drawn once and given to every candidate, so that differences
+ * between them are paired. */
+#include "train/evaluation.h"
+
+enum { QUERIES = 30, MAX_CLASSES = 64 };
+
+static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan *plan) {
+    const mo_source *s = ev->source;
+    uint64_t seed = ev->options->seed;
+    if (ev->options->protocol == MO_PROTOCOL_SPLIT)
+        return mo_plan_split(s->graph, s->task, k, seed + (uint64_t)repeat, plan);
+    mo_plan_options options = {
+        .k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = MAX_CLASSES, .seed = seed};
+    return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
+}
+
+void mo_evaluate_classes(mo_evaluation *ev) {
+    for (int shot = 0; shot < ev->options->n_shots; shot++)
+        for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
+            mo_plan plan = {0};
+            draw(ev, ev->options->shots[shot], repeat, &plan);
+            for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
+                mo_eval_values(ev, c, shot, 0)[repeat] = mo_plan_accuracy(ev->t, &ev->candidate[c], ev->rows[c], &plan);
+            mo_plan_release(&plan);
+        }
+}

@@ -1,0 +1,96 @@
+/* train/evaluate.c - evaluation of candidates on one source: each encodes every node or graph once, then heads are
+ * fitted on rows of that, on the same plans for all. */
+#include "train/evaluation.h"
+
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+
+double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
+    int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
+    return ev->value + at * ev->repeats;
+}
+
+static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
+    bool links = source->task == MO_TASK_LP, episodes = !links && o->protocol == MO_PROTOCOL_EPISODE;
+    int64_t repeats = episodes ? o->episodes : o->seeds;
+    if (repeats < 1)
+        mo_fail(ctx, MO_INVALID, "evaluate: %s is %" PRId64 ", expected 1 or more", episodes ? "episodes" : "seeds",
+            repeats);
+    for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
+        if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
+            mo_fail(ctx, MO_INVALID, "evaluate: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
+    for (int i = 0; i < n && mo_ok(ctx); i++)
+        if (!c[i].model && !c[i].head)
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
+    if (mo_ok(ctx) && (!source->features || (links && !source->links)))
+        mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
+            source->features ? "held-out links" : "features");
+    return mo_ok(ctx);
+}
+
+static size_t value_count(const mo_evaluation *ev) {
+    return (size_t)ev->n * (size_t)ev->options->n_shots * (size_t)ev->metrics * (size_t)ev->repeats;
+}
+
+static bool prepare(mo_evaluation *ev) {
+    bool links = ev->source->task == MO_TASK_LP;
+    ev->metrics = links ? MO_EVAL_METRICS : 1;
+    ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
+    ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
+    ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
+    ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
+    for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
+        const mo_candidate *c = &ev->candidate[i];
+        ev->rows[i] =
+            c->model ? mo_embed_all(c->model, ev->source, ev->options->max_rows) : mo_embed_hop(ev->source, c->hop);
+    }
+    return mo_ok(ev->ctx);
+}
+
+static void finish(mo_evaluation *ev) {
+    for (int i = 0; ev->rows && i < ev->n; i++)
+        mo_tensor_release(ev->rows[i]);
+    mo_tape_release(ev->t);
+    mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
+    mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
+}
+
+static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
+    const mo_source *s = ev->source;
+    for (int c = 0; c < ev->n; c++)
+        for (int shot = 0; shot < ev->options->n_shots; shot++)
+            for (int metric = 0; metric < ev->metrics; metric++) {
+                const mo_candidate *candidate = &ev->candidate[c];
+                const mo_head *head = candidate->model ? mo_mochi_options_of(candidate->model)->head : candidate->head;
+                mo_summary summary = mo_summarize(mo_eval_values(ev, c, shot, metric), ev->repeats);
+                mo_eval_row row = {.data = s->graph->name,
+                    .task = mo_task_name(s->task),
+                    .head = head->name,
+                    .features = candidate->features,
+                    .k = ev->options->shots[shot],
+                    .metric = s->task == MO_TASK_LP ? mo_link_metrics[metric] : "accuracy",
+                    .mean = summary.mean,
+                    .ci95 = summary.ci95,
+                    .sd = summary.sd,
+                    .n = summary.n};
+                visit(&row, state);
+            }
+}
+
+mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
+    const mo_eval_options *options, mo_eval_visit visit, void *state) {
+    if (!mo_ok(ctx) || !check(ctx, source, candidates, n, options))
+        return mo_context_status(ctx)->code;
+    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
+    if (prepare(&ev)) {
+        if (source->task == MO_TASK_LP)
+            mo_evaluate_links(&ev);
+        else
+            mo_evaluate_classes(&ev);
+    }
+    if (mo_ok(ctx))
+        visit_all(&ev, visit, state);
+    finish(&ev);
+    return mo_context_status(ctx)->code;
+}

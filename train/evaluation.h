@@ -1,0 +1,42 @@
+/* train/evaluation.h - what the parts of an evaluation share (library internal). */
+#ifndef MO_EVALUATION_H
+#define MO_EVALUATION_H
+
+#include "train/pool.h"
+
+enum { MO_EVAL_METRICS = 5 };
+
+/* One evaluation: candidates x shots x metrics x repeats of one source. */
+typedef struct mo_evaluation {
+    mo_context *ctx;
+    const mo_source *source;
+    const mo_candidate *candidate;
+    int n; /* candidates */
+    const mo_eval_options *options;
+    mo_tape *t;
+    mo_tensor **rows; /* of each candidate: examples that it encoded (nodes or graphs) [E, d], owned */
+    int metrics;
+    int64_t repeats;
+    double *value; /* [n, n_shots, metrics, repeats], in percent */
+} mo_evaluation;
+
+/* Where the values of one candidate, shot and metric start. */
+double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
+
+/* embed.c: rows of the examples as a head reads them without a model: nodes of one hop, or their means over graphs.
+ * Owned by the caller. */
+mo_tensor *mo_embed_hop(const mo_source *source, int hop);
+
+/* readout.c: logits of the episode's queries, whose indices count the given rows [E, d]. */
+mo_tensor *mo_candidate_logits(mo_tape *t, const mo_candidate *candidate, mo_tensor *rows, const mo_episode *e);
+/* An episode of a plan without rows: indices are the plan's own numbers. */
+void mo_plan_episode(mo_tape *t, const mo_plan *plan, mo_episode *e);
+/* Share of the plan's queries whose first maximum is right, in percent. Resets the tape. NaN on failure. */
+double mo_plan_accuracy(mo_tape *t, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
+
+/* eval_split.c, eval_links.c: fill the values. */
+void mo_evaluate_classes(mo_evaluation *ev);
+void mo_evaluate_links(mo_evaluation *ev);
+extern const char *const mo_link_metrics[MO_EVAL_METRICS];
+
+#endif

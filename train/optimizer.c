@@ -1,0 +1,167 @@
+/* train/optimizer.c - AdamW (Loshchilov and Hutter 2019) with the gradient clipped by its global norm.
+ *
+ *     g <- g min(1, clip / (|g| + 1e-6)),   |g|^2 = sum over all parameters
+ *     p <- p - lr weight_decay p                                      decoupled decay, of every parameter
+ *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2
+ *     p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+ * The norm is a sum of per-parameter sums in their order, so it does not depend on threads. */
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool check_options(mo_context *ctx, const mo_adamw_options *o) {
+    if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+        mo_fail(ctx, MO_INVALID, "adamw: betas %g and %g, expected 0 or more and below 1", o->beta1, o->beta2);
+    else if (!(o->epsilon > 0 && o->epsilon < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: epsilon is %g, expected more than 0", o->epsilon);
+    else if (!(o->weight_decay >= 0 && o->weight_decay < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: weight_decay is %g, expected 0 or more", o->weight_decay);
+    else if (!(o->clip >= 0 && o->clip < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: clip is %g, expected 0 (none) or more", o->clip);
+    return mo_ok(ctx);
+}
+
+static size_t squares_bytes(const mo_optimizer *o) {
+    return (size_t)o->n * mo_dtype_size(o->real);
+}
+
+static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
+    mo_context *ctx = o->ctx;
+    size_t bytes = (size_t)o->n * sizeof *o->parameter;
+    o->parameter = mo_host_alloc(ctx, bytes);
+    o->m = mo_host_alloc(ctx, bytes);
+    o->v = mo_host_alloc(ctx, bytes);
+    o->dense = mo_host_alloc(ctx, bytes);
+    o->host_squares = mo_host_alloc(ctx, squares_bytes(o));
+    o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
+    for (int i = 0; i < o->n && mo_ok(ctx); i++) {
+        mo_tensor *P = o->parameter[i] = parameters[i];
+        if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
+            mo_fail(ctx, MO_INVALID, "adamw: parameter %d is %s, expected contiguous %s", i,
+                mo_is_null(P) ? "null" : mo_dtype_name(P->dtype), mo_dtype_name(o->real));
+            break;
+        }
+        o->m[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+        o->v[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+    }
+    return mo_ok(ctx);
+}
+
+mo_optimizer *mo_optimizer_create(
+    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
+    if (!mo_ok(ctx) || !check_options(ctx, options))
+        return NULL;
+    if (n < 1 || mo_is_null(parameters[0]) || !mo_dtype_is_real(parameters[0]->dtype)) {
+        mo_fail(ctx, MO_INVALID, "adamw: expected parameters in float32 or float64");
+        return NULL;
+    }
+    mo_optimizer *o = mo_host_alloc(ctx, sizeof *o);
+    if (!o)
+        return NULL;
+    *o = (mo_optimizer){.ctx = ctx, .options = *options, .n = n, .real = parameters[0]->dtype};
+    if (create_moments(o, parameters))
+        return o;
+    mo_optimizer_release(o);
+    return NULL;
+}
+
+void mo_optimizer_release(mo_optimizer *o) {
+    if (!o)
+        return;
+    size_t bytes = (size_t)o->n * sizeof *o->parameter;
+    for (int i = 0; i < o->n; i++) {
+        mo_tensor_release(o->m ? o->m[i] : NULL);
+        mo_tensor_release(o->v ? o->v[i] : NULL);
+        mo_tensor_release(o->dense ? o->dense[i] : NULL);
+    }
+    mo_tensor_release(o->squares);
+    mo_host_free(o->ctx, o->host_squares, squares_bytes(o));
+    mo_host_free(o->ctx, o->parameter, bytes);
+    mo_host_free(o->ctx, o->m, bytes);
+    mo_host_free(o->ctx, o->v, bytes);
+    mo_host_free(o->ctx, o->dense, bytes);
+    mo_host_free(o->ctx, o, sizeof *o);
+}
+
+static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
+    const mo_tensor *P = o->parameter[i];
+    char want[160], got[160];
+    if (mo_is_null(G) || G->dtype != P->dtype || G->ndim != P->ndim ||
+        memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
+        mo_fail(o->ctx, MO_MISMATCH, "adamw: the gradient of %s is %s %s, expected %s %s", mo_tensor_name(P),
+            mo_is_null(G) ? "null" : mo_shape_string(G, got, sizeof got), mo_is_null(G) ? "" : mo_dtype_name(G->dtype),
+            mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
+    return mo_ok(o->ctx);
+}
+
+/* |g| over all parameters; raises and names the first parameter where it is not finite. */
+static double gradient_norm(mo_optimizer *o, mo_tensor *const *grads) {
+    const mo_kernels *k = mo_kernels_of(o->ctx, o->real);
+    mo_view all = mo_tensor_view(o->squares);
+    for (int i = 0; i < o->n; i++) {
+        mo_view g = mo_tensor_view(grads[i]), one = g;
+        one.data = (char *)all.data + (size_t)i * mo_dtype_size(o->real);
+        memset(one.stride, 0, sizeof one.stride);
+        for (int axis = 0; axis < one.ndim; axis++)
+            one.shape[axis] = 1;
+        k->reduce(o->ctx, MO_REDUCE_SUM_OF_SQUARES, &g, &one);
+    }
+    if (mo_tensor_read(o->squares, o->host_squares, squares_bytes(o)) != MO_OK)
+        return NAN;
+    double sum = 0;
+    for (int i = 0; i < o->n && mo_ok(o->ctx); i++) {
+        sum += o->real == MO_F32 ? (double)((float *)o->host_squares)[i] : ((double *)o->host_squares)[i];
+        if (!isfinite(sum))
+            mo_fail(o->ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
+                (long long)o->step + 1, sqrt(sum), mo_tensor_name(o->parameter[i]));
+    }
+    return sqrt(sum);
+}
+
+/* The kernel reads rows: a gradient with other strides is copied. Before the first parameter changes, so that a failure
+ * changes none. */
+static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
+    if (mo_is_contiguous(G))
+        return;
+    if (!o->dense[i])
+        o->dense[i] = mo_tensor_create(o->ctx, o->real, G->ndim, G->shape);
+    if (mo_ok(o->ctx))
+        mo_tensor_copy(o->dense[i], G);
+}
+
+static void update(mo_optimizer *o, int i, const mo_tensor *G, const mo_adamw *step) {
+    mo_tensor *P = o->parameter[i];
+    mo_view g = mo_tensor_view(G), m = mo_tensor_view(o->m[i]), v = mo_tensor_view(o->v[i]), p = mo_tensor_view(P);
+    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, step, &g, &m, &v, &p);
+    P->storage->version++;
+}
+
+mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
+    mo_context *ctx = o->ctx;
+    for (int i = 0; i < o->n && mo_ok(ctx); i++)
+        check_gradient(o, i, grads[i]);
+    if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    double length = gradient_norm(o, grads);
+    if (norm)
+        *norm = length;
+    for (int i = 0; i < o->n && mo_ok(ctx); i++)
+        copy_strided(o, i, grads[i]);
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    o->step++;
+    double factor = o->options.clip > 0 ? o->options.clip / (length + 1e-6) : 1;
+    mo_adamw step = {.lr = lr,
+        .beta1 = o->options.beta1,
+        .beta2 = o->options.beta2,
+        .epsilon = o->options.epsilon,
+        .weight_decay = o->options.weight_decay,
+        .clip_factor = factor < 1 ? factor : 1,
+        .step = o->step};
+    for (int i = 0; i < o->n; i++)
+        update(o, i, mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i], &step);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,21 @@
+/* train/optimizer.h - what an optimizer holds; checkpoints save and restore it (library internal). */
+#ifndef MO_OPTIMIZER_H
+#define MO_OPTIMIZER_H
+
+#include "tensor/storage.h"
+#include "train/train.h"
+
+struct mo_optimizer {
+    mo_context *ctx;
+    mo_adamw_options options;
+    int n;
+    int64_t step; /* steps taken */
+    mo_tensor **parameter;
+    mo_tensor **m, **v; /* first and second moments, owned */
+    mo_tensor **dense;  /* a row-major copy of each gradient that came with other strides, made when first needed */
+    mo_dtype real;
+    mo_tensor *squares; /* [n]: the sum of squares of each gradient */
+    void *host_squares; /* the same on the host, n elements of `real` */
+};
+
+#endif

@@ -1,0 +1,23 @@
+/* train/pool.h - what a pool holds, and the rows of its sources on a tape (library internal). */
+#ifndef MO_POOL_H
+#define MO_POOL_H
+
+#include "train/train.h"
+
+struct mo_pool {
+    mo_context *ctx;
+    mo_feature_options options; /* without the cache's path */
+    double link_share;
+    int n, capacity;
+    mo_source *source;
+};
+
+/* The rows of n nodes in that order, of every hop: [l + 1, n, d]. */
+mo_tensor *mo_hop_rows(mo_tape *t, const mo_source *source, const int64_t *node, int64_t n);
+/* How many rows of logits [n, C] have their first maximum at the label. -1 on failure. */
+int64_t mo_count_right(mo_tape *t, mo_tensor *logits, mo_tensor *label);
+/* Host memory that lasts until the tape's next reset, zeroed; what an episode needs costs no allocation once a tape has
+ * seen one as large. NULL on failure. */
+void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element);
+
+#endif

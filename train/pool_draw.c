@@ -1,0 +1,51 @@
+/* train/pool_draw.c - episode `number` of a pool: its family, its source, then its examples, all a function of (seed,
+ * number). */
+#include "train/pool.h"
+
+/* Several episodes a step take the families in this order, as the released program does. */
+static const mo_task family_order[MO_TASKS] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
+
+/* Family and source are drawn from here on, far behind the numbers that mo_plan_draw takes from 0 on. */
+static const uint64_t choice_index = (uint64_t)1 << 48;
+
+static int count_sources(const mo_pool *pool, mo_task task) {
+    int count = 0;
+    for (int i = 0; i < pool->n; i++)
+        count += pool->source[i].task == task;
+    return count;
+}
+
+static const mo_source *find_source(const mo_pool *pool, mo_task task, int64_t rank) {
+    for (int i = 0; i < pool->n; i++)
+        if (pool->source[i].task == task && rank-- == 0)
+            return &pool->source[i];
+    return NULL;
+}
+
+static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_robin, uint64_t seed) {
+    mo_task present[MO_TASKS];
+    int families = 0;
+    for (int i = 0; i < MO_TASKS; i++)
+        if (count_sources(pool, family_order[i]))
+            present[families++] = family_order[i];
+    mo_random r = mo_random_at(seed, MO_PURPOSE_EPISODE, number);
+    r.index = choice_index;
+    int64_t family = round_robin ? (int64_t)(number % (uint64_t)families) : mo_random_below(&r, families);
+    mo_task task = present[family];
+    return find_source(pool, task, mo_random_below(&r, count_sources(pool, task)));
+}
+
+mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin, const mo_plan_options *options,
+    mo_episode *e, const mo_source **source) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    const mo_source *s = choose(pool, number, round_robin, options->seed);
+    if (source)
+        *source = s;
+    mo_plan plan = {0};
+    if (mo_plan_draw(s->graph, s->links, s->task, number, options, NULL, 0, &plan) == MO_OK)
+        mo_episode_build(t, s, &plan, e);
+    mo_plan_release(&plan);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,195 @@
+/* train/trainer.c - a run: created, started in an empty folder or resumed from its checkpoint, stepped, finished.
+ *
+ * Nothing is written before the first step, and that only into a folder that is new, empty, or the run's own. */
+#include "train/trainer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool check_options(mo_context *ctx, const mo_mochi *model, const mo_pool *pool, const mo_trainer_options *o) {
+    const mo_gamlp_options *encoder = &mo_mochi_options_of(model)->encoder;
+    if (o->steps < 1)
+        mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
+    else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
+        mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
+            (1 << MO_TREE_LEVELS) - 1);
+    else if (o->checkpoint_every < 0)
+        mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
+    else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
+        mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
+    else if (!o->out || !*o->out)
+        mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
+    else if (encoder->dim != pool->options.dim || encoder->hops != pool->options.hops)
+        mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %d of width %d",
+            pool->options.hops, pool->options.dim, encoder->hops, encoder->dim);
+    return mo_ok(ctx);
+}
+
+static bool create_buffers(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
+    trainer->parameter = mo_host_alloc(ctx, bytes);
+    trainer->grad = mo_host_alloc(ctx, bytes);
+    for (int i = 0; i < trainer->n && mo_ok(ctx); i++)
+        trainer->parameter[i] = mo_mochi_parameter(trainer->model, i);
+    int E = trainer->options.episodes_per_step;
+    trainer->source = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->source);
+    for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
+        mo_tensor **sum = trainer->sum[trainer->levels] = mo_host_alloc(ctx, bytes);
+        for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
+            const mo_tensor *P = trainer->parameter[i];
+            sum[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+        }
+    }
+    return mo_ok(ctx);
+}
+
+static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options) {
+    mo_context *ctx = trainer->ctx;
+    trainer->options.out = strdup(options->out);
+    trainer->options.settings = options->settings ? strdup(options->settings) : NULL;
+    trainer->blas_core = strdup(mo_blas_core());
+    if (!trainer->options.out || !trainer->blas_core || (options->settings && !trainer->options.settings))
+        mo_fail(ctx, MO_MEMORY, "train: out of memory");
+    trainer->settings = mo_ok(ctx) ? mo_run_settings(ctx, trainer->model, trainer->pool, options) : NULL;
+    if (!trainer->settings || !create_buffers(trainer))
+        return false;
+    trainer->optimizer = mo_optimizer_create(ctx, trainer->parameter, trainer->n, &options->adamw);
+    trainer->tape = mo_ok(ctx) ? mo_tape_create(ctx, MO_RECORD) : NULL;
+    return trainer->tape != NULL;
+}
+
+mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_options *options) {
+    mo_context *ctx = pool->ctx;
+    if (!mo_ok(ctx) || !check_options(ctx, model, pool, options))
+        return NULL;
+    mo_trainer *trainer = mo_host_alloc(ctx, sizeof *trainer);
+    if (!trainer)
+        return NULL;
+    *trainer = (mo_trainer){
+        .ctx = ctx, .model = model, .pool = pool, .options = *options, .n = mo_mochi_n_parameters(model), .log = -1};
+    trainer->options.out = trainer->options.settings = NULL;
+    if (create_parts(trainer, options))
+        return trainer;
+    mo_trainer_release(trainer);
+    return NULL;
+}
+
+void mo_trainer_release(mo_trainer *trainer) {
+    if (!trainer)
+        return;
+    mo_context *ctx = trainer->ctx;
+    size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
+    for (int level = 0; level < MO_TREE_LEVELS; level++) {
+        for (int i = 0; trainer->sum[level] && i < trainer->n; i++)
+            mo_tensor_release(trainer->sum[level][i]);
+        mo_host_free(ctx, trainer->sum[level], bytes);
+    }
+    mo_host_free(ctx, trainer->source, (size_t)trainer->options.episodes_per_step * sizeof *trainer->source);
+    mo_host_free(ctx, trainer->parameter, bytes);
+    mo_host_free(ctx, trainer->grad, bytes);
+    mo_optimizer_release(trainer->optimizer);
+    mo_tape_release(trainer->tape);
+    if (trainer->log >= 0)
+        close(trainer->log);
+    json_decref(trainer->settings);
+    free((char *)trainer->options.out);
+    free((char *)trainer->options.settings);
+    free(trainer->blas_core);
+    mo_host_free(ctx, trainer, sizeof *trainer);
+}
+
+/* ---- the folder of the run ---- */
+
+/* Makes the folder and those above it. */
+static void make_folder(mo_context *ctx, const char *folder) {
+    char path[MO_PATH];
+    snprintf(path, sizeof path, "%s", folder);
+    for (char *at = path + 1; mo_ok(ctx); at++) {
+        if (*at && *at != '/')
+            continue;
+        bool last = !*at;
+        *at = 0;
+        if (mkdir(path, 0777) < 0 && errno != EEXIST)
+            mo_fail(ctx, MO_IO, "train: cannot make the folder %s: %s", path, strerror(errno));
+        if (last)
+            break;
+        *at = '/';
+    }
+}
+
+/* A folder with anything in it may be somebody's work. */
+static void require_empty(mo_context *ctx, const char *folder) {
+    DIR *listing = opendir(folder);
+    if (!listing) {
+        mo_fail(ctx, MO_IO, "train: cannot open the folder %s: %s", folder, strerror(errno));
+        return;
+    }
+    for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            mo_fail(ctx, MO_STATE,
+                "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
+                entry->d_name);
+    closedir(listing);
+}
+
+mo_code mo_trainer_start(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    if (!mo_ok(ctx) || trainer->log >= 0)
+        return mo_context_status(ctx)->code;
+    if (!trainer->resumed) {
+        make_folder(ctx, trainer->options.out);
+        if (mo_ok(ctx))
+            require_empty(ctx, trainer->options.out);
+        if (mo_ok(ctx)) /* from now on there is always something to resume from */
+            mo_trainer_checkpoint(trainer);
+    }
+    mo_write_run(trainer);
+    mo_run_path(trainer, "log.jsonl", path);
+    trainer->log = mo_log_open(ctx, path, trainer->step);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_trainer_resume(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    if (mo_ok(ctx) && trainer->log >= 0)
+        mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
+    if (mo_ok(ctx) && mo_checkpoint_read(trainer) == MO_OK)
+        trainer->resumed = true;
+    return mo_trainer_start(trainer);
+}
+
+mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state) {
+    const mo_trainer_options *o = &trainer->options;
+    mo_step_report r;
+    bool more = true;
+    while (more && trainer->step < o->steps && mo_trainer_step(trainer, &r) == MO_OK) {
+        more = !report || report(&r, state);
+        bool due = o->checkpoint_every && trainer->step % o->checkpoint_every == 0;
+        if (due || !more || trainer->step == o->steps)
+            mo_trainer_checkpoint(trainer);
+    }
+    return mo_context_status(trainer->ctx)->code;
+}
+
+mo_code mo_trainer_finish(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    const mo_mochi_options *o = mo_mochi_options_of(trainer->model);
+    char path[MO_PATH];
+    int best_hop[MO_TASKS];
+    for (int task = 0; task < MO_TASKS; task++)
+        best_hop[task] = mo_best_hop(ctx, trainer->pool, (mo_task)task, o->head, o->lambda, trainer->options.plan.seed);
+    const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
+    mo_trainer_start(trainer); /* a run of no steps may be finished */
+    if (mo_ok(ctx))
+        mo_weights_write(trainer->model, &trainer->pool->options, best_hop, json_string_value(recipe),
+            mo_run_path(trainer, "weights.safetensors", path));
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,189 @@
+/* train/weights.c - weights.safetensors: the parameters, and in the metadata what is needed to use them. No time, path
+ * or thread count, so equal runs write equal bytes.
+ *
+ * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
+ * rest is that program's settings. */
+#include "train/trainer.h"
+
+#include "tensor/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char format_name[] = "mochi weights";
+
+/* ---- writing ---- */
+
+static void put_number(json_t *metadata, const char *key, double value) {
+    json_object_set_new(metadata, key, json_sprintf("%.17g", value));
+}
+
+static char *encode_metadata(
+    const mo_mochi_options *model, const mo_feature_options *features, const int *best_hop, const char *recipe) {
+    json_t *metadata = json_object();
+    char key[32];
+    json_object_set_new(metadata, "format", json_string(format_name));
+    put_number(metadata, "dim", model->encoder.dim);
+    put_number(metadata, "hops", model->encoder.hops);
+    put_number(metadata, "layers", model->encoder.layers);
+    put_number(metadata, "relu_hops", model->encoder.relu_hops);
+    put_number(metadata, "dropout", model->encoder.dropout);
+    put_number(metadata, "smoothing", model->smoothing);
+    put_number(metadata, "lambda", model->lambda);
+    json_object_set_new(
+        metadata, "temperature", json_string(model->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"));
+    json_object_set_new(metadata, "head", json_string(model->head->name));
+    json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
+    put_number(metadata, "power_iterations", features->power_iterations);
+    json_object_set_new(metadata, "feature_seed", json_sprintf("%llu", (unsigned long long)features->seed));
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
+        put_number(metadata, key, best_hop[task]);
+    }
+    if (recipe)
+        json_object_set_new(metadata, "recipe", json_string(recipe));
+    char *text = json_dumps(metadata, JSON_COMPACT);
+    json_decref(metadata);
+    return text;
+}
+
+mo_code mo_weights_write(const mo_mochi *model, const mo_feature_options *features, const int best_hop[MO_TASKS],
+    const char *recipe, const char *path) {
+    mo_context *ctx = mo_tensor_context(mo_mochi_parameter(model, 0));
+    int n = mo_mochi_n_parameters(model);
+    mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
+    char *metadata = items ? encode_metadata(mo_mochi_options_of(model), features, best_hop, recipe) : NULL;
+    if (items && !metadata)
+        mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
+    if (metadata) {
+        for (int i = 0; i < n; i++) {
+            mo_tensor *P = mo_mochi_parameter(model, i);
+            items[i] = (mo_array){.name = P->name, .tensor = P};
+        }
+        mo_safetensors_write(&(mo_arrays){.ctx = ctx, .count = n, .items = items}, metadata, path);
+    }
+    free(metadata);
+    mo_host_free(ctx, items, (size_t)n * sizeof *items);
+    return mo_context_status(ctx)->code;
+}
+
+/* ---- reading ---- */
+
+/* The metadata being read; the first value that is missing or out of its domain raises. */
+typedef struct reading {
+    mo_context *ctx;
+    const char *path;
+    const json_t *metadata;
+} reading;
+
+static const char *get_text(const reading *r, const char *key) {
+    const char *text = json_string_value(json_object_get(r->metadata, key));
+    if (!text)
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s in the metadata, found none", r->path, key);
+    return text ? text : "";
+}
+
+static double get_number(const reading *r, const char *key, double least, double most) {
+    const char *text = get_text(r, key);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= least && value <= most))
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key,
+            least, most, text);
+    return value;
+}
+
+/* Which of two words. */
+static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
+    const char *text = get_text(r, key);
+    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+        mo_fail(
+            r->ctx, MO_FORMAT, "weights: %s: expected %s to be %s or %s, found \"%.40s\"", r->path, key, no, yes, text);
+    return strcmp(text, yes) == 0;
+}
+
+static void read_model(const reading *r, mo_weights *w) {
+    mo_mochi_options *o = &w->model;
+    o->encoder.dim = (int)get_number(r, "dim", 1, 65536);
+    o->encoder.hops = (int)get_number(r, "hops", 0, 64);
+    o->encoder.layers = (int)get_number(r, "layers", 2, 3);
+    o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
+    o->encoder.dropout = get_number(r, "dropout", 0, 1);
+    o->smoothing = get_number(r, "smoothing", 0, 1);
+    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->temperature = get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
+    const char *head = get_text(r, "head");
+    o->head = mo_find_head(head);
+    if (!o->head)
+        mo_fail(r->ctx, MO_UNSUPPORTED, "weights: %s: trained with the head \"%.40s\", which is not one of ours",
+            r->path, head);
+}
+
+static void read_features(const reading *r, mo_weights *w) {
+    char key[32];
+    w->features = (mo_feature_options){.dim = w->model.encoder.dim, .hops = w->model.encoder.hops};
+    w->features.power_iterations = (int)get_number(r, "power_iterations", -1e6, 1e6);
+    w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
+    w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
+        w->best_hop[task] = (int)get_number(r, key, -1, w->model.encoder.hops);
+    }
+}
+
+/* The released program, in the sizes of these tensors. */
+static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
+    const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
+    char name[64];
+    int hops = 0;
+    if (!first || mo_ndim(first) != 2) {
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected a matrix encoder.input_proj.0.weight, found none", path);
+        return;
+    }
+    do
+        snprintf(name, sizeof name, "encoder.input_proj.%d.weight", ++hops);
+    while (mo_arrays_find(w->arrays, name));
+    w->model = mo_mochi_defaults();
+    w->model.temperature = MO_TEMPERATURE_EMBED;
+    w->model.encoder.dim = (int)mo_dim(first, 0);
+    w->model.encoder.hops = hops - 1;
+    w->model.encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
+    w->features =
+        (mo_feature_options){.dim = w->model.encoder.dim, .hops = w->model.encoder.hops, .power_iterations = 2};
+    for (int task = 0; task < MO_TASKS; task++)
+        w->best_hop[task] = -1;
+}
+
+mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
+    mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
+    if (!w)
+        return NULL;
+    w->ctx = ctx;
+    w->arrays = mo_safetensors_read(ctx, path);
+    json_t *metadata = w->arrays && w->arrays->metadata ? json_loads(w->arrays->metadata, 0, NULL) : NULL;
+    const char *format = json_string_value(json_object_get(metadata, "format"));
+    reading r = {.ctx = ctx, .path = path, .metadata = metadata};
+    if (format && !strcmp(format, format_name)) {
+        read_model(&r, w);
+        if (mo_ok(ctx))
+            read_features(&r, w);
+    } else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6)) {
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
+    } else if (mo_ok(ctx)) {
+        read_released(ctx, path, w);
+    }
+    json_decref(metadata);
+    if (mo_ok(ctx))
+        return w;
+    mo_weights_release(w);
+    return NULL;
+}
+
+void mo_weights_release(mo_weights *w) {
+    if (!w)
+        return;
+    mo_arrays_release(w->arrays);
+    mo_host_free(w->ctx, w, sizeof *w);
+}
