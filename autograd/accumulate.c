@@ -1,7 +1,7 @@
 /* autograd/accumulate.c - the one op this folder knows: the sum of two contributions to a gradient.
  *
  * Y = A + B of equal shapes. dY = dA + dB, so A_bar = B_bar = Y_bar. */
-#include "autograd/tape.h"
+#include "autograd/slots.h"
 
 #include <string.h>
 
@@ -60,4 +60,30 @@ void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
     const mo_kernels *k = mo_kernels_of(t->ctx, a.dtype);
     if (mo_ok(t->ctx))
         k->map2(t->ctx, MO_MAP_ADD, &a, &b, &a);
+}
+
+void mo_contribute(mo_tape *t, mo_slot *slot, mo_tensor *bar, bool create_graph) {
+    if (!slot->grad) {
+        slot->grad = bar;
+        return;
+    }
+    if (create_graph) {
+        slot->grad = mo_accumulate(t, slot->grad, bar);
+        return;
+    }
+    bool own = slot->grad->storage->references == 1 && mo_is_contiguous(slot->grad) && slot->grad->storage->arena;
+    bool spare = bar->storage->references == 1 && mo_is_contiguous(bar) && bar->storage->arena;
+    if (own) {
+        mo_accumulate_in_place(t, slot->grad, bar);
+        mo_tape_drop(t, bar);
+    } else if (spare) {
+        mo_accumulate_in_place(t, bar, slot->grad);
+        mo_tape_drop(t, slot->grad);
+        slot->grad = bar;
+    } else {
+        mo_tensor *sum = mo_accumulate(t, slot->grad, bar);
+        mo_tape_drop(t, slot->grad);
+        mo_tape_drop(t, bar);
+        slot->grad = sum;
+    }
 }

@@ -93,7 +93,9 @@ typedef struct mo_call {
 } mo_call;
 
 /* What a vjp reads and fills. out_bar[i] is NULL where no gradient arrived. For every i with needs[i] it sets
- * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. */
+ * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
+ * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until it returns; it takes mo_grad in tensors of its own
+ * (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
 typedef struct mo_vjp {
     mo_tape *t;
     const mo_op *op;

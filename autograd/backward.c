@@ -37,38 +37,14 @@ static void mark_needed(run *r) {
 
 /* ---- contributions ---- */
 
-/* Adds a contribution. Without a graph to create, a gradient nobody else holds is added to in place. */
-static void contribute(run *r, mo_slot *slot, mo_tensor *bar) {
-    mo_tape *t = r->t;
-    if (!slot->grad) {
-        slot->grad = bar;
-        return;
-    }
-    if (r->flags & MO_CREATE_GRAPH) {
-        slot->grad = mo_accumulate(t, slot->grad, bar);
-        return;
-    }
-    bool own = slot->grad->storage->references == 1 && mo_is_contiguous(slot->grad) && slot->grad->storage->arena;
-    bool spare = bar->storage->references == 1 && mo_is_contiguous(bar) && bar->storage->arena;
-    if (own) {
-        mo_accumulate_in_place(t, slot->grad, bar);
-        mo_tape_drop(t, bar);
-    } else if (spare) {
-        mo_accumulate_in_place(t, bar, slot->grad);
-        mo_tape_drop(t, slot->grad);
-        slot->grad = bar;
-    } else {
-        mo_tensor *sum = mo_accumulate(t, slot->grad, bar);
-        mo_tape_drop(t, slot->grad);
-        mo_tape_drop(t, bar);
-        slot->grad = sum;
-    }
+static bool alike(const mo_tensor *A, const mo_tensor *B) {
+    return A->dtype == B->dtype && A->ndim == B->ndim &&
+           !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
 }
 
 static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) {
     const mo_tensor *X = node->in[i];
-    if (bar->ndim == X->ndim && !memcmp(bar->shape, X->shape, (size_t)X->ndim * sizeof *X->shape) &&
-        bar->dtype == X->dtype)
+    if (alike(bar, X))
         return true;
     char got[160], want[160];
     mo_fail(r->t->ctx, MO_INVALID, "backward: the vjp of %s gave %s %s for input %d, expected %s %s", node->op->name,
@@ -127,7 +103,23 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
         mo_tape_sweep(t, mark, keep, n);
     for (int i = 0; i < node->n_in && mo_ok(t->ctx); i++)
         if (needs[i] && in_bar[i])
-            contribute(r, mo_slot_of(&r->slots, node->in[i]), in_bar[i]);
+            mo_contribute(t, mo_slot_of(&r->slots, node->in[i]), in_bar[i], r->flags & MO_CREATE_GRAPH);
+}
+
+/* A rule may turn recording on and take gradients itself. Unless a graph is being created, its nodes go with its
+ * tensors. */
+static void call_vjp(run *r, mo_vjp *v) {
+    mo_tape *t = r->t;
+    mo_mode mode = t->mode;
+    bool recording = t->recording;
+    int64_t nodes = t->n_nodes, slots = t->n_slots;
+    v->op->vjp(v);
+    t->mode = mode;
+    t->recording = recording;
+    if (!(r->flags & MO_CREATE_GRAPH)) {
+        t->n_nodes = nodes;
+        t->n_slots = slots;
+    }
 }
 
 static void release_node(run *r, mo_node *node) {
@@ -167,7 +159,7 @@ static void visit(run *r, mo_node *node) {
         .needs = needs,
         .attributes = node->attributes,
         .in_bar = in_bar};
-    node->op->vjp(&v);
+    call_vjp(r, &v);
     collect(r, node, needs, in_bar, mark);
     for (int i = 0; i < node->n_out; i++)
         if (out_bar[i] && !out_slot[i]->wanted && !(r->flags & MO_CREATE_GRAPH)) {
@@ -188,32 +180,15 @@ static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     char got[160], want[160];
     if (!g)
         bar = mo_full(t, y->dtype, y->ndim, y->shape, 1);
-    else if (g->dtype != y->dtype || g->ndim != y->ndim ||
-             memcmp(g->shape, y->shape, (size_t)y->ndim * sizeof *y->shape) != 0)
+    else if (!alike(g, y))
         mo_fail(t->ctx, MO_INVALID, "grad: cotangent %s %s, expected %s %s", mo_shape_string(g, got, sizeof got),
             mo_dtype_name(g->dtype), mo_shape_string(y, want, sizeof want), mo_dtype_name(y->dtype));
     else if (!(r->flags & MO_CREATE_GRAPH))
         bar = mo_tape_window(t, g, g->ndim, g->shape, g->stride, 0);
     if (!mo_ok(t->ctx))
         return false;
-    contribute(r, slot, bar);
+    mo_contribute(t, slot, bar, r->flags & MO_CREATE_GRAPH);
     return mo_ok(t->ctx);
-}
-
-/* The nodes that can matter: from the oldest wanted tensor to the newest root. */
-static void node_range(mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx, int64_t *first, int64_t *last) {
-    *last = -1;
-    for (int i = 0; i < ny; i++)
-        if (ys[i]->node && ys[i]->node->index > *last)
-            *last = ys[i]->node->index;
-    *first = nx ? INT64_MAX : 0;
-    for (int i = 0; i < nx; i++) {
-        int64_t index = xs[i]->node ? xs[i]->node->index : 0;
-        if (index < *first)
-            *first = index;
-    }
-    if (*first > *last) /* no path */
-        *first = *last + 1;
 }
 
 static void sweep_nodes(run *r) {
@@ -229,17 +204,19 @@ static bool check_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int
     for (int i = 0; i < n && mo_ok(t->ctx); i++) {
         if (mo_is_null(T[i]))
             mo_fail(t->ctx, MO_INVALID, "grad: %s %d is null", what, i);
-        else if (T[i]->tape && T[i]->tape != t)
-            mo_fail(t->ctx, MO_MISMATCH, "grad: %s %d belongs to another tape", what, i);
+        else if (T[i]->ctx != t->ctx || (T[i]->tape && T[i]->tape != t))
+            mo_fail(t->ctx, MO_MISMATCH, "grad: %s %d belongs to another %s", what, i,
+                T[i]->ctx != t->ctx ? "context" : "tape");
+        else if (!T[i]->storage)
+            mo_fail(t->ctx, MO_STATE, "grad: %s %d%s%s was released by an earlier backward: pass MO_RETAIN to that one",
+                what, i, T[i]->node ? ", made by " : "", T[i]->node ? T[i]->node->op->name : "");
     }
     return mo_ok(t->ctx);
 }
 
 static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, int nx) {
     mo_tape *t = r->t;
-    int64_t first, last;
-    node_range(ys, ny, xs, nx, &first, &last);
-    if (!mo_slots_open(&r->slots, t, first, last))
+    if (!mo_slots_open(&r->slots, t, ys, ny, xs, nx))
         return false;
     for (int j = 0; j < nx; j++) {
         mo_slot *slot = mo_slot_of(&r->slots, xs[j]);
@@ -264,7 +241,10 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
     run r = {.t = t, .flags = flags};
     for (int j = 0; j < nx; j++)
         grads[j] = mo_null_tensor(ctx);
-    if (!check_tensors(t, "output", ys, ny) || !check_tensors(t, "input", xs, nx))
+    bool fine = check_tensors(t, "output", ys, ny) && check_tensors(t, "input", xs, nx);
+    for (int i = 0; fine && gs && i < ny; i++)
+        fine = !gs[i] || check_tensors(t, "cotangent", &gs[i], 1);
+    if (!fine)
         return ctx->status.code;
     t->depth++;
     if (begin(&r, ys, gs, ny, xs, nx))
@@ -279,18 +259,11 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
 
 /* Adds what arrived at the leaves to the buffers they own. */
 static void deliver(run *r) {
-    mo_context *ctx = r->t->ctx;
-    for (int64_t i = 0; i < r->slots.capacity && mo_ok(ctx); i++) {
+    for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
         mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;
         if (!leaf || !g || !leaf->requires_grad)
             continue;
-        bool fresh = !leaf->grad;
-        if (fresh)
-            leaf->grad = mo_tensor_create(ctx, leaf->dtype, leaf->ndim, leaf->shape);
-        if (!mo_ok(ctx))
-            leaf->grad = NULL;
-        else
-            mo_accumulate_in_place(r->t, leaf->grad, g);
+        mo_leaf_add(r->t, leaf, g);
         mo_tape_drop(r->t, g);
     }
 }

@@ -43,3 +43,11 @@ void mo_zero_grad(mo_tensor *leaf) {
     if (leaf->grad)
         mo_tensor_fill(leaf->grad, 0);
 }
+
+void mo_leaf_add(mo_tape *t, mo_tensor *leaf, const mo_tensor *g) {
+    mo_tensor *grad = leaf->grad ? leaf->grad : mo_tensor_create(t->ctx, leaf->dtype, leaf->ndim, leaf->shape);
+    if (mo_is_null(grad))
+        return;
+    leaf->grad = grad;
+    mo_accumulate_in_place(t, grad, g);
+}

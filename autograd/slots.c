@@ -3,7 +3,24 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-bool mo_slots_open(mo_slots *s, mo_tape *t, int64_t first, int64_t last) {
+static void node_range(mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx, int64_t *first, int64_t *last) {
+    *last = -1;
+    for (int i = 0; i < ny; i++)
+        if (ys[i]->node && ys[i]->node->index > *last)
+            *last = ys[i]->node->index;
+    *first = nx ? INT64_MAX : 0;
+    for (int i = 0; i < nx; i++) {
+        int64_t index = xs[i]->node ? xs[i]->node->index : 0;
+        if (index < *first)
+            *first = index;
+    }
+    if (*first > *last) /* no path */
+        *first = *last + 1;
+}
+
+bool mo_slots_open(mo_slots *s, mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx) {
+    int64_t first, last;
+    node_range(ys, ny, xs, nx, &first, &last);
     *s = (mo_slots){.t = t, .first = first, .last = last, .capacity = FIRST_CAPACITY};
     int64_t outputs = 0;
     if (last >= first)

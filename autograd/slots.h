@@ -25,9 +25,12 @@ typedef struct mo_slots {
     int64_t n_leaves, capacity; /* a power of two */
 } mo_slots;
 
-/* False on failure. Memory comes from the tape's scratch arena and goes with it. */
-bool mo_slots_open(mo_slots *s, mo_tape *t, int64_t first, int64_t last);
+/* Slots for the nodes that can matter: from the oldest of xs (none: from the first node) to the newest of ys. False on
+ * failure. Memory comes from the tape's scratch arena and goes with it. */
+bool mo_slots_open(mo_slots *s, mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx);
 /* The slot of T: made for a leaf that is new; NULL for an output of a node outside the range, or out of memory. */
 mo_slot *mo_slot_of(mo_slots *s, mo_tensor *T);
+/* Adds a contribution. Without a graph to create, a gradient nobody else holds is added to in place. */
+void mo_contribute(mo_tape *t, mo_slot *slot, mo_tensor *bar, bool create_graph);
 
 #endif

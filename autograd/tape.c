@@ -142,6 +142,7 @@ void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n) {
             t->tensors[kept++] = T;
             continue;
         }
+        mo_tensor_release(T->grad);
         mo_storage_release(T->storage);
         T->storage = NULL;
         T->grad = t->spare_headers;
@@ -169,7 +170,16 @@ mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, c
 }
 
 mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X) {
-    if (mo_is_null(X) || !mo_ok(t->ctx))
+    if (!mo_ok(t->ctx))
+        return mo_null_tensor(t->ctx);
+    if (mo_is_null(X))
+        mo_fail(t->ctx, MO_INVALID, "stop_gradient: the input is null");
+    else if (X->ctx != t->ctx || (X->tape && X->tape != t))
+        mo_fail(t->ctx, MO_MISMATCH, "stop_gradient: the input belongs to another %s",
+            X->ctx != t->ctx ? "context" : "tape");
+    else
+        mo_tensor_view(X); /* raises where the value has been released */
+    if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     return mo_tape_window(t, X, X->ndim, X->shape, X->stride, 0);
 }

@@ -50,5 +50,7 @@ mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B where A is a gradient that nobody else holds: A is overwritten. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);
 extern const mo_op mo_op_accumulate;
+/* Adds g to the gradient that the leaf owns; makes it where there is none. */
+void mo_leaf_add(mo_tape *t, mo_tensor *leaf, const mo_tensor *g);
 
 #endif
