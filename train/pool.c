@@ -9,23 +9,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Preparation of a pool: where to report to. */
-typedef struct opening {
-    mo_pool *pool;
-    const mo_feature_options *options; /* with the cache */
-    mo_notice notice;
-    void *state;
-} opening;
-
-static void tell(const opening *o, const mo_graph *graph, mo_task task, int64_t links) {
+static void tell(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
     char line[512];
-    if (!o->notice)
+    if (!pool->notice)
         return;
     snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s", graph->name,
         mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "");
-    o->notice(line, o->state);
+    pool->notice(line, pool->state);
 }
 
 /* Parses "name:nc+lp": the tasks as bits (0: none named) and the length of the name. -1 on failure. */
@@ -70,27 +63,26 @@ static mo_source *add_source(mo_pool *pool) {
 }
 
 /* Links held out of the graph, as many non-edges (where there are), and features of what is left. */
-static void prepare_links(const opening *o, mo_source *s) {
-    double share = o->pool->link_share, nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
+static void prepare_links(const mo_pool *pool, mo_source *s) {
+    double share = pool->link_share, nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
     double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);
-    s->links = mo_links_create(s->graph, share, (int64_t)negatives, o->options->seed);
+    s->links = mo_links_create(s->graph, share, (int64_t)negatives, pool->options.seed);
     if (!s->links)
         return;
-    tell(o, s->graph, MO_TASK_LP, s->links->n_positive);
-    s->features = mo_features_open(s->links->masked, o->options);
+    tell(pool, s->graph, MO_TASK_LP, s->links->n_positive);
+    s->features = mo_features_open(s->links->masked, &pool->options);
     s->owns_features = true;
 }
 
 /* Features of the full graph, shared with the source that has them. */
-static void prepare_graph(const opening *o, mo_source *s) {
-    const mo_pool *pool = o->pool;
+static void prepare_graph(const mo_pool *pool, mo_source *s) {
     for (int i = 0; i < pool->n - 1; i++)
         if (pool->source[i].graph == s->graph && pool->source[i].task != MO_TASK_LP)
             s->features = pool->source[i].features;
     if (s->features)
         return;
-    tell(o, s->graph, s->task, 0);
-    s->features = mo_features_open(s->graph, o->options);
+    tell(pool, s->graph, s->task, 0);
+    s->features = mo_features_open(s->graph, &pool->options);
     s->owns_features = true;
 }
 
@@ -109,41 +101,61 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Adds the sources of one graph; it is taken over with the first of them. */
-static void add_graph(const opening *o, mo_graph *graph, bool taken, int tasks, const char *name) {
-    mo_pool *pool = o->pool;
-    mo_context *ctx = pool->ctx;
-    int added = 0;
-    for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++) {
-        bool can = mo_graph_has_task(graph, (mo_task)task), wanted = tasks ? tasks >> task & 1 : can;
-        if (!wanted)
-            continue;
-        if (!can)
-            mo_fail(ctx, MO_INVALID, "pool: \"%s\" asks for %s, which the data set cannot serve", name,
-                mo_task_name((mo_task)task));
-        else if (has_source(pool, graph, (mo_task)task))
-            mo_fail(ctx, MO_INVALID, "pool: \"%s\" is in the pool for %s already", name, mo_task_name((mo_task)task));
-        mo_source *s = mo_ok(ctx) ? add_source(pool) : NULL;
-        if (!s)
-            break;
-        s->graph = graph;
-        s->task = (mo_task)task;
-        s->owns_graph = !taken;
-        taken = true;
-        added++;
-        if (task == MO_TASK_LP)
-            prepare_links(o, s);
-        else
-            prepare_graph(o, s);
-    }
-    if (mo_ok(ctx) && !added)
-        mo_fail(ctx, MO_INVALID, "pool: \"%s\" serves no task: expected labels or a single graph with edges", name);
-    if (!taken)
-        mo_graph_release(graph);
+/* Releases what the last source owns; links borrow from their graph, so they go before it. */
+static void drop_last(mo_pool *pool) {
+    mo_source *s = &pool->source[--pool->n];
+    if (s->owns_features)
+        mo_features_release(s->features);
+    mo_links_release(s->links);
+    if (s->owns_graph)
+        mo_graph_release(s->graph);
 }
 
-static void open_name(const opening *o, const char *name) {
-    mo_context *ctx = o->pool->ctx;
+/* A new source for that task of a graph in the pool or about to join it. NULL on failure. */
+static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
+    mo_context *ctx = pool->ctx;
+    if (!mo_graph_has_task(graph, task))
+        mo_fail(ctx, MO_INVALID, "pool: %s cannot serve %s: expected %s", graph->name, mo_task_name(task),
+            task == MO_TASK_LP ? "a single graph" : "labels");
+    else if (has_source(pool, graph, task))
+        mo_fail(ctx, MO_INVALID, "pool: %s is in the pool for %s already", graph->name, mo_task_name(task));
+    mo_source *s = mo_ok(ctx) ? add_source(pool) : NULL;
+    if (s) {
+        s->graph = graph;
+        s->task = task;
+    }
+    return s;
+}
+
+mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
+    mo_context *ctx = pool->ctx;
+    mo_graph *known = find_graph(pool, graph), *used = known ? known : graph;
+    bool taken = known != NULL, any = false;
+    for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++) {
+        if (!(tasks ? tasks >> task & 1 : mo_graph_has_task(used, (mo_task)task)))
+            continue;
+        mo_source *s = add_task(pool, used, (mo_task)task);
+        if (!s)
+            break;
+        any = true;
+        s->owns_graph = !taken;
+        taken = true;
+        if (task == MO_TASK_LP)
+            prepare_links(pool, s);
+        else
+            prepare_graph(pool, s);
+        if (!mo_ok(ctx))
+            drop_last(pool);
+    }
+    if (mo_ok(ctx) && !any)
+        mo_fail(ctx, MO_INVALID, "pool: %s serves no task: expected labels, or a single graph", graph->name);
+    if (known ? known != graph : !taken)
+        mo_graph_release(graph);
+    return mo_context_status(ctx)->code;
+}
+
+static void open_name(mo_pool *pool, const char *name) {
+    mo_context *ctx = pool->ctx;
     size_t length;
     int tasks = parse_tasks(ctx, name, &length);
     char *bare = tasks < 0 ? NULL : mo_host_alloc(ctx, length + 1);
@@ -152,46 +164,46 @@ static void open_name(const opening *o, const char *name) {
     memcpy(bare, name, length);
     mo_graph *graph = mo_graph_open(ctx, bare);
     mo_host_free(ctx, bare, length + 1);
-    if (!graph)
-        return;
-    mo_graph *known = find_graph(o->pool, graph);
-    if (known)
-        mo_graph_release(graph);
-    add_graph(o, known ? known : graph, known != NULL, tasks, name);
+    if (graph)
+        mo_pool_add(pool, graph, (unsigned)tasks);
+}
+
+mo_pool *mo_pool_create(
+    mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state) {
+    if (mo_ok(ctx) && !(link_share > 0 && link_share < 1))
+        mo_fail(ctx, MO_INVALID, "pool: the share of links is %g, expected between 0 and 1", link_share);
+    mo_pool *pool = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
+    if (!pool)
+        return NULL;
+    *pool = (mo_pool){.ctx = ctx, .options = *options, .link_share = link_share, .notice = notice, .state = state};
+    pool->options.cache = options->cache ? strdup(options->cache) : NULL;
+    if (!options->cache || pool->options.cache)
+        return pool;
+    mo_fail(ctx, MO_MEMORY, "pool: out of memory");
+    mo_pool_release(pool);
+    return NULL;
 }
 
 mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
     double link_share, mo_notice notice, void *state) {
     if (mo_ok(ctx) && n < 1)
         mo_fail(ctx, MO_INVALID, "pool: expected the name of a data set, found none");
-    if (mo_ok(ctx) && !(link_share > 0 && link_share < 1))
-        mo_fail(ctx, MO_INVALID, "pool: the share of links is %g, expected between 0 and 1", link_share);
-    mo_pool *pool = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
-    if (!pool)
-        return NULL;
-    *pool = (mo_pool){.ctx = ctx, .options = *options, .link_share = link_share};
-    pool->options.cache = NULL;
-    opening o = {.pool = pool, .options = options, .notice = notice, .state = state};
-    for (int i = 0; i < n && mo_ok(ctx); i++)
-        open_name(&o, names[i]);
+    mo_pool *pool = mo_pool_create(ctx, options, link_share, notice, state);
+    for (int i = 0; i < n && pool && mo_ok(ctx); i++)
+        open_name(pool, names[i]);
     if (mo_ok(ctx))
         return pool;
     mo_pool_release(pool);
     return NULL;
 }
 
-/* Later sources borrow from earlier ones and links from their graph, so the last goes first. */
+/* Later sources borrow from earlier ones, so the last goes first. */
 void mo_pool_release(mo_pool *pool) {
     if (!pool)
         return;
-    for (int i = pool->n - 1; i >= 0; i--) {
-        mo_source *s = &pool->source[i];
-        if (s->owns_features)
-            mo_features_release(s->features);
-        mo_links_release(s->links);
-        if (s->owns_graph)
-            mo_graph_release(s->graph);
-    }
+    while (pool->n)
+        drop_last(pool);
+    free((char *)pool->options.cache);
     mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *pool->source);
     mo_host_free(pool->ctx, pool, sizeof *pool);
 }

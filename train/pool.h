@@ -6,8 +6,10 @@
 
 struct mo_pool {
     mo_context *ctx;
-    mo_feature_options options; /* without the cache's path */
+    mo_feature_options options; /* cache: an owned copy */
     double link_share;
+    mo_notice notice;
+    void *state;
     int n, capacity;
     mo_source *source;
 };

@@ -171,6 +171,11 @@ typedef void (*mo_notice)(const char *line, void *state);
  * on failure. */
 MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
     double link_share, mo_notice notice, void *state);
+/* An empty pool, for graphs made in memory; and a graph (taken over, whatever the outcome) for tasks: bits 1 << task, 0
+ * for all it can serve. Graphs of equal content are kept once. */
+MO_API mo_pool *mo_pool_create(
+    mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
+MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);
 MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
