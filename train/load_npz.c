@@ -150,15 +150,18 @@ static bool read_graph(const mo_npz_members *m, mo_graph *graph) {
            (!mo_npz_has(m, "labels") || read_labels(m, graph));
 }
 
-mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path) {
-    mo_npz_members m = {.ctx = ctx, .path = path, .arrays = mo_npz_read(ctx, path)};
-    if (!m.arrays) {
-        return NULL;
-    }
-    mo_graph *graph = mo_graph_new(ctx, name, path);
+mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
+    mo_npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
+    mo_graph *graph = mo_graph_new(m.ctx, name, path);
     if (graph) {
         read_graph(&m, graph);
     }
-    mo_arrays_release(m.arrays);
     return graph ? mo_graph_finish(graph) : NULL;
+}
+
+mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path) {
+    mo_arrays *arrays = mo_npz_read(ctx, path);
+    mo_graph *graph = arrays ? mo_graph_from_arrays(arrays, name, path) : NULL;
+    mo_arrays_release(arrays);
+    return graph;
 }

@@ -7,7 +7,7 @@
 typedef struct mo_npz_members {
     mo_context *ctx;
     const char *path; /* starts every message */
-    mo_arrays *arrays;
+    const mo_arrays *arrays;
 } mo_npz_members;
 
 /* A CSR matrix: column and value arrays of nnz elements; value is NULL where the file has none (all ones). */
