@@ -1,10 +1,10 @@
 /* ops/eigh.c - w and V with A V = V diag(w) for symmetric A, batched.
  *
- * A [.., n, n] -> w [.., n] rising, V [.., n, n] with orthonormal eigenvectors in its columns; float32 or float64. Only
- * the lower triangle of A is read. An eigenvector has no sign of its own: the entry of largest magnitude of each column
- * (the first of equals) is made positive. Errors: A not square, not finite, not converged (named); a gradient through V
- * where two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4), for there V has no derivative. Saved:
- * nothing beyond w and V.
+ * A [.., n, n] -> w [.., n] rising, V [.., n, n] with orthonormal eigenvectors in its columns; float32 or float64. The
+ * lower triangle of A is used, all of it must be finite. An eigenvector has no sign of its own: the entry of largest
+ * magnitude of each column (the first of equals) is made positive. Errors: A not square, not finite, not converged
+ * (named); a gradient through V where two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4), for there V
+ * has no derivative. Saved: nothing beyond w and V.
  *
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
  * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) beside the diagonal, 0 on it. Hence (Giles 2008, 3.1)

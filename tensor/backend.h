@@ -75,7 +75,7 @@ typedef struct mo_kernels {
      */
     void (*trsm)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: not finite;
-     * -2: the estimated reciprocal condition in the 1-norm is below the machine epsilon (the factors stand). */
+     * -2: the estimated reciprocal condition is below the machine epsilon. */
     void (*getrf)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
     /* B := op(A)^-1 B in place from that LU. */
     void (*getrs)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);

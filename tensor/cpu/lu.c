@@ -6,22 +6,50 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+
+/* LAPACK's columns are our rows: its 1-norm. */
+static real largest_row_sum(const real *A, int64_t n) {
+    real largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        real sum = 0;
+        for (int64_t j = 0; j < n; j++)
+            sum += fabs(A[i * n + j]);
+        largest = sum > largest ? sum : largest;
+    }
+    return largest;
+}
+
+/* getrf lets a nearly singular matrix pass, so its condition is estimated too. work: 5 n. */
+static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
+    if (!all_finite(A, n * n))
+        return -1;
+    if (n == 0)
+        return 0;
+    int size = (int)n, info, refused;
+    real norm = largest_row_sum(A, n), rcond = 0, epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
+    lapack_getrf(&size, &size, A, &size, pivot, &info);
+    if (info != 0)
+        return info;
+    lapack_gecon("1", &size, A, &size, &norm, &rcond, work, (int *)(work + 4 * n), &refused);
+    return rcond >= epsilon ? 0 : -2;
+}
+
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
+    ctx->counters.factorizations += batch;
+    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3));
+    int64_t each = ceil_div(5 * n, 16) * 16; /* the integers take no more room than reals */
+    real *scratch = cpu_workspace(ctx, (size_t)(threads * each) * sizeof(real));
+    if (!scratch)
+        return;
     real *a = A->data;
     int32_t *pivots = pivot->data, *status = info->data;
-    int size = (int)n;
-    ctx->counters.factorizations += batch;
-    int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
-    for (int64_t b = 0; b < batch; b++) {
-        int result = 0;
-        if (!all_finite(a + b * n * n, n * n))
-            result = -1;
-        else if (n > 0)
-            lapack_getrf(&size, &size, a + b * n * n, &size, pivots + b * n, &result);
-        status[b] = result;
-    }
+    for (int64_t b = 0; b < batch; b++)
+        status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + omp_get_thread_num() * each);
 }
 
 static void exchange_rows(real *restrict x, real *restrict y, int64_t m) {

@@ -11,6 +11,8 @@
 
 void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
 void lapack_getrf(const int *m, const int *n, real *A, const int *lda, int *pivot, int *info);
+void lapack_gecon(const char *norm, const int *n, const real *A, const int *lda, const real *A_norm, real *rcond,
+    real *work, int *iwork, int *info);
 void lapack_syevd(const char *job, const char *uplo, const int *n, real *A, const int *lda, real *w, real *work,
     const int *lwork, int *iwork, const int *liwork, int *info);
 void lapack_geqrf(

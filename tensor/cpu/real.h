@@ -15,6 +15,7 @@ typedef float real;
 #define blas_trsm cblas_strsm
 #define lapack_potrf spotrf_
 #define lapack_getrf sgetrf_
+#define lapack_gecon sgecon_
 #define lapack_syevd ssyevd_
 #define lapack_geqrf sgeqrf_
 #define lapack_orgqr sorgqr_
@@ -26,6 +27,7 @@ typedef double real;
 #define blas_trsm cblas_dtrsm
 #define lapack_potrf dpotrf_
 #define lapack_getrf dgetrf_
+#define lapack_gecon dgecon_
 #define lapack_syevd dsyevd_
 #define lapack_geqrf dgeqrf_
 #define lapack_orgqr dorgqr_
