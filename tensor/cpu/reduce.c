@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { LANES = 16, WIDTH = 512, BLOCK = 16384 };
+enum { LANES = 16, WIDTH = 512, BLOCK = 16384, BLOCK_ROWS = 512 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -210,7 +210,7 @@ static void plan(reduction *p) {
     p->pieces = p->columns ? 1 : max_of(1, ceil_div(p->n, BLOCK));
     int64_t rows = p->reduced.total * p->pieces;
     int64_t length = p->columns ? min_of(p->n, WIDTH) : min_of(p->n, BLOCK);
-    int64_t elements = p->columns ? WIDTH * BLOCK / 32 : BLOCK; /* of a block: 512 full rows, or one run */
+    int64_t elements = p->columns ? max_of(BLOCK, BLOCK_ROWS * length) : BLOCK;
     p->blocks = max_of(1, min_of(ceil_div(rows * length, elements), rows));
 }
 
