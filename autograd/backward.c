@@ -173,6 +173,7 @@ static void visit(run *r, mo_node *node) {
 
 static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     mo_tape *t = r->t;
+    y->kept = true; /* the caller reads it afterwards */
     mo_slot *slot = y->requires_grad ? mo_slot_of(&r->slots, y) : NULL;
     if (!slot)
         return mo_ok(t->ctx);
@@ -283,7 +284,6 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
     if (!mo_ok(ctx))
         return ctx->status.code;
     t->depth++;
-    loss->kept = true; /* the caller reads it */
     if (begin(&r, &loss, NULL, 1, NULL, 0)) {
         if (!loss->node) /* the loss is itself a leaf */
             slot_needed(&r, loss);
