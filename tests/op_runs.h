@@ -1,0 +1,187 @@
+/* tests/op_runs.h - one execution of an op on one of its samples, with values and gradients on the host: what the
+ * generic op suite compares. Everything is drawn from fixed seeds, the same for float32 and float64. */
+#ifndef OP_RUNS_H
+#define OP_RUNS_H
+
+#include "autograd/sample.h"
+#include "ops/ops.h"
+#include "ops/registry.h"
+#include "tensor/storage.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+
+/* An op, a sample of it, and the inputs drawn for it. */
+typedef struct op_case {
+    mo_context *ctx;
+    const mo_op *op;
+    const mo_sample *sample;
+    mo_dtype real;
+    const void *attributes;
+    _Alignas(16) char prepared[256];
+    mo_tensor *in[MO_MAX_INPUTS];
+} op_case;
+
+typedef struct op_value {
+    int64_t n; /* -1: there is none */
+    size_t bytes;
+    void *raw;
+    double *x; /* the same as doubles */
+} op_value;
+
+typedef struct op_result {
+    op_value out[MO_MAX_OUTPUTS], grad[MO_MAX_INPUTS];
+} op_result;
+
+static inline mo_context *op_context(int threads) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = threads});
+    assert_non_null(ctx);
+    assert_int_equal(mo_register_ops(ctx), MO_OK);
+    return ctx;
+}
+
+static inline op_case op_case_open(mo_context *ctx, const mo_op *op, const mo_sample *s, mo_dtype real) {
+    op_case c = {.ctx = ctx, .op = op, .sample = s, .real = real, .attributes = s->attributes};
+    mo_random r = mo_random_at(17, MO_PURPOSE_CHECK, 0);
+    if (s->prepare) {
+        assert_true(op->attributes_size <= sizeof c.prepared);
+        s->prepare(ctx, real, c.prepared);
+    }
+    for (int i = 0; i < s->n_in; i++)
+        c.in[i] = mo_sample_tensor(ctx, &s->in[i], real, &r);
+    return c;
+}
+
+static inline const void *op_case_attributes(const op_case *c) {
+    return c->sample->prepare ? c->prepared : c->attributes;
+}
+
+static inline void op_case_close(op_case *c) {
+    for (int i = 0; i < c->sample->n_in; i++)
+        mo_tensor_release(c->in[i]);
+    if (c->sample->finish)
+        c->sample->finish(c->ctx, c->prepared);
+}
+
+/* "matmul, sample \"batch\", float32" */
+static inline const char *op_case_name(const op_case *c) {
+    static _Thread_local char text[160];
+    snprintf(text, sizeof text, "%s, sample \"%s\", %s", c->op->name, c->sample->name, mo_dtype_name(c->real));
+    return text;
+}
+
+static inline void assert_case_fine(const op_case *c) {
+    if (!mo_ok(c->ctx))
+        fail_msg("%s: %s", op_case_name(c), mo_context_status(c->ctx)->message);
+}
+
+static inline op_value op_value_of(const mo_tensor *T) {
+    op_value v = {.n = mo_numel(T)};
+    v.bytes = (size_t)v.n * mo_dtype_size(T->dtype);
+    v.raw = malloc(v.bytes + 1);
+    v.x = malloc((size_t)v.n * sizeof(double) + 1);
+    mo_tensor_read(T, v.raw, v.bytes);
+    mo_tensor *wide = mo_tensor_create(T->ctx, MO_F64, T->ndim, T->shape);
+    mo_tensor_copy(wide, T);
+    mo_tensor_read(wide, v.x, (size_t)v.n * sizeof(double));
+    mo_tensor_release(wide);
+    return v;
+}
+
+static inline void op_result_release(op_result *r) {
+    for (int i = 0; i < MO_MAX_OUTPUTS; i++) {
+        free(r->out[i].raw);
+        free(r->out[i].x);
+    }
+    for (int i = 0; i < MO_MAX_INPUTS; i++) {
+        free(r->grad[i].raw);
+        free(r->grad[i].x);
+    }
+}
+
+/* Standard normal cotangents for the real outputs, NULL for the others; leaves, to be released. */
+static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_tensor **gs) {
+    mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < c->op->n_out; i++) {
+        mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = out[i]->ndim};
+        memcpy(like.shape, out[i]->shape, sizeof like.shape);
+        gs[i] = mo_dtype_is_real(out[i]->dtype) ? mo_sample_tensor(c->ctx, &like, out[i]->dtype, &r) : NULL;
+    }
+}
+
+/* Runs the op on `in` (which stand in for the inputs of the case) and takes the gradient in those that need one. Where
+ * the op fails the result is empty and the context in error. */
+static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in) {
+    op_result result;
+    mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS] = {0}, *xs[MO_MAX_INPUTS], *grads[MO_MAX_INPUTS];
+    int which[MO_MAX_INPUTS], nx = 0;
+    memset(&result, 0, sizeof result);
+    for (int i = 0; i < MO_MAX_INPUTS; i++)
+        result.grad[i].n = -1;
+    if (mo_apply_all(t, c->op, in, c->sample->n_in, op_case_attributes(c), out) != MO_OK)
+        return result;
+    for (int i = 0; i < c->op->n_out; i++)
+        result.out[i] = op_value_of(out[i]);
+    for (int i = 0; c->op->vjp && i < c->sample->n_in; i++)
+        if (mo_needs_grad(in[i])) {
+            which[nx] = i;
+            xs[nx++] = in[i];
+        }
+    op_cotangents(c, out, gs);
+    if (nx)
+        mo_grad(t, out, gs, c->op->n_out, xs, grads, nx, 0);
+    for (int k = 0; k < nx && mo_ok(c->ctx); k++)
+        result.grad[which[k]] = op_value_of(grads[k]);
+    for (int i = 0; i < c->op->n_out; i++)
+        mo_tensor_release(gs[i]);
+    return result;
+}
+
+/* The plain run: the drawn inputs as they are. */
+static inline op_result op_case_plain(op_case *c) {
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    op_result r = op_case_run(c, t, c->in);
+    assert_case_fine(c);
+    mo_tape_release(t);
+    return r;
+}
+
+/* Fails where values differ by more than tolerance times the largest (at least 1). */
+static inline void assert_close(
+    const op_case *c, const char *what, int i, const op_value *got, const op_value *expected, double tolerance) {
+    double scale = 1;
+    if (got->n != expected->n)
+        fail_msg("%s: %s %d has %lld elements, expected %lld", op_case_name(c), what, i, (long long)got->n,
+            (long long)expected->n);
+    for (int64_t k = 0; k < got->n; k++)
+        scale = fmax(scale, fabs(expected->x[k]));
+    for (int64_t k = 0; k < got->n; k++)
+        if (!(fabs(got->x[k] - expected->x[k]) <= tolerance * scale))
+            fail_msg("%s: %s %d, element %lld is %.17g, expected %.17g", op_case_name(c), what, i, (long long)k,
+                got->x[k], expected->x[k]);
+}
+
+static inline void assert_results_close(
+    const op_case *c, const op_result *got, const op_result *expected, double tolerance) {
+    for (int i = 0; i < c->op->n_out; i++)
+        assert_close(c, "output", i, &got->out[i], &expected->out[i], tolerance);
+    for (int i = 0; i < c->sample->n_in; i++)
+        assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
+}
+
+/* Calls f for every sample of every registered op. */
+static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_case *c)) {
+    int count = 0;
+    for (int i = 0; i < mo_n_ops(ctx); i++) {
+        const mo_op *op = mo_op_at(ctx, i);
+        for (int k = 0; k < op->n_samples; k++, count++) {
+            op_case c = op_case_open(ctx, op, &op->samples[k], real);
+            assert_case_fine(&c);
+            f(&c);
+            op_case_close(&c);
+        }
+    }
+    return count;
+}
+
+#endif
