@@ -1,0 +1,55 @@
+/* tools/command.h - what the subcommands share: exit codes, option values, reports to the user. */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include "tools/mochi.h"
+
+#include <argp.h>
+#include <jansson.h>
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* One subcommand: argv[0] is its full name, "mochi train". Returns the exit code. */
+int train_command(int argc, char **argv);
+int eval_command(int argc, char **argv);
+int embed_command(int argc, char **argv);
+int data_command(int argc, char **argv);
+int gradcheck_command(int argc, char **argv);
+int bench_command(int argc, char **argv);
+
+/* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
+
+/* A comma-separated list; the strings are owned. */
+typedef struct names {
+    char **items;
+    int count;
+} names;
+
+void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
+int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
+double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
+double parse_positive(const struct argp_state *state, const char *option, const char *text);
+/* "8:32", or "8" for both ends. */
+void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);
+/* The number of text among the n choices. */
+int parse_choice(
+    const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
+const mo_head *parse_head(const struct argp_state *state, const char *text);
+names parse_names(const struct argp_state *state, const char *option, const char *text);
+void append_name(names *list, const char *name);
+void free_names(names *list);
+
+/* ---- report.c ---- */
+
+/* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
+int report_failure(const mo_context *ctx);
+/* A context, or NULL with the failure reported. */
+mo_context *open_context(int threads);
+/* Prints an object as one line on standard output and frees it. False where the line could not be written. */
+bool print_json(json_t *object);
+/* A JSON number, or null where the value is not finite. */
+json_t *json_number(double value);
+/* EXIT_FAILED, with one line on standard error, where something written to standard output was lost; else code. */
+int finish_output(int code);
+
+#endif

@@ -1,0 +1,67 @@
+/* tools/main.c - the program `mochi`: finds the subcommand and runs it.
+ *
+ * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage, 130 a training run that was
+ * interrupted and has written its checkpoint. */
+#include "tools/command.h"
+#include "tools/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct command {
+    const char *name, *full_name, *summary;
+    int (*run)(int argc, char **argv);
+} command;
+
+static const command commands[] = {
+    {"train", "mochi train", "meta-train an encoder on a pool of graphs", train_command},
+    {"eval", "mochi eval", "few-shot accuracy of trained weights and baselines on other graphs", eval_command},
+    {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
+    {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},
+    {"gradcheck", "mochi gradcheck", "check the derivatives of every op against differences", gradcheck_command},
+    {"bench", "mochi bench", "time training steps, matrix products and the truncated SVD", bench_command},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_help(void) {
+    puts("Usage: mochi COMMAND [OPTION...]\n"
+         "MOCHI: a graph foundation model, meta-trained through a closed-form ridge solve.\n");
+    for (int i = 0; i < N_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    puts("\n  mochi COMMAND --help    the options of a command, with examples\n"
+         "  mochi --version         the version\n\n"
+         "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"
+         "With --json a command writes one JSON object a line on standard output and nothing else there.\n"
+         "Exit status: 0 fine, 1 failed, 2 wrong usage, 130 interrupted training (its checkpoint is written).");
+}
+
+static int run_command(int argc, char **argv) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name)) {
+            char full_name[32];
+            snprintf(full_name, sizeof full_name, "%s", commands[i].full_name);
+            argv[1] = full_name; /* what argp calls the program in help and errors */
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    fprintf(stderr, "mochi: no command named '%s'; see mochi --help\n", argv[1]);
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+    choose_blas_core(argv);
+    argp_err_exit_status = EXIT_USAGE;
+    if (argc < 2) {
+        fprintf(stderr, "mochi: expected a command; see mochi --help\n");
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?") || !strcmp(argv[1], "help")) {
+        print_help();
+        return finish_output(EXIT_FINE);
+    }
+    if (!strcmp(argv[1], "--version")) {
+        puts("mochi " MO_VERSION);
+        return finish_output(EXIT_FINE);
+    }
+    return finish_output(run_command(argc, argv));
+}

@@ -1,0 +1,41 @@
+/* tools/report.c - what the program tells its user: errors on standard error, JSON lines on standard output. */
+#include "tools/command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int report_failure(const mo_context *ctx) {
+    fprintf(stderr, "mochi: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
+    return EXIT_FAILED;
+}
+
+mo_context *open_context(int threads) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = threads});
+    if (ctx && mo_ok(ctx))
+        return ctx;
+    report_failure(ctx);
+    mo_context_release(ctx);
+    return NULL;
+}
+
+bool print_json(json_t *object) {
+    /* nine digits tell any two float32 apart */
+    bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+                   putchar('\n') != EOF && fflush(stdout) == 0;
+    json_decref(object);
+    return written;
+}
+
+json_t *json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+int finish_output(int code) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "mochi: standard output: %s\n", errno ? strerror(errno) : "cannot be written");
+    return EXIT_FAILED;
+}

@@ -1,0 +1,119 @@
+/* tools/values.c - the text of an option as a value: numbers, ranges, choices, lists. */
+#include "tools/command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found) {
+    argp_failure(state, EXIT_USAGE, 0, "%s: expected %s, found '%s'", option, expected, found);
+}
+
+/* The integer at the head of text; false where there is none or it does not fit. */
+static bool scan_integer(const char *text, const char **end, int64_t *value) {
+    char *stop;
+    errno = 0;
+    long long v = strtoll(text, &stop, 10);
+    *end = stop;
+    *value = v;
+    return stop != text && errno == 0 && strchr("0123456789-", *text);
+}
+
+int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high) {
+    const char *end;
+    int64_t value;
+    if (scan_integer(text, &end, &value) && *end == '\0' && value >= low && value <= high)
+        return value;
+    char expected[96];
+    if (high == INT64_MAX)
+        snprintf(expected, sizeof expected, "an integer of at least %" PRId64, low);
+    else
+        snprintf(expected, sizeof expected, "an integer from %" PRId64 " to %" PRId64, low, high);
+    usage_error(state, option, expected, text);
+    return low;
+}
+
+/* The finite number that is all of text. */
+static bool scan_real(const char *text, double *value) {
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*value);
+}
+
+double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high) {
+    double value;
+    if (scan_real(text, &value) && value >= low && value <= high)
+        return value;
+    char expected[96];
+    snprintf(expected, sizeof expected, "a number from %g to %g", low, high);
+    usage_error(state, option, expected, text);
+    return low;
+}
+
+double parse_positive(const struct argp_state *state, const char *option, const char *text) {
+    double value;
+    if (!scan_real(text, &value) || value <= 0)
+        usage_error(state, option, "a number above 0", text);
+    return value;
+}
+
+void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]) {
+    const char *end;
+    if (scan_integer(text, &end, &range[0])) {
+        range[1] = range[0];
+        bool whole = *end == '\0' || (*end == ':' && scan_integer(end + 1, &end, &range[1]) && *end == '\0');
+        if (whole && range[0] >= 1 && range[0] <= range[1] && range[1] <= INT32_MAX)
+            return;
+    }
+    usage_error(state, option, "A:B with 1 <= A <= B, or one number", text);
+}
+
+int parse_choice(
+    const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n) {
+    char expected[256] = "";
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(text, choices[i]))
+            return i;
+        size_t used = strlen(expected);
+        snprintf(expected + used, sizeof expected - used, "%s%s", i == 0 ? "" : i == n - 1 ? " or " : ", ", choices[i]);
+    }
+    usage_error(state, option, expected, text);
+    return 0;
+}
+
+const mo_head *parse_head(const struct argp_state *state, const char *text) {
+    const mo_head *head = mo_find_head(text);
+    if (!head)
+        usage_error(state, "--head", "ridge, prototype or prototype_euclidean", text);
+    return head;
+}
+
+void append_name(names *list, const char *name) {
+    char **items = realloc(list->items, (size_t)(list->count + 1) * sizeof *items), *copy = strdup(name);
+    if (!items || !copy)
+        argp_failure(NULL, EXIT_FAILED, 0, "out of memory");
+    list->items = items;
+    list->items[list->count++] = copy;
+}
+
+names parse_names(const struct argp_state *state, const char *option, const char *text) {
+    names list = {0};
+    char *copy = strdup(text), *rest = copy, *name;
+    while (copy && (name = strsep(&rest, ","))) {
+        if (!*name)
+            usage_error(state, option, "names separated by single commas", text);
+        append_name(&list, name);
+    }
+    free(copy);
+    return list;
+}
+
+void free_names(names *list) {
+    for (int i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (names){0};
+}
