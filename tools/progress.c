@@ -1,0 +1,70 @@
+/* tools/progress.c - step, loss, accuracy by family, steps a second and the time that is left.
+ *
+ * Loss and accuracies are exponential means over about the last fifty steps, as single episodes scatter too much to be
+ * read. */
+#include "tools/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+static double seconds_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+progress progress_start(progress_form form, int64_t steps) {
+    progress p = {.form = form, .every = steps < 20 ? 1 : steps < 2000 ? steps / 20 : 100, .loss = NAN};
+    for (int task = 0; task < MO_TASKS; task++)
+        p.accuracy[task] = NAN;
+    p.started = seconds_now();
+    return p;
+}
+
+/* The weight of a new value falls from 1 to 1/50, so that the first steps are a plain mean. */
+static double running_mean(double mean, double value, int64_t count) {
+    double weight = 1 / fmin((double)count, 50);
+    return isnan(value) ? mean : isnan(mean) ? value : mean + weight * (value - mean);
+}
+
+static bool print_object(const mo_step_report *r) {
+    json_t *accuracy = json_object();
+    for (int task = 0; task < MO_TASKS; task++)
+        json_object_set_new(accuracy, mo_task_name((mo_task)task), json_number(r->accuracy[task]));
+    return print_json(json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)r->step, "steps",
+        (json_int_t)r->steps, "loss", json_number(r->loss), "lr", json_number(r->lr), "gradient_norm",
+        json_number(r->gradient_norm), "accuracy", accuracy, "seconds", json_number(r->seconds)));
+}
+
+static bool print_line(const progress *p, const mo_step_report *r) {
+    double elapsed = seconds_now() - p->started, rate = (double)p->shown / fmax(elapsed, 1e-9);
+    int64_t left = (int64_t)((double)(r->steps - r->step - 1) / rate);
+    bool terminal = p->form == PROGRESS_TERMINAL;
+    printf("%sstep %" PRId64 "/%" PRId64 "  loss %.4f", terminal ? "\r" : "", r->step + 1, r->steps, p->loss);
+    for (int task = 0; task < MO_TASKS; task++)
+        if (!isnan(p->accuracy[task]))
+            printf("  %s %.1f%%", mo_task_name((mo_task)task), 100 * p->accuracy[task]);
+    printf("  %.1f steps/s  %" PRId64 ":%02d:%02d left%s", rate, left / 3600, (int)(left / 60 % 60), (int)(left % 60),
+        terminal ? "\033[K" : "\n");
+    return fflush(stdout) == 0;
+}
+
+bool progress_step(progress *p, const mo_step_report *r) {
+    p->shown++;
+    p->loss = running_mean(p->loss, r->loss, p->shown);
+    for (int task = 0; task < MO_TASKS; task++)
+        p->accuracy[task] = running_mean(p->accuracy[task], r->accuracy[task], p->shown);
+    if (p->form == PROGRESS_QUIET)
+        return true;
+    if (p->form == PROGRESS_JSON)
+        return print_object(r);
+    bool due = p->form == PROGRESS_TERMINAL || (r->step + 1) % p->every == 0 || r->step + 1 == r->steps;
+    return !due || print_line(p, r);
+}
+
+void progress_end(const progress *p) {
+    if (p->form == PROGRESS_TERMINAL && p->shown)
+        putchar('\n');
+}

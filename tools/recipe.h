@@ -1,0 +1,34 @@
+/* tools/recipe.h - the settings of a training run: named recipes, and their form in run.json. */
+#ifndef RECIPE_H
+#define RECIPE_H
+
+#include "tools/command.h"
+
+enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, N_RECIPES };
+extern const char *const recipe_names[N_RECIPES];
+extern const char *const temperature_names[2], *const combine_names[2]; /* in the order of the library's enums */
+
+/* Everything that decides which weights a run ends with, and nothing else. */
+typedef struct recipe {
+    int number; /* RECIPE_PAPER .. */
+    names pool;
+    mo_mochi_options model;
+    mo_feature_options features;
+    double link_share;
+    int64_t steps;
+    int episodes_per_step;
+    mo_adamw_options adamw;
+    mo_plan_options plan;
+    uint64_t seed;
+} recipe;
+
+/* A named recipe on the embedded pool. */
+recipe recipe_defaults(int number);
+/* Brings seed and width, which several parts hold, to all of them. */
+void recipe_settle(recipe *r);
+/* The settings as JSON text, to be freed; NULL when out of memory. */
+char *recipe_text(const recipe *r);
+/* The settings that a run left in folder/run.json; false with one line on standard error. */
+bool recipe_read(recipe *r, const char *folder);
+
+#endif

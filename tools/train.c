@@ -1,0 +1,122 @@
+/* tools/train.c - `mochi train`: meta-trains on a pool of graphs. */
+#include "tools/progress.h"
+#include "tools/train_options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Set by the first Ctrl-C; the only thing that a handler may touch. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* The first Ctrl-C asks for an end after the step; the second finds the default again and kills. */
+static void catch_interrupts(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+typedef struct run {
+    const train_options *options;
+    progress progress;
+    bool lost_output;
+    int64_t done; /* steps */
+} run;
+
+static bool on_step(const mo_step_report *r, void *state) {
+    run *now = state;
+    now->done = r->step + 1;
+    now->lost_output = !progress_step(&now->progress, r);
+    return !now->lost_output && !interrupted;
+}
+
+static void on_notice(const char *line, void *state) {
+    const run *now = state;
+    if (now->progress.form != PROGRESS_QUIET && now->progress.form != PROGRESS_JSON) {
+        puts(line);
+        fflush(stdout);
+    }
+}
+
+static progress_form choose_form(const train_options *o) {
+    if (o->json)
+        return PROGRESS_JSON;
+    return o->quiet ? PROGRESS_QUIET : isatty(STDOUT_FILENO) ? PROGRESS_TERMINAL : PROGRESS_LINES;
+}
+
+/* Trains to the end or to an interruption. Returns the exit code. */
+static int run_trainer(mo_context *ctx, mo_trainer *trainer, run *now) {
+    const train_options *o = now->options;
+    now->progress = progress_start(now->progress.form, o->recipe.steps);
+    catch_interrupts();
+    mo_trainer_run(trainer, on_step, now);
+    progress_end(&now->progress);
+    if (!mo_ok(ctx))
+        return report_failure(ctx);
+    if (now->lost_output)
+        return EXIT_FAILED; /* said by finish_output */
+    if (interrupted && now->done < o->recipe.steps) {
+        fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
+            (long long)now->done, o->out);
+        return EXIT_INTERRUPTED;
+    }
+    if (mo_trainer_finish(trainer) != MO_OK)
+        return report_failure(ctx);
+    if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL)
+        printf("%s/weights.safetensors written\n", o->out);
+    return EXIT_FINE;
+}
+
+static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
+    const train_options *o = now->options;
+    const recipe *r = &o->recipe;
+    char *text = o->kept_text ? NULL : recipe_text(r);
+    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
+    mo_trainer_options options = {
+        .steps = r->steps,
+        .episodes_per_step = r->episodes_per_step,
+        .adamw = r->adamw,
+        .plan = r->plan,
+        .checkpoint_every = o->checkpoint_every,
+        .out = o->out,
+        .settings = o->kept_text ? o->kept_text : text,
+    };
+    mo_trainer *trainer = model ? mo_trainer_create(model, pool, &options) : NULL;
+    int code = EXIT_FAILED;
+    if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))
+        report_failure(ctx);
+    else
+        code = run_trainer(ctx, trainer, now);
+    mo_trainer_release(trainer);
+    mo_mochi_release(model);
+    free(text);
+    return code;
+}
+
+int train_command(int argc, char **argv) {
+    train_options o;
+    if (!parse_train_options(&o, argc, argv)) {
+        free_train_options(&o);
+        return EXIT_FAILED;
+    }
+    mo_context *ctx = open_context(o.threads);
+    int code = EXIT_FAILED;
+    if (ctx) {
+        run now = {.options = &o, .progress = {.form = choose_form(&o)}};
+        mo_feature_options features = o.recipe.features;
+        features.cache = o.cache;
+        mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
+            o.recipe.link_share, on_notice, &now);
+        code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
+        mo_pool_release(pool);
+        mo_context_release(ctx);
+    }
+    free_train_options(&o);
+    return code;
+}

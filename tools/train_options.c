@@ -1,0 +1,205 @@
+/* tools/train_options.c - the command line of `mochi train`.
+ *
+ * The words are read twice: first what settles where the defaults come from (--recipe, --resume, --out), then the
+ * options that change them, so that their order does not matter. */
+#include "tools/train_options.h"
+
+#include <stdlib.h>
+
+enum {
+    KEY_POOL = 0x100,
+    KEY_RECIPE,
+    KEY_LAYERS,
+    KEY_EPISODES,
+    KEY_HEAD,
+    KEY_DIM,
+    KEY_STEPS,
+    KEY_LAMBDA,
+    KEY_K,
+    KEY_Q,
+    KEY_TEMPERATURE,
+    KEY_COMBINE,
+    KEY_DROPOUT,
+    KEY_LINK_SHARE,
+    KEY_POWER,
+    KEY_LR,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_CLASSES,
+    KEY_CHECKPOINT,
+    KEY_CACHE,
+    KEY_OUT,
+    KEY_RESUME,
+    KEY_JSON,
+    KEY_QUIET
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What to train on", 1},
+    {"pool", KEY_POOL, "NAMES", 0,
+        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp "
+        "restricts one to those tasks (default: the embedded pool)",
+        0},
+    {"link-share", KEY_LINK_SHARE, "S", 0,
+        "share of each graph's edges that is held out of its features, for the "
+        "link episodes (default 0.2)",
+        0},
+    {"max-classes", KEY_CLASSES, "C", 0, "classes of an episode at most (default 64)", 0},
+    {"k", KEY_K, "A:B", 0, "support examples a class, drawn between A and B (default 8:32; released 96)", 0},
+    {"q", KEY_Q, "A:B", 0, "query examples a class (default 16:64; released 192)", 0},
+    {NULL, 0, NULL, 0, "The model", 2},
+    {"recipe", KEY_RECIPE, "NAME", 0,
+        "paper: as the article says; paper++: with one episode of each task family a "
+        "step; released: as its program does (default paper++)",
+        0},
+    {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
+    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 512)", 0},
+    {"head", KEY_HEAD, "NAME", 0, "readout: ridge, prototype or prototype_euclidean (default ridge)", 0},
+    {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default 10)", 0},
+    {"temperature", KEY_TEMPERATURE, "WHERE", 0,
+        "learned temperature on the logit, or on the unit-norm embed(ding) "
+        "(default logit; released embed)",
+        0},
+    {"combine", KEY_COMBINE, "HOW", 0,
+        "structural and node features: their sum, or concat, half of the width each "
+        "(default sum)",
+        0},
+    {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
+    {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
+    {NULL, 0, NULL, 0, "The optimiser", 3},
+    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 10000; released 12991)", 0},
+    {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
+    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 3e-4)", 0},
+    {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
+    {NULL, 0, NULL, 0, "The run", 4},
+    {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
+    {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
+    {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
+    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
+    {0},
+};
+
+static const char description[] =
+    "Meta-trains MOCHI on a pool of graphs: every step solves few-shot problems drawn from them with a ridge head, and "
+    "sends the gradient of its query loss through the solve into the encoder.\v"
+    "Ctrl-C ends the run after the step at hand, writes its checkpoint, says how to resume and exits with 130; a "
+    "second "
+    "Ctrl-C kills it at once. A resumed run ends with the weights of one that was never stopped.\n\n"
+    "Examples:\n"
+    "  mochi train --out runs/a --steps 2000\n"
+    "  MOCHI_DATA=../data mochi train --pool pubmed:nc+lp,dd --out runs/b\n"
+    "  mochi train --out runs/a --resume";
+
+/* Pass 1. */
+static void take_source(train_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_RECIPE)
+        o->recipe_number = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
+    else if (key == KEY_OUT)
+        o->out = text;
+    else if (key == KEY_RESUME)
+        o->resume = true;
+}
+
+static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_CHECKPOINT)
+        o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
+    else if (key == KEY_CACHE)
+        o->cache = text;
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_QUIET)
+        o->quiet = true;
+}
+
+static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_LAYERS)
+        r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
+    else if (key == KEY_DIM)
+        r->model.encoder.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+    else if (key == KEY_HEAD)
+        r->model.head = parse_head(state, text);
+    else if (key == KEY_LAMBDA)
+        r->model.lambda = parse_positive(state, "--lambda", text);
+    else if (key == KEY_TEMPERATURE)
+        r->model.temperature = (mo_temperature)parse_choice(state, "--temperature", text, temperature_names, 2);
+    else if (key == KEY_COMBINE)
+        r->features.combine = (mo_combine)parse_choice(state, "--combine", text, combine_names, 2);
+    else if (key == KEY_DROPOUT)
+        r->model.encoder.dropout = parse_real(state, "--dropout", text, 0, 0.99);
+    else if (key == KEY_POWER)
+        r->features.power_iterations = (int)parse_integer(state, "--power-iterations", text, -1, 100);
+}
+
+static void take_recipe(train_options *o, int key, const char *text, const struct argp_state *state) {
+    recipe *r = &o->recipe;
+    int64_t range[2];
+    if (key == KEY_POOL) {
+        free_names(&r->pool);
+        r->pool = parse_names(state, "--pool", text);
+    } else if (key == KEY_LINK_SHARE) {
+        r->link_share = parse_real(state, "--link-share", text, 0.001, 0.9);
+    } else if (key == KEY_CLASSES) {
+        r->plan.max_classes = parse_integer(state, "--max-classes", text, 2, 1 << 20);
+    } else if (key == KEY_K) {
+        parse_range(state, "--k", text, range);
+        r->plan.k_min = range[0];
+        r->plan.k_max = range[1];
+    } else if (key == KEY_Q) {
+        parse_range(state, "--q", text, range);
+        r->plan.q_min = range[0];
+        r->plan.q_max = range[1];
+    } else if (key == KEY_STEPS) {
+        r->steps = parse_integer(state, "--steps", text, 1, INT32_MAX);
+    } else if (key == KEY_EPISODES) {
+        o->episodes_given = true;
+        r->episodes_per_step = 2 * parse_choice(state, "--episodes-per-step", text, (const char *[]){"1", "3"}, 2) + 1;
+    } else if (key == KEY_LR) {
+        r->adamw.lr = parse_positive(state, "--lr", text);
+    } else if (key == KEY_SEED) {
+        r->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
+    }
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    train_options *o = state->input;
+    if (key == ARGP_KEY_ARG)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+    else if (key == ARGP_KEY_END && !o->out)
+        argp_failure(state, EXIT_USAGE, 0, "--out RUN is missing: the folder that the run is written to");
+    else if (key < KEY_POOL || key > KEY_QUIET)
+        return ARGP_ERR_UNKNOWN;
+    else if (!o->sourced)
+        take_source(o, key, text, state);
+    else {
+        take_recipe(o, key, text, state);
+        take_model(&o->recipe, key, text, state);
+        take_run(o, key, text, state);
+    }
+    return 0;
+}
+
+bool parse_train_options(train_options *o, int argc, char **argv) {
+    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    *o = (train_options){.recipe_number = RECIPE_PAPER_PLUS, .checkpoint_every = 500};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    o->recipe = recipe_defaults(o->recipe_number);
+    if (o->resume && !recipe_read(&o->recipe, o->out))
+        return false;
+    o->kept_text = o->resume ? recipe_text(&o->recipe) : NULL;
+    o->sourced = true;
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->episodes_given && !o->resume)
+        o->recipe.episodes_per_step = 1; /* the released program pairs them */
+    recipe_settle(&o->recipe);
+    return true;
+}
+
+void free_train_options(train_options *o) {
+    free_names(&o->recipe.pool);
+    free(o->kept_text);
+}
