@@ -1,0 +1,170 @@
+/* tools/eval_options.c - the command line of `mochi eval`. */
+#include "tools/eval_options.h"
+
+#include "tools/default_data.h"
+
+enum {
+    KEY_WEIGHTS = 0x100,
+    KEY_DATA,
+    KEY_TASK,
+    KEY_PROTOCOL,
+    KEY_SHOTS,
+    KEY_EPISODES,
+    KEY_SEEDS,
+    KEY_HEAD,
+    KEY_LAMBDA,
+    KEY_HOP,
+    KEY_POOL,
+    KEY_DIM,
+    KEY_SEED,
+    KEY_MAX_ROWS,
+    KEY_CACHE,
+    KEY_THREADS,
+    KEY_JSON,
+    KEY_QUIET
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What is evaluated", 1},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+        "weights.safetensors of a run (or converted released weights); random: an "
+        "untrained encoder; none: baselines without an encoder",
+        0},
+    {"head", KEY_HEAD, "NAMES", 0,
+        "readouts, separated by commas: ridge, prototype, prototype_euclidean (default: "
+        "the one of the weights, else ridge)",
+        0},
+    {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: that of the weights, else 10)", 0},
+    {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},
+    {"pool", KEY_POOL, "NAMES", 0,
+        "graphs that choose the best hop where the weights do not say (default: the "
+        "embedded pool)",
+        0},
+    {"dim", KEY_DIM, "D", 0, "width of the features without weights (default 512)", 0},
+    {NULL, 0, NULL, 0, "On what", 2},
+    {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},
+    {"task", KEY_TASK, "TASK", 0, "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)",
+        0},
+    {"protocol", KEY_PROTOCOL, "NAME", 0,
+        "split: a tenth of the examples is the test set, support from the rest, as "
+        "the paper does; episode: balanced episodes of 30 queries a class (default "
+        "split). Links: a fifth of the edges is the test set under both",
+        0},
+    {"shots", KEY_SHOTS, "K,..", 0, "support examples a class (default 4,8,16,32,64,512)", 0},
+    {"episodes", KEY_EPISODES, "N", 0, "episodes of protocol episode (default 100)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "splits of protocol split, and of links (default 3)", 0},
+    {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
+    {NULL, 0, NULL, 0, "The run", 3},
+    {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
+    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0,
+        "one JSON object a row on standard output: data, task, head, features (trained, "
+        "random, x0 or hop), k, metric, mean, ci95, sd",
+        0},
+    {"quiet", KEY_QUIET, NULL, 0, "no notices on standard error", 0},
+    {0},
+};
+
+static const char description[] =
+    "Few-shot evaluation on graphs that were not trained on. Columns: `trained`, the encoder of the weights; `random`, "
+    "the same encoder untrained; `x0` and `hop`, the same head on the frozen features and on their best hop; the "
+    "paper's figures beside them where it has some.\v"
+    "Values are in percent: mean ± half width of the 95% interval (Student's t).\n\n"
+    "Examples:\n"
+    "  mochi eval --weights runs/a/weights.safetensors\n"
+    "  MOCHI_DATA=../data mochi eval --weights none --data pubmed --task nc\n"
+    "  mochi eval --weights runs/a/weights.safetensors --shots 4,16 --json";
+
+static void take_heads(eval_options *o, const char *text, const struct argp_state *state) {
+    names list = parse_names(state, "--head", text);
+    if (list.count > MAX_HEADS)
+        usage_error(state, "--head", "at most 4 names", text);
+    for (o->n_heads = 0; o->n_heads < list.count; o->n_heads++)
+        o->heads[o->n_heads] = parse_head(state, list.items[o->n_heads]);
+    free_names(&list);
+}
+
+static void take_shots(eval_options *o, const char *text, const struct argp_state *state) {
+    names list = parse_names(state, "--shots", text);
+    if (list.count > MAX_SHOTS)
+        usage_error(state, "--shots", "at most 64 numbers", text);
+    for (int i = 0; i < list.count; i++)
+        o->shots[i] = parse_integer(state, "--shots", list.items[i], 1, INT32_MAX);
+    o->evaluation.n_shots = list.count;
+    free_names(&list);
+}
+
+static void take_subject(eval_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_WEIGHTS)
+        o->weights = text;
+    else if (key == KEY_HEAD)
+        take_heads(o, text, state);
+    else if (key == KEY_LAMBDA)
+        o->lambda = parse_positive(state, "--lambda", text);
+    else if (key == KEY_HOP)
+        o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
+    else if (key == KEY_DIM)
+        o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+    else if (key == KEY_CACHE)
+        o->cache = text;
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_QUIET)
+        o->quiet = true;
+}
+
+static void take_task(eval_options *o, int key, const char *text, const struct argp_state *state) {
+    mo_eval_options *e = &o->evaluation;
+    if (key == KEY_DATA || key == KEY_POOL) {
+        names *list = key == KEY_DATA ? &o->data : &o->pool;
+        free_names(list);
+        *list = parse_names(state, key == KEY_DATA ? "--data" : "--pool", text);
+    } else if (key == KEY_TASK) {
+        o->task = parse_choice(state, "--task", text, (const char *[]){"nc", "lp", "gc"}, MO_TASKS);
+    } else if (key == KEY_PROTOCOL) {
+        e->protocol = (mo_protocol)parse_choice(state, "--protocol", text, (const char *[]){"split", "episode"}, 2);
+    } else if (key == KEY_SHOTS) {
+        take_shots(o, text, state);
+    } else if (key == KEY_EPISODES) {
+        e->episodes = parse_integer(state, "--episodes", text, 1, INT32_MAX);
+    } else if (key == KEY_SEEDS) {
+        e->seeds = parse_integer(state, "--seeds", text, 1, INT32_MAX);
+    } else if (key == KEY_SEED) {
+        e->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
+    } else if (key == KEY_MAX_ROWS) {
+        e->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
+    }
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    eval_options *o = state->input;
+    if (key == ARGP_KEY_ARG)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+    else if (key == ARGP_KEY_END && !o->weights)
+        argp_failure(state, EXIT_USAGE, 0, "--weights is missing: FILE, random or none");
+    else if (key < KEY_WEIGHTS || key > KEY_QUIET)
+        return ARGP_ERR_UNKNOWN;
+    take_subject(o, key, text, state);
+    take_task(o, key, text, state);
+    return 0;
+}
+
+void parse_eval_options(eval_options *o, int argc, char **argv) {
+    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    *o = (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}};
+    o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 3, .max_rows = 32768};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    o->evaluation.shots = o->shots;
+    if (!o->data.count)
+        o->data = parse_names(NULL, "--data", DEFAULT_HELD_OUT);
+    if (!o->pool.count)
+        o->pool = parse_names(NULL, "--pool", DEFAULT_POOL);
+}
+
+void free_eval_options(eval_options *o) {
+    free_names(&o->data);
+    free_names(&o->pool);
+}

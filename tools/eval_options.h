@@ -1,0 +1,28 @@
+/* tools/eval_options.h - the command line of `mochi eval`. */
+#ifndef EVAL_OPTIONS_H
+#define EVAL_OPTIONS_H
+
+#include "tools/command.h"
+
+enum { MAX_HEADS = 4, MAX_SHOTS = 64 };
+
+typedef struct eval_options {
+    const char *weights; /* a file, "random", or "none" */
+    names data, pool;
+    const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
+    int n_heads;
+    int task, hop; /* -1: not given */
+    int64_t shots[MAX_SHOTS];
+    mo_eval_options evaluation;
+    int dim;       /* of untrained encoders */
+    double lambda; /* 0: not given */
+    const char *cache;
+    int threads;
+    bool json, quiet;
+} eval_options;
+
+/* Wrong usage ends the program. */
+void parse_eval_options(eval_options *o, int argc, char **argv);
+void free_eval_options(eval_options *o);
+
+#endif
