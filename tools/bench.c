@@ -1,0 +1,185 @@
+/* tools/bench.c - `mochi bench`: options, timing, memory, one line a case. */
+#include "tools/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEY_DIM = 0x100, KEY_VARIANT, KEY_TEMPERATURE, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_JSON };
+
+static const struct argp_option options[] = {
+    {"dim", KEY_DIM, "D", 0, "width of features and embeddings; rank of the SVD (default 512)", 0},
+    {"variant", KEY_VARIANT, "NAME", 0, "mochi: 2 layers; mochi++: 3 with a residual (default mochi++)", 0},
+    {"temperature", KEY_TEMPERATURE, "WHERE", 0, "on the logit, or on the unit-norm embed(ding) (default embed)", 0},
+    {"runs", KEY_RUNS, "N", 0, "timed runs of a case (default 15)", 0},
+    {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a case on standard output", 0},
+    {0},
+};
+
+static const char description[] =
+    "step: forward, backward, clipping and AdamW on a synthetic episode of standard normal rows; cases nc15 nc64 lp "
+    "gc_enzymes gc_dd gc_enzymes_mixed. gemm: float32 products; cases N, or MxKxN. svd: truncated SVD of a random "
+    "graph "
+    "of N nodes and mean degree 10; cases N.\v"
+    "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
+    "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
+    "what "
+    "of it came after the inputs were there; allocations are those of the timed runs.\n\n"
+    "Examples:\n"
+    "  mochi bench step nc15 lp --threads 2\n"
+    "  mochi bench gemm 4096 3600x512x512\n"
+    "  mochi bench svd 20000 --runs 1 --warmup 0 --json";
+
+typedef struct benchmark {
+    const char *name;
+    bool (*run)(mo_context *ctx, const bench_options *o);
+    bool (*knows)(const char *name);
+} benchmark;
+
+static const benchmark benchmarks[] = {
+    {"step", bench_step, bench_step_knows},
+    {"gemm", bench_gemm, bench_gemm_knows},
+    {"svd", bench_svd, bench_svd_knows},
+};
+
+typedef struct bench_input {
+    bench_options options;
+    const benchmark *chosen;
+} bench_input;
+
+static void take_word(bench_input *in, const char *text, struct argp_state *state) {
+    if (in->chosen) {
+        if (!in->chosen->knows(text))
+            argp_failure(state, EXIT_USAGE, 0, "bench %s has no case '%s'; see --help", in->chosen->name, text);
+        append_name(&in->options.cases, text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof benchmarks / sizeof *benchmarks; i++)
+        if (!strcmp(text, benchmarks[i].name))
+            in->chosen = &benchmarks[i];
+    if (!in->chosen)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm or svd", text);
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    bench_input *in = state->input;
+    bench_options *o = &in->options;
+    if (key == KEY_DIM)
+        o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+    else if (key == KEY_VARIANT)
+        o->plus = parse_choice(state, "--variant", text, (const char *[]){"mochi", "mochi++"}, 2);
+    else if (key == KEY_TEMPERATURE)
+        o->temperature =
+            (mo_temperature)parse_choice(state, "--temperature", text, (const char *[]){"logit", "embed"}, 2);
+    else if (key == KEY_RUNS)
+        o->runs = (int)parse_integer(state, "--runs", text, 1, 100000);
+    else if (key == KEY_WARMUP)
+        o->warmup = (int)parse_integer(state, "--warmup", text, 0, 100000);
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == ARGP_KEY_ARG)
+        take_word(in, text, state);
+    else if (key == ARGP_KEY_END && !in->chosen)
+        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm or svd");
+    else
+        return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
+    return 0;
+}
+
+double bench_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_memory(bool peak) {
+    const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
+    char line[256];
+    double kb = NAN;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && isnan(kb) && fgets(line, sizeof line, status))
+        if (sscanf(line, key, &kb) != 1)
+            kb = NAN;
+    if (status)
+        fclose(status);
+    return kb / 1024;
+}
+
+void bench_reset_peak(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (file) {
+        fputs("5", file);
+        fclose(file);
+    }
+}
+
+static int compare_times(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record) {
+    double *times = calloc((size_t)o->runs, sizeof *times), before = bench_memory(false);
+    if (!times)
+        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
+    bench_reset_peak();
+    for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
+        run(state);
+    int64_t allocations = mo_context_counters(ctx).allocations;
+    for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
+        double start = bench_seconds();
+        run(state);
+        times[i] = 1e3 * (bench_seconds() - start);
+    }
+    if (mo_ok(ctx)) {
+        qsort(times, (size_t)o->runs, sizeof *times, compare_times);
+        record->min_ms = times[0];
+        record->med_ms = times[o->runs / 2];
+        record->max_ms = times[o->runs - 1];
+        record->allocations = mo_context_counters(ctx).allocations - allocations;
+        record->peak_mb = bench_memory(true);
+        record->growth_mb = record->peak_mb - before;
+    }
+    free(times);
+    return mo_ok(ctx);
+}
+
+static json_t *rounded(double value, double scale) {
+    return json_number(round(value * scale) / scale);
+}
+
+bool bench_print(const bench_options *o, const bench_record *r) {
+    double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
+    if (o->json)
+        return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "case", r->name,
+            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", rounded(r->gflop, 1e3), "min_ms",
+            rounded(r->min_ms, 1e3), "med_ms", rounded(r->med_ms, 1e3), "max_ms", rounded(r->max_ms, 1e3), "gemm_share",
+            rounded(share, 1e4), "peak_mb", rounded(r->peak_mb, 10), "growth_mb", rounded(r->growth_mb, 10),
+            "allocations", (json_int_t)r->allocations));
+    printf("%-16s %-10s %8lld rows %9.1f GFLOP  min %9.2f  med %9.2f  max %9.2f ms  %5.1f%% of the GEMM rate  peak "
+           "%.0f MB (+%.0f)\n",
+        r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,
+        r->growth_mb);
+    return fflush(stdout) == 0;
+}
+
+int bench_command(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .args_doc = "step|gemm|svd [CASE...]", .doc = description};
+    bench_input in = {
+        .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
+    argp_parse(&argp, argc, argv, 0, NULL, &in);
+    mo_context *ctx = open_context(in.options.threads);
+    int code = EXIT_FAILED;
+    if (ctx)
+        code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);
+    mo_context_release(ctx);
+    free_names(&in.options.cases);
+    return code;
+}

@@ -1,0 +1,51 @@
+/* tools/bench.h - what the benchmarks share: options, timing, memory, one line a case. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "tools/command.h"
+
+typedef struct bench_options {
+    names cases; /* none: all of the benchmark */
+    int dim, runs, warmup, threads;
+    bool plus; /* variant mochi++: three layers and a residual */
+    mo_temperature temperature;
+    bool json;
+} bench_options;
+
+typedef struct bench_record {
+    const char *name, *variant;
+    int64_t rows;
+    double gflop; /* what the algorithm needs, in 1e9 operations */
+    double min_ms, med_ms, max_ms;
+    double gemm_rate;    /* GFLOP/s of the best 4096-cube product */
+    double peak_mb;      /* resident memory at its largest */
+    double growth_mb;    /* of that, since before the first run */
+    int64_t allocations; /* made by the timed runs */
+} bench_record;
+
+/* ---- bench.c ---- */
+
+double bench_seconds(void);
+/* Resident memory in MB: now, or its peak since bench_reset_peak. NaN where /proc does not tell. */
+double bench_memory(bool peak);
+void bench_reset_peak(void);
+/* Runs `run` warmup times, then times it; fills times, memory and allocations. False where the context failed. */
+bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
+/* False where the line could not be written. */
+bool bench_print(const bench_options *o, const bench_record *record);
+/* Standard normal numbers, a function of the stream; a float32 tensor that outlives tapes. */
+mo_tensor *bench_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream);
+
+/* ---- one benchmark a file; return false with the context's error set. "seconds" are reported per case ---- */
+
+bool bench_step(mo_context *ctx, const bench_options *o);
+bool bench_gemm(mo_context *ctx, const bench_options *o);
+bool bench_svd(mo_context *ctx, const bench_options *o);
+/* GFLOP/s of the best of a few 4096-cube float32 products. */
+double bench_gemm_rate(mo_context *ctx);
+/* Whether a case of that name can be run. */
+bool bench_step_knows(const char *name);
+bool bench_gemm_knows(const char *name);
+bool bench_svd_knows(const char *name);
+
+#endif
