@@ -52,19 +52,19 @@ MO_API mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 0 where B is 0 */
-MO_API mo_tensor *mo_relu_mask(
-    mo_tape *t, mo_tensor *A, mo_tensor *Y); /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b); /* a X + b, a and b plain numbers */
 
-/* ---- elementwise.c ---- */
+/* ---- elementwise.c, relu.c ---- */
 MO_API mo_tensor *mo_neg(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_exp(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_log(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_relu_mask(
+    mo_tape *t, mo_tensor *A, mo_tensor *Y); /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_square(mo_tape *t, mo_tensor *X);
 
-/* ---- reduce.c: axes is a bit mask, bit i for axis i; 0 means all; keep leaves axes of size 1 ---- */
+/* ---- reduce.c, max.c, logsumexp.c: bit i of axes is axis i, 0 means all; keep leaves axes of size 1 ---- */
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep); /* gradient to the first of ties */
@@ -72,7 +72,7 @@ MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool kee
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
 #define MO_AXIS(i) (1u << (i))
 
-/* ---- softmax.c, softmax_cross_entropy.c, normalize.c ---- */
+/* ---- softmax.c, softmax_cross_entropy.c, normalize.c, dropout.c ---- */
 MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis); /* negative axes count from the end */
 MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis);
 /* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
@@ -81,10 +81,10 @@ MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_ten
 MO_API mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon);   /* last axis, no affine, biased variance */
 MO_API mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon); /* x / max(|x|, epsilon), last axis */
 MO_API mo_tensor *mo_norm(mo_tape *t, mo_tensor *X); /* [.., d] -> [.., 1] Euclidean; gradient 0 at 0 */
-MO_API mo_tensor *mo_dropout(
-    mo_tape *t, mo_tensor *X, double rate, mo_random *r); /* inverted; identity in MO_EVAL; r advances */
+MO_API mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate,
+    mo_random *r); /* inverted; identity in MO_EVAL; r advances behind what it drew */
 
-/* ---- reshape.c, transpose.c, slice.c, broadcast.c: views; concat.c, one_hot.c: copies ---- */
+/* ---- reshape.c, transpose.c, slice.c, broadcast.c: views; concat.c, one_hot.c, cast.c: copies ---- */
 MO_API mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* one size may be -1 */
 MO_API mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X);                              /* X itself where it is */
 MO_API mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X);                               /* the last two axes */
