@@ -45,8 +45,9 @@ static bool grow(mo_arrays *arrays) {
 
 bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T) {
     size_t bytes = strlen(name) + 1;
-    char *copy = mo_is_null(T) || !grow(arrays) ? NULL : mo_host_alloc(arrays->ctx, bytes);
-    if (!copy) {
+    char *copy = mo_is_null(T) ? NULL : mo_host_alloc(arrays->ctx, bytes);
+    if (!copy || !grow(arrays)) {
+        mo_host_free(arrays->ctx, copy, bytes);
         mo_tensor_release(T);
         return false;
     }

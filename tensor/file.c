@@ -33,13 +33,16 @@ static size_t utf8_length(const unsigned char *s, size_t n) {
     return length;
 }
 
+bool mo_is_utf8(const char *text, size_t n) {
+    for (size_t i = 0, length; i < n; i += length)
+        if (!(length = utf8_length((const unsigned char *)text + i, n - i)))
+            return false;
+    return true;
+}
+
 const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes) {
     const unsigned char *s = (const unsigned char *)text;
-    bool utf8 = true;
-    for (size_t i = 0, length; i < n && utf8; i += length) {
-        length = utf8_length(s + i, n - i);
-        utf8 = length > 0;
-    }
+    bool utf8 = mo_is_utf8(text, n);
     size_t from = 0, used = 0;
     if (n >= bytes) {
         from = n - (bytes - 4);

@@ -17,6 +17,7 @@ typedef struct mo_file_bytes {
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
 void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
 
+bool mo_is_utf8(const char *text, size_t n);
 /* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII where the
  * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
 const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);

@@ -71,8 +71,8 @@ static bool convert(mo_context *ctx, const char *label, const mo_npy_header *h, 
         uint64_t bits = load(data + at * e->item, e->item, h->big);
         const char *expected = e->widened ? widen(e, &bits) : NULL;
         if (expected) {
-            mo_fail(
-                ctx, MO_UNSUPPORTED, "%s: element %" PRId64 ": expected %s, found %" PRIu64, label, i, expected, bits);
+            mo_fail(ctx, e->kind == 'b' ? MO_FORMAT : MO_UNSUPPORTED,
+                "%s: element %" PRId64 ": expected %s, found %" PRIu64, label, i, expected, bits);
             return false;
         }
         memcpy(host + (size_t)i * size, &bits, size);

@@ -203,11 +203,13 @@ bool mo_npy_header_fits(mo_context *ctx, const char *label, mo_npy_header *h, si
     }
     char shape_text[160];
     mo_format_shape(h->ndim, h->shape, shape_text, sizeof shape_text);
+    size_t found = n - h->data;
     if (overflow)
-        mo_fail(ctx, MO_FORMAT, "%s: shape %s of '%s' overflows, found %zu bytes of data", label, shape_text, h->descr,
-            n - h->data);
-    else if ((uint64_t)h->numel * (uint64_t)h->item != n - h->data)
-        mo_fail(ctx, MO_FORMAT, "%s: shape %s of '%s' needs %" PRId64 " bytes of data, found %zu", label, shape_text,
-            h->descr, h->numel * h->item, n - h->data);
+        mo_fail(ctx, MO_FORMAT,
+            "%s: expected a shape that the data holds, found %s of '%s', which overflows, and %zu bytes", label,
+            shape_text, h->descr, found);
+    else if ((uint64_t)h->numel * (uint64_t)h->item != found)
+        mo_fail(ctx, MO_FORMAT, "%s: expected %" PRId64 " bytes of data for shape %s of '%s', found %zu", label,
+            h->numel * h->item, shape_text, h->descr, found);
     return mo_ok(ctx);
 }

@@ -3,6 +3,8 @@
  * libzip reads the central directory (zip64 fields included) and inflates. Its sizes are claims, so every member is
  * inflated twice: first through a small buffer, which shows its length, CRC-32 and header to be right and costs no
  * memory whatever the claim is, then into the memory of its true size. */
+#include "tensor/npz.h"
+
 #include "tensor/arrays.h"
 #include "tensor/file.h"
 #include "tensor/npy.h"
@@ -11,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <zip.h>
 #include <zlib.h>
 
 /* No header of an array of numbers is as long as this; NumPy itself refuses those above 10000 bytes. */
@@ -27,22 +28,20 @@ typedef struct member {
     unsigned char head[HEAD];
 } member;
 
-/* Raises what libzip says. Always false. */
-static bool zip_failed(mo_context *ctx, const char *label, const char *what, zip_error_t *error) {
-    mo_code code = MO_FORMAT;
-    switch (zip_error_code_zip(error)) {
-    case ZIP_ER_MEMORY:
-        code = MO_MEMORY;
-        break;
-    case ZIP_ER_COMPNOTSUPP:
-    case ZIP_ER_ENCRNOTSUPP:
-    case ZIP_ER_NOPASSWD:
-    case ZIP_ER_MULTIDISK:
-        code = MO_UNSUPPORTED;
-        break;
-    default:
-        break;
+bool mo_zip_out_of_memory(const zip_error_t *error) {
+    int code = zip_error_code_zip(error); /* libzip reports no error where it lacks memory for a source */
+    return code == ZIP_ER_OK || code == ZIP_ER_MEMORY ||
+           (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
+}
+
+bool mo_zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
+    int zip = zip_error_code_zip(error);
+    if (mo_zip_out_of_memory(error)) {
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", label);
+        return false;
     }
+    if (zip == ZIP_ER_COMPNOTSUPP || zip == ZIP_ER_ENCRNOTSUPP || zip == ZIP_ER_NOPASSWD || zip == ZIP_ER_MULTIDISK)
+        code = MO_UNSUPPORTED;
     mo_fail(ctx, code, "%s: %s: %s", label, what, zip_error_strerror(error));
     return false;
 }
@@ -51,7 +50,7 @@ static bool zip_failed(mo_context *ctx, const char *label, const char *what, zip
 static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, member *m) {
     char shown[128];
     if (zip_stat_index(m->zip, i, 0, &m->st) < 0)
-        return zip_failed(ctx, archive, "damaged archive", zip_get_error(m->zip));
+        return mo_zip_failed(ctx, MO_FORMAT, archive, "damaged archive", zip_get_error(m->zip));
     size_t length = strlen(m->st.name);
     bool npy = length >= 4 && length - 4 < sizeof m->name && strcmp(m->st.name + length - 4, ".npy") == 0;
     snprintf(m->name, sizeof m->name, "%.*s", npy ? (int)length - 4 : (int)sizeof m->name - 1, m->st.name);
@@ -86,11 +85,12 @@ static bool inflate_next(
     mo_context *ctx, const member *m, zip_file_t *file, uint64_t done, unsigned char *bytes, size_t n) {
     for (size_t have = 0; have < n;) {
         zip_int64_t got = zip_fread(file, bytes + have, n - have);
-        if (got < 0)
-            return zip_failed(ctx, m->label, "damaged", zip_file_get_error(file));
-        if (got == 0) {
-            mo_fail(ctx, MO_FORMAT, "%s: expected %" PRIu64 " bytes, found %" PRIu64, m->label, (uint64_t)m->st.size,
-                done + have);
+        if (got < 0 && mo_zip_out_of_memory(zip_file_get_error(file)))
+            return mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot inflate", zip_file_get_error(file));
+        if (got <= 0) {
+            const char *reason = got < 0 ? zip_error_strerror(zip_file_get_error(file)) : "end of data";
+            mo_fail(ctx, MO_FORMAT, "%s: damaged: expected %" PRIu64 " bytes, found %" PRIu64 ", then %s", m->label,
+                (uint64_t)m->st.size, done + have, reason);
             return false;
         }
         have += (size_t)got;
@@ -101,7 +101,7 @@ static bool inflate_next(
 static zip_file_t *open_member(mo_context *ctx, const member *m) {
     zip_file_t *file = zip_fopen_index(m->zip, m->st.index, 0);
     if (!file)
-        zip_failed(ctx, m->label, "cannot open", zip_get_error(m->zip));
+        mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
     return file;
 }
 
@@ -165,23 +165,31 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
     }
 }
 
-mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
-    if (n < SMALLEST_ZIP || memcmp(bytes, "PK", 2) != 0) {
-        char found[16];
-        mo_fail(ctx, MO_FORMAT, "%s: expected a zip archive (it begins with PK), found '%s'", label,
-            mo_quote((const char *)bytes, n < 4 ? n : 4, found, sizeof found));
-        return NULL;
-    }
+/* Opens an archive in memory; NULL on failure. */
+static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     zip_error_t error;
     zip_error_init(&error);
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
-    mo_arrays *arrays = zip ? mo_arrays_create(ctx) : NULL;
+    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member will say which */
+        zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
-        zip_failed(ctx, label, "expected a whole zip archive", &error);
+        mo_zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);
         zip_source_free(source);
     }
     zip_error_fini(&error);
+    return zip;
+}
+
+mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
+    if (n < SMALLEST_ZIP || memcmp(bytes, "PK", 2) != 0) {
+        char found[16];
+        mo_fail(ctx, MO_FORMAT, "%s: expected a zip archive of %d bytes or more (it begins with PK), found %zu: '%s'",
+            label, SMALLEST_ZIP, n, mo_quote((const char *)bytes, n < 4 ? n : 4, found, sizeof found));
+        return NULL;
+    }
+    zip_t *zip = open_archive(ctx, label, bytes, n);
+    mo_arrays *arrays = zip ? mo_arrays_create(ctx) : NULL;
     member *m = arrays ? mo_host_alloc(ctx, sizeof *m) : NULL;
     if (m) {
         m->zip = zip;

@@ -6,7 +6,6 @@
 #include "tensor/storage.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -38,6 +37,15 @@ typedef struct parts {
 const char *mo_safetensors_dtype(mo_dtype dtype) {
     static const char *const names[MO_DTYPES] = {"F32", "F64", "I32", "I64", "U8", "F16", "BF16"};
     return names[dtype];
+}
+
+bool mo_safetensors_is_metadata(json_t *metadata) {
+    if (!json_is_object(metadata))
+        return false;
+    for (void *i = json_object_iter(metadata); i; i = json_object_iter_next(metadata, i))
+        if (!json_is_string(json_object_iter_value(i)))
+            return false;
+    return true;
 }
 
 void mo_safetensors_digest(const void *bytes, size_t n, char digits[MO_DIGITS + 1]) {
@@ -82,6 +90,10 @@ static bool parse_json(parts *p) {
     json_error_t error;
     char text[JSON_ERROR_TEXT_LENGTH + 4];
     p->root = json_loadb(p->header, p->header_bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!p->root && !error.text[0]) {
+        mo_fail(p->ctx, MO_MEMORY, "%s: out of memory for its header", p->label);
+        return false;
+    }
     if (!p->root) {
         mo_fail(p->ctx, MO_FORMAT, "%s: safetensors header, line %d, column %d: %s", p->label, error.line, error.column,
             mo_quote(error.text, strlen(error.text), text, sizeof text));
@@ -148,11 +160,12 @@ static bool read_entry(parts *p, const char *name, const json_t *json, entry *e)
     int64_t bytes = shape_bytes(e);
     mo_format_shape(e->ndim, e->shape, text, sizeof text);
     if (bytes < 0)
-        mo_fail(p->ctx, MO_FORMAT, "%s: shape %s overflows, found %zu bytes of data", label, text, p->data_bytes);
+        mo_fail(p->ctx, MO_FORMAT, "%s: expected a shape that the data holds, found %s, which overflows, and %zu bytes",
+            label, text, p->data_bytes);
     else if (e->begin > e->end || e->end - e->begin != bytes)
         mo_fail(p->ctx, MO_FORMAT,
-            "%s: shape %s of %s needs %" PRId64 " bytes, found data_offsets %" PRId64 " to %" PRId64, label, text,
-            dtype, bytes, e->begin, e->end);
+            "%s: expected %" PRId64 " bytes for shape %s of %s, found data_offsets %" PRId64 " to %" PRId64, label,
+            bytes, text, dtype, e->begin, e->end);
     return mo_ok(p->ctx);
 }
 
@@ -167,13 +180,15 @@ static int by_offset(const void *x, const void *y) {
 
 /* Reads all descriptions, sorted by place, and checks that they tile the data. */
 static bool read_entries(parts *p) {
-    const char *name;
-    json_t *json;
     p->entries = mo_host_alloc(p->ctx, json_object_size(p->root) * sizeof *p->entries);
     if (!p->entries)
         return false;
-    json_object_foreach(p->root, name,
-        json) if (strcmp(name, MO_METADATA) != 0 && !read_entry(p, name, json, &p->entries[p->count++])) return false;
+    for (void *i = json_object_iter(p->root); i; i = json_object_iter_next(p->root, i)) {
+        const char *name = json_object_iter_key(i);
+        bool tensor = strcmp(name, MO_METADATA) != 0;
+        if (tensor && !read_entry(p, name, json_object_iter_value(i), &p->entries[p->count++]))
+            return false;
+    }
     qsort(p->entries, (size_t)p->count, sizeof *p->entries, by_offset);
     int64_t next = 0;
     for (int64_t i = 0; i < p->count; next = p->entries[i++].end) {
@@ -204,11 +219,8 @@ static bool matches(parts *p, const char *part, const void *bytes, size_t n, con
 
 /* Checks that the metadata are strings and, where they hold a checksum of the header, that too. */
 static bool check_header(parts *p) {
-    const char *key;
-    json_t *metadata = json_object_get(p->root, MO_METADATA), *value;
-    bool strings = !metadata || json_is_object(metadata);
-    json_object_foreach(metadata, key, value) strings = strings && json_is_string(value);
-    if (!strings) {
+    json_t *metadata = json_object_get(p->root, MO_METADATA);
+    if (metadata && !mo_safetensors_is_metadata(metadata)) {
         mo_fail(
             p->ctx, MO_FORMAT, "%s: expected an object of strings as " MO_METADATA ", found another type", p->label);
         return false;
@@ -232,16 +244,23 @@ static bool check_data(parts *p) {
     return !digits || matches(p, "data", p->data, p->data_bytes, digits);
 }
 
+/* The metadata as JSON text, from mo_host_alloc; NULL on failure. */
+static char *metadata_text(const parts *p, const json_t *metadata) {
+    size_t n = json_dumpb(metadata, NULL, 0, MO_JSON_FLAGS);
+    char *text = mo_host_alloc(p->ctx, n + 1);
+    if (!text || (n && json_dumpb(metadata, text, n, MO_JSON_FLAGS) == n))
+        return text;
+    mo_host_free(p->ctx, text, n + 1);
+    mo_fail(p->ctx, MO_MEMORY, "%s: out of memory for its metadata", p->label);
+    return NULL;
+}
+
 /* Makes the tensors. */
 static mo_arrays *take_entries(const parts *p) {
     mo_arrays *arrays = mo_arrays_create(p->ctx);
     const json_t *metadata = json_object_get(p->root, MO_METADATA);
-    char *text = arrays && metadata ? json_dumps(metadata, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    if (text && (arrays->metadata = mo_host_alloc(p->ctx, strlen(text) + 1)))
-        strcpy(arrays->metadata, text);
-    else if (arrays && metadata)
-        mo_fail(p->ctx, MO_MEMORY, "%s: out of memory for its metadata", p->label);
-    free(text);
+    if (arrays && metadata)
+        arrays->metadata = metadata_text(p, metadata);
     for (int64_t i = 0; i < p->count && mo_ok(p->ctx); i++) {
         const entry *e = &p->entries[i];
         mo_arrays_append(arrays, e->name, mo_tensor_from(p->ctx, e->dtype, e->ndim, e->shape, p->data + e->begin));

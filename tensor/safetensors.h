@@ -9,11 +9,17 @@
 
 #include "tensor/tensor.h"
 
+#include <jansson.h>
+
 enum { MO_DIGITS = 32 };
 #define MO_METADATA "__metadata__"
 #define MO_DATA_DIGEST "xxh3"
 #define MO_HEADER_DIGEST "xxh3_header"
 
+/* How JSON text is written. Always with json_dumpb: json_dumps loses a key, unseen, when it runs out of memory. */
+enum { MO_JSON_FLAGS = JSON_COMPACT | JSON_SORT_KEYS };
+/* Whether metadata are as they must be: an object of strings. */
+bool mo_safetensors_is_metadata(json_t *metadata);
 /* "F32", "BF16", ... */
 const char *mo_safetensors_dtype(mo_dtype dtype);
 /* XXH3-128 of n bytes as digits and a closing zero. */

@@ -7,7 +7,6 @@
 #include "tensor/file.h"
 #include "tensor/storage.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,12 +28,12 @@ static int by_width_and_name(const void *x, const void *y) {
 /* The user's metadata with room for the checksums; NULL on failure. */
 static json_t *make_metadata(mo_context *ctx, const char *label, const char *text) {
     static const char zeros[] = "00000000000000000000000000000000";
-    const char *key;
     char shown[128];
-    json_t *value, *metadata = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : json_object();
-    bool strings = json_is_object(metadata);
-    json_object_foreach(metadata, key, value) strings = strings && json_is_string(value);
-    if (!strings)
+    json_error_t error = {0};
+    json_t *metadata = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_object();
+    if (!metadata && !error.text[0])
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", label);
+    else if (!mo_safetensors_is_metadata(metadata))
         mo_fail(ctx, MO_INVALID, "%s: expected a JSON object of strings as metadata, found '%s'", label,
             text ? mo_quote(text, strlen(text), shown, sizeof shown) : "");
     else if (json_object_set_new(metadata, MO_DATA_DIGEST, json_string(zeros)) < 0 ||
@@ -46,27 +45,37 @@ static json_t *make_metadata(mo_context *ctx, const char *label, const char *tex
     return NULL;
 }
 
+/* {"dtype", "shape", "data_offsets"} of a tensor whose data begins at that byte; NULL when out of memory. */
+static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
+    json_t *shape = json_array();
+    bool ok = shape;
+    for (int a = 0; a < T->ndim; a++)
+        ok = json_array_append_new(shape, json_integer(T->shape[a])) == 0 && ok;
+    if (ok)
+        return json_pack("{s:s, s:o, s:[I, I]}", "dtype", mo_safetensors_dtype(T->dtype), "shape", shape,
+            "data_offsets", (json_int_t)begin, (json_int_t)end);
+    json_decref(shape);
+    return NULL;
+}
+
 /* Adds the description of a tensor whose data is next. */
 static bool describe(build *b, const mo_array *array) {
     mo_context *ctx = b->arrays->ctx;
-    const mo_tensor *T = array->tensor;
     char shown[128];
     mo_quote(array->name, strlen(array->name), shown, sizeof shown);
-    size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
-    if (strcmp(array->name, MO_METADATA) == 0 || json_object_get(b->root, array->name)) {
+    size_t bytes = (size_t)mo_numel(array->tensor) * mo_dtype_size(array->tensor->dtype);
+    if (!mo_is_utf8(array->name, strlen(array->name)))
+        mo_fail(ctx, MO_INVALID, "%s: expected a name in UTF-8, found '%s'", b->label, shown);
+    else if (strcmp(array->name, MO_METADATA) == 0 || json_object_get(b->root, array->name))
         mo_fail(
             ctx, MO_INVALID, "%s: expected every name once and none '" MO_METADATA "', found '%s'", b->label, shown);
+    if (!mo_ok(ctx))
         return false;
-    }
-    json_t *shape = json_array();
-    for (int a = 0; a < T->ndim; a++)
-        json_array_append_new(shape, json_integer(T->shape[a]));
-    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", mo_safetensors_dtype(T->dtype), "shape", shape,
-        "data_offsets", (json_int_t)b->data_bytes, (json_int_t)(b->data_bytes + bytes));
+    json_t *entry = make_entry(array->tensor, b->data_bytes, b->data_bytes + bytes);
     b->data_bytes += bytes;
     if (entry && json_object_set_new(b->root, array->name, entry) == 0)
         return true;
-    mo_fail(ctx, MO_INVALID, "%s: expected a name in UTF-8 (and memory for its header), found '%s'", b->label, shown);
+    mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", b->label);
     return false;
 }
 
@@ -96,27 +105,31 @@ static void stamp(char *header, size_t header_bytes, const char *key, const void
 }
 
 /* Lays header and data out and replaces the file. */
-static void write_file(const build *b, const char *text, const char *path) {
+static void write_file(const build *b, const char *path) {
     mo_context *ctx = b->arrays->ctx;
-    size_t header_bytes = (strlen(text) + 7) / 8 * 8, n = 8 + header_bytes + b->data_bytes;
-    unsigned char *bytes = mo_host_alloc(ctx, n), *at = bytes + 8 + header_bytes;
+    size_t text_bytes = json_dumpb(b->root, NULL, 0, MO_JSON_FLAGS);
+    size_t header_bytes = (text_bytes + 7) / 8 * 8, n = 8 + header_bytes + b->data_bytes;
+    unsigned char *bytes = mo_host_alloc(ctx, n);
     if (!bytes)
         return;
     char *header = (char *)bytes + 8;
+    unsigned char *at = bytes + 8 + header_bytes;
     for (int i = 0; i < 8; i++)
         bytes[i] = (unsigned char)((uint64_t)header_bytes >> (8 * i));
     memset(header, ' ', header_bytes);
-    memcpy(header, text, strlen(text));
-    for (int64_t i = 0; i < b->arrays->count; i++) {
+    if (!text_bytes || json_dumpb(b->root, header, text_bytes, MO_JSON_FLAGS) != text_bytes)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", b->label);
+    for (int64_t i = 0; i < b->arrays->count && mo_ok(ctx); i++) {
         const mo_tensor *T = b->order[i]->tensor;
         size_t size = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
         mo_tensor_read(T, at, size);
         at += size;
     }
-    stamp(header, header_bytes, MO_DATA_DIGEST, header + header_bytes, b->data_bytes);
-    stamp(header, header_bytes, MO_HEADER_DIGEST, header, header_bytes);
-    if (mo_ok(ctx))
+    if (mo_ok(ctx)) {
+        stamp(header, header_bytes, MO_DATA_DIGEST, header + header_bytes, b->data_bytes);
+        stamp(header, header_bytes, MO_HEADER_DIGEST, header, header_bytes);
         mo_file_replace(ctx, path, bytes, n);
+    }
     mo_host_free(ctx, bytes, n);
 }
 
@@ -130,14 +143,8 @@ mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, cons
     build b = {.arrays = arrays, .label = mo_file_label("safetensors", path, label)};
     size_t order_bytes = (size_t)arrays->count * sizeof *b.order;
     b.order = mo_host_alloc(ctx, order_bytes);
-    if (b.order && make_header(&b, metadata)) {
-        char *text = json_dumps(b.root, JSON_COMPACT | JSON_SORT_KEYS);
-        if (text)
-            write_file(&b, text, path);
-        else
-            mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", label);
-        free(text);
-    }
+    if (b.order && make_header(&b, metadata))
+        write_file(&b, path);
     json_decref(b.root);
     mo_host_free(ctx, b.order, order_bytes);
     return mo_context_status(ctx)->code;
