@@ -1,0 +1,150 @@
+/* tests/scratch.h - a folder of files for one test program, removed when it ends, and the check of an error's text. */
+#ifndef SCRATCH_H
+#define SCRATCH_H
+
+#include "tensor/tensor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct scratch {
+    mo_context *ctx;
+    int64_t live; /* bytes the context holds when it is new */
+    char folder[256];
+    char path[512]; /* of the last scratch_path */
+} scratch;
+
+/* A growing run of bytes. */
+typedef struct bytes {
+    unsigned char *data;
+    size_t n;
+} bytes;
+
+static inline void bytes_append(bytes *b, const void *data, size_t n) {
+    b->data = realloc(b->data, b->n + n + 1);
+    assert_non_null(b->data);
+    if (n)
+        memcpy(b->data + b->n, data, n);
+    b->n += n;
+}
+
+static inline void bytes_append_number(bytes *b, uint64_t value, int width) {
+    for (int i = 0; i < width; i++)
+        bytes_append(b, &(unsigned char){(unsigned char)(value >> (8 * i))}, 1);
+}
+
+static inline void bytes_release(bytes *b) {
+    free(b->data);
+    *b = (bytes){0};
+}
+
+/* Group set-up: *state becomes a scratch. */
+static inline int scratch_create(void **state) {
+    scratch *s = calloc(1, sizeof *s);
+    const char *parent = getenv("TMPDIR");
+    snprintf(s->folder, sizeof s->folder, "%s/mochi-test-XXXXXX", parent ? parent : "/tmp");
+    s->ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 1});
+    s->live = s->ctx ? mo_context_counters(s->ctx).bytes_live : 0;
+    *state = s;
+    return s->ctx && mo_ok(s->ctx) && mkdtemp(s->folder) ? 0 : -1;
+}
+
+/* The number of files in the folder, which are removed if asked for. */
+static inline int scratch_files(scratch *s, bool removed) {
+    int count = 0;
+    char path[600];
+    DIR *folder = opendir(s->folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        count++;
+        snprintf(path, sizeof path, "%s/%s", s->folder, entry->d_name);
+        if (removed)
+            remove(path);
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+/* Group tear-down. */
+static inline int scratch_release(void **state) {
+    scratch *s = *state;
+    scratch_files(s, true);
+    rmdir(s->folder);
+    mo_context_release(s->ctx);
+    free(s);
+    return 0;
+}
+
+/* The last test of a group: what was read and refused before it left nothing behind, in the context or the folder. */
+static inline void nothing_is_left_behind(void **state) {
+    scratch *s = *state;
+    assert_true(mo_ok(s->ctx));
+    assert_int_equal(mo_context_counters(s->ctx).bytes_live, s->live);
+    assert_int_equal(scratch_files(s, false), 0);
+}
+
+static inline const char *scratch_path(scratch *s, const char *name) {
+    snprintf(s->path, sizeof s->path, "%s/%s", s->folder, name);
+    return s->path;
+}
+
+/* Writes a file of the folder and returns its path. */
+static inline const char *scratch_write(scratch *s, const char *name, const void *data, size_t n) {
+    FILE *file = fopen(scratch_path(s, name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+    return s->path;
+}
+
+/* The bytes of a file; none where it cannot be opened. */
+static inline bytes read_bytes(const char *path) {
+    bytes b = {0};
+    char buffer[65536];
+    FILE *file = fopen(path, "rb");
+    for (size_t n; file && (n = fread(buffer, 1, sizeof buffer, file)) > 0;)
+        bytes_append(&b, buffer, n);
+    if (file)
+        fclose(file);
+    return b;
+}
+
+/* Where ../shared lies, or NULL with a message. */
+static inline const char *shared_folder(void) {
+    const char *folder = getenv("MOCHI_SHARED");
+    folder = folder ? folder : "../shared";
+    if (access(folder, R_OK) == 0)
+        return folder;
+    print_message("skipped: no folder %s (set MOCHI_SHARED)\n", folder);
+    return NULL;
+}
+
+/* Asserts that the context failed with this code and one line that holds every part (NULL ends them), and clears. */
+static inline void assert_failed(mo_context *ctx, mo_code code, const char *const *parts) {
+    mo_status status = *mo_context_status(ctx);
+    mo_clear_error(ctx);
+    if (status.code != code)
+        fail_msg("expected the code %s, found %s: %s", mo_code_name(code), mo_code_name(status.code), status.message);
+    if (!status.message[0] || strchr(status.message, '\n'))
+        fail_msg("expected one line, found '%s'", status.message);
+    for (; *parts; parts++)
+        if (!strstr(status.message, *parts))
+            fail_msg("expected '%s' in: %s", *parts, status.message);
+}
+
+#define PARTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#endif
