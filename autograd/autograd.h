@@ -129,9 +129,8 @@ typedef struct mo_sample_input {
     int64_t limit;
 } mo_sample_input;
 
-/* Inputs and options that exercise an op. batch_axes: leading axes over which one call must equal a loop of single
- * calls (0: not batched). prepare, where set, builds run-time attributes into a buffer of attributes_size bytes; finish
- * undoes it. */
+/* Inputs and options that exercise an op. prepare, where set, builds run-time attributes into a buffer of
+ * attributes_size bytes (at most 256); finish undoes it. */
 typedef struct mo_sample {
     const char *name;
     int n_in;
@@ -141,7 +140,7 @@ typedef struct mo_sample {
     void (*finish)(mo_context *ctx, void *attributes);
 } mo_sample;
 
-/* Inputs that must fail, with the code and a part of the message. Real inputs may be marked with a value to plant. */
+/* Inputs that must fail, with the code and a part of the message. */
 typedef struct mo_error_sample {
     mo_sample sample;
     mo_code code;

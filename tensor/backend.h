@@ -86,6 +86,7 @@ typedef struct mo_kernels {
     void (*qr)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
 
     void (*map1)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
+    /* y may be x1 itself. */
     void (*map2)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y);
     /* y = c != 0 ? x1 : x2; c uint8 or real */
     void (*where)(mo_context *ctx, const mo_view *c, const mo_view *x1, const mo_view *x2, const mo_view *y);

@@ -40,15 +40,13 @@ int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_
         mo_fail(ctx, MO_INVALID, "%s: %d axes, expected 0 to %d", what, ndim, MO_MAX_AXES);
         return -1;
     }
-    int64_t n = 1;
+    int64_t n = 1, room = 1; /* room counts an empty axis as 1: strides must not overflow either */
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) {
             mo_fail(ctx, MO_INVALID, "%s: axis %d has size %" PRId64 ", expected 0 or more", what, i, shape[i]);
             return -1;
         }
-        /* Room for 8-byte elements, and for sizes after an empty axis too, so that strides cannot overflow. */
-        if (__builtin_mul_overflow(n ? n : 1, shape[i] ? shape[i] : 1, &(int64_t){0}) ||
-            (n ? n : 1) * (shape[i] ? shape[i] : 1) > INT64_MAX / 8) {
+        if (__builtin_mul_overflow(room, shape[i] ? shape[i] : 1, &room) || room > INT64_MAX / 8) {
             char text[160];
             mo_fail(ctx, MO_MEMORY, "%s: shape %s has too many elements", what,
                 mo_format_shape(ndim, shape, text, sizeof text));

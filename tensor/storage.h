@@ -30,7 +30,6 @@ struct mo_tensor {
     bool kept;            /* survives backward's release */
     struct mo_tape *tape; /* the tape that made it, or NULL for parameters and data */
     struct mo_node *node; /* the node that made it, or NULL */
-    int64_t id;           /* number on its tape */
     mo_tensor *grad;      /* a leaf's gradient buffer, owned */
     char *name;           /* a parameter's name, owned */
 };

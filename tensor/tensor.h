@@ -107,7 +107,7 @@ MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, co
 /* The same, filled from row-major host memory of the same dtype (copied). */
 MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* Releases a tensor that mo_tensor_create, mo_tensor_from, a parameter or a loader made. NULL and the null tensor are
- * fine. */
+ * fine. A tape that has used the tensor must be reset first: its nodes point to it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);

@@ -143,10 +143,10 @@ INLINE real value2(mo_map2 f, real x1, real x2) {
     return x1;
 }
 
-/* The common rows: both operands run, or one is a constant along the row. */
+/* The common rows: both operands run, or one is a constant along the row. y may be x1 itself. */
 INLINE void loop2(mo_map2 f, const map2_arguments *p, int64_t n, const int64_t *at, const int64_t *step) {
-    const real *restrict x1 = p->x1 + at[0], *restrict x2 = p->x2 + at[1];
-    real *restrict y = p->y + at[2];
+    const real *x1 = p->x1 + at[0], *x2 = p->x2 + at[1];
+    real *y = p->y + at[2];
     if (step[0] == 1 && step[1] == 1 && step[2] == 1)
         for (int64_t i = 0; i < n; i++)
             y[i] = value2(f, x1[i], x2[i]);
