@@ -1,0 +1,130 @@
+/* tests/training_run.h - a whole run on the planted pool, in its own context, and what it left behind. */
+#ifndef TRAINING_RUN_H
+#define TRAINING_RUN_H
+
+#include "tests/planted.h"
+#include "train/trainer.h"
+
+typedef struct training_run {
+    mo_context *ctx;
+    mo_pool *pool;
+    mo_mochi *model;
+    mo_trainer *trainer;
+} training_run;
+
+/* What is varied between runs. */
+typedef struct run_options {
+    int threads, episodes;
+    int64_t steps, checkpoint_every;
+    uint64_t seed;
+    double lr;
+    const char *settings;
+} run_options;
+
+static const run_options usual_run = {
+    .threads = 1, .episodes = 3, .steps = 8, .checkpoint_every = 3, .seed = 1, .lr = 1e-2};
+
+static inline training_run run_open(const run_options *o, const char *folder) {
+    training_run run = {.ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = o->threads})};
+    run.pool = planted_pool(run.ctx);
+    run.model = planted_model(run.ctx, o->seed);
+    mo_trainer_options options = {.steps = o->steps,
+        .episodes_per_step = o->episodes,
+        .adamw = {.lr = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+        .plan = planted_plans(o->seed),
+        .checkpoint_every = o->checkpoint_every,
+        .out = folder,
+        .settings = o->settings};
+    run.trainer = mo_trainer_create(run.model, run.pool, &options);
+    if (!run.trainer)
+        fail_msg("%s", mo_context_status(run.ctx)->message);
+    return run;
+}
+
+/* Fails if anything of the run is still held. */
+static inline void run_close(training_run *run) {
+    mo_trainer_release(run->trainer);
+    mo_mochi_release(run->model);
+    mo_pool_release(run->pool);
+    run->ctx->backend->close(run->ctx); /* the context's own memory */
+    assert_int_equal(mo_context_counters(run->ctx).bytes_live, 0);
+    mo_context_release(run->ctx);
+    *run = (training_run){0};
+}
+
+static inline void assert_run_ok(const training_run *run) {
+    if (!mo_ok(run->ctx))
+        fail_msg("%s", mo_context_status(run->ctx)->message);
+}
+
+static bool stop_at(const mo_step_report *r, void *state) {
+    return r->step + 1 < *(const int64_t *)state;
+}
+
+/* Runs from the start, or from the checkpoint, until so many steps have been taken; finishes where all have. */
+static inline void run_until(const run_options *o, const char *folder, bool resume, int64_t steps) {
+    training_run run = run_open(o, folder);
+    if (resume)
+        mo_trainer_resume(run.trainer);
+    mo_trainer_run(run.trainer, stop_at, &steps);
+    if (steps >= o->steps)
+        mo_trainer_finish(run.trainer);
+    assert_run_ok(&run);
+    run_close(&run);
+}
+
+static inline bytes run_file(const char *folder, const char *name) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return read_bytes(path);
+}
+
+/* The log without its times. */
+static inline bytes run_log(const char *folder) {
+    bytes log = run_file(folder, "log.jsonl"), timeless = {0};
+    for (size_t at = 0; at < log.n;) {
+        const char *line = (const char *)log.data + at, *end = memchr(line, '\n', log.n - at);
+        assert_non_null(end);
+        json_t *object = json_loadb(line, (size_t)(end - line), JSON_REJECT_DUPLICATES, NULL);
+        assert_non_null(object);
+        assert_int_equal(json_object_del(object, "seconds"), 0);
+        char *text = json_dumps(object, JSON_COMPACT);
+        bytes_append(&timeless, text, strlen(text));
+        free(text);
+        json_decref(object);
+        at += (size_t)(end - line) + 1;
+    }
+    bytes_release(&log);
+    return timeless;
+}
+
+static inline void assert_same_bytes(bytes a, bytes b) {
+    assert_int_equal(a.n, b.n);
+    assert_true(a.n > 0);
+    assert_memory_equal(a.data, b.data, a.n);
+    bytes_release(&a);
+    bytes_release(&b);
+}
+
+/* The number of files in a folder. */
+static inline int run_files(const char *folder) {
+    int count = 0;
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (listing)
+        closedir(listing);
+    return count;
+}
+
+/* Empties and removes a folder of a run. */
+static inline void remove_run(const char *folder) {
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        unlinkat(dirfd(listing), entry->d_name, 0);
+    if (listing)
+        closedir(listing);
+    rmdir(folder);
+}
+
+#endif
