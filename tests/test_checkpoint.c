@@ -124,6 +124,28 @@ static void log_without_the_steps_is_refused(void **state) {
     bytes_release(&log);
 }
 
+/* Another core rounds otherwise, so the run no longer equals the uninterrupted one: the checkpoint tells. */
+static void blas_core_of_another_machine_stays_on_record(void **state) {
+    scratch *s = *state;
+    char *folder = folder_of(s), path[600], expected[128];
+    run_until(&usual_run, folder, false, 2);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    json_t *metadata = json_loads(arrays->metadata, 0, NULL);
+    json_object_set_new(metadata, "blas_core", json_string("Elsewhere"));
+    char *text = json_dumps(metadata, JSON_COMPACT);
+    assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
+    free(text);
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+    run_until(&usual_run, folder, true, usual_run.steps);
+    snprintf(expected, sizeof expected, "\"Elsewhere,%s\"", mo_blas_core());
+    bytes run = run_file(folder, "run.json");
+    bytes_append(&run, "", 1);
+    assert_non_null(strstr((char *)run.data, expected));
+    bytes_release(&run);
+}
+
 static void settings_that_are_no_object_are_refused(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -238,6 +260,7 @@ int main(void) {
         cmocka_unit_test_teardown(missing_checkpoint_is_named, clean_up),
         cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
         cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),
+        cmocka_unit_test_teardown(blas_core_of_another_machine_stays_on_record, clean_up),
         cmocka_unit_test_teardown(settings_that_are_no_object_are_refused, clean_up),
         cmocka_unit_test_teardown(weights_tell_how_to_use_them, clean_up),
         cmocka_unit_test_teardown(weights_without_metadata_are_the_released_program, clean_up),
