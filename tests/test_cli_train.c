@@ -1,0 +1,192 @@
+/* tests/test_cli_train.c - a tiny run through the program: trained, stopped, resumed, evaluated, embedded. */
+#include "tests/program.h"
+
+#include <math.h>
+
+/* Everything but --out and --steps; a citation graph and a small set of molecules serve all three families. */
+#define TINY                                                                                                           \
+    "train", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", "3",                   \
+        "--checkpoint-every", "10"
+
+static void read_file(const char *path, char **data, size_t *n) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s cannot be opened", path);
+    fseek(file, 0, SEEK_END);
+    *n = (size_t)ftell(file);
+    rewind(file);
+    *data = malloc(*n + 1);
+    assert_int_equal(fread(*data, 1, *n, file), *n);
+    fclose(file);
+}
+
+static void assert_same_file(const program *p, const char *a, const char *b) {
+    char *x, *y;
+    size_t n, m;
+    read_file(in_folder(p, a), &x, &n);
+    read_file(in_folder(p, b), &y, &m);
+    if (n != m || memcmp(x, y, n))
+        fail_msg("%s and %s differ", a, b);
+    free(x);
+    free(y);
+}
+
+static void train_writes_a_line_a_step_and_the_weights(void **state) {
+    program *p = *state;
+    RUN(p, TINY, "--steps", "60", "--out", in_folder(p, "whole"), "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 60);
+    for (int i = 0; i < 60; i++) {
+        json_t *o = json_line(p, i, "step,steps,loss,lr,gradient_norm,accuracy,seconds");
+        assert_int_equal(json_real_of(o, "step"), i);
+        assert_true(json_real_of(o, "loss") > 0);
+        assert_int_equal(json_object_size(json_object_get(o, "accuracy")), 3);
+        json_decref(o);
+    }
+    const char *const files[] = {"weights.safetensors", "checkpoint.safetensors", "log.jsonl", "run.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "whole/%s", files[i]);
+        assert_int_equal(access(in_folder(p, name), R_OK), 0);
+    }
+}
+
+static void the_thread_count_changes_no_weight(void **state) {
+    program *p = *state;
+    RUN(p, TINY, "--steps", "60", "--out", in_folder(p, "single"), "--quiet", "--threads", "1");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, "");
+    assert_same_file(p, "single/weights.safetensors", "whole/weights.safetensors");
+}
+
+/* Waits until the file has a line. */
+static void wait_for_line(const char *path) {
+    char text[MAX_TEXT] = "";
+    for (int i = 0; i < 20000 && !strchr(text, '\n'); i++) {
+        usleep(1000);
+        read_text(path, text);
+    }
+    assert_non_null(strchr(text, '\n'));
+}
+
+/* 60 steps of which the first must take longer than it takes to see that they have begun. */
+static void an_interrupted_run_resumes_to_the_same_weights(void **state) {
+    program *p = *state;
+    char out[300], err[300];
+    snprintf(out, sizeof out, "%s/stdout", p->folder);
+    snprintf(err, sizeof err, "%s/stderr", p->folder);
+    const char *run = in_folder(p, "halves");
+    pid_t child = start_program((const char *const[]){TINY, "--steps", "60", "--out", run, "--json", NULL}, out, err);
+    wait_for_line(out);
+    kill(child, SIGINT);
+    wait_for_program(p, child, out, err);
+    assert_ended(p, 130, "--resume");
+    assert_true(count_lines(p->out) < 60);
+    assert_int_equal(access(in_folder(p, "halves/checkpoint.safetensors"), R_OK), 0);
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "halves/weights.safetensors", "whole/weights.safetensors");
+}
+
+static void a_resumed_run_refuses_other_settings(void **state) {
+    program *p = *state;
+    RUN(p, "train", "--out", in_folder(p, "whole"), "--resume", "--lr", "0.5", "--quiet");
+    assert_ended(p, 1, "lr");
+}
+
+static void a_finished_run_is_not_overwritten(void **state) {
+    program *p = *state;
+    RUN(p, TINY, "--steps", "2", "--out", in_folder(p, "whole"), "--quiet");
+    assert_ended(p, 1, "whole");
+    assert_same_file(p, "single/weights.safetensors", "whole/weights.safetensors");
+}
+
+static void progress_is_plain_lines_when_piped(void **state) {
+    program *p = *state;
+    RUN(p, TINY, "--steps", "4", "--out", in_folder(p, "lines"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "step 4/4  loss "));
+    assert_non_null(strstr(p->out, "steps/s"));
+    assert_null(strchr(p->out, '\r'));
+}
+
+static void a_full_disk_stops_training(void **state) {
+    program *p = *state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    run_program_to(
+        p, "/dev/full", (const char *const[]){TINY, "--steps", "60", "--out", in_folder(p, "full"), "--json", NULL});
+    assert_ended(p, 1, "standard output");
+}
+
+static void eval_has_a_row_for_each_baseline(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--weights", in_folder(p, "whole/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
+        "4,8", "--seeds", "2", "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 8);
+    int seen = 0;
+    const char *const features[] = {"trained", "random", "x0", "hop"};
+    for (int i = 0; i < 8; i++) {
+        json_t *o = json_line(p, i, "data,task,head,features,k,metric,mean,ci95,sd");
+        assert_string_equal(json_text_of(o, "data"), "cora");
+        assert_string_equal(json_text_of(o, "task"), "nc");
+        assert_string_equal(json_text_of(o, "head"), "ridge");
+        assert_string_equal(json_text_of(o, "metric"), "accuracy");
+        assert_true(json_real_of(o, "mean") > 0 && json_real_of(o, "mean") <= 100);
+        for (int j = 0; j < 4; j++)
+            if (!strcmp(json_text_of(o, "features"), features[j]))
+                seen |= 1 << (4 * (json_real_of(o, "k") == 8) + j);
+        json_decref(o);
+    }
+    assert_int_equal(seen, 0xff);
+}
+
+static void eval_prints_the_paper_beside_its_table(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--weights", "none", "--data", "cora", "--task", "nc", "--dim", "16", "--hop", "2", "--shots", "4",
+        "--head", "ridge,prototype", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "cora nc, ridge head, accuracy"));
+    assert_non_null(strstr(p->out, "cora nc, prototype head, accuracy"));
+    assert_non_null(strstr(p->out, "34.9 "));
+    assert_null(strstr(p->out, "trained"));
+}
+
+static void embed_writes_a_row_a_node_or_graph(void **state) {
+    program *p = *state;
+    const char *weights = in_folder(p, "whole/weights.safetensors");
+    const struct {
+        const char *data;
+        int rows;
+    } sets[] = {{"cora", 2708}, {"mutag", 188}};
+    for (int i = 0; i < 2; i++) {
+        RUN(p, "embed", "--weights", weights, "--data", sets[i].data, "--out", in_folder(p, "Z.npy"), "--max-rows",
+            "500");
+        assert_ended(p, 0, NULL);
+        RUN(p, "data", "info", in_folder(p, "Z.npy"), "--json");
+        json_t *o = json_line(p, 0, "path,kind,tensors,metadata");
+        json_t *Z = json_array_get(json_object_get(o, "tensors"), 0), *shape = json_object_get(Z, "shape");
+        assert_string_equal(json_text_of(Z, "dtype"), "float32");
+        assert_int_equal(json_integer_value(json_array_get(shape, 0)), sets[i].rows);
+        assert_int_equal(json_integer_value(json_array_get(shape, 1)), 16);
+        assert_int_equal(json_real_of(Z, "not_finite"), 0);
+        json_decref(o);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(train_writes_a_line_a_step_and_the_weights),
+        cmocka_unit_test(the_thread_count_changes_no_weight),
+        cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
+        cmocka_unit_test(a_resumed_run_refuses_other_settings),
+        cmocka_unit_test(a_finished_run_is_not_overwritten),
+        cmocka_unit_test(progress_is_plain_lines_when_piped),
+        cmocka_unit_test(a_full_disk_stops_training),
+        cmocka_unit_test(eval_has_a_row_for_each_baseline),
+        cmocka_unit_test(eval_prints_the_paper_beside_its_table),
+        cmocka_unit_test(embed_writes_a_row_a_node_or_graph),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}
