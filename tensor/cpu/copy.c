@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, SQUARE = 32 };
 
 typedef struct copy_arguments {
     const char *x;
@@ -165,9 +165,70 @@ static void move_row(const void *arguments, int64_t n, const int64_t *at, const 
             memcpy(y + j * step[1] * (int64_t)bytes, x + j * step[0] * (int64_t)bytes, bytes);
 }
 
+/* A transposition: y runs along the last axis of the nest, x along axis q. */
+typedef struct turn {
+    const nest *N;
+    int q;
+    int64_t strips, length; /* of axis q; of the last axis */
+    const char *x;
+    char *y;
+    size_t bytes;
+} turn;
+
+/* Copies rows i0 .. i1-1 of axis q in squares: each line of x that is fetched is used up before it leaves the cache. */
+static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_t i1) {
+    int64_t x_step = p->N->stride[0][p->N->ndim - 1], y_step = p->N->stride[1][p->q];
+    for (int64_t j0 = 0; j0 < p->length; j0 += SQUARE)
+        for (int64_t i = i0; i < i1; i++) {
+            int64_t from = x0 + i + j0 * x_step, to = y0 + i * y_step + j0, n = min_of(SQUARE, p->length - j0);
+            if (p->bytes == 4)
+                for (int64_t j = 0; j < n; j++)
+                    ((uint32_t *)p->y)[to + j] = ((const uint32_t *)p->x)[from + j * x_step];
+            else
+                for (int64_t j = 0; j < n; j++)
+                    ((uint64_t *)p->y)[to + j] = ((const uint64_t *)p->x)[from + j * x_step];
+        }
+}
+
+/* The axis along which x has unit stride, where that is not the last one but y's is; -1 otherwise. */
+static int turned_axis(const nest *N) {
+    if (N->stride[1][N->ndim - 1] != 1 || N->stride[0][N->ndim - 1] == 1)
+        return -1;
+    for (int q = 0; q < N->ndim - 1; q++)
+        if (N->stride[0][q] == 1 && N->size[q] >= 8)
+            return q;
+    return -1;
+}
+
+static void move_turned(mo_context *ctx, const turn *p) {
+    const nest *N = p->N;
+    int64_t others = N->rows / N->size[p->q];
+    int threads = threads_for(ctx, N->rows * N->n);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t task = 0; task < others * p->strips; task++) {
+        int64_t at[2] = {0, 0}, rest = task / p->strips, i0 = task % p->strips * SQUARE;
+        for (int i = N->ndim - 2; i >= 0; i--) {
+            if (i == p->q)
+                continue;
+            at[0] += rest % N->size[i] * N->stride[0][i];
+            at[1] += rest % N->size[i] * N->stride[1][i];
+            rest /= N->size[i];
+        }
+        move_strip(p, at[0], at[1], i0, min_of(N->size[p->q], i0 + SQUARE));
+    }
+}
+
 void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
-    copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};
     nest N = nest_of(2, (const mo_view *[]){x, y});
+    size_t bytes = mo_dtype_size(x->dtype);
+    int q = x->dtype == y->dtype && (bytes == 4 || bytes == 8) ? turned_axis(&N) : -1;
+    if (q >= 0 && N.rows * N.n > 0) {
+        turn p = {.N = &N, .q = q, .length = N.n, .x = x->data, .y = y->data, .bytes = bytes};
+        p.strips = ceil_div(N.size[q], SQUARE);
+        move_turned(ctx, &p);
+        return;
+    }
+    copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};
     nest_run(ctx, &N, x->dtype == y->dtype ? move_row : convert_row, &p);
 }
 

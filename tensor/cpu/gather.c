@@ -1,15 +1,21 @@
 /* tensor/cpu/gather.c - rows or entries picked by an index, and the adjoints, which add to where they were picked. */
+#include "tensor/cpu/fetch.h"
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>
+
+enum { AHEAD = 4 }; /* rows */
 
 void REAL(gather_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t m = index->shape[0], d = entry_length(x), group = task_rows(d);
     const int64_t *from = index->data;
     int threads = threads_for(ctx, m * d);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; i < m; i++) {
+        if (i + AHEAD < m)
+            fetch_row((const real *)x->data + from[i + AHEAD] * d, d);
         memcpy((real *)y->data + i * d, (const real *)x->data + from[i] * d, (size_t)d * sizeof(real));
+    }
 }
 
 static void add_row(const real *restrict x, int64_t d, real *restrict y) {
@@ -40,8 +46,11 @@ static void scatter_parallel(mo_context *ctx, const mo_view *x, const mo_view *i
     for (int64_t r = 0; r < n; r++) {
         real *row = (real *)y->data + r * d;
         memset(row, 0, (size_t)d * sizeof(real));
-        for (int64_t k = start[r]; k < start[r + 1]; k++)
+        for (int64_t k = start[r]; k < start[r + 1]; k++) {
+            if (k + AHEAD < m)
+                fetch_row((const real *)x->data + order[k + AHEAD] * d, d);
             add_row((const real *)x->data + order[k] * d, d, row);
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { LANES = 16, WIDTH = 512, BLOCK = 16384, BLOCK_ROWS = 512 };
+enum { LANES = 32, WIDTH = 512, BLOCK = 16384, BLOCK_ROWS = 512 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -51,15 +51,15 @@ INLINE real join_terms(mo_reduction kind, real a, real b) {
     return a + b;
 }
 
-INLINE double run_value(mo_reduction kind, const real *x, int64_t n, int64_t step) {
+INLINE double run_value(mo_reduction kind, const real *restrict x, int64_t n, int64_t step) {
     double lane[LANES], value = start_value(kind);
     int64_t i = 0;
     if (step == 1 && n >= 2 * LANES) {
         for (int j = 0; j < LANES; j++)
             lane[j] = value;
-        for (; i + LANES <= n; i += LANES)
+        for (; i + 2 * LANES <= n; i += 2 * LANES)
             for (int j = 0; j < LANES; j++)
-                lane[j] = join(kind, lane[j], term(kind, x[i + j]));
+                lane[j] = join(kind, lane[j], join_terms(kind, term(kind, x[i + j]), term(kind, x[i + LANES + j])));
         for (int half = LANES / 2; half > 0; half /= 2)
             for (int j = 0; j < half; j++)
                 lane[j] = join(kind, lane[j], lane[j + half]);

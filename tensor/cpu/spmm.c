@@ -3,11 +3,12 @@
  * Four rows of X are added at a time, so that the row of Y, which stays in the first-level cache, is loaded and stored
  * once for four; the next four are fetched meanwhile, as their addresses follow no pattern the processor could guess.
  */
+#include "tensor/cpu/fetch.h"
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>
 
-enum { ROWS = 32, LINE = 64, AHEAD = 4 };
+enum { ROWS = 32, AHEAD = 4 };
 
 typedef struct csr_view {
     const int64_t *first;
@@ -16,12 +17,6 @@ typedef struct csr_view {
     real *Y;
     int64_t d, X_stride, Y_stride;
 } csr_view;
-
-static void fetch_row(const csr_view *A, int64_t k) {
-    const char *row = (const char *)(A->X + A->column[k] * A->X_stride);
-    for (int64_t byte = 0; byte < A->d * (int64_t)sizeof(real); byte += LINE)
-        __builtin_prefetch(row + byte);
-}
 
 static void add_four(const csr_view *A, int64_t k, real *restrict y) {
     const real *x0 = A->X + A->column[k] * A->X_stride, *x1 = A->X + A->column[k + 1] * A->X_stride;
@@ -43,12 +38,12 @@ static void multiply_row(const csr_view *A, int64_t i, int64_t nnz) {
     int64_t k = A->first[i], end = A->first[i + 1];
     for (; k + 4 <= end; k += 4) {
         for (int64_t next = k + AHEAD; next < min_of(nnz, k + AHEAD + 4); next++)
-            fetch_row(A, next);
+            fetch_row(A->X + A->column[next] * A->X_stride, A->d);
         add_four(A, k, y);
     }
     for (; k < end; k++) {
         if (k + AHEAD < nnz)
-            fetch_row(A, k + AHEAD);
+            fetch_row(A->X + A->column[k + AHEAD] * A->X_stride, A->d);
         add_one(A, k, y);
     }
 }
