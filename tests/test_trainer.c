@@ -116,9 +116,8 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
             .out = folder_of(*state, episodes / 2)};
         mo_trainer *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
-        mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
-        for (int step = 2; step < 8; step++)
+        for (int step = 1; step < 8; step++)
             assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);

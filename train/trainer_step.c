@@ -115,6 +115,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     fill_report(trainer, &sum, &r);
     if (mo_ok(ctx))
         mo_optimizer_step(trainer->optimizer, E > 1 ? join_tree(trainer) : trainer->grad, r.lr, &r.gradient_norm);
+    mo_tape_reset(trainer->tape); /* joins what the first step grew, so that the second finds room */
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     trainer->step++;
