@@ -2,6 +2,7 @@
  *
  * Y = A + B of equal shapes. dY = dA + dB, so A_bar = B_bar = Y_bar. */
 #include "autograd/slots.h"
+#include "autograd/watch.h"
 
 #include <string.h>
 
@@ -55,11 +56,34 @@ mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_accumulate, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
+/* The same through the op, where it is watched. */
+static void accumulate_watched(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
+    mo_tensor *sum = mo_accumulate(t, A, (mo_tensor *)(uintptr_t)B);
+    if (!mo_is_null(sum)) {
+        mo_tensor_copy(A, sum);
+        mo_tape_drop(t, sum);
+    }
+}
+
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
+    if (t->anomaly) {
+        accumulate_watched(t, A, B);
+        return;
+    }
+    bool profiling = t->ctx->profiling;
+    mo_watch_start start = {0};
+    if (profiling)
+        start = mo_watch_begin(t->ctx);
     mo_view a = mo_tensor_view(A), b = mo_tensor_view(B);
     const mo_kernels *k = mo_kernels_of(t->ctx, a.dtype);
     if (mo_ok(t->ctx))
         k->map2(t->ctx, MO_MAP_ADD, &a, &b, &a);
+    if (profiling) {
+        mo_call c = {.t = t, .ctx = t->ctx, .op = &mo_op_accumulate, .n_in = 2, .n_out = 1};
+        c.in[0] = c.out[0] = A;
+        c.in[1] = (mo_tensor *)(uintptr_t)B;
+        mo_watch_end(&c, start);
+    }
 }
 
 void mo_contribute(mo_tape *t, mo_slot *slot, mo_tensor *bar, bool create_graph) {

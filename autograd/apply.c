@@ -1,5 +1,5 @@
 /* autograd/apply.c - running one op: check the inputs, let the shape rule validate, execute, record. */
-#include "autograd/tape.h"
+#include "autograd/watch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,32 +120,43 @@ static bool wants_record(const mo_call *c) {
     return false;
 }
 
-mo_code mo_apply_all(
-    mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
-    mo_context *ctx = t->ctx;
-    mo_call c = {.t = t, .ctx = ctx, .op = op, .n_in = n_in, .n_out = op->n_out, .attributes = attributes};
+static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
+    mo_tape *t = c->t;
     int64_t mark = t->n_tensors;
-    for (int i = 0; i < op->n_out; i++)
-        out[i] = mo_null_tensor(ctx);
-    if (check_call(&c, in))
-        op->forward(&c);
-    if (!mo_ok(ctx)) {
+    for (int i = 0; i < c->n_out; i++)
+        out[i] = mo_null_tensor(c->ctx);
+    if (check_call(c, in))
+        c->op->forward(c);
+    if (t->anomaly)
+        mo_watch_values(c);
+    if (!mo_ok(c->ctx)) {
         mo_tape_sweep(t, mark, NULL, 0);
-        return ctx->status.code;
+        return c->ctx->status.code;
     }
-    bool record = wants_record(&c);
+    bool record = wants_record(c);
     mo_tensor *keep[MO_MAX_OUTPUTS + MO_MAX_SAVED];
     int n = 0;
-    for (int i = 0; i < c.n_out; i++)
-        keep[n++] = c.out[i];
-    for (int i = 0; record && i < c.n_saved; i++)
-        keep[n++] = c.saved[i];
+    for (int i = 0; i < c->n_out; i++)
+        keep[n++] = c->out[i];
+    for (int i = 0; record && i < c->n_saved; i++)
+        keep[n++] = c->saved[i];
     mo_tape_sweep(t, mark, keep, n);
     if (record)
-        mo_tape_record(t, &c);
-    for (int i = 0; i < c.n_out; i++)
-        out[i] = c.out[i];
-    return ctx->status.code;
+        mo_tape_record(t, c);
+    for (int i = 0; i < c->n_out; i++)
+        out[i] = c->out[i];
+    return c->ctx->status.code;
+}
+
+mo_code mo_apply_all(
+    mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
+    mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = op->n_out, .attributes = attributes};
+    if (!t->ctx->profiling)
+        return execute(&c, in, out);
+    mo_watch_start start = mo_watch_begin(t->ctx);
+    mo_code code = execute(&c, in, out);
+    mo_watch_end(&c, start);
+    return code;
 }
 
 mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes) {

@@ -176,6 +176,20 @@ MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
 MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL where there is none */
 
+#define MO_OP_ABI 1
+
+/* What a shared object with ops exports under the name mo_ops. */
+typedef struct mo_op_list {
+    int abi;     /* MO_OP_ABI */
+    size_t size; /* sizeof(mo_op) of the program that made it */
+    int n;
+    const mo_op *const *ops;
+} mo_op_list;
+
+/* Opens a shared object (a path with a slash, or a name the loader finds) and registers the ops of its mo_ops. It stays
+ * loaded. Returns the status. */
+MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
+
 /* Runs an op: checks, executes, records. The single output, or the null tensor. attributes may be NULL where the size
  * is 0. */
 MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
@@ -219,6 +233,56 @@ typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
  * freely. */
 MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed);
+
+/* ---- see inside: what was recorded, what went wrong first, where the time goes ---- */
+
+/* Takes a piece of text, borrowed for the call: the library itself never prints. */
+typedef void (*mo_write)(const char *text, void *state);
+
+typedef enum mo_print_format { MO_PRINT_TEXT = 0, MO_PRINT_DOT } mo_print_format;
+
+/* A name for a tensor in a printed graph: "loss", "gradient of W". */
+typedef struct mo_label {
+    const char *text;
+    const mo_tensor *tensor;
+} mo_label;
+
+typedef struct mo_print_options {
+    mo_print_format format;
+    int64_t values; /* prints the elements of tensors with at most so many; 0: none */
+    int n_labels;
+    const mo_label *labels;
+} mo_print_options;
+
+/* Writes the recorded graph: every node with its inputs, shapes and dtypes, oldest first, as lines of text or for
+ * graphviz. Works in the error state, too. Returns the status. */
+MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
+
+/* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL, naming op, forward or
+ * backward and the rule it ran in, output, index and value; an input that held one before is told apart. Every result
+ * is read once more. */
+MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
+
+/* One op in one place: calls there since mo_profile_start, and what they cost. */
+typedef struct mo_profile_entry {
+    const mo_op *op;
+    bool backward;
+    const mo_op *vjp_of; /* the op whose rule called it; NULL: forward, or the sum of contributions to a gradient */
+    int64_t calls;
+    double seconds;      /* checks, execution and recording, without the ops it ran itself */
+    double flops, bytes; /* bytes of its inputs and outputs; 0 for views */
+} mo_profile_entry;
+
+/* Counts the ops of every tape of the context from here on, from zero. Off, an op pays for one test. Return the status.
+ */
+MO_API mo_code mo_profile_start(mo_context *ctx);
+MO_API void mo_profile_stop(mo_context *ctx);
+/* Writes the first `capacity` entries, forward before backward, slowest first; returns how many there are. */
+MO_API int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity);
+/* Seconds between start and stop (or now). */
+MO_API double mo_profile_seconds(const mo_context *ctx);
+/* Writes the entries as a table, with the share of gemm_rate (FLOP/s; 0: unknown) that each reaches. */
+MO_API void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state);
 
 #ifdef __cplusplus
 }

@@ -148,6 +148,8 @@ static void visit(run *r, mo_node *node) {
     if (!any || !check_node(r, node))
         return;
     int64_t mark = t->n_tensors;
+    const mo_node *outer = t->visiting;
+    t->visiting = node;
     mo_vjp v = {.t = t,
         .op = node->op,
         .n_in = node->n_in,
@@ -161,6 +163,7 @@ static void visit(run *r, mo_node *node) {
         .in_bar = in_bar};
     call_vjp(r, &v);
     collect(r, node, needs, in_bar, mark);
+    t->visiting = outer;
     for (int i = 0; i < node->n_out; i++)
         if (out_bar[i] && !out_slot[i]->wanted && !(r->flags & MO_CREATE_GRAPH)) {
             mo_tape_drop(t, out_bar[i]);

@@ -206,7 +206,8 @@ void mo_tape_record(mo_tape *t, const mo_call *c) {
         .n_out = c->n_out,
         .n_saved = c->n_saved,
         .index = t->n_nodes,
-        .first_slot = t->n_slots};
+        .first_slot = t->n_slots,
+        .vjp_of = t->visiting};
     t->n_slots += c->n_out;
     node->in = (mo_tensor **)(node + 1);
     node->out = node->in + c->n_in;

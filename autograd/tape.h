@@ -16,6 +16,7 @@ typedef struct mo_node {
     mo_tensor **in, **out, **saved;
     uint64_t *version; /* of every input and output at recording, inputs first */
     const void *attributes;
+    const struct mo_node *vjp_of; /* the node whose rule recorded this one; NULL: forward */
 } mo_node;
 
 struct mo_tape {
@@ -30,8 +31,10 @@ struct mo_tape {
     mo_tensor *spare_headers; /* linked through `grad` */
     mo_node **nodes;
     int64_t n_nodes, capacity_nodes;
-    int64_t n_slots; /* outputs of all nodes */
-    int depth;       /* of nested backward runs (a vjp may take gradients itself) */
+    int64_t n_slots;         /* outputs of all nodes */
+    int depth;               /* of nested backward runs (a vjp may take gradients itself) */
+    const mo_node *visiting; /* whose rule is running; NULL: forward */
+    bool anomaly;            /* look for values that are not finite */
 };
 
 /* A header on the tape without storage. NULL on failure. */

@@ -36,6 +36,7 @@ void mo_context_release(mo_context *ctx) {
     if (ctx->backend->close)
         ctx->backend->close(ctx);
     free(ctx->ops);
+    free(ctx->profile);
     free(ctx);
 }
 

@@ -44,6 +44,8 @@ struct mo_context {
     mo_tensor null_tensor;
     const struct mo_op **ops; /* the registry, filled by ops/ and by users */
     int n_ops, capacity_ops;
+    struct mo_profile *profile; /* of autograd/, one block; NULL: never started */
+    bool profiling;
 };
 
 struct mo_csr {

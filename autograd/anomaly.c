@@ -1,0 +1,115 @@
+/* autograd/anomaly.c - anomaly mode: the first op whose result is not finite is an error that says where and why.
+ *
+ * vjps are written with ops, so one look after each op covers backward, too; it tells in whose rule the op ran. Views
+ * compute nothing and are passed over. */
+#include "autograd/watch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mo_tape_set_anomaly(mo_tape *t, bool on) {
+    t->anomaly = on;
+}
+
+/* An element that is not finite. */
+typedef struct culprit {
+    int64_t at; /* row-major; -1: there is none */
+    const char *value;
+} culprit;
+
+static culprit scan_f32(const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return (culprit){i, isnan(x[i]) ? "nan" : x[i] > 0 ? "inf" : "-inf"};
+    return (culprit){.at = -1};
+}
+
+static culprit scan_f64(const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return (culprit){i, isnan(x[i]) ? "nan" : x[i] > 0 ? "inf" : "-inf"};
+    return (culprit){.at = -1};
+}
+
+/* A 16-bit float is not finite where all its exponent bits are set; NaN where a fraction bit is, too. */
+static culprit scan_16(const uint16_t *x, int64_t n, uint16_t exponent) {
+    for (int64_t i = 0; i < n; i++)
+        if ((x[i] & exponent) == exponent)
+            return (culprit){i, x[i] & 0x7fff & ~exponent ? "nan" : x[i] & 0x8000 ? "-inf" : "inf"};
+    return (culprit){.at = -1};
+}
+
+static culprit scan(const mo_tensor *T) {
+    culprit found = {.at = -1};
+    bool is_float = mo_dtype_is_real(T->dtype) || T->dtype == MO_F16 || T->dtype == MO_BF16;
+    if (!is_float || !T->storage || mo_numel(T) == 0)
+        return found;
+    int64_t n = mo_numel(T);
+    size_t bytes = (size_t)n * mo_dtype_size(T->dtype);
+    void *host = malloc(bytes);
+    if (!host)
+        mo_fail(T->ctx, MO_MEMORY, "anomaly mode: out of memory for %zu bytes", bytes);
+    else if (mo_tensor_read(T, host, bytes) == MO_OK)
+        found = T->dtype == MO_F32   ? scan_f32(host, n)
+                : T->dtype == MO_F64 ? scan_f64(host, n)
+                                     : scan_16(host, n, T->dtype == MO_F16 ? 0x7c00 : 0x7f80);
+    free(host);
+    return found;
+}
+
+/* "nan at [1, 2] of output 0 [3, 4] float32" */
+static void describe(char *text, size_t bytes, culprit found, const char *side, int i, const mo_tensor *T) {
+    int64_t index[MO_MAX_AXES], rest = found.at;
+    char at[160], shape[160];
+    for (int a = T->ndim - 1; a >= 0; a--) {
+        index[a] = rest % T->shape[a];
+        rest /= T->shape[a];
+    }
+    snprintf(text, bytes, "%s at %s of %s %d%s%s %s %s", found.value, mo_format_shape(T->ndim, index, at, sizeof at),
+        side, i, T->name ? ", " : "", T->name ? T->name : "", mo_shape_string(T, shape, sizeof shape),
+        mo_dtype_name(T->dtype));
+}
+
+/* "in the forward", "in the backward, in the vjp of log (node 4)" */
+static void describe_place(char *text, size_t bytes, const mo_call *c) {
+    const mo_node *node = c->t->visiting;
+    if (!mo_in_backward(c))
+        snprintf(text, bytes, "in the forward");
+    else if (!node || c->op == &mo_op_accumulate)
+        snprintf(text, bytes, "in the backward, adding contributions to a gradient");
+    else
+        snprintf(text, bytes, "in the backward, in the vjp of %s (node %" PRId64 ")", node->op->name, node->index);
+}
+
+static void raise(const mo_call *c, int output, culprit found) {
+    char result[320], source[320] = "", place[160], inputs[400] = "";
+    describe(result, sizeof result, found, "output", output, c->out[output]);
+    describe_place(place, sizeof place, c);
+    for (int i = 0; i < c->n_in && !source[0]; i++) {
+        culprit held = scan(c->in[i]);
+        if (held.at >= 0)
+            describe(source, sizeof source, held, "input", i, c->in[i]);
+    }
+    for (int i = 0; i < c->n_in; i++) {
+        size_t used = strlen(inputs);
+        char shape[160];
+        snprintf(inputs + used, sizeof inputs - used, "%s%s %s", i ? ", " : "",
+            mo_shape_string(c->in[i], shape, sizeof shape), mo_dtype_name(c->in[i]->dtype));
+    }
+    if (source[0])
+        mo_fail(
+            c->ctx, MO_NUMERICAL, "%s: %s %s, given %s: it was not finite before", c->op->name, result, place, source);
+    else
+        mo_fail(c->ctx, MO_NUMERICAL, "%s made %s %s, from finite inputs %s", c->op->name, result, place, inputs);
+}
+
+void mo_watch_values(const mo_call *c) {
+    for (int i = 0; i < c->n_out && !c->op->is_view && mo_ok(c->ctx); i++) {
+        culprit found = scan(c->out[i]);
+        if (found.at >= 0 && mo_ok(c->ctx))
+            raise(c, i, found);
+    }
+}

@@ -1,0 +1,31 @@
+/* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version they were built for. */
+#include "tensor/storage.h"
+
+#include "autograd/autograd.h"
+
+#include <dlfcn.h>
+
+mo_code mo_load_ops(mo_context *ctx, const char *path) {
+    if (!mo_ok(ctx))
+        return ctx->status.code;
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const mo_op_list *list = object ? dlsym(object, "mo_ops") : NULL;
+    if (!object)
+        mo_fail(ctx, MO_IO, "load ops: %s", dlerror());
+    else if (!list)
+        mo_fail(ctx, MO_FORMAT, "load ops: %s exports no mo_ops", path);
+    else if (list->abi != MO_OP_ABI || list->size != sizeof(mo_op))
+        mo_fail(ctx, MO_FORMAT, "load ops: %s was built for version %d, descriptors of %zu bytes; expected %d and %zu",
+            path, list->abi, list->size, MO_OP_ABI, sizeof(mo_op));
+    else if (list->n < 1 || !list->ops)
+        mo_fail(ctx, MO_FORMAT, "load ops: %s lists no ops", path);
+    int before = ctx->n_ops;
+    for (int i = 0; mo_ok(ctx) && i < list->n; i++)
+        mo_register_op(ctx, list->ops[i]);
+    if (!mo_ok(ctx)) { /* all or none */
+        ctx->n_ops = before;
+        if (object)
+            dlclose(object);
+    }
+    return ctx->status.code;
+}

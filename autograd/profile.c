@@ -1,0 +1,189 @@
+/* autograd/profile.c - where the time goes: calls, seconds, FLOPs and bytes of every op, forward and backward apart.
+ *
+ * An entry is an op in one place: forward, or in the rule (vjp) of some op. Seconds are those between entering and
+ * leaving mo_apply, less those of ops that the op ran itself, so that they add up. Bytes are what the algorithm has to
+ * touch: each distinct element of inputs and outputs once; caches may spare some and kernels may need more. */
+#include "autograd/watch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct mo_profile {
+    int capacity, count;
+    double since;   /* when it was started; 0 while stopped */
+    double seconds; /* of the stretch that has ended */
+    double inner;   /* of the ops that the one being executed has run */
+    mo_profile_entry entries[];
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct mo_profile *resize(mo_context *ctx, int capacity) {
+    struct mo_profile *p = realloc(ctx->profile, sizeof *p + (size_t)capacity * sizeof *p->entries);
+    if (!p) {
+        mo_fail(ctx, MO_MEMORY, "profile: out of memory for %d entries", capacity);
+        return NULL;
+    }
+    p->capacity = capacity;
+    ctx->profile = p;
+    return p;
+}
+
+mo_code mo_profile_start(mo_context *ctx) {
+    if (!mo_ok(ctx))
+        return ctx->status.code;
+    struct mo_profile *p = resize(ctx, ctx->profile ? ctx->profile->capacity : 64);
+    if (p) {
+        p->count = 0;
+        p->seconds = p->inner = 0;
+        p->since = now();
+        ctx->profiling = true;
+    }
+    return ctx->status.code;
+}
+
+void mo_profile_stop(mo_context *ctx) {
+    if (ctx->profiling)
+        ctx->profile->seconds = mo_profile_seconds(ctx);
+    ctx->profiling = false;
+}
+
+double mo_profile_seconds(const mo_context *ctx) {
+    if (!ctx->profile)
+        return 0;
+    return ctx->profiling ? now() - ctx->profile->since : ctx->profile->seconds;
+}
+
+/* ---- one execution ---- */
+
+mo_watch_start mo_watch_begin(mo_context *ctx) {
+    mo_watch_start start = {.seconds = now(), .inner = ctx->profile->inner};
+    ctx->profile->inner = 0;
+    return start;
+}
+
+static double touched(const mo_tensor *T) {
+    double n = (double)mo_dtype_size(T->dtype);
+    for (int i = 0; i < T->ndim; i++)
+        if (T->stride[i] || T->shape[i] == 0)
+            n *= (double)T->shape[i];
+    return n;
+}
+
+static mo_profile_entry *find_entry(mo_context *ctx, const mo_op *op, bool backward, const mo_op *vjp_of) {
+    struct mo_profile *p = ctx->profile;
+    for (int i = 0; i < p->count; i++)
+        if (p->entries[i].op == op && p->entries[i].vjp_of == vjp_of && p->entries[i].backward == backward)
+            return &p->entries[i];
+    if (p->count == p->capacity && !(p = resize(ctx, 2 * p->capacity)))
+        return NULL;
+    p->entries[p->count] = (mo_profile_entry){.op = op, .backward = backward, .vjp_of = vjp_of};
+    return &p->entries[p->count++];
+}
+
+void mo_watch_end(const mo_call *c, mo_watch_start start) {
+    mo_context *ctx = c->ctx;
+    double elapsed = now() - start.seconds, inner = ctx->profile->inner;
+    ctx->profile->inner = start.inner + elapsed;
+    if (!mo_ok(ctx))
+        return;
+    const mo_op *rule = c->t->visiting && c->op != &mo_op_accumulate ? c->t->visiting->op : NULL;
+    mo_profile_entry *e = find_entry(ctx, c->op, mo_in_backward(c), rule);
+    if (!e)
+        return;
+    e->calls++;
+    e->seconds += elapsed - inner;
+    if (c->op->is_view)
+        return;
+    for (int i = 0; i < c->n_in; i++)
+        e->bytes += touched(c->in[i]);
+    for (int i = 0; i < c->n_out; i++) {
+        e->bytes += touched(c->out[i]);
+        e->flops += c->op->flops ? 0 : (double)mo_numel(c->out[i]);
+    }
+    e->flops += c->op->flops ? c->op->flops(c) : 0;
+}
+
+/* ---- what came of it ---- */
+
+static int compare_entries(const void *a, const void *b) {
+    const mo_profile_entry *x = a, *y = b;
+    if (x->backward != y->backward)
+        return x->backward - y->backward;
+    return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity) {
+    struct mo_profile *p = ctx->profile;
+    if (!p)
+        return 0;
+    qsort(p->entries, (size_t)p->count, sizeof *p->entries, compare_entries);
+    int n = p->count < capacity ? p->count : capacity;
+    if (n > 0)
+        memcpy(entries, p->entries, (size_t)n * sizeof *entries);
+    return p->count;
+}
+
+/* A column that is empty where the value is not known. */
+static const char *column(char text[16], const char *format, double value) {
+    if (isfinite(value))
+        snprintf(text, 16, format, value);
+    else
+        snprintf(text, 16, "-");
+    return text;
+}
+
+typedef struct table {
+    double gemm_rate, seconds; /* 0: unknown; of the whole profile */
+    mo_write write;
+    void *state;
+} table;
+
+static void write_row(const table *t, const char *op, const char *where, const mo_profile_entry *e) {
+    char line[256], gflop[16], rate[16], share[16], mb[16], bandwidth[16], part[16];
+    double speed = e->flops > 0 ? e->flops / e->seconds : NAN;
+    snprintf(line, sizeof line, "%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where,
+        (long long)e->calls, 1e3 * e->seconds, column(part, "%.1f%%", 100 * e->seconds / t->seconds),
+        column(gflop, "%.3f", 1e-9 * e->flops), column(rate, "%.1f", 1e-9 * speed),
+        column(share, "%.1f%%", t->gemm_rate > 0 ? 100 * speed / t->gemm_rate : NAN),
+        column(mb, "%.2f", 1e-6 * e->bytes),
+        column(bandwidth, "%.1f", e->bytes > 0 ? 1e-9 * e->bytes / e->seconds : NAN));
+    t->write(line, t->state);
+}
+
+static void add(mo_profile_entry *sum, const mo_profile_entry *e) {
+    sum->calls += e->calls;
+    sum->seconds += e->seconds;
+    sum->flops += e->flops;
+    sum->bytes += e->bytes;
+}
+
+void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state) {
+    table t = {gemm_rate, mo_profile_seconds(ctx), write, state};
+    mo_profile_entry sums[2] = {{0}}, whole = {0};
+    char text[256];
+    int n = mo_profile_entries(ctx, NULL, 0);
+    snprintf(text, sizeof text, "%-24s %-24s %8s %11s %6s %10s %8s %6s %11s %7s\n", "op", "where", "calls", "ms",
+        "time", "GFLOP", "GFLOP/s", "GEMM", "MB", "GB/s");
+    write(text, state);
+    for (int i = 0; i < n; i++) {
+        const mo_profile_entry *e = &ctx->profile->entries[i];
+        snprintf(text, sizeof text, "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
+        write_row(&t, e->op->name, e->vjp_of ? text : e->backward ? "backward" : "forward", e);
+        add(&sums[e->backward], e);
+    }
+    add(&whole, &sums[0]);
+    add(&whole, &sums[1]);
+    write_row(&t, "all ops", "forward", &sums[0]);
+    write_row(&t, "all ops", "backward", &sums[1]);
+    write_row(&t, "outside ops", "", &(mo_profile_entry){.seconds = t.seconds - whole.seconds});
+    whole.seconds = t.seconds;
+    write_row(&t, "everything", "", &whole);
+}
