@@ -24,7 +24,7 @@ typedef struct evaluation {
 static void on_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!e->options->json)
-        e->lost_output |= !eval_table_add(&e->table, r);
+        eval_table_add(&e->table, r);
     else if (!e->lost_output)
         e->lost_output = !print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "data", r->data, "task",
             r->task, "head", r->head, "features", r->features, "k", (json_int_t)r->k, "metric", r->metric, "mean",

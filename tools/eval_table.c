@@ -5,29 +5,20 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stb/stb_ds.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 8 };
 
-bool eval_table_add(eval_table *table, const mo_eval_row *row) {
-    if (table->count == table->capacity) {
-        int capacity = table->capacity ? 2 * table->capacity : 64;
-        eval_cell *cells = realloc(table->cells, (size_t)capacity * sizeof *cells);
-        if (!cells)
-            return false;
-        table->cells = cells;
-        table->capacity = capacity;
-    }
-    eval_cell *c = &table->cells[table->count++];
+void eval_table_add(eval_table *table, const mo_eval_row *row) {
+    eval_cell *c = arraddnptr(table->cells, 1);
     *c = (eval_cell){.k = row->k, .mean = row->mean, .ci95 = row->ci95};
     snprintf(c->data, sizeof c->data, "%s", row->data);
     snprintf(c->task, sizeof c->task, "%s", row->task);
     snprintf(c->head, sizeof c->head, "%s", row->head);
     snprintf(c->features, sizeof c->features, "%s", row->features);
     snprintf(c->metric, sizeof c->metric, "%s", row->metric);
-    return true;
 }
 
 static bool same_block(const eval_cell *a, const eval_cell *b) {
@@ -38,7 +29,7 @@ static bool same_block(const eval_cell *a, const eval_cell *b) {
 /* The columns of a block in order of appearance. Returns their number. */
 static int find_columns(const eval_table *table, const eval_cell *block, const char *columns[MAX_COLUMNS]) {
     int n = 0;
-    for (int i = 0; i < table->count; i++) {
+    for (int i = 0; i < arrlen(table->cells); i++) {
         int known = 0;
         while (known < n && strcmp(columns[known], table->cells[i].features))
             known++;
@@ -59,7 +50,7 @@ static void print_value(double mean, double width) {
 }
 
 static bool block_in_paper(const eval_table *table, const eval_cell *block) {
-    for (int i = 0; i < table->count; i++)
+    for (int i = 0; i < arrlen(table->cells); i++)
         if (same_block(block, &table->cells[i]) &&
             find_paper_row(block->data, block->task, block->metric, table->cells[i].k))
             return true;
@@ -71,7 +62,7 @@ static void print_line(
     printf("%6" PRId64, first->k);
     for (int j = 0; j < n; j++) {
         const eval_cell *found = NULL;
-        for (int i = 0; i < table->count && !found; i++) {
+        for (int i = 0; i < arrlen(table->cells) && !found; i++) {
             const eval_cell *c = &table->cells[i];
             if (same_block(first, c) && c->k == first->k && !strcmp(c->features, columns[j]))
                 found = c;
@@ -94,7 +85,7 @@ static bool print_block(const eval_table *table, const eval_cell *block) {
     for (int j = 0; j < n; j++)
         printf("  %12s", columns[j]);
     printf(in_paper ? "  %12s  %12s\n" : "\n", "paper MOCHI", "MOCHI++");
-    for (const eval_cell *c = block; c < table->cells + table->count; c++) {
+    for (const eval_cell *c = block; c < table->cells + arrlen(table->cells); c++) {
         const eval_cell *earlier = block;
         while (earlier < c && !(same_block(block, earlier) && earlier->k == c->k))
             earlier++;
@@ -106,19 +97,18 @@ static bool print_block(const eval_table *table, const eval_cell *block) {
 
 bool eval_table_print(eval_table *table) {
     bool in_paper = false;
-    for (int i = 0; i < table->count; i++) {
+    for (int i = 0; i < arrlen(table->cells); i++) {
         int earlier = 0;
         while (earlier < i && !same_block(&table->cells[earlier], &table->cells[i]))
             earlier++;
         if (earlier == i)
             in_paper |= print_block(table, &table->cells[i]);
     }
-    table->count = 0;
+    arrsetlen(table->cells, 0);
     fflush(stdout);
     return in_paper;
 }
 
 void eval_table_free(eval_table *table) {
-    free(table->cells);
-    *table = (eval_table){0};
+    arrfree(table->cells);
 }

@@ -11,12 +11,11 @@ typedef struct eval_cell {
 } eval_cell;
 
 typedef struct eval_table {
-    eval_cell *cells;
-    int count, capacity;
+    eval_cell *cells; /* of stb_ds: arrlen(cells) */
 } eval_table;
 
-/* Adds a row of mo_evaluate. False when out of memory. */
-bool eval_table_add(eval_table *table, const mo_eval_row *row);
+/* Adds a row of mo_evaluate. */
+void eval_table_add(eval_table *table, const mo_eval_row *row);
 /* Prints a block for each data set, task, head and metric: a line for each k, a column for each kind of features, the
  * paper's beside them. Empties the table. True where the paper had a row. */
 bool eval_table_print(eval_table *table);
