@@ -1,13 +1,18 @@
 /* tensor/scalar.h - the scalar functions of the elementwise kernels, each beside its derivatives, for every device.
  *
- * The including file defines the type `real`; CUDA defines MO_SCALAR as `template <typename real> __device__ inline`
- * instead, and finds the same names overloaded for float and double. */
+ * The including file defines the type `real`. CUDA defines MO_SCALAR as `template <typename real> __device__ inline`
+ * instead, finds the same names overloaded for float and double, and has an exponential of its own. */
 #ifndef MO_SCALAR_H
 #define MO_SCALAR_H
 
 #ifndef MO_SCALAR
+#include "tensor/exponential.h"
 #include <tgmath.h>
 #define MO_SCALAR static inline __attribute__((always_inline))
+#else
+MO_SCALAR real exp_of(real x) {
+    return exp(x);
+}
 #endif
 
 MO_SCALAR real relu_of(real x) {
@@ -20,18 +25,18 @@ MO_SCALAR real sign_of(real x) {
 
 /* 1 / (1 + e^-x), with an exponential that cannot overflow. */
 MO_SCALAR real sigmoid_of(real x) {
-    real e = exp(-fabs(x));
+    real e = exp_of(-fabs(x));
     return (x >= 0 ? (real)1 : e) / (1 + e);
 }
 
 /* log(1 + e^x); its derivative is the sigmoid. */
 MO_SCALAR real softplus_of(real x) {
-    return (x > 0 ? x : x != x ? x : (real)0) + log1p(exp(-fabs(x)));
+    return (x > 0 ? x : x != x ? x : (real)0) + log1p(exp_of(-fabs(x)));
 }
 
 /* The normal density and distribution. */
 MO_SCALAR real normal_density_of(real x) {
-    return (real)0.3989422804014326779399461 * exp((real)-0.5 * x * x);
+    return (real)0.3989422804014326779399461 * exp_of((real)-0.5 * x * x);
 }
 
 MO_SCALAR real normal_distribution_of(real x) {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256, SQUARE = 32 };
+enum { BLOCK = 256, SQUARE = 16 };
 
 typedef struct copy_arguments {
     const char *x;

@@ -3,8 +3,7 @@
  * log softmax(x)_c = (x_c - m) - log sum exp(x - m), m the largest entry: both parts are exact to rounding at any size
  * of x, while logsumexp(x) - x_c taken as two numbers of size 1e4 would lose the difference. */
 #include "tensor/cpu/kernels.h"
-
-#include <tgmath.h>
+#include "tensor/scalar.h"
 
 /* m and log sum exp(x - m) of a row. */
 typedef struct row_scale {
@@ -13,16 +12,16 @@ typedef struct row_scale {
 } row_scale;
 
 static row_scale scale_of(const real *x, int64_t n) {
-    row_scale s = {.largest = -INFINITY};
+    real largest = -INFINITY;
+#pragma omp simd reduction(max : largest)
     for (int64_t c = 0; c < n; c++)
-        s.largest = x[c] > s.largest || x[c] != x[c] ? x[c] : s.largest;
-    if (isinf(s.largest))
-        s.largest = s.largest < 0 ? 0 : s.largest;
+        largest = x[c] > largest ? x[c] : largest;
+    largest = largest == -INFINITY ? 0 : largest;
     double sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < n; c++)
-        sum += exp(x[c] - s.largest);
-    s.log_sum = log(sum);
-    return s;
+        sum += exp_of(x[c] - largest);
+    return (row_scale){.largest = largest, .log_sum = log(sum)};
 }
 
 /* -log softmax(x)_c */

@@ -19,7 +19,7 @@ INLINE real value1(mo_map1 f, real a, real b, real x) {
     case MO_MAP_NEG:
         return -x;
     case MO_MAP_EXP:
-        return exp(x);
+        return exp_of(x);
     case MO_MAP_LOG:
         return log(x);
     case MO_MAP_SQRT:
@@ -100,6 +100,10 @@ static void row1(const void *arguments, int64_t n, const int64_t *at, const int6
         return loop1(MO_MAP_LEAKY_RELU, p, n, at, step);
     case MO_MAP_LEAKY_STEP:
         return loop1(MO_MAP_LEAKY_STEP, p, n, at, step);
+    case MO_MAP_EXP:
+        return loop1(MO_MAP_EXP, p, n, at, step);
+    case MO_MAP_SIGMOID:
+        return loop1(MO_MAP_SIGMOID, p, n, at, step);
     default: /* a call per element hides the switch */
         return loop1(p->f, p, n, at, step);
     }

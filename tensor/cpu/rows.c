@@ -2,57 +2,89 @@
  *
  * The largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/scalar.h"
 
-#include <tgmath.h>
+enum { SHORT = 16, LANES = 16 };
 
-/* NaN if there is one; -Inf of an empty row. */
+/* -Inf of an empty row; NaN is passed over here and shows in the sum. */
 static real largest(const real *x, int64_t n) {
     real m = -INFINITY;
+#pragma omp simd reduction(max : m)
     for (int64_t i = 0; i < n; i++)
-        m = x[i] > m || x[i] != x[i] ? x[i] : m;
+        m = x[i] > m ? x[i] : m;
     return m;
-}
-
-/* sum exp(x - shift); y, where given, takes the terms. */
-static double exponentials(const real *x, int64_t n, real shift, real *y) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        real e = exp(x[i] - shift);
-        sum += e;
-        if (y)
-            y[i] = e;
-    }
-    return sum;
 }
 
 /* A row of -Inf alone has no finite shift; 0 then gives log 0 and 0/0, as the limit has it. */
 static real shift_of(const real *x, int64_t n) {
     real m = largest(x, n);
-    return isinf(m) && m < 0 ? 0 : m;
+    return m == -INFINITY ? 0 : m;
 }
 
-static void softmax_row(const real *x, int64_t n, real *y) {
-    double sum = exponentials(x, n, shift_of(x, n), y);
+static double exponential_sum(const real *x, int64_t n, real shift) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += exp_of(x[i] - shift);
+    return sum;
+}
+
+/* Many short rows, as the weights of hops are: one row in each lane, so that all loops are long. */
+static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict y) {
+    real z[SHORT][LANES], m[LANES], scale[LANES];
+    double sum[LANES] = {0};
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < LANES; i++)
+            z[j][i] = i < rows ? x[i * n + j] : 0;
+    for (int64_t i = 0; i < LANES; i++)
+        m[i] = -INFINITY;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < LANES; i++)
+            m[i] = z[j][i] > m[i] ? z[j][i] : m[i];
+    for (int64_t i = 0; i < LANES; i++)
+        m[i] = m[i] == -INFINITY ? 0 : m[i];
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < LANES; i++) {
+            z[j][i] = exp_of(z[j][i] - m[i]);
+            sum[i] += z[j][i];
+        }
+    for (int64_t i = 0; i < LANES; i++)
+        scale[i] = (real)(1 / sum[i]);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j++)
+            y[i * n + j] = z[j][i] * scale[i];
+}
+
+static void softmax_row(const real *x, int64_t n, real *restrict y) {
+    real shift = shift_of(x, n);
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = exp_of(x[i] - shift);
+        sum += y[i];
+    }
     real scale = (real)(1 / sum);
     for (int64_t i = 0; i < n; i++)
         y[i] *= scale;
 }
 
 static void log_softmax_row(const real *x, int64_t n, real *y) {
-    real shift = shift_of(x, n), log_sum = (real)log(exponentials(x, n, shift, NULL));
+    real shift = shift_of(x, n), log_sum = (real)log(exponential_sum(x, n, shift));
     for (int64_t i = 0; i < n; i++)
         y[i] = (x[i] - shift) - log_sum;
 }
 
 void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x), together = !log && n <= SHORT ? LANES : 1;
     const real *X = x->data;
     real *Y = y->data;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
-    for (int64_t i = 0; i < rows; i++) {
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t i = 0; i < rows; i += together) {
         if (log)
             log_softmax_row(X + i * n, n, Y + i * n);
+        else if (n <= SHORT)
+            softmax_short(X + i * n, min_of(LANES, rows - i), n, Y + i * n);
         else
             softmax_row(X + i * n, n, Y + i * n);
     }
@@ -66,6 +98,6 @@ void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
     for (int64_t i = 0; i < rows; i++) {
         real shift = shift_of(X + i * n, n);
-        Y[i] = (real)(shift + log(exponentials(X + i * n, n, shift, NULL)));
+        Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
     }
 }
