@@ -19,19 +19,19 @@ static void assert_near(double got, double expected) {
 
 static void auc_and_average_precision_equal_scikit_learn(void **state) {
     (void)state;
-    assert_near(mo_auc(pos, NP, neg, NN), 0.5980392156862745);
-    assert_near(mo_average_precision(pos, NP, neg, NN), 0.5821042946933127);
+    assert_near(mo_auc((mo_scores){pos, NP, neg, NN}), 0.5980392156862745);
+    assert_near(mo_average_precision((mo_scores){pos, NP, neg, NN}), 0.5821042946933127);
 }
 
 static void auc_is_one_zero_and_a_half_where_it_must_be(void **state) {
     (void)state;
     const double high[] = {3, 2, INFINITY}, low[] = {1, 0, -INFINITY, 1.5}, same[] = {7, 7, 7};
-    assert_near(mo_auc(high, 3, low, 4), 1);
-    assert_true(mo_auc(low, 4, high, 3) == 0);
-    assert_near(mo_auc(same, 3, same, 3), 0.5);
-    assert_near(mo_average_precision(high, 3, low, 4), 1);
-    assert_near(mo_average_precision(same, 3, same, 2), 0.6);
-    assert_near(mo_average_precision(high, 3, NULL, 0), 1);
+    assert_near(mo_auc((mo_scores){high, 3, low, 4}), 1);
+    assert_true(mo_auc((mo_scores){low, 4, high, 3}) == 0);
+    assert_near(mo_auc((mo_scores){same, 3, same, 3}), 0.5);
+    assert_near(mo_average_precision((mo_scores){high, 3, low, 4}), 1);
+    assert_near(mo_average_precision((mo_scores){same, 3, same, 2}), 0.6);
+    assert_near(mo_average_precision((mo_scores){high, 3, NULL, 0}), 1);
 }
 
 /* AUC by its definition, over all pairs. */
@@ -65,11 +65,11 @@ static void drawn_scores_agree_with_the_definitions(void **state) {
             p[i] = (double)mo_random_below(&r, 15);
         for (int64_t i = 0; i < n_n; i++)
             n[i] = (double)mo_random_below(&r, 13);
-        assert_near(mo_auc(p, n_p, n, n_n), pairwise_auc(p, n_p, n, n_n));
+        assert_near(mo_auc((mo_scores){p, n_p, n, n_n}), pairwise_auc(p, n_p, n, n_n));
         for (int64_t k = 1; k < 70; k += 3) {
             double expected = direct_hits(p, n_p, n, n_n, k);
-            assert_true(mo_hits_rank(p, n_p, n, n_n, k) == expected);
-            assert_true(mo_hits_ogb(p, n_p, n, n_n, k) == expected);
+            assert_true(mo_hits_rank((mo_scores){p, n_p, n, n_n}, k) == expected);
+            assert_true(mo_hits_ogb((mo_scores){p, n_p, n, n_n}, k) == expected);
         }
     }
 }
@@ -78,24 +78,27 @@ static void hits_have_their_values_by_hand(void **state) {
     (void)state;
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
     /* OGB: above the second highest negative, 7, is 9 alone; above the third, 4, all but 3. */
-    assert_true(mo_hits_ogb(p, 4, n, 5, 2) == 0.25);
-    assert_true(mo_hits_ogb(p, 4, n, 5, 3) == 0.75);
-    assert_true(mo_hits_ogb(p, 4, n, 5, 6) == 1); /* fewer negatives than k */
-    assert_true(mo_hits_rank(p, 4, n, 5, 1) == 0.25);
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 2) == 0.25);
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 3) == 0.75);
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 6) == 1); /* fewer negatives than k */
+    assert_true(mo_hits_rank((mo_scores){p, 4, n, 5}, 1) == 0.25);
     /* Pooled: 9 8 7- 7+ 5 4 3 2 1, the negative of a tie first. */
-    assert_true(mo_hits_pooled(p, 4, n, 5, 3) == 0.25);
-    assert_true(mo_hits_pooled(p, 4, n, 5, 4) == 0.5);
-    assert_true(mo_hits_pooled(p, 4, n, 5, 7) == 1);
-    assert_true(mo_hits_pooled(p, 4, n, 5, 1000) == 1);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 4) == 0.5);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 7) == 1);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 1000) == 1);
 }
 
 static void metrics_without_a_value_are_nan(void **state) {
     (void)state;
     const double one[] = {1}, bad[] = {NAN};
-    assert_true(isnan(mo_auc(one, 1, one, 0)) && isnan(mo_auc(one, 0, one, 1)) && isnan(mo_auc(one, 1, bad, 1)));
-    assert_true(isnan(mo_average_precision(one, 0, one, 1)) && isnan(mo_average_precision(bad, 1, one, 1)));
-    assert_true(isnan(mo_hits_ogb(one, 1, one, 1, 0)) && isnan(mo_hits_rank(bad, 1, one, 1, 1)));
-    assert_true(isnan(mo_hits_pooled(one, 0, one, 1, 1)));
+    assert_true(isnan(mo_auc((mo_scores){one, 1, one, 0})) && isnan(mo_auc((mo_scores){one, 0, one, 1})) &&
+                isnan(mo_auc((mo_scores){one, 1, bad, 1})));
+    assert_true(isnan(mo_average_precision((mo_scores){one, 0, one, 1})) &&
+                isnan(mo_average_precision((mo_scores){bad, 1, one, 1})));
+    assert_true(
+        isnan(mo_hits_ogb((mo_scores){one, 1, one, 1}, 0)) && isnan(mo_hits_rank((mo_scores){bad, 1, one, 1}, 1)));
+    assert_true(isnan(mo_hits_pooled((mo_scores){one, 0, one, 1}, 1)));
 }
 
 static void summaries_equal_scipy(void **state) {

@@ -103,7 +103,6 @@ static void choose_hop(evaluation *e, mo_task task) {
 static void evaluate_source(evaluation *e, const mo_source *source) {
     choose_hop(e, source->task);
     mo_eval_options options = e->options->evaluation;
-    memcpy(options.best_hop, e->best_hop, sizeof options.best_hop);
     for (int i = 0; i < e->n_candidates; i++)
         if (!strcmp(e->candidates[i].features, "hop"))
             e->candidates[i].hop = e->best_hop[source->task];

@@ -110,9 +110,9 @@ static void score_pairs(const mo_evaluation *ev, int c, pairs kind[2], int64_t k
 static void put_metrics(const mo_evaluation *ev, int c, int shot, int64_t repeat, const pairs kind[2]) {
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
-    const double value[MO_EVAL_METRICS] = {mo_auc(pos, np, neg, nn), mo_average_precision(pos, np, neg, nn),
-        mo_hits_rank(pos, np, neg, nn, HITS_K), mo_hits_ogb(pos, np, neg, nn, OGB_K),
-        mo_hits_pooled(pos, np, neg, nn, HITS_K)};
+    mo_scores s = {pos, np, neg, nn};
+    const double value[MO_EVAL_METRICS] = {
+        mo_auc(s), mo_average_precision(s), mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
     for (int metric = 0; metric < MO_EVAL_METRICS; metric++)
         mo_eval_values(ev, c, shot, metric)[repeat] = 100 * value[metric];
 }

@@ -22,18 +22,18 @@ static int compare_scored(const void *a, const void *b) {
 }
 
 /* Both lists in one, highest first; NULL where a metric has no value. */
-static scored *rank_scores(const double *positive, int64_t n_positive, const double *negative, int64_t n_negative) {
-    scored *ranked = n_positive > 0 ? calloc((size_t)(n_positive + n_negative), sizeof *ranked) : NULL;
-    for (int64_t i = 0; ranked && i < n_positive + n_negative; i++) {
-        bool is_positive = i < n_positive;
-        ranked[i] = (scored){is_positive ? positive[i] : negative[i - n_positive], is_positive};
+static scored *rank_scores(mo_scores s) {
+    scored *ranked = s.n_positive > 0 ? calloc((size_t)(s.n_positive + s.n_negative), sizeof *ranked) : NULL;
+    for (int64_t i = 0; ranked && i < s.n_positive + s.n_negative; i++) {
+        bool is_positive = i < s.n_positive;
+        ranked[i] = (scored){is_positive ? s.positive[i] : s.negative[i - s.n_positive], is_positive};
         if (isnan(ranked[i].score)) {
             free(ranked);
             ranked = NULL;
         }
     }
     if (ranked) {
-        qsort(ranked, (size_t)(n_positive + n_negative), sizeof *ranked, compare_scored);
+        qsort(ranked, (size_t)(s.n_positive + s.n_negative), sizeof *ranked, compare_scored);
     }
     return ranked;
 }
@@ -49,74 +49,72 @@ static int64_t tied(const scored *ranked, int64_t n, int64_t i, int64_t *positiv
     return i;
 }
 
-double mo_auc(const double *positive, int64_t n_positive, const double *negative, int64_t n_negative) {
-    scored *ranked = n_negative > 0 ? rank_scores(positive, n_positive, negative, n_negative) : NULL;
+double mo_auc(mo_scores s) {
+    scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
     if (!ranked) {
         return NAN;
     }
     double twice = 0; /* wins count 2, ties 1; exact up to 2^53 */
-    int64_t n = n_positive + n_negative, above = 0, positives, negatives;
+    int64_t n = s.n_positive + s.n_negative, above = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
         i = tied(ranked, n, i, &positives, &negatives);
         twice += (double)negatives * (double)(2 * above + positives);
         above += positives;
     }
     free(ranked);
-    return twice / (2 * (double)n_positive * (double)n_negative);
+    return twice / (2 * (double)s.n_positive * (double)s.n_negative);
 }
 
-double mo_average_precision(const double *positive, int64_t n_positive, const double *negative, int64_t n_negative) {
-    scored *ranked = rank_scores(positive, n_positive, negative, n_negative);
+double mo_average_precision(mo_scores s) {
+    scored *ranked = rank_scores(s);
     if (!ranked) {
         return NAN;
     }
     double sum = 0;
-    int64_t n = n_positive + n_negative, found = 0, positives, negatives;
+    int64_t n = s.n_positive + s.n_negative, found = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
         i = tied(ranked, n, i, &positives, &negatives);
         found += positives;
         sum += (double)positives * (double)found / (double)i;
     }
     free(ranked);
-    return sum / (double)n_positive;
+    return sum / (double)s.n_positive;
 }
 
 /* Share of positives that fewer than k negatives reach. */
-static double share_above(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k) {
-    scored *ranked = k > 0 ? rank_scores(positive, n_positive, negative, n_negative) : NULL;
+static double share_above(mo_scores s, int64_t k) {
+    scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked) {
         return NAN;
     }
     int64_t hits = 0, reached = 0; /* negatives so far: a tied negative comes before its positive */
-    for (int64_t i = 0; i < n_positive + n_negative && reached < k; i++) {
+    for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
         hits += ranked[i].positive;
         reached += !ranked[i].positive;
     }
     free(ranked);
-    return (double)hits / (double)n_positive;
+    return (double)hits / (double)s.n_positive;
 }
 
 /* A positive is above the k-th highest negative just where fewer than k negatives reach it. */
-double mo_hits_ogb(const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k) {
-    return share_above(positive, n_positive, negative, n_negative, k);
+double mo_hits_ogb(mo_scores s, int64_t k) {
+    return share_above(s, k);
 }
 
 /* With ties last, a positive's rank among the negatives is one more than the number that reach it. */
-double mo_hits_rank(const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k) {
-    return share_above(positive, n_positive, negative, n_negative, k);
+double mo_hits_rank(mo_scores s, int64_t k) {
+    return share_above(s, k);
 }
 
-double mo_hits_pooled(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k) {
-    scored *ranked = k > 0 ? rank_scores(positive, n_positive, negative, n_negative) : NULL;
+double mo_hits_pooled(mo_scores s, int64_t k) {
+    scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked) {
         return NAN;
     }
     int64_t hits = 0;
-    for (int64_t i = 0; i < n_positive + n_negative && i < k; i++) {
+    for (int64_t i = 0; i < s.n_positive + s.n_negative && i < k; i++) {
         hits += ranked[i].positive;
     }
     free(ranked);
-    return (double)hits / (double)n_positive;
+    return (double)hits / (double)s.n_positive;
 }

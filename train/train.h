@@ -95,20 +95,23 @@ MO_API void mo_plan_release(mo_plan *plan);
 
 /* ---- metrics ---- */
 
-MO_API double mo_auc(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative); /* ties count 1/2 */
+/* Scores of links and of non-edges; borrowed. A metric is NaN where a list it needs is empty or a score is NaN. */
+typedef struct mo_scores {
+    const double *positive;
+    int64_t n_positive;
+    const double *negative;
+    int64_t n_negative;
+} mo_scores;
+
+MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
 /* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
-MO_API double mo_average_precision(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative);
+MO_API double mo_average_precision(mo_scores s);
 /* Share of positives above the k-th highest negative (OGB Hits@K; 1 where there are fewer than k negatives). */
-MO_API double mo_hits_ogb(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k);
+MO_API double mo_hits_ogb(mo_scores s, int64_t k);
 /* Share of positives whose rank among the negatives is at most k; ties rank last. */
-MO_API double mo_hits_rank(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k);
+MO_API double mo_hits_rank(mo_scores s, int64_t k);
 /* Positives among the k highest of all scores, over all positives; ties rank last. */
-MO_API double mo_hits_pooled(
-    const double *positive, int64_t n_positive, const double *negative, int64_t n_negative, int64_t k);
+MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 /* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN where n < 2. */
 typedef struct mo_summary {
     double mean, sd, ci95;
@@ -274,8 +277,7 @@ typedef struct mo_eval_options {
     int64_t episodes;     /* of protocol episode: 100; q = 30 */
     int64_t seeds;        /* of protocol split, and of links: 3 */
     uint64_t seed;
-    int64_t max_rows;       /* rows encoded at once; 0: all */
-    int best_hop[MO_TASKS]; /* chosen on the training pool */
+    int64_t max_rows; /* rows encoded at once; 0: all */
 } mo_eval_options;
 
 typedef struct mo_eval_row {
