@@ -8,16 +8,12 @@
  * L^-1 dL = Phi(L^-1 dA L^-T), where Phi keeps the lower triangle and halves the diagonal (Smith 1995, Murray 2016).
  * <L_bar, dL> = <Phi(L^T L_bar), L^-1 dA L^-T>, hence
  *     M = L^-T Phi(L^T L_bar) L^-1,   A_bar = ½ (M + M^T) on the symmetric matrices. */
-#include "ops/factor_info.h"
+#include "ops/factor.h"
 #include "ops/ops.h"
 
 static bool shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
-    if (!mo_call_real(c, 0, 0))
-        return false;
-    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
-        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
-    return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
+    return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
 }
 
 static void forward(mo_call *c) {

@@ -9,7 +9,7 @@
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
  * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) beside the diagonal, 0 on it. Hence (Giles 2008, 3.1)
  *     M = V (diag(w_bar) + F * (V^T V_bar)) V^T,   A_bar = ½ (M + M^T) on the symmetric matrices. */
-#include "ops/factor_info.h"
+#include "ops/factor.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -19,11 +19,8 @@
 
 static bool shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
-    if (!mo_call_real(c, 0, 0))
-        return false;
-    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
-        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
-    return mo_call_output(c, 0, A->dtype, A->ndim - 1, A->shape) && mo_call_output(c, 1, A->dtype, A->ndim, A->shape);
+    return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 1, A->shape) &&
+           mo_call_output(c, 1, A->dtype, A->ndim, A->shape);
 }
 
 /* V = U with each column times the sign of its entry of largest magnitude. */

@@ -2,30 +2,31 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Errors: A not square, sizes that
  * differ, a matrix that is singular (a pivot of 0, or a reciprocal condition below the machine epsilon) or not finite,
- * named. Saved: the factors L and U in one matrix, P A = L U, and the pivots.
+ * named; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factors L and U in one
+ * matrix, P A = L U, and the pivots.
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar,   A_bar = -B_bar X^T;
  * for the transposed system A^T X = B likewise B_bar = A^-1 X_bar, A_bar = -X B_bar^T.
  * B_bar is this op again on (A, X_bar), transposed, with the factors at hand: backward never factorizes, at any order,
  * and yet differentiates through A. The factors are by-products of A, not values of their own. */
-#include "ops/factor_info.h"
+#include "ops/factor.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Inputs: A, B, and where they are known the factors and the pivots. */
 typedef struct solve_options {
     bool transposed;
+    mo_failure failure;
 } solve_options;
 
 static bool shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
-    if (!mo_call_real(c, 0, c->n_in == 4 ? 2 : 1))
+    if (!mo_call_real(c, 0, c->n_in == 4 ? 2 : 1) || !mo_call_square(c, 0))
         return false;
-    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
-        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
     if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
         return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
     if (c->n_in == 3)
@@ -36,42 +37,35 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
-/* L and U with P A = L U, and the pivots that say P. */
-static bool factor(mo_call *c, mo_tensor **LU, mo_tensor **pivot) {
-    const mo_tensor *A = c->in[0];
-    mo_tensor *info = mo_factor_info(c, A);
-    *LU = mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape);
-    *pivot = mo_tape_tensor(c->t, MO_I32, A->ndim - 1, A->shape);
-    if (!mo_ok(c->ctx))
-        return false;
-    mo_view a = mo_tensor_view(A), lu = mo_tensor_view(*LU), p = mo_tensor_view(*pivot), i = mo_tensor_view(info);
-    c->ctx->backend->copy(c->ctx, &a, &lu);
-    mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
-    return mo_check_factor_info(c, info, "is singular (pivot %d is 0)");
-}
-
 static void forward(mo_call *c) {
     const solve_options *o = c->attributes;
-    mo_tensor *LU = c->n_in == 4 ? c->in[2] : NULL, *pivot = c->n_in == 4 ? c->in[3] : NULL;
-    if (!LU && !factor(c, &LU, &pivot))
+    mo_tensor *LU = c->in[2], *pivot = c->in[3], *info = NULL;
+    if (c->n_in == 2 && !mo_factor_lu(c, o->failure, &LU, &pivot, &info))
         return;
     mo_view b = mo_tensor_view(c->in[1]), lu = mo_tensor_view(LU), p = mo_tensor_view(pivot),
             x = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &b, &x);
     mo_kernels_of(c->ctx, x.dtype)->getrs(c->ctx, o->transposed, &lu, &p, &x);
+    if (info && o->failure == MO_FAIL_ITEM) /* some libraries pass zeros by */
+        mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, LU);
     mo_call_save(c, pivot);
 }
 
 extern const mo_op mo_op_solve;
 
+mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed) {
+    solve_options o = {.transposed = transposed};
+    return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B, factors[0], factors[1]}, 4, &o);
+}
+
 static void vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    solve_options adjoint = {!((const solve_options *)v->attributes)->transposed};
-    mo_tensor *A = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0], *LU = v->saved[0], *pivot = v->saved[1];
-    mo_tensor *B_bar = mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, X_bar, LU, pivot}, 4, &adjoint);
+    bool transposed = ((const solve_options *)v->attributes)->transposed;
+    mo_tensor *A = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
+    mo_tensor *B_bar = mo_solve_factored(t, A, X_bar, v->saved, !transposed);
     if (v->needs[0]) {
-        mo_tensor *left = adjoint.transposed ? B_bar : X, *right = adjoint.transposed ? X : B_bar;
+        mo_tensor *left = transposed ? X : B_bar, *right = transposed ? B_bar : X;
         v->in_bar[0] = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
     }
     v->in_bar[1] = B_bar;
@@ -82,7 +76,7 @@ static double flops(const mo_call *c) {
     return 2 * n * ((c->n_in == 4 ? 0 : (double)mo_numel(c->in[0]) / 3) + (double)mo_numel(c->out[0]));
 }
 
-static const solve_options plain = {false}, transposed = {true};
+static const solve_options plain = {0}, transposed = {.transposed = true}, or_nan = {.failure = MO_FAIL_ITEM};
 
 static const mo_sample samples[] = {
     {.name = "three columns",
@@ -97,6 +91,10 @@ static const mo_sample samples[] = {
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 1}}},
         .attributes = &plain},
+    {.name = "or NaN",
+        .n_in = 2,
+        .in = {{MO_DRAW_GENERAL, 3, {2, 3, 3}, 0}, {.ndim = 3, .shape = {2, 3, 2}}},
+        .attributes = &or_nan},
     {.name = "no columns",
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}},
@@ -133,11 +131,15 @@ const mo_op mo_op_solve = {
     .vjp = vjp,
     .flops = flops,
     .samples = samples,
-    .n_samples = 4,
+    .n_samples = 5,
     .error_samples = error_samples,
     .n_error_samples = 3,
 };
 
 mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B}, 2, &plain);
+}
+
+mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B}, 2, &or_nan);
 }

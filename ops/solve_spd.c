@@ -2,26 +2,24 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the lower triangle of A is
  * read. Errors: A not square, sizes that differ, a matrix that is not positive definite or not finite (named, with its
- * leading minor). Saved: the factor L, A = L L^T.
+ * leading minor); with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factor L, A = L L^T.
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar = A^-1 X_bar,
  *     A_bar = -B_bar X^T, on the symmetric matrices its symmetric part: ½ (M + M^T) with M = -B_bar X^T.
  * B_bar is this op again on (A, X_bar) with the factor at hand: backward never factorizes, at any order, and yet
  * differentiates through A. The factor is a by-product of A, not a value of its own. */
-#include "ops/factor_info.h"
+#include "ops/factor.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static bool shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
-    if (!mo_call_real(c, 0, c->n_in - 1))
+    if (!mo_call_real(c, 0, c->n_in - 1) || !mo_call_square(c, 0))
         return false;
-    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
-        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
     if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
         return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
     if (c->n_in == 3 && !mo_same_shape(c->in[2], A))
@@ -29,20 +27,9 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
-/* L with A = L L^T, a by-product. */
-static mo_tensor *factor(mo_call *c) {
-    const mo_tensor *A = c->in[0];
-    mo_tensor *L = mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape), *info = mo_factor_info(c, A);
-    if (!mo_ok(c->ctx))
-        return NULL;
-    mo_view a = mo_tensor_view(A), l = mo_tensor_view(L), i = mo_tensor_view(info);
-    c->ctx->backend->copy(c->ctx, &a, &l);
-    mo_kernels_of(c->ctx, A->dtype)->potrf(c->ctx, &l, &i);
-    return mo_check_factor_info(c, info, "is not positive definite (leading minor %d)") ? L : NULL;
-}
-
 static void forward(mo_call *c) {
-    mo_tensor *L = c->n_in == 3 ? c->in[2] : factor(c);
+    mo_failure failure = *(const mo_failure *)c->attributes;
+    mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info);
     if (!L)
         return;
     mo_view b = mo_tensor_view(c->in[1]), l = mo_tensor_view(L), x = mo_tensor_view(c->out[0]);
@@ -50,15 +37,21 @@ static void forward(mo_call *c) {
     c->ctx->backend->copy(c->ctx, &b, &x);
     k->trsm(c->ctx, true, false, &l, &x); /* L^-1 B */
     k->trsm(c->ctx, true, true, &l, &x);  /* L^-T L^-1 B */
+    if (info && failure == MO_FAIL_ITEM)  /* some libraries pass zeros by */
+        mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, L);
 }
 
 extern const mo_op mo_op_solve_spd;
+static const mo_failure or_error = MO_FAIL_CALL, or_nan = MO_FAIL_ITEM;
+
+mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L) {
+    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B, L}, 3, &or_error);
+}
 
 static void vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    mo_tensor *A = v->in[0], *L = v->saved[0], *X = v->out[0], *X_bar = v->out_bar[0];
-    mo_tensor *B_bar = mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, X_bar, L}, 3, NULL);
+    mo_tensor *X = v->out[0], *B_bar = mo_solve_spd_factored(t, v->in[0], v->out_bar[0], v->saved[0]);
     if (v->needs[0]) {
         mo_tensor *M = mo_matmul(t, B_bar, mo_transpose(t, X));
         v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), -0.5, 0);
@@ -73,21 +66,43 @@ static double flops(const mo_call *c) {
 }
 
 static const mo_sample samples[] = {
-    {.name = "three columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 3}}}},
-    {.name = "batch", .n_in = 2, .in = {{MO_DRAW_SPD, 3, {3, 4, 4}, 0}, {.ndim = 3, .shape = {3, 4, 2}}}},
-    {.name = "one", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {.ndim = 2, .shape = {1, 1}}}},
-    {.name = "two batch axes",
+    {.name = "three columns",
         .n_in = 2,
-        .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 1}}}},
-    {.name = "no columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}}},
+        .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 3}}},
+        .attributes = &or_error},
+    {.name = "batch",
+        .n_in = 2,
+        .in = {{MO_DRAW_SPD, 3, {3, 4, 4}, 0}, {.ndim = 3, .shape = {3, 4, 2}}},
+        .attributes = &or_error},
+    {.name = "one",
+        .n_in = 2,
+        .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {.ndim = 2, .shape = {1, 1}}},
+        .attributes = &or_error},
+    {.name = "or NaN, two batch axes",
+        .n_in = 2,
+        .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 1}}},
+        .attributes = &or_nan},
+    {.name = "no columns",
+        .n_in = 2,
+        .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}},
+        .attributes = &or_error},
 };
 
 static const mo_error_sample error_samples[] = {
-    {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}}}, MO_INVALID,
-        "square"},
-    {{.name = "rows", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}}}, MO_INVALID,
-        "solve_spd: right-hand sides expected with as many rows"},
-    {{.name = "indefinite", .n_in = 2, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}, {.ndim = 3, .shape = {2, 4, 1}}}},
+    {{.name = "not square",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
+         .attributes = &or_error},
+        MO_INVALID, "square"},
+    {{.name = "rows",
+         .n_in = 2,
+         .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}},
+         .attributes = &or_error},
+        MO_INVALID, "solve_spd: right-hand sides expected with as many rows"},
+    {{.name = "indefinite",
+         .n_in = 2,
+         .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}, {.ndim = 3, .shape = {2, 4, 1}}},
+         .attributes = &or_error},
         MO_NUMERICAL, "solve_spd: matrix 0 of 2 is not positive definite (leading minor"},
 };
 
@@ -96,6 +111,7 @@ const mo_op mo_op_solve_spd = {
     .min_in = 2,
     .max_in = 3,
     .n_out = 1,
+    .attributes_size = sizeof(mo_failure),
     .reads_out = 1,
     .shape = shape,
     .forward = forward,
@@ -108,5 +124,9 @@ const mo_op mo_op_solve_spd = {
 };
 
 mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B}, 2, NULL);
+    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B}, 2, &or_error);
+}
+
+mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B}, 2, &or_nan);
 }

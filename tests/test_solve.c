@@ -19,7 +19,11 @@ static void solve_once(fixture *f, mo_dtype dtype, int n) {
     mo_tensor *a = matrix(f, dtype, n, n, A), *b = matrix(f, dtype, n, COLUMNS, B);
     expect_solved(f, A, B, mo_solve(f->t, a, b), n, false);
     const mo_op *op = mo_find_op(f->ctx, "solve");
-    expect_solved(f, A, B, mo_apply(f->t, op, (mo_tensor *[]){a, b}, 2, &(bool){true}), n, true);
+    expect_solved(f, A, B, mo_apply(f->t, op, (mo_tensor *[]){a, b}, 2, &(struct {
+        bool transposed;
+        int failure;
+    }){true, 0}),
+        n, true);
     free(A);
     free(B);
 }
