@@ -111,7 +111,7 @@ typedef struct mo_vjp {
 typedef enum mo_draw {
     MO_DRAW_NORMAL = 0, /* standard normal, at least 1e-2 away from 0 */
     MO_DRAW_POSITIVE,   /* uniform in [0.5, 2] */
-    MO_DRAW_DISTINCT,   /* a shuffled grid with gaps of 0.1: no ties, no kinks */
+    MO_DRAW_DISTINCT,   /* a shuffled grid with gaps of 0.1, moved by limit / 100: no ties, no kinks */
     MO_DRAW_SPD,        /* symmetric positive definite, condition below 100; perturbed symmetrically */
     MO_DRAW_SYMMETRIC,  /* symmetric with distinct eigenvalues; perturbed symmetrically */
     MO_DRAW_TRIANGULAR, /* lower triangular, well conditioned; perturbed inside the triangle */

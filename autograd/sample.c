@@ -24,7 +24,7 @@ static void draw_elements(const mo_sample_input *in, mo_random *r, double *x, in
         } else if (in->draw == MO_DRAW_DISTINCT) { /* an inside-out shuffle of the grid, half a gap away from 0 */
             int64_t j = mo_random_below(r, i + 1);
             x[i] = x[j];
-            x[j] = 0.1 * (double)(i - n / 2) + 0.05;
+            x[j] = 0.1 * (double)(i - n / 2) + 0.05 + 0.01 * (double)in->limit;
         } else {
             do
                 x[i] = mo_random_normal(r);

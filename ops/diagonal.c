@@ -1,4 +1,4 @@
-/* ops/diagonal.c - the diagonal of square matrices, and its adjoint: a diagonal set into zeros.
+/* ops/diagonal.c - the diagonal of square matrices, and its adjoint: a diagonal set into zeros; identity and trace.
  *
  * diagonal: A [.., n, n] -> y [.., n], y_i = A_ii; a view whose stride is that of a row plus that of a column, any
  * dtype. diagonal_embed: x [.., n] -> Y [.., n, n], Y_ii = x_i, zeros beside it; a copy. Errors: not square; axes that
@@ -103,4 +103,15 @@ const mo_op mo_op_diagonal_embed = {
 
 mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x) {
     return mo_apply(t, &mo_op_diagonal_embed, (mo_tensor *[]){x}, 1, NULL);
+}
+
+/* ---- made of these ---- */
+
+mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n) {
+    return mo_diagonal_embed(t, mo_full(t, real, 1, &n, 1));
+}
+
+mo_tensor *mo_trace(mo_tape *t, mo_tensor *A) {
+    mo_tensor *d = mo_diagonal(t, A);
+    return mo_is_null(d) ? d : mo_sum(t, d, MO_AXIS(d->ndim - 1), false);
 }

@@ -23,17 +23,30 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 
-/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, eigh.c: leading axes are batch ---- */
+/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: leading axes are batch ---- */
 /* X with A X = B for any regular A [.., n, n], B [.., n, m]; equal batch axes */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with A X = B for symmetric positive definite A [.., n, n] (lower triangle read), B [.., n, m]; equal batch axes */
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
+/* The same where a bad matrix is no error: its X is NaN, and the others are what they are without it */
+MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with op(T) X = B, T [.., n, n] triangular; B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, bool lower, bool transposed);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
+/* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
+MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
+/* X with |A X - B| least, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k]; equal batch axes */
+MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* w [.., n] rising and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the largest entry of a column
  * is > 0 */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
+
+/* ---- logdet.c, quadratic_form.c ---- */
+MO_API mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A);      /* symmetric positive definite [.., n, n] -> [..] */
+MO_API mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A); /* log |det A|, any regular A */
+/* x^T A^-1 x for each column x of X [.., n, m] -> [.., m]; A [.., n, n] symmetric positive definite */
+MO_API mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X);
 
 /* ---- add_diag.c, append_ones.c ---- */
 MO_API mo_tensor *mo_add_diag(
@@ -41,10 +54,12 @@ MO_API mo_tensor *mo_add_diag(
 MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X); /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
 
 /* ---- triangle.c, diagonal.c ---- */
-MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);           /* [.., m, n], zeros above the diagonal */
-MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);           /* [.., m, n], zeros below the diagonal */
-MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);       /* [.., n, n] -> [.., n], a view */
-MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x); /* [.., n] -> [.., n, n], zeros beside it */
+MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros above the diagonal */
+MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros below the diagonal */
+MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);        /* [.., n, n] -> [.., n], a view */
+MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x);  /* [.., n] -> [.., n, n], zeros beside it */
+MO_API mo_tensor *mo_trace(mo_tape *t, mo_tensor *A);           /* [.., n, n] -> [..] */
+MO_API mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n); /* [n, n] */
 
 /* ---- arithmetic.c: broadcasting ---- */
 MO_API mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -54,7 +69,15 @@ MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 0 where B is 0 */
 MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b); /* a X + b, a and b plain numbers */
 
-/* ---- elementwise.c, relu.c ---- */
+/* ---- pow.c, where.c: broadcasting ---- */
+MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);                             /* X^p, p a plain number */
+MO_API mo_tensor *mo_power(mo_tape *t, mo_tensor *A, mo_tensor *B);                       /* A^B */
+MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B); /* uint8 or real; 0: B */
+MO_API mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B);               /* 1 or 0, as reals */
+MO_API mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B);                     /* gradient of ties to A */
+MO_API mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B);
+
+/* ---- elementwise.c, relu.c, piecewise.c, activations.c ---- */
 MO_API mo_tensor *mo_neg(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_exp(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_log(mo_tape *t, mo_tensor *X);
@@ -63,14 +86,28 @@ MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_relu_mask(
     mo_tape *t, mo_tensor *A, mo_tensor *Y); /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_square(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_abs(mo_tape *t, mo_tensor *X);                       /* gradient 0 at 0 */
+MO_API mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a);      /* a x where x <= 0 */
+MO_API mo_tensor *mo_clamp(mo_tape *t, mo_tensor *X, double a, double b); /* min(max(x, a), b) */
+MO_API mo_tensor *mo_tanh(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
+MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
 /* ---- reduce.c, max.c, logsumexp.c: bit i of axes is axis i, 0 means all; keep leaves axes of size 1 ---- */
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+/* Squares about the mean, divided by their number less the correction: 0 biased, 1 unbiased */
+MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int64_t correction);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep); /* gradient to the first of ties */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
 #define MO_AXIS(i) (1u << (i))
+
+/* ---- cumsum.c, top_k.c: along an axis; negative ones count from the end ---- */
+MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);
+MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis);             /* falling */
+MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* the k largest, falling */
 
 /* ---- softmax.c, softmax_cross_entropy.c, normalize.c, dropout.c ---- */
 MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis); /* negative axes count from the end */

@@ -1,13 +1,15 @@
-/* ops/reduce.c - sums and means over any set of axes, and the adjoint of broadcasting.
+/* ops/reduce.c - sums, means and variances over any set of axes, and the adjoint of broadcasting.
  *
  * X of any shape -> Y without the axes named in the mask (0: all of them), or with size 1 there where they are kept;
  * float32 or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X has not. Saved: nothing.
  *
  * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
- * scaled, and sum_to the sum over those axes that broadcasting to the shape of X has repeated. */
+ * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the
+ * sum over those axes that broadcasting to the shape of X has repeated. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct reduction {
@@ -109,6 +111,22 @@ mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
         return mo_null_tensor(X->ctx);
     }
     return mo_scale(t, S, 1 / (double)n, 0);
+}
+
+mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int64_t correction) {
+    mo_tensor *mean = mo_mean(t, X, axes, true);
+    if (mo_is_null(mean) || mo_numel(mean) == 0)
+        return mo_mean(t, X, axes, keep);
+    int64_t n = mo_numel(X) / mo_numel(mean);
+    if (n <= correction || correction < 0) {
+        char text[160];
+        mo_fail(X->ctx, MO_INVALID,
+            "var: correction %" PRId64 ", expected 0 or more and less than the %" PRId64 " elements of a sum; got %s",
+            correction, n, mo_shape_string(X, text, sizeof text));
+        return mo_null_tensor(X->ctx);
+    }
+    mo_tensor *squares = mo_square(t, mo_sub(t, X, mean));
+    return mo_scale(t, mo_sum(t, squares, axes, keep), 1 / (double)(n - correction), 0);
 }
 
 mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {

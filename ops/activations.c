@@ -1,0 +1,168 @@
+/* ops/activations.c - smooth functions entry by entry: tanh, sigmoid, softplus, GELU.
+ *
+ * X of any shape -> Y of the same; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both without
+ * overflow for any x. gelu: x Phi(x) with the normal distribution Phi, by erfc (the exact form, not the one by tanh).
+ * Errors: other dtypes. Saved: nothing.
+ *
+ * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
+ *     tanh: 1 - Y^2      sigmoid: Y (1 - Y)      softplus: sigmoid(X)      gelu: Phi(X) + X phi(X).
+ * The op gelu takes derivatives as an option: with phi' = -x phi, gelu'' = (2 - x^2) phi and gelu''' = (x^3 - 4 x) phi;
+ * the third is composed of other ops, so that there is no last order. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+static bool shape(mo_call *c) {
+    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
+}
+
+static void map(mo_call *c, mo_map1 f) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, 0, 0, &x, &y);
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
+        "input 0 is int64, expected float32 or float64; got [3] int64"},
+};
+
+static void tanh_forward(mo_call *c) {
+    map(c, MO_MAP_TANH);
+}
+
+static void tanh_vjp(mo_vjp *v) {
+    mo_tensor *slope = mo_scale(v->t, mo_square(v->t, v->out[0]), -1, 1);
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
+}
+
+const mo_op mo_op_tanh = {
+    .name = "tanh",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = tanh_forward,
+    .vjp = tanh_vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_tanh(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_tanh, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void sigmoid_forward(mo_call *c) {
+    map(c, MO_MAP_SIGMOID);
+}
+
+static void sigmoid_vjp(mo_vjp *v) {
+    mo_tensor *Y = v->out[0], *slope = mo_mul(v->t, Y, mo_scale(v->t, Y, -1, 1));
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
+}
+
+const mo_op mo_op_sigmoid = {
+    .name = "sigmoid",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_out = 1,
+    .shape = shape,
+    .forward = sigmoid_forward,
+    .vjp = sigmoid_vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_sigmoid, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void softplus_forward(mo_call *c) {
+    map(c, MO_MAP_SOFTPLUS);
+}
+
+static void softplus_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_sigmoid(v->t, v->in[0]));
+}
+
+const mo_op mo_op_softplus = {
+    .name = "softplus",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = softplus_forward,
+    .vjp = softplus_vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_softplus, (mo_tensor *[]){X}, 1, NULL);
+}
+
+/* ---- gelu: the option is the order of the derivative, 0 to 2 ---- */
+
+static void gelu_forward(mo_call *c) {
+    static const mo_map1 derivatives[] = {MO_MAP_GELU, MO_MAP_GELU_SLOPE, MO_MAP_GELU_CURVE};
+    map(c, derivatives[*(const int *)c->attributes]);
+}
+
+extern const mo_op mo_op_gelu;
+
+/* (x^3 - 4 x) phi(x) */
+static mo_tensor *third_derivative(mo_tape *t, mo_tensor *X) {
+    mo_tensor *square = mo_square(t, X), *cubic = mo_mul(t, X, mo_scale(t, square, 1, -4));
+    return mo_mul(t, cubic, mo_scale(t, mo_exp(t, mo_scale(t, square, -0.5, 0)), 0.39894228040143268, 0));
+}
+
+static void gelu_vjp(mo_vjp *v) {
+    int next = *(const int *)v->attributes + 1;
+    mo_tensor *slope = next == 3 ? third_derivative(v->t, v->in[0]) : mo_apply(v->t, &mo_op_gelu, v->in, 1, &next);
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
+}
+
+static const mo_sample gelu_samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const int){0}},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}, .attributes = &(const int){0}},
+    {.name = "slope", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(const int){1}},
+    {.name = "curve", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(const int){2}},
+};
+
+static const mo_error_sample gelu_error_samples[] = {
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(const int){0}}, MO_MISMATCH,
+        "gelu: input 0 is int64, expected float32 or float64; got [3] int64"},
+};
+
+const mo_op mo_op_gelu = {
+    .name = "gelu",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(int),
+    .reads_in = 1,
+    .shape = shape,
+    .forward = gelu_forward,
+    .vjp = gelu_vjp,
+    .samples = gelu_samples,
+    .n_samples = 4,
+    .error_samples = gelu_error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_gelu, (mo_tensor *[]){X}, 1, &(int){0});
+}

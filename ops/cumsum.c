@@ -1,0 +1,66 @@
+/* ops/cumsum.c - running sums along an axis.
+ *
+ * The op: X [.., m] -> Y [.., m], Y_j = X_0 + ... + X_j, or X_j + ... + X_(m-1) where reversed; float32 or float64,
+ * summed in double. mo_cumsum swaps any axis with the last one first. Errors: other dtypes, no axis. Saved: nothing.
+ *
+ * X_j is in Y_j and all that follow: <Y_bar, dY> = sum_j (Y_bar_j + ... + Y_bar_(m-1)) dX_j, so X_bar is the same sum
+ * of Y_bar in the other direction. */
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "tensor/storage.h"
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}
+
+static void forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, y.dtype)->cumsum(c->ctx, *(const bool *)c->attributes, &x, &y);
+}
+
+extern const mo_op mo_op_cumsum;
+static const bool onward = false, reversed = true;
+
+static void vjp(mo_vjp *v) {
+    bool back = !*(const bool *)v->attributes;
+    v->in_bar[0] = mo_apply(v->t, &mo_op_cumsum, v->out_bar, 1, &back);
+}
+
+static const mo_sample samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &onward},
+    {.name = "reversed", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 2, 5}}}, .attributes = &reversed},
+    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &onward},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &onward}, MO_INVALID,
+        "cumsum: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &onward}, MO_MISMATCH,
+        "cumsum: input 0 is int64"},
+};
+
+const mo_op mo_op_cumsum = {
+    .name = "cumsum",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(bool),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis) {
+    mo_tensor *rows = mo_swap_last(t, "cumsum", X, axis);
+    return mo_swap_last(t, "cumsum", mo_apply(t, &mo_op_cumsum, &rows, 1, &onward), axis);
+}

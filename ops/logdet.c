@@ -1,0 +1,155 @@
+/* ops/logdet.c - y = log det A for symmetric positive definite A, by Cholesky, and y = log |det A| for any regular A,
+ * by LU; batched.
+ *
+ * A [.., n, n] -> y [..]; float32 or float64. logdet reads only the lower triangle of A. Sums of logarithms, so nothing
+ * overflows; the determinant of a matrix without rows is 1. Errors: A not square, a matrix that is not positive
+ * definite (logdet), singular (log_abs_det) or not finite, named. Saved: the factor L, A = L L^T, or L, U and the
+ * pivots.
+ *
+ * d det A = det A tr(A^-1 dA), so dy = tr(A^-1 dA) = <A^-T, dA> (Giles 2008, 2.2.4), hence
+ *     A_bar = y_bar A^-T, for logdet on the symmetric matrices ½ (M + M^T) with M = y_bar A^-1.
+ * The inverse is a solve with the identity and the factor at hand: backward never factorizes, at any order, and yet
+ * differentiates through A. */
+#include "ops/factor.h"
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+static bool shape(mo_call *c) {
+    const mo_tensor *A = c->in[0];
+    return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 2, A->shape);
+}
+
+/* y = sum of a log |F_ii| over the diagonal of the factors F. */
+static void sum_logarithms(mo_call *c, const mo_tensor *F, double a) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, F->dtype);
+    mo_tensor *rows[3];
+    for (int i = 0; i < 3; i++)
+        rows[i] = mo_call_temporary(c, F->dtype, F->ndim - 1, F->shape);
+    mo_view f = mo_diagonal_view(mo_tensor_view(F)), size = mo_tensor_view(rows[0]), log = mo_tensor_view(rows[1]),
+            scaled = mo_tensor_view(rows[2]), out = mo_tensor_view(c->out[0]), y = scaled;
+    if (!mo_ok(c->ctx))
+        return;
+    y.data = out.data; /* the rows of the diagonal, each onto one entry */
+    for (int i = 0; i < y.ndim; i++)
+        y.stride[i] = i < out.ndim ? out.stride[i] : 0;
+    k->map1(c->ctx, MO_MAP_ABS, 0, 0, &f, &size);
+    k->map1(c->ctx, MO_MAP_LOG, 0, 0, &size, &log);
+    k->map1(c->ctx, MO_MAP_SCALE, a, 0, &log, &scaled);
+    k->reduce(c->ctx, MO_REDUCE_SUM, &scaled, &y);
+}
+
+static mo_tensor *identity_like(mo_tape *t, const mo_tensor *A) {
+    return mo_broadcast_to(t, mo_eye(t, A->dtype, mo_dim(A, -1)), A->ndim, A->shape);
+}
+
+/* y_bar [..] as [.., 1, 1]. */
+static mo_tensor *as_matrices(mo_tape *t, mo_tensor *y_bar) {
+    int64_t size[MO_MAX_AXES];
+    for (int i = 0; i < y_bar->ndim; i++)
+        size[i] = y_bar->shape[i];
+    size[y_bar->ndim] = size[y_bar->ndim + 1] = 1;
+    return mo_reshape(t, mo_contiguous(t, y_bar), y_bar->ndim + 2, size);
+}
+
+static void forward(mo_call *c) {
+    mo_tensor *L = mo_factor_spd(c, MO_FAIL_CALL, NULL);
+    if (!L)
+        return;
+    sum_logarithms(c, L, 2);
+    mo_call_save(c, L);
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *A = v->in[0], *inverse = mo_solve_spd_factored(t, A, identity_like(t, A), v->saved[0]);
+    mo_tensor *M = mo_mul(t, inverse, as_matrices(t, v->out_bar[0]));
+    v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
+}
+
+static double flops(const mo_call *c) {
+    return (double)mo_numel(c->in[0]) * (double)mo_dim(c->in[0], -1) / 3;
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
+    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
+    {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
+    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_SPD, 3, {2, 0, 0}, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
+        "logdet: expected square matrices [.., n, n]; got [3, 4]"},
+    {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
+        "logdet: matrix 0 of 2 is not positive definite (leading minor"},
+};
+
+const mo_op mo_op_logdet = {
+    .name = "logdet",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A) {
+    return mo_apply(t, &mo_op_logdet, (mo_tensor *[]){A}, 1, NULL);
+}
+
+/* ---- log_abs_det ---- */
+
+static void general_forward(mo_call *c) {
+    mo_tensor *LU, *pivot, *info;
+    if (!mo_factor_lu(c, MO_FAIL_CALL, &LU, &pivot, &info))
+        return;
+    sum_logarithms(c, LU, 1);
+    mo_call_save(c, LU);
+    mo_call_save(c, pivot);
+}
+
+static void general_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *A = v->in[0], *inverse = mo_solve_factored(t, A, identity_like(t, A), v->saved, true); /* A^-T */
+    v->in_bar[0] = mo_mul(t, inverse, as_matrices(t, v->out_bar[0]));
+}
+
+static double general_flops(const mo_call *c) {
+    return 2 * flops(c);
+}
+
+static const mo_sample general_samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {5, 5}, 0}}},
+    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_GENERAL, 3, {3, 4, 4}, 0}}},
+    {.name = "negative", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {3, 3}, 0}}},
+};
+
+static const mo_error_sample general_error_samples[] = {
+    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
+        "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
+};
+
+const mo_op mo_op_log_abs_det = {
+    .name = "log_abs_det",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = shape,
+    .forward = general_forward,
+    .vjp = general_vjp,
+    .flops = general_flops,
+    .samples = general_samples,
+    .n_samples = 3,
+    .error_samples = general_error_samples,
+    .n_error_samples = 1,
+};
+
+mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A) {
+    return mo_apply(t, &mo_op_log_abs_det, (mo_tensor *[]){A}, 1, NULL);
+}

@@ -1,0 +1,98 @@
+/* ops/quadratic_form.c - y = x^T A^-1 x for symmetric positive definite A, by Cholesky, batched.
+ *
+ * A [.., n, n], X [.., n, m] -> y [.., m], one value a column x of X; equal leading axes; float32 or float64. Only the
+ * lower triangle of A is read. y = |L^-1 x|^2, so it is never negative, and half a solve is enough. Errors: those of
+ * solve_spd. Saved: the factor L, A = L L^T.
+ *
+ * With w = A^-1 x: dy = 2 w^T dx - w^T dA w, hence with W = A^-1 X
+ *     X_bar = 2 W diag(y_bar),   A_bar = -½ (M + M^T) on the symmetric matrices, M = W diag(y_bar) W^T.
+ * W is a solve with the factor at hand: backward never factorizes, at any order, and yet differentiates through A. */
+#include "ops/factor.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    const mo_tensor *A = c->in[0], *X = c->in[1];
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 1) || !mo_call_square(c, 0))
+        return false;
+    if (X->ndim != A->ndim || memcmp(A->shape, X->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "columns expected with as many rows and the same leading axes");
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 2] = X->shape[X->ndim - 1];
+    return mo_call_output(c, 0, A->dtype, X->ndim - 1, size);
+}
+
+static void forward(mo_call *c) {
+    const mo_tensor *X = c->in[1];
+    mo_tensor *L = mo_factor_spd(c, MO_FAIL_CALL, NULL), *Z = mo_call_temporary(c, X->dtype, X->ndim, X->shape);
+    if (!L || !mo_ok(c->ctx))
+        return;
+    mo_view x = mo_tensor_view(X), l = mo_tensor_view(L), z = mo_tensor_view(Z), out = mo_tensor_view(c->out[0]), y = z;
+    const mo_kernels *k = mo_kernels_of(c->ctx, z.dtype);
+    c->ctx->backend->copy(c->ctx, &x, &z);
+    k->trsm(c->ctx, true, false, &l, &z); /* L^-1 X */
+    y.data = out.data;
+    for (int i = 0; i < y.ndim; i++) /* the rows of z onto one */
+        y.stride[i] = i == y.ndim - 2 ? 0 : out.stride[i < y.ndim - 2 ? i : i - 1];
+    k->reduce(c->ctx, MO_REDUCE_SUM_OF_SQUARES, &z, &y);
+    mo_call_save(c, L);
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *A = v->in[0], *X = v->in[1];
+    int64_t row[MO_MAX_AXES];
+    memcpy(row, X->shape, sizeof row);
+    row[X->ndim - 2] = 1;
+    mo_tensor *y_bar = mo_reshape(t, mo_contiguous(t, v->out_bar[0]), X->ndim, row);
+    mo_tensor *W = mo_solve_spd_factored(t, A, X, v->saved[0]), *weighted = mo_mul(t, W, y_bar); /* W diag(y_bar) */
+    if (v->needs[0]) {
+        mo_tensor *M = mo_matmul(t, weighted, mo_transpose(t, W));
+        v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), -0.5, 0);
+    }
+    if (v->needs[1])
+        v->in_bar[1] = mo_scale(t, weighted, 2, 0);
+}
+
+static double flops(const mo_call *c) {
+    double n = (double)mo_dim(c->in[0], -1);
+    return (double)mo_numel(c->in[0]) * n / 3 + (double)mo_numel(c->in[1]) * (n + 2);
+}
+
+static const mo_sample samples[] = {
+    {.name = "one column", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 1}}}},
+    {.name = "columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}}},
+    {.name = "batch", .n_in = 2, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 2}}}},
+    {.name = "no columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}}}, MO_INVALID,
+        "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
+    {{.name = "rows", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}}}, MO_INVALID,
+        "quadratic_form: columns expected with as many rows"},
+    {{.name = "indefinite", .n_in = 2, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}, {.ndim = 3, .shape = {2, 4, 1}}}},
+        MO_NUMERICAL, "quadratic_form: matrix 0 of 2 is not positive definite (leading minor"},
+};
+
+const mo_op mo_op_quadratic_form = {
+    .name = "quadratic_form",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X) {
+    return mo_apply(t, &mo_op_quadratic_form, (mo_tensor *[]){A, X}, 2, NULL);
+}

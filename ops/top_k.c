@@ -1,0 +1,111 @@
+/* ops/top_k.c - the largest entries of rows, falling; all of them are the sorted row.
+ *
+ * The op: X [.., m] -> Y [.., k], the k largest entries of each row, largest first; of equals the first counts as the
+ * larger, and NaN is above all; float32 or float64. mo_top_k and mo_sort swap any axis with the last one first. Errors:
+ * other dtypes, no axis, k outside 0 .. m. Saved: the positions, int64 [.., k].
+ *
+ * Y_j = X[.., i_j] with positions i that do not move under small changes of X away from ties: dY_j = dX[.., i_j], so
+ * X_bar is 0 but for Y_bar_j at i_j. */
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const int64_t all = -1;
+
+static int64_t wanted(const void *attributes, const mo_tensor *X) {
+    int64_t k = *(const int64_t *)attributes;
+    return k == all ? mo_dim(X, -1) : k;
+}
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    int64_t k = wanted(c->attributes, X), m = mo_dim(X, -1);
+    if (k < 0 || k > m)
+        return mo_call_fail(c, MO_INVALID, "the %" PRId64 " largest, expected 0 to %" PRId64, k, m);
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = k;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void forward(mo_call *c) {
+    const mo_tensor *X = c->in[0], *Y = c->out[0];
+    mo_tensor *position = mo_tape_tensor(c->t, MO_I64, Y->ndim, Y->shape);
+    mo_tensor *order = mo_call_temporary(c, MO_I64, X->ndim, X->shape);
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(Y), i = mo_tensor_view(position),
+            sorted = mo_tensor_view(order);
+    if (!mo_ok(c->ctx))
+        return;
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    k->argsort(c->ctx, &x, &sorted);
+    mo_view first = mo_window(sorted, Y->ndim - 1, 0, mo_dim(Y, -1));
+    c->ctx->backend->copy(c->ctx, &first, &i);
+    k->take_along(c->ctx, &x, &i, &y);
+    mo_call_save(c, position);
+}
+
+static void vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_put_along(v->t, v->out_bar[0], v->saved[0], mo_dim(v->in[0], -1));
+}
+
+static double flops(const mo_call *c) {
+    double m = (double)mo_dim(c->in[0], -1), levels = 0;
+    while (m > 1) {
+        m /= 2;
+        levels++;
+    }
+    return levels * (double)mo_numel(c->in[0]);
+}
+
+static const mo_sample samples[] = {
+    {.name = "sorted", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 5}, 0}}, .attributes = &all},
+    {.name = "two", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 4}, 0}}, .attributes = &(const int64_t){2}},
+    {.name = "none", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}, .attributes = &(const int64_t){0}},
+    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 4}, 0}}, .attributes = &all},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "too many", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const int64_t){5}},
+        MO_INVALID, "top_k: the 5 largest, expected 0 to 4; got [3, 4] float64"},
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &all}, MO_INVALID,
+        "top_k: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &all}, MO_MISMATCH,
+        "top_k: input 0 is int64"},
+};
+
+const mo_op mo_op_top_k = {
+    .name = "top_k",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .attributes_size = sizeof(int64_t),
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k, int axis) {
+    mo_tensor *rows = mo_swap_last(t, what, X, axis);
+    return mo_swap_last(t, what, mo_apply(t, &mo_op_top_k, &rows, 1, &k), axis);
+}
+
+mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis) {
+    /* a negative count of the caller's is an error, not the option for all */
+    return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
+}
+
+mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis) {
+    return largest(t, "sort", X, all, axis);
+}

@@ -1,0 +1,216 @@
+/* ops/where.c - choosing entry by entry: Y = A where a condition holds, else B; comparing; maximum and minimum.
+ *
+ * where: C (uint8 or the real type; anything but 0 holds), A, B -> Y. greater_equal: A, B -> 1 where A >= B, else 0.
+ * maximum, minimum: A, B -> Y; a NaN in either gives NaN. Shapes broadcast; float32 or float64. Errors: shapes that do
+ * not broadcast, other dtypes. Saved: nothing.
+ *
+ * where: dY = dA where C holds, dB elsewhere; C is flat, it has no gradient:
+ *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
+ * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
+ * was not taken does not pass. greater_equal is flat in both. maximum is where(A >= B, A, B), minimum where(B >= A, A,
+ * B): ties go to A. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+/* Widens (ndim, size) to hold input i of c too. */
+static bool join(mo_call *c, int i, int *ndim, int64_t *size) {
+    const mo_tensor *X = c->in[i];
+    int more = X->ndim > *ndim ? X->ndim - *ndim : 0;
+    for (int k = *ndim - 1; k >= 0; k--)
+        size[k + more] = size[k];
+    for (int k = 0; k < more; k++)
+        size[k] = 1;
+    *ndim += more;
+    for (int k = 0; k < X->ndim; k++) {
+        int64_t *to = &size[k + *ndim - X->ndim];
+        if (X->shape[k] != *to && X->shape[k] != 1 && *to != 1)
+            return mo_call_fail(c, MO_INVALID, "input %d does not broadcast with the others", i);
+        *to = *to == 1 ? X->shape[k] : *to;
+    }
+    return true;
+}
+
+static bool shape(mo_call *c) {
+    int ndim;
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 1, 2))
+        return false;
+    if (c->in[0]->dtype != MO_U8 && c->in[0]->dtype != c->in[1]->dtype)
+        return mo_call_fail(c, MO_MISMATCH, "the condition is %s, expected uint8 or %s", mo_dtype_name(c->in[0]->dtype),
+            mo_dtype_name(c->in[1]->dtype));
+    return mo_broadcast_leading(c, 1, 2, 0, &ndim, size) && join(c, 0, &ndim, size) &&
+           mo_call_output(c, 0, c->in[1]->dtype, ndim, size);
+}
+
+static void forward(mo_call *c) {
+    mo_view y = mo_tensor_view(c->out[0]), x[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = mo_broadcast_view(mo_tensor_view(c->in[i]), 0, y.ndim, y.shape);
+    mo_kernels_of(c->ctx, y.dtype)->where(c->ctx, &x[0], &x[1], &x[2], &y);
+}
+
+/* Hands Y_bar to input i where the condition holds, or to input j where it does not. */
+static void choose(mo_vjp *v, mo_tensor *condition, int i, int j) {
+    mo_tape *t = v->t;
+    mo_tensor *Y_bar = v->out_bar[0], *zero = mo_scalar(t, Y_bar->dtype, 0);
+    if (v->needs[i])
+        v->in_bar[i] = mo_sum_to(t, mo_where(t, condition, Y_bar, zero), v->in[i]->ndim, v->in[i]->shape);
+    if (v->needs[j])
+        v->in_bar[j] = mo_sum_to(t, mo_where(t, condition, zero, Y_bar), v->in[j]->ndim, v->in[j]->shape);
+}
+
+static void vjp(mo_vjp *v) {
+    choose(v, v->in[0], 1, 2);
+}
+
+static const mo_sample samples[] = {
+    {.name = "bytes",
+        .n_in = 3,
+        .in = {{MO_DRAW_MASK, 2, {3, 4}, 0}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
+    {.name = "mask of rows",
+        .n_in = 3,
+        .in = {{MO_DRAW_MASK, 2, {3, 1}, 0}, {.ndim = 3, .shape = {2, 1, 4}}, {.ndim = 1, .shape = {4}}}},
+    {.name = "a real condition",
+        .n_in = 3,
+        .in = {{MO_DRAW_CONSTANT, 3, {2, 1, 4}, 0}, {.ndim = 2, .shape = {3, 1}}, {.ndim = 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "shapes",
+         .n_in = 3,
+         .in = {{MO_DRAW_MASK, 1, {2}, 0}, {.ndim = 1, .shape = {4}}, {.ndim = 1, .shape = {4}}}},
+        MO_INVALID, "where: input 0 does not broadcast with the others; got [2] uint8, [4] float64, [4] float64"},
+    {{.name = "condition",
+         .n_in = 3,
+         .in = {{MO_DRAW_INDEX, 1, {4}, 2}, {.ndim = 1, .shape = {4}}, {.ndim = 1, .shape = {4}}}},
+        MO_MISMATCH, "where: the condition is int64, expected uint8 or float64"},
+};
+
+const mo_op mo_op_where = {
+    .name = "where",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_where, (mo_tensor *[]){condition, A, B}, 3, NULL);
+}
+
+/* ---- two operands ---- */
+
+static bool pair_shape(mo_call *c) {
+    int ndim;
+    int64_t size[MO_MAX_AXES];
+    return mo_call_real(c, 0, 1) && mo_broadcast_leading(c, 0, 1, 0, &ndim, size) &&
+           mo_call_output(c, 0, c->in[0]->dtype, ndim, size);
+}
+
+static void map(mo_call *c, mo_map2 f) {
+    mo_view y = mo_tensor_view(c->out[0]);
+    mo_view a = mo_broadcast_view(mo_tensor_view(c->in[0]), 0, y.ndim, y.shape);
+    mo_view b = mo_broadcast_view(mo_tensor_view(c->in[1]), 0, y.ndim, y.shape);
+    mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, f, &a, &b, &y);
+}
+
+/* The grid of B lies half a gap beside that of A: no pair comes near a tie. */
+static const mo_sample pair_samples[] = {
+    {.name = "equal shapes", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}, {MO_DRAW_DISTINCT, 2, {3, 4}, 5}}},
+    {.name = "column, row", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 1}, 0}, {MO_DRAW_DISTINCT, 1, {4}, 5}}},
+    {.name = "scalar", .n_in = 2, .in = {{.draw = MO_DRAW_DISTINCT}, {MO_DRAW_DISTINCT, 2, {2, 3}, 5}}},
+};
+
+static const mo_error_sample pair_error_samples[] = {
+    {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
+        "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
+    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
+        "input 1 is int64, expected float32 or float64"},
+};
+
+static void compare_forward(mo_call *c) {
+    map(c, MO_MAP_GREATER_EQUAL);
+}
+
+static void compare_vjp(mo_vjp *v) {
+    (void)v; /* flat */
+}
+
+const mo_op mo_op_greater_equal = {
+    .name = "greater_equal",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .shape = pair_shape,
+    .forward = compare_forward,
+    .vjp = compare_vjp,
+    .samples = pair_samples,
+    .n_samples = 3,
+    .error_samples = pair_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_greater_equal, (mo_tensor *[]){A, B}, 2, NULL);
+}
+
+static void maximum_forward(mo_call *c) {
+    map(c, MO_MAP_MAX);
+}
+
+static void maximum_vjp(mo_vjp *v) {
+    choose(v, mo_greater_equal(v->t, v->in[0], v->in[1]), 0, 1);
+}
+
+const mo_op mo_op_maximum = {
+    .name = "maximum",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 3,
+    .shape = pair_shape,
+    .forward = maximum_forward,
+    .vjp = maximum_vjp,
+    .samples = pair_samples,
+    .n_samples = 3,
+    .error_samples = pair_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_maximum, (mo_tensor *[]){A, B}, 2, NULL);
+}
+
+static void minimum_forward(mo_call *c) {
+    map(c, MO_MAP_MIN);
+}
+
+static void minimum_vjp(mo_vjp *v) {
+    choose(v, mo_greater_equal(v->t, v->in[1], v->in[0]), 0, 1);
+}
+
+const mo_op mo_op_minimum = {
+    .name = "minimum",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .reads_in = 3,
+    .shape = pair_shape,
+    .forward = minimum_forward,
+    .vjp = minimum_vjp,
+    .samples = pair_samples,
+    .n_samples = 3,
+    .error_samples = pair_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_minimum, (mo_tensor *[]){A, B}, 2, NULL);
+}
