@@ -1,4 +1,5 @@
-/* tests/test_reduce.c - sum, mean, max and logsumexp over every set of axes, against loops; ties, extremes, nothing. */
+/* tests/test_reduce.c - sum, mean, variance, max and logsumexp over every set of axes, against loops; ties, extremes,
+ * nothing. */
 #include "ops/ops.h"
 #include "tests/toy_ops.h"
 
@@ -140,6 +141,39 @@ static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2; got [2, 0]"));
 }
 
+/* In one pass, E x^2 - (E x)^2, nothing would be left of it. */
+static void variance_is_exact_about_a_large_mean(void **state) {
+    toy *y = *state;
+    double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};
+    float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
+    mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
+              *S = mo_from(y->t, MO_F32, 1, (int64_t[]){4}, single);
+    assert_true(mo_item(mo_var(y->t, X, 0, false, 0)) == 3.5);
+    assert_true(fabs(mo_item(mo_var(y->t, X, 0, false, 1)) - 14.0 / 3) < 1e-15);
+    assert_true(mo_item(mo_var(y->t, S, 0, true, 0)) == 14);
+    assert_values(mo_var(y->t, X, MO_AXIS(1), false, 0), 0.25, 2.25);
+    mo_var(y->t, X, MO_AXIS(1), false, 2);
+    assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
+}
+
+static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)state;
+    assert_int_equal(n_in + n_out, 3);
+    out[0] = mo_square(t, mo_var(t, in[0], MO_AXIS(0) | MO_AXIS(2), true, 0));
+    out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), false, 1));
+}
+
+static void variance_has_its_gradient(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_function(y->ctx, variances, NULL, &X, 1, 2, order, order == 1 ? 1e-7 : 1e-6, 5);
+        if (!r.pass)
+            fail_msg("order %d: %s", order, r.worst);
+    }
+    mo_tensor_release(X);
+}
+
 static void sum_to_undoes_broadcasting(void **state) {
     toy *y = *state;
     double x[24];
@@ -168,6 +202,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gradient_of_max_goes_to_the_first_of_ties, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(variance_has_its_gradient, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(sum_to_undoes_broadcasting, toy_create, toy_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
