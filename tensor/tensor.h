@@ -83,6 +83,9 @@ MO_API void mo_context_release(mo_context *ctx);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
+/* Whether BLAS may be called from several threads. Where not (a serial OpenBLAS that another library loaded before this
+ * one), matrix products run on one thread. */
+MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 
 /* ---- tensor ---- */
 

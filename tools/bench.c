@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_DIM = 0x100, KEY_VARIANT, KEY_TEMPERATURE, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_JSON };
+enum { KEY_DIM = 0x100, KEY_VARIANT, KEY_TEMPERATURE, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_PROFILE, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings; rank of the SVD (default 512)", 0},
@@ -16,6 +16,8 @@ static const struct argp_option options[] = {
     {"runs", KEY_RUNS, "N", 0, "timed runs of a case (default 15)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    {"profile", KEY_PROFILE, NULL, 0,
+        "step and solve: then as many runs under the profiler, and where their time goes, op by op", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a case on standard output", 0},
     {0},
 };
@@ -24,7 +26,8 @@ static const char description[] =
     "step: forward, backward, clipping and AdamW on a synthetic episode of standard normal rows; cases nc15 nc64 lp "
     "gc_enzymes gc_dd gc_enzymes_mixed. gemm: float32 products; cases N, or MxKxN. svd: truncated SVD of a random "
     "graph "
-    "of N nodes and mean degree 10; cases N.\v"
+    "of N nodes and mean degree 10; cases N. solve: batches of systems, general and SPD, the solution alone and with "
+    "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS.\v"
     "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
     "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
     "what "
@@ -32,7 +35,9 @@ static const char description[] =
     "Examples:\n"
     "  mochi bench step nc15 lp --threads 2\n"
     "  mochi bench gemm 4096 3600x512x512\n"
-    "  mochi bench svd 20000 --runs 1 --warmup 0 --json";
+    "  mochi bench svd 20000 --runs 1 --warmup 0 --json\n"
+    "  mochi bench solve 1024x32 64x512x15\n"
+    "  mochi bench step nc15 --profile";
 
 typedef struct benchmark {
     const char *name;
@@ -44,6 +49,7 @@ static const benchmark benchmarks[] = {
     {"step", bench_step, bench_step_knows},
     {"gemm", bench_gemm, bench_gemm_knows},
     {"svd", bench_svd, bench_svd_knows},
+    {"solve", bench_solve, bench_solve_knows},
 };
 
 typedef struct bench_input {
@@ -62,7 +68,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm or svd", text);
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd or solve", text);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -83,10 +89,12 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
         o->json = true;
+    else if (key == KEY_PROFILE)
+        o->profile = true;
     else if (key == ARGP_KEY_ARG)
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm or svd");
+        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd or solve");
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -150,6 +158,23 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     return mo_ok(ctx);
 }
 
+static void write_text(const char *text, void *file) {
+    fputs(text, file);
+}
+
+bool bench_profile(
+    mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record) {
+    if (!o->profile || mo_profile_start(ctx) != MO_OK)
+        return mo_ok(ctx);
+    for (int i = 0; i < o->runs && mo_ok(ctx); i++)
+        run(state);
+    mo_profile_stop(ctx);
+    FILE *file = o->json ? stderr : stdout;
+    fprintf(file, "%s %s, %d runs:\n", record->name, record->variant, o->runs);
+    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_text, file);
+    return mo_ok(ctx);
+}
+
 static json_t *rounded(double value, double scale) {
     return json_number(round(value * scale) / scale);
 }
@@ -158,11 +183,11 @@ bool bench_print(const bench_options *o, const bench_record *r) {
     double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
     if (o->json)
         return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "case", r->name,
-            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", rounded(r->gflop, 1e3), "min_ms",
-            rounded(r->min_ms, 1e3), "med_ms", rounded(r->med_ms, 1e3), "max_ms", rounded(r->max_ms, 1e3), "gemm_share",
+            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", rounded(r->gflop, 1e9), "min_ms",
+            rounded(r->min_ms, 1e6), "med_ms", rounded(r->med_ms, 1e6), "max_ms", rounded(r->max_ms, 1e6), "gemm_share",
             rounded(share, 1e4), "peak_mb", rounded(r->peak_mb, 10), "growth_mb", rounded(r->growth_mb, 10),
             "allocations", (json_int_t)r->allocations));
-    printf("%-16s %-10s %8lld rows %9.1f GFLOP  min %9.2f  med %9.2f  max %9.2f ms  %5.1f%% of the GEMM rate  peak "
+    printf("%-16s %-17s %8lld rows %9.4g GFLOP  min %9.3f  med %9.3f  max %9.3f ms  %5.1f%% of the GEMM rate  peak "
            "%.0f MB (+%.0f)\n",
         r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,
         r->growth_mb);
@@ -171,7 +196,7 @@ bool bench_print(const bench_options *o, const bench_record *r) {
 
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "step|gemm|svd [CASE...]", .doc = description};
+        .options = options, .parser = take_option, .args_doc = "step|gemm|svd|solve [CASE...]", .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
     argp_parse(&argp, argc, argv, 0, NULL, &in);

@@ -10,6 +10,7 @@ typedef struct bench_options {
     bool plus; /* variant mochi++: three layers and a residual */
     mo_temperature temperature;
     bool json;
+    bool profile; /* a table of the ops after each case */
 } bench_options;
 
 typedef struct bench_record {
@@ -31,21 +32,27 @@ double bench_memory(bool peak);
 void bench_reset_peak(void);
 /* Runs `run` warmup times, then times it; fills times, memory and allocations. False where the context failed. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
+/* With --profile, as many runs again under the profiler, and its table (with --json on standard error). False where the
+ * context failed. */
+bool bench_profile(
+    mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record);
 /* False where the line could not be written. */
 bool bench_print(const bench_options *o, const bench_record *record);
-/* Standard normal numbers, a function of the stream; a float32 tensor that outlives tapes. */
-mo_tensor *bench_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream);
 
 /* ---- one benchmark a file; return false with the context's error set. "seconds" are reported per case ---- */
 
 bool bench_step(mo_context *ctx, const bench_options *o);
 bool bench_gemm(mo_context *ctx, const bench_options *o);
 bool bench_svd(mo_context *ctx, const bench_options *o);
+bool bench_solve(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
+/* The same of 1536-cube products: a fraction of a second. */
+double bench_gemm_quick_rate(mo_context *ctx);
 /* Whether a case of that name can be run. */
 bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
 bool bench_svd_knows(const char *name);
+bool bench_solve_knows(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* tools/bench_gemm.c - `mochi bench gemm`: float32 products, and the rate that other benchmarks are measured against.
  */
 #include "tools/bench.h"
+#include "tools/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,8 +45,8 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
     int64_t size[3] = {0};
     scan_sizes(name, size);
     product p = {.t = mo_tape_create(ctx, MO_EVAL)};
-    p.A = bench_normal(ctx, 2, (int64_t[]){size[0], size[1]}, 0);
-    p.B = bench_normal(ctx, 2, (int64_t[]){size[1], size[2]}, 1);
+    p.A = synthetic_normal(ctx, 2, (int64_t[]){size[0], size[1]}, 0);
+    p.B = synthetic_normal(ctx, 2, (int64_t[]){size[1], size[2]}, 1);
     *record = (bench_record){.name = name, .variant = "float32", .rows = size[0], .gemm_rate = rate};
     record->gflop = 2e-9 * (double)size[0] * (double)size[1] * (double)size[2];
     bool fine = p.t && mo_ok(ctx) && bench_run(ctx, o, multiply, &p, record);
@@ -55,10 +56,18 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
     return fine;
 }
 
-double bench_gemm_rate(mo_context *ctx) {
-    bench_options o = {.runs = 3, .warmup = 1};
+static double rate_of(mo_context *ctx, const char *name, int runs) {
+    bench_options o = {.runs = runs, .warmup = 1};
     bench_record record;
-    return run_case(ctx, &o, "4096", NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
+    return run_case(ctx, &o, name, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
+}
+
+double bench_gemm_rate(mo_context *ctx) {
+    return rate_of(ctx, "4096", 3);
+}
+
+double bench_gemm_quick_rate(mo_context *ctx) {
+    return rate_of(ctx, "1536", 4);
 }
 
 bool bench_gemm(mo_context *ctx, const bench_options *o) {
@@ -75,19 +84,4 @@ bool bench_gemm(mo_context *ctx, const bench_options *o) {
             break; /* said by finish_output */
     }
     return mo_ok(ctx);
-}
-
-mo_tensor *bench_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
-    int64_t n = mo_numel(T);
-    float *values = malloc((size_t)n * sizeof *values + 1);
-    mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, stream);
-    for (int64_t i = 0; values && i < n; i++)
-        values[i] = (float)mo_random_normal(&r);
-    if (values)
-        mo_tensor_write(T, values, (size_t)n * sizeof *values);
-    else
-        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    free(values);
-    return T;
 }

@@ -16,6 +16,8 @@ int embed_command(int argc, char **argv);
 int data_command(int argc, char **argv);
 int gradcheck_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
+int graph_command(int argc, char **argv);
+int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
 

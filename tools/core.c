@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
+#define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* what OpenBLAS chose before the second exec, for `mochi doctor` */
 
 /* The sets that the SkylakeX kernels use; the compiler's test includes the operating system's consent. */
 static bool has_avx512(void) {
@@ -27,8 +28,7 @@ static bool has_avx512(void) {
 #endif
 }
 
-/* What OpenBLAS chose; NULL where another library stands behind CBLAS. */
-static const char *chosen_core(void) {
+const char *blas_core(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
     char *(*corename)(void);
     memcpy(&corename, &symbol, sizeof corename);
@@ -56,7 +56,26 @@ static const char *better_core(const char *core) {
 }
 
 void choose_blas_core(char **argv) {
-    const char *core = getenv(CORE_VARIABLE) ? NULL : chosen_core(), *better = core ? better_core(core) : NULL;
-    if (better && setenv(CORE_VARIABLE, better, 1) == 0)
+    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core(), *better = core ? better_core(core) : NULL;
+    if (better && setenv(CHOICE_VARIABLE, core, 1) == 0 && setenv(CORE_VARIABLE, better, 1) == 0)
         execv("/proc/self/exe", argv); /* on failure the program goes on with the kernels it has */
+}
+
+const char *blas_core_of_openblas(void) {
+    return getenv(CORE_VARIABLE) ? getenv(CHOICE_VARIABLE) : blas_core();
+}
+
+int blas_core_candidates(const char **names, int most) {
+    int n = 0;
+#if defined(__x86_64__)
+    if (n < most && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        names[n++] = "Haswell";
+    if (n < most && has_avx512())
+        names[n++] = "SkylakeX";
+#endif
+    const char *others[] = {blas_core(), blas_core_of_openblas()};
+    for (int i = 0; i < 2; i++)
+        if (n < most && others[i] && !is_among(others[i], names, (size_t)n))
+            names[n++] = others[i];
+    return n;
 }

@@ -3,10 +3,11 @@
 
 #include <stdio.h>
 
-enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_JSON };
+enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_JSON };
 
 typedef struct gradcheck_options {
-    names ops; /* none: all */
+    names ops;     /* none: all of the objects, or of the program where there are none */
+    names objects; /* with ops of the user's */
     int order, threads;
     uint64_t seed;
     bool json;
@@ -15,6 +16,7 @@ typedef struct gradcheck_options {
 static const struct argp_option options[] = {
     {"order", KEY_ORDER, "1|2", 0, "highest order: 1, the vector-Jacobian product; 2, also that of it (default 2)", 0},
     {"seed", KEY_SEED, "S", 0, "of the samples and directions (default 0)", 0},
+    {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object an op and order on standard output: op, order, samples, error, pass",
         0},
@@ -27,7 +29,8 @@ static const char description[] =
     "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2. Exit status 1 if any op fails.\n\n"
     "Examples:\n"
     "  mochi gradcheck\n"
-    "  mochi gradcheck solve_spd matmul --order 1";
+    "  mochi gradcheck solve_spd matmul --order 1\n"
+    "  mochi gradcheck --op ./my_op.so";
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     gradcheck_options *o = state->input;
@@ -39,6 +42,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
         o->json = true;
+    else if (key == KEY_OP)
+        append_name(&o->objects, text);
     else if (key == ARGP_KEY_ARG)
         append_name(&o->ops, text);
     else
@@ -64,8 +69,8 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     return passes;
 }
 
-/* The number of ops that fail; -1 for a name that is not registered. */
-static int check_ops(mo_context *ctx, const gradcheck_options *o) {
+/* The number of ops that fail, of those named or else from number `first` on; -1 for a name that is not registered. */
+static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
     for (int i = 0; i < o->ops.count; i++)
         if (!mo_find_op(ctx, o->ops.items[i])) {
@@ -74,10 +79,10 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o) {
         }
     for (int i = 0; i < o->ops.count; i++)
         failed += !check_op(ctx, mo_find_op(ctx, o->ops.items[i]), o);
-    for (int i = 0; !o->ops.count && i < mo_n_ops(ctx); i++)
+    for (int i = first; !o->ops.count && i < mo_n_ops(ctx); i++)
         failed += !check_op(ctx, mo_op_at(ctx, i), o);
     if (!o->json)
-        printf("%d ops, %d failed\n", o->ops.count ? o->ops.count : mo_n_ops(ctx), failed);
+        printf("%d ops, %d failed\n", o->ops.count ? o->ops.count : mo_n_ops(ctx) - first, failed);
     return failed;
 }
 
@@ -88,13 +93,17 @@ int gradcheck_command(int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     int code = EXIT_FAILED;
-    if (ctx && mo_register_ops(ctx) != MO_OK)
-        report_failure(ctx);
-    else if (ctx) {
-        int failed = check_ops(ctx, &o);
+    if (ctx && mo_register_ops(ctx) == MO_OK) {
+        int first = o.objects.count ? mo_n_ops(ctx) : 0;
+        for (int i = 0; i < o.objects.count; i++)
+            mo_load_ops(ctx, o.objects.items[i]);
+        int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
         code = failed < 0 ? EXIT_USAGE : failed > 0 ? EXIT_FAILED : EXIT_FINE;
     }
+    if (ctx && !mo_ok(ctx))
+        code = report_failure(ctx);
     mo_context_release(ctx);
     free_names(&o.ops);
+    free_names(&o.objects);
     return code;
 }

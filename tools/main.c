@@ -19,7 +19,10 @@ static const command commands[] = {
     {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
     {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},
     {"gradcheck", "mochi gradcheck", "check the derivatives of every op against differences", gradcheck_command},
-    {"bench", "mochi bench", "time training steps, matrix products and the truncated SVD", bench_command},
+    {"bench", "mochi bench", "time training steps, matrix products, linear systems and the truncated SVD",
+        bench_command},
+    {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},
+    {"doctor", "mochi doctor", "what this machine offers, and whether the program makes use of it", doctor_command},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -32,6 +32,11 @@ int blas_threads(const mo_context *ctx) {
     return state->serial_blas ? 1 : ctx->threads;
 }
 
+bool mo_context_blas_is_safe(const mo_context *ctx) {
+    const cpu_state *state = ctx->backend_state;
+    return state && !state->serial_blas;
+}
+
 /* Huge pages spare a large block most of its page faults and TLB misses. */
 static void *cpu_alloc(mo_context *ctx, size_t bytes) {
     (void)ctx;

@@ -1,0 +1,193 @@
+/* tools/doctor.c - `mochi doctor`: what this machine offers, and whether the program makes use of it. */
+#include "tools/bench.h"
+#include "tools/core.h"
+#include "tools/core_rate.h"
+#include "tools/machine.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_THREADS = 0x100, KEY_JSON, KEY_MEASURE, MAX_CORES = 4 };
+
+typedef struct doctor_options {
+    int threads;
+    bool json, measure;
+} doctor_options;
+
+static const struct argp_option options[] = {
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object on standard output", 0},
+    {"measure", KEY_MEASURE, NULL, OPTION_HIDDEN, "print the GEMM rate of this process alone", 0},
+    {0},
+};
+
+static const char description[] =
+    "Tells what the machine offers: processor, caches and memory; the BLAS library, the kernels it takes for this "
+    "processor and how fast they and other sets are at a float32 product, each measured in a process of its own; "
+    "whether BLAS may be called from several threads; the GPU; versions of libraries.";
+
+/* What was found out. */
+typedef struct findings {
+    machine machine;
+    int threads, n_cores, best; /* best: of the cores, -1 where none could be measured */
+    bool blas_is_safe;
+    const char *cores[MAX_CORES];
+    double rate[MAX_CORES]; /* GFLOP/s */
+    char gpu[1024];         /* why there is none; empty where there is one */
+} findings;
+
+/* ---- libraries: what is loaded says its version itself ---- */
+
+static void *symbol(const char *name) {
+    return dlsym(RTLD_DEFAULT, name);
+}
+
+/* The text that a function without arguments returns, "" where there is no such function. */
+static const char *text_of(const char *function) {
+    void *address = symbol(function);
+    const char *(*call)(void);
+    memcpy(&call, &address, sizeof call);
+    return address ? call() : "";
+}
+
+static const char *xxhash_version(char text[32]) {
+    void *address = symbol("XXH_versionNumber");
+    unsigned (*call)(void);
+    memcpy(&call, &address, sizeof call);
+    unsigned v = address ? call() : 0;
+    snprintf(text, 32, "%u.%u.%u", v / 10000, v / 100 % 100, v % 100);
+    return address ? text : "";
+}
+
+static const struct {
+    const char *name, *function;
+} libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
+
+enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
+
+/* ---- the examination ---- */
+
+static bool examine(const doctor_options *o, findings *f) {
+    mo_context *ctx = open_context(o->threads);
+    if (!ctx)
+        return false;
+    f->machine = describe_machine();
+    f->threads = mo_context_threads(ctx);
+    f->blas_is_safe = mo_context_blas_is_safe(ctx);
+    mo_context_release(ctx);
+    mo_context *gpu = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    if (!mo_ok(gpu))
+        snprintf(f->gpu, sizeof f->gpu, "%s", gpu ? mo_context_status(gpu)->message : "out of memory");
+    mo_context_release(gpu);
+    f->best = -1;
+    f->n_cores = blas_core_candidates(f->cores, MAX_CORES);
+    for (int i = 0; i < f->n_cores; i++) {
+        f->rate[i] = measure_core(f->cores[i], f->threads);
+        if (isfinite(f->rate[i]) && (f->best < 0 || f->rate[i] > f->rate[f->best]))
+            f->best = i;
+    }
+    return true;
+}
+
+static void print_machine(const machine *m) {
+    printf("processor   %s; cores: %d online, %d usable", m->processor[0] ? m->processor : "unknown", m->cores,
+        m->cores_usable);
+    if (isfinite(m->cores_quota))
+        printf(", the time of %.1f", m->cores_quota);
+    printf("\n            %s\ncaches      L1 %.0f KiB, L2 %.0f KiB, L3 %.0f KiB\n", m->instructions, m->cache_kib[0],
+        m->cache_kib[1], m->cache_kib[2]);
+    printf("memory      %.0f MiB, %.0f available", m->memory_mib, m->memory_available_mib);
+    if (isfinite(m->memory_limit_mib))
+        printf(", limited to %.0f", m->memory_limit_mib);
+    printf("; huge pages: %s\n", m->huge_pages[0] ? m->huge_pages : "unknown");
+}
+
+static void print_findings(const findings *f) {
+    const char *core = blas_core(), *own = blas_core_of_openblas();
+    char version[32];
+    print_machine(&f->machine);
+    printf("threads     %d; in BLAS: %s\n", f->threads,
+        f->blas_is_safe ? "as many (its allocator is guarded, or needs no guard)"
+                        : "1 (a serial OpenBLAS was loaded before libmochi)");
+    printf("BLAS        %s\n", core ? text_of("openblas_get_config") : "not OpenBLAS");
+    if (core)
+        printf(
+            "kernels     %s in use; OpenBLAS's own choice: %s\n", core, own ? own : "overridden by OPENBLAS_CORETYPE");
+    for (int i = 0; i < f->n_cores; i++)
+        printf("            %-16s %8.1f GFLOP/s%s%s\n", f->cores[i], f->rate[i],
+            core && !strcasecmp(core, f->cores[i]) ? "  in use" : "", i == f->best ? "  best" : "");
+    for (int i = 0; core && f->best >= 0 && i < f->n_cores; i++)
+        if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
+            printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
+    printf("GPU         %s%s\n", f->gpu[0] ? "none: " : "one", f->gpu);
+    printf("libraries   mochi %s", MO_VERSION);
+    for (int i = 0; i < N_LIBRARIES; i++)
+        printf(", %s %s", libraries[i].name, text_of(libraries[i].function));
+    printf(", xxhash %s\n", xxhash_version(version));
+}
+
+static bool print_findings_json(const findings *f) {
+    const machine *m = &f->machine;
+    const char *core = blas_core(), *own = blas_core_of_openblas();
+    char version[32];
+    json_t *rates = json_object(),
+           *versions = json_pack("{s:s, s:s}", "mochi", MO_VERSION, "xxhash", xxhash_version(version));
+    for (int i = 0; i < f->n_cores; i++)
+        json_object_set_new(rates, f->cores[i], json_number(f->rate[i]));
+    for (int i = 0; i < N_LIBRARIES; i++)
+        json_object_set_new(versions, libraries[i].name, json_string(text_of(libraries[i].function)));
+    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:o, s:[o,o,o], s:o, s:o, s:o, s:s}", "processor", m->processor,
+        "instructions", m->instructions, "cores", m->cores, "cores_usable", m->cores_usable, "cores_quota",
+        json_number(m->cores_quota), "cache_kib", json_number(m->cache_kib[0]), json_number(m->cache_kib[1]),
+        json_number(m->cache_kib[2]), "memory_mib", json_number(m->memory_mib), "memory_available_mib",
+        json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
+        m->huge_pages);
+    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:o}", "threads", f->threads,
+        "blas_is_safe", f->blas_is_safe, "blas", core ? text_of("openblas_get_config") : NULL, "core", core,
+        "core_of_openblas", own, "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu",
+        f->gpu[0] == '\0', "gpu_note", f->gpu, "libraries", versions);
+    bool made = o && more && json_object_update_new(o, more) == 0;
+    return print_json(made ? o : NULL);
+}
+
+/* ---- the command ---- */
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    doctor_options *o = state->input;
+    if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_MEASURE)
+        o->measure = true;
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static int print_rate(const doctor_options *o) {
+    mo_context *ctx = open_context(o->threads);
+    double rate = ctx ? bench_gemm_quick_rate(ctx) : NAN;
+    int code = ctx && mo_ok(ctx) ? EXIT_FINE : EXIT_FAILED;
+    printf("%s %.17g\n", blas_core() ? blas_core() : "unknown", rate);
+    mo_context_release(ctx);
+    return code;
+}
+
+int doctor_command(int argc, char **argv) {
+    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    doctor_options o = {0};
+    findings f = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    if (o.measure)
+        return print_rate(&o);
+    if (!examine(&o, &f))
+        return EXIT_FAILED;
+    if (o.json)
+        print_findings_json(&f);
+    else
+        print_findings(&f);
+    return EXIT_FINE;
+}

@@ -1,0 +1,99 @@
+/* tools/graph.c - `mochi graph`: what the tape holds after one training step of a small MOCHI. */
+#include "tools/command.h"
+#include "tools/synthetic.h"
+
+#include <stdio.h>
+
+enum { KEY_DOT = 0x100, KEY_TEXT, KEY_VALUES, KEY_FORWARD, DIM = 8, MAX_LABELS = 64, FEW = 16 };
+
+typedef struct graph_options {
+    mo_task task;
+    mo_print_format format;
+    int64_t values;
+    bool forward;
+} graph_options;
+
+static const struct argp_option options[] = {
+    {"text", KEY_TEXT, NULL, 0, "a line a node, oldest first (default)", 0},
+    {"dot", KEY_DOT, NULL, 0, "for graphviz; what backward recorded is red", 0},
+    {"values", KEY_VALUES, "N", OPTION_ARG_OPTIONAL, "with the elements of tensors that have at most N (default 16)",
+        0},
+    {"forward", KEY_FORWARD, NULL, 0, "without the gradient", 0},
+    {0},
+};
+
+static const char description[] =
+    "Shows the ops of one training step of a small MOCHI (dim 8, two classes, two support and two query examples of "
+    "each) on standard normal rows: the loss of an episode of nodes, links or graphs, and its gradient in every "
+    "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc.\v"
+    "Examples:\n"
+    "  mochi graph --forward\n"
+    "  mochi graph gc --values\n"
+    "  mochi graph lp --dot | dot -Tsvg > lp.svg";
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    graph_options *o = state->input;
+    if (key == KEY_DOT)
+        o->format = MO_PRINT_DOT;
+    else if (key == KEY_TEXT)
+        o->format = MO_PRINT_TEXT;
+    else if (key == KEY_VALUES)
+        o->values = text ? parse_integer(state, "--values", text, 1, 1 << 20) : FEW;
+    else if (key == KEY_FORWARD)
+        o->forward = true;
+    else if (key == ARGP_KEY_ARG && state->arg_num == 0)
+        o->task = (mo_task)parse_choice(state, "TASK", text, (const char *[]){"nc", "lp", "gc"}, 3);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static void write_text(const char *text, void *file) {
+    fputs(text, file);
+}
+
+static void print_step(mo_tape *t, const mo_mochi *model, const mo_episode *e, const graph_options *o) {
+    mo_label labels[MAX_LABELS];
+    char texts[MAX_LABELS][96];
+    mo_tensor *logits, *loss = mo_mochi_loss(t, model, e, NULL, &logits), *parameters[MAX_LABELS], *grads[MAX_LABELS];
+    int n = mo_mochi_n_parameters(model), n_labels = 0;
+    if (n > MAX_LABELS - 2)
+        n = MAX_LABELS - 2;
+    labels[n_labels++] = (mo_label){"loss", loss};
+    labels[n_labels++] = (mo_label){"logits", logits};
+    for (int i = 0; i < n; i++)
+        parameters[i] = mo_mochi_parameter(model, i);
+    if (!o->forward)
+        mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
+    for (int i = 0; i < n && !o->forward; i++) {
+        snprintf(texts[i], sizeof texts[i], "gradient of %s", mo_tensor_name(parameters[i]));
+        labels[n_labels++] = (mo_label){texts[i], grads[i]};
+    }
+    mo_print_options print = {.format = o->format, .values = o->values, .n_labels = n_labels, .labels = labels};
+    if (mo_ok(mo_tape_context(t)))
+        mo_tape_print(t, &print, write_text, stdout);
+}
+
+int graph_command(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .args_doc = "[TASK]", .doc = description};
+    graph_options o = {.task = MO_TASK_NC};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    mo_context *ctx = open_context(1);
+    if (!ctx)
+        return EXIT_FAILED;
+    mo_mochi_options settings = mo_mochi_defaults();
+    settings.encoder.dim = DIM;
+    synthetic rows = {.task = o.task, .classes = 2, .k = 2, .q = 2, .nodes = 3};
+    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &settings, 0);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_episode e = synthetic_episode(ctx, &rows, DIM);
+    if (model && t && mo_ok(ctx))
+        print_step(t, model, &e, &o);
+    int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
+    mo_tape_release(t);
+    release_synthetic(&e);
+    mo_mochi_release(model);
+    mo_context_release(ctx);
+    return code;
+}

@@ -1,0 +1,20 @@
+/* tools/machine.h - what the operating system says of the machine. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <stdbool.h>
+
+/* Unknown numbers are NaN, unknown texts empty. */
+typedef struct machine {
+    char processor[128];
+    char instructions[128];  /* vector instruction sets, separated by spaces */
+    char huge_pages[16];     /* always, madvise or never */
+    int cores, cores_usable; /* online; those this process may run on */
+    double cores_quota;      /* processor time that a control group grants, in cores */
+    double cache_kib[3];     /* L1 data, L2, L3 */
+    double memory_mib, memory_available_mib, memory_limit_mib; /* the limit of a control group */
+} machine;
+
+machine describe_machine(void);
+
+#endif
