@@ -5,9 +5,9 @@ typedef struct batch {
     int64_t b, n, m;
 } batch;
 
-static const batch SHAPES[] = {
-    {0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {700, 6, 3}, {40, 32, 1}, {1, 130, 300}, {5, 60, 0}, {2, 0, 3}};
-enum { SHAPE_COUNT = 9 };
+static const batch SHAPES[] = {{0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {700, 6, 3}, {40, 32, 1}, {1, 130, 150},
+    {5, 60, 0}, {2, 0, 3}, {2, 200, 3}};
+enum { SHAPE_COUNT = 10 };
 
 static double entry(const mo_view *A, int64_t b, int64_t i, int64_t j) {
     int64_t rows = A->shape[1], columns = A->shape[2];
@@ -73,8 +73,8 @@ static void cholesky_gives_back_the_matrix(void **state) {
 
 static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
     (void)state;
-    const int64_t sizes[] = {5, 32, 33, 100};
-    for (int c = 0; c < 8; c++) {
+    const int64_t sizes[] = {5, 32, 33, 100, 250};
+    for (int c = 0; c < 10; c++) {
         int64_t n = sizes[c / 2];
         mo_dtype dtype = REALS[c & 1];
         mo_context *ctx = context_with(2);

@@ -20,7 +20,12 @@ void lapack_geqrf(
 void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *lda, const real *tau, real *work,
     const int *lwork, int *info);
 
-enum { SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
+#define potrf_small REAL(potrf_small)
+
+/* Factors count <= MATRIX_LANES matrices of n <= SMALL_MATRIX; info as the potrf slot's. */
+void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
+
+enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
 
 /* How many matrices [.., m, n] there are. */
 static inline int64_t matrix_count(const mo_view *A) {

@@ -1,42 +1,71 @@
 /* tensor/cpu/potrf.c - A = L L^T.
  *
- * LAPACK's potrf returns info 0 on NaN and Inf, so values are checked here. Batches of small matrices take the plain
- * loops below: a LAPACK call costs as much as their work. */
+ * Several small matrices go to potrf_small.c, others to LAPACK, large ones through the blocked algorithm below, whose
+ * parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The textbook, by rows: L[i][j] = (A[i][j] - <L[i], L[j]>) / L[j][j]. Returns the first bad leading minor, or 0. */
-static int factor_small(real *A, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        real *restrict a = A + i * n;
-        for (int64_t j = 0; j <= i; j++) {
-            const real *l = A + j * n;
-            real sum = a[j];
-            for (int64_t k = 0; k < j; k++)
-                sum -= a[k] * l[k];
-            if (j < i)
-                a[j] = sum * (1 / l[j]);
-            else if (sum > 0)
-                a[j] = sqrt(sum);
-            else
-                return (int)i + 1;
+enum { BLOCK = 96, BLOCKED_FROM = 192, TOGETHER = 4 };
+
+/* One step of the blocked algorithm: the diagonal block k0 .. k1-1 has been factored. */
+typedef struct step {
+    real *A;
+    int64_t n, k0, k1;
+} step;
+
+/* Rows r0 .. r1-1 below the block: P := P L^-T. */
+static void solve_panel(const step *s, int64_t r0, int64_t r1) {
+    blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)(r1 - r0),
+        (blasint)(s->k1 - s->k0), 1, s->A + s->k0 * s->n + s->k0, (blasint)s->n, s->A + r0 * s->n + s->k0,
+        (blasint)s->n);
+}
+
+/* Rows r0 .. r1-1 of the rest: A := A - P P^T up to the diagonal. */
+static void update_rest(const step *s, int64_t r0, int64_t r1) {
+    blas_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)(r1 - r0), (blasint)(r1 - s->k1),
+        (blasint)(s->k1 - s->k0), -1, s->A + r0 * s->n + s->k0, (blasint)s->n, s->A + s->k1 * s->n + s->k0,
+        (blasint)s->n, 1, s->A + r0 * s->n + s->k1, (blasint)s->n);
+}
+
+static int factor_blocked(real *A, int64_t n, int threads) {
+    for (int64_t k0 = 0; k0 < n; k0 += BLOCK) {
+        step s = {.A = A, .n = n, .k0 = k0, .k1 = min_of(n, k0 + BLOCK)};
+        int size = (int)(s.k1 - k0), ld = (int)n, info = 0;
+        lapack_potrf("U", &size, A + k0 * n + k0, &ld, &info);
+        if (info > 0)
+            return info + (int)k0;
+        int64_t strips = ceil_div(n - s.k1, BLOCK);
+#pragma omp parallel num_threads(threads) if (threads > 1 && strips > 1)
+        {
+#pragma omp for schedule(dynamic)
+            for (int64_t i = 0; i < strips; i++)
+                solve_panel(&s, s.k1 + i * BLOCK, min_of(n, s.k1 + (i + 1) * BLOCK));
+#pragma omp for schedule(dynamic)
+            for (int64_t i = strips - 1; i >= 0; i--) /* the longest rows first */
+                update_rest(&s, s.k1 + i * BLOCK, min_of(n, s.k1 + (i + 1) * BLOCK));
         }
     }
     return 0;
 }
 
-static int factor(real *A, int64_t n) {
+static bool lower_finite(const real *A, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         if (!all_finite(A + i * n, i + 1))
-            return -1;
+            return false;
+    return true;
+}
+
+static int factor(real *A, int64_t n, int threads) {
+    if (!lower_finite(A, n))
+        return -1;
     int info = 0, size = (int)n;
-    if (n <= SMALL_MATRIX)
-        info = factor_small(A, n);
-    else
+    if (n < BLOCKED_FROM)
         lapack_potrf("U", &size, A, &size, &info);
+    else
+        info = factor_blocked(A, n, threads);
     for (int64_t i = 0; i < n && info == 0; i++) {
         if (!isfinite(A[i * n + i]))
             info = -1; /* overflow on the way */
@@ -45,13 +74,25 @@ static int factor(real *A, int64_t n) {
     return info;
 }
 
+static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *info) {
+    int threads = threads_for(ctx, batch * n * n);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < batch; b += MATRIX_LANES)
+        potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
+}
+
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     real *a = A->data;
     int32_t *status = info->data;
     ctx->counters.factorizations += batch;
+    if (n <= SMALL_MATRIX && batch >= TOGETHER) {
+        factor_small_batch(ctx, a, batch, n, status);
+        return;
+    }
+    int inside = batch == 1 ? blas_threads(ctx) : 1; /* threads share one matrix, or take one each */
     int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 6);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, max_of(1, 4096 / max_of(1, n * n)))
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++)
-        status[b] = factor(a + b * n * n, n);
+        status[b] = factor(a + b * n * n, n, inside);
 }
