@@ -62,7 +62,7 @@ static int factor(real *A, int64_t n, int threads) {
     if (!lower_finite(A, n))
         return -1;
     int info = 0, size = (int)n;
-    if (n < BLOCKED_FROM)
+    if (n < BLOCKED_FROM && n > 0)
         lapack_potrf("U", &size, A, &size, &info);
     else
         info = factor_blocked(A, n, threads);
