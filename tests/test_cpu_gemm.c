@@ -1,6 +1,8 @@
 /* tests/test_cpu_gemm.c - matrix products against plain loops in double. */
 #include "tests/cpu_views.h"
 
+#include "tensor/cpu/work.h"
+
 typedef struct sizes {
     int64_t m, n, k;
 } sizes;
@@ -204,6 +206,13 @@ static void beta_zero_ignores_what_was_there(void **state) {
     mo_context_release(ctx);
 }
 
+static void blas_may_be_called_by_every_thread(void **state) {
+    (void)state;
+    mo_context *ctx = context_with(3);
+    assert_int_equal(blas_threads(ctx), 3);
+    mo_context_release(ctx);
+}
+
 static void repeated_calls_allocate_nothing(void **state) {
     (void)state;
     mo_context *ctx = context_with(2);
@@ -232,6 +241,7 @@ int main(void) {
         cmocka_unit_test(any_strides_equal_loops),
         cmocka_unit_test(shared_right_operand_joins_the_rows),
         cmocka_unit_test(beta_zero_ignores_what_was_there),
+        cmocka_unit_test(blas_may_be_called_by_every_thread),
         cmocka_unit_test(repeated_calls_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
