@@ -60,8 +60,12 @@ bool progress_step(progress *p, const mo_step_report *r) {
         return true;
     if (p->form == PROGRESS_JSON)
         return print_object(r);
-    bool due = p->form == PROGRESS_TERMINAL || (r->step + 1) % p->every == 0 || r->step + 1 == r->steps;
-    return !due || print_line(p, r);
+    double now = seconds_now();
+    bool due = p->form == PROGRESS_TERMINAL ? now - p->shown_at >= 0.1 : (r->step + 1) % p->every == 0;
+    if (!due && r->step + 1 < r->steps)
+        return true;
+    p->shown_at = now;
+    return print_line(p, r);
 }
 
 void progress_end(const progress *p) {

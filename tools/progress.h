@@ -16,7 +16,7 @@ typedef struct progress {
     int64_t every;                   /* steps between two lines */
     int64_t shown;                   /* steps seen in this process */
     double loss, accuracy[MO_TASKS]; /* running means; NaN before the first value */
-    double started;                  /* seconds, monotonic */
+    double started, shown_at;        /* seconds, monotonic */
 } progress;
 
 progress progress_start(progress_form form, int64_t steps);
