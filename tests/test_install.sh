@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# tests/test_install.sh - what `meson install` puts into an empty folder is enough for a C program outside the tree.
+# Usage: tests/test_install.sh BUILD      the build folder, up to date
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=$1
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+failed=0
+# claim NAME COMMAND..: the command must succeed; its output is shown where it does not.
+claim() {
+    if "${@:2}" >"$root/log" 2>&1; then
+        echo "[       OK ] $1"
+    else
+        echo "[  FAILED  ] $1: ${*:2}"
+        cat "$root/log"
+        failed=1
+    fi
+}
+
+DESTDIR=$root meson install -C "$build" --no-rebuild >"$root/log"
+prefix=$root$(sed -n 's/^prefix=//p' "$(find "$root" -name mochi.pc)")
+libraries=$(dirname "$(find "$prefix" -name libmochi.so)")
+# pkg-config puts the folder before the prefix of mochi.pc, as for any staged installation.
+export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root LD_LIBRARY_PATH=$libraries
+export MOCHI_EMBEDDED=$prefix/share/mochi/data
+read -ra flags <<<"$(pkg-config --cflags mochi)"
+read -ra shared <<<"$(pkg-config --libs mochi)"
+read -ra static <<<"$(pkg-config --libs --static mochi)"
+compiler=${CC:-cc}
+# A sanitized library wants its programs sanitized; the examples leave what they hold to the end of the process.
+read -ra sanitizers <<<"${SANITIZERS:-}"
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+
+run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
+no_libmochi() { ! ldd "$1" | grep libmochi; }
+
+for source in tools/examples/*.c; do
+    name=$(basename "$source" .c)
+    claim "${name}_builds_outside_the_tree" \
+        "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
+done
+claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
+claim custom_op_passes run_example custom_op "order 2: .* pass"
+
+# The archive alone: found first, so that the linker cannot take the shared library.
+mkdir "$root/archive"
+cp "$libraries/libmochi.a" "$root/archive"
+claim ridge_links_statically "$compiler" tools/examples/ridge.c "${flags[@]}" "-L$root/archive" "${static[@]}" \
+    "${sanitizers[@]}" -o "$root/ridge_static"
+claim the_static_program_needs_no_libmochi no_libmochi "$root/ridge_static"
+claim the_static_program_trains env -u LD_LIBRARY_PATH "$root/ridge_static"
+cat >"$root/guard.c" <<'END'
+#include <mochi/mochi.h>
+int main(void) {
+    mo_context *ctx = mo_context_create(NULL);
+    bool safe = mo_context_blas_is_safe(ctx);
+    mo_context_release(ctx);
+    return !safe;
+}
+END
+claim the_static_program_guards_blas "$compiler" "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
+    "${sanitizers[@]}" -o "$root/guard"
+claim the_static_guard_holds "$root/guard"
+
+claim custom_op_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC tools/examples/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
+claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
+claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
+claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
+    "${flags[@]}" "$prefix/include/mochi/mochi.h"
+if command -v "${CXX:-c++}" >/dev/null; then
+    claim headers_are_cxx "${CXX:-c++}" -Wall -Wextra -Werror -fsyntax-only -x c++ "${flags[@]}" \
+        "$prefix/include/mochi/mochi.h"
+fi
+
+# Every command has its place in the manual, and completion knows it.
+commands=$("$prefix/bin/mochi" --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p')
+claim the_program_has_commands test "$(wc -w <<<"$commands")" -ge 8
+completes() {
+    local replies
+    replies=$(PATH=$prefix/bin:$PATH bash -c "source '$prefix/share/bash-completion/completions/mochi'
+        COMP_WORDS=($1) COMP_CWORD=$2; _mochi; printf '%s\n' \"\${COMPREPLY[@]}\"")
+    grep -qxF -e "$3" <<<"$replies"
+}
+for command in $commands; do
+    claim "completion_knows_$command" completes "mochi ${command:0:2}" 1 "$command"
+    if command -v scdoc >/dev/null; then
+        claim "manual_explains_$command" grep -q "^\\\\fB$command\\\\fR" "$prefix/share/man/man1/mochi.1"
+    fi
+done
+claim completion_knows_options completes "mochi train --po" 2 --pool
+claim completion_knows_graphs completes "mochi eval --data co" 3 cora
+
+exit $failed

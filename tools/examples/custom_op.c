@@ -1,0 +1,60 @@
+/* An op of your own: Y = log(1 + X^2), a loss that forgives outliers, elementwise. dY = 2 X / (1 + X^2) dX, so
+ *     X_bar = Y_bar 2 X / (1 + X^2).
+ * As a program:       cc custom_op.c $(pkg-config --cflags --libs mochi) -lm -o custom_op && ./custom_op
+ * As a shared object: cc -shared -fPIC custom_op.c $(pkg-config --cflags --libs mochi) -lm -o custom_op.so
+ *                     mochi gradcheck --op ./custom_op.so */
+#include <math.h>
+#include <mochi/mochi.h>
+#include <stdio.h>
+
+static bool shape(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]);
+    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, x.dtype, x.ndim, x.shape);
+}
+
+static void forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
+    for (int64_t i = 0; mo_ok(c->ctx) && i < mo_numel(c->out[0]); i++)
+        if (x.dtype == MO_F64)
+            ((double *)y.data)[i] = log1p(((double *)x.data)[i] * ((double *)x.data)[i]);
+        else
+            ((float *)y.data)[i] = log1pf(((float *)x.data)[i] * ((float *)x.data)[i]);
+}
+
+static void vjp(mo_vjp *v) { /* written with ops, so that it can be differentiated again */
+    mo_tensor *X = v->in[0], *slope = mo_div(v->t, mo_scale(v->t, X, 2, 0), mo_scale(v->t, mo_square(v->t, X), 1, 1));
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
+}
+
+static const mo_sample samples[] = {
+    {.name = "matrix", .n_in = 1, .in = {{.draw = MO_DRAW_NORMAL, .ndim = 2, .shape = {3, 4}}}},
+    {.name = "scalar", .n_in = 1, .in = {{.draw = MO_DRAW_NORMAL}}},
+};
+
+static const mo_op lorentzian = {.name = "lorentzian",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = 2};
+
+static const mo_op *const ops[] = {&lorentzian};
+const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 1, ops}; /* what a shared object exports */
+
+int main(void) {
+    mo_context *ctx = mo_context_create(NULL);
+    bool pass = mo_register_ops(ctx) == MO_OK && mo_register_op(ctx, &lorentzian) == MO_OK;
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_op(ctx, &lorentzian, order, 0);
+        printf("%s, order %d: error %.1e, %s\n", lorentzian.name, order, r.error, r.pass ? "pass" : r.worst);
+        pass = pass && r.pass;
+    }
+    if (!mo_ok(ctx))
+        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
+    mo_context_release(ctx);
+    return !pass;
+}

@@ -1,0 +1,34 @@
+# Bash completion of mochi(1): commands, options, graphs and ops, as the program itself names them.
+
+_mochi_words() {
+    local command=$1
+    case $command in
+        '') mochi --help 2>/dev/null | sed -n 's/^  \([a-z]\+\)  .*/\1/p' ;;
+        *) mochi "$command" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u ;;
+    esac
+}
+
+_mochi() {
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words '') --help --version" -- "$current")
+        return
+    fi
+    [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
+    case $command:$before:$current in
+        *:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words "$command")" -- "$current") ;;
+        *:--pool:* | *:--data:* | data:info:*)
+            mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'paper paper++ released' -- "$current") ;;
+        *:--head:*) mapfile -t COMPREPLY < <(compgen -W 'ridge prototype prototype_euclidean' -- "$current") ;;
+        *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
+        data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
+        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve' -- "$current") ;;
+        bench:step:*)
+            mapfile -t COMPREPLY < <(compgen -W 'nc15 nc64 lp gc_enzymes gc_dd gc_enzymes_mixed' -- "$current") ;;
+    esac
+    ((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$current")
+}
+
+complete -o filenames -F _mochi mochi
