@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# tests/test_symbols.sh - the exported symbols are those of tests/symbols.txt, and nothing is imported with which a
+# library could print, exit, or change a setting of its host.
+# Usage: tests/test_symbols.sh LIBRARY [--update]      --update: writes tests/symbols.txt; commit it with the change
+set -euo pipefail
+export LC_ALL=C
+list=$(dirname "${BASH_SOURCE[0]}")/symbols.txt
+library=$1
+
+# Names of compilers, sanitizers and OpenMP's locks are not ours to list.
+exported() { nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | grep -v '^__\|^\.' | sort; }
+imported() { nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' | sort -u; }
+
+if [ "${2:-}" = --update ]; then
+    exported >"$list"
+    exit
+fi
+failed=0
+difference=$(diff -U0 "$list" <(exported) | grep '^[-+][^-+]' || true)
+if [ -n "$difference" ]; then
+    echo "[  FAILED  ] exported symbols differ from tests/symbols.txt (- gone, + new):"
+    echo "$difference"
+    echo "Where that is intended: tests/test_symbols.sh $library --update"
+    failed=1
+else
+    echo "[       OK ] $(wc -l <"$list") exported symbols as listed"
+fi
+
+# The guard of the BLAS allocator must carry OpenBLAS's name (tensor/cpu/blas_guard.c).
+if exported | grep -v '^mo_\|^blas_memory_alloc$'; then
+    echo "[  FAILED  ] exported names above lack the prefix mo_"
+    failed=1
+else
+    echo "[       OK ] every exported name has the prefix mo_"
+fi
+
+prints='stdout|stderr|_IO_2_1_.*|v?printf|puts|putchar|putc|perror|psignal|err|errx|warn|warnx|syslog|__v?printf_chk'
+ends='exit|_exit|_Exit|quick_exit|abort|raise|kill|atexit|on_exit|__cxa_atexit|execv?.*|fork|system'
+sets='signal|sigaction|sigprocmask|pthread_sigmask|setlocale|uselocale|fesetround|fesetenv|feholdexcept|fesetexceptflag'
+sets+='|feenableexcept|fedisableexcept|feraiseexcept|omp_set_.*|openblas_set_.*|setenv|unsetenv|putenv|clearenv|chdir'
+sets+='|umask|srand|srandom|srand48|setrlimit|sched_setaffinity|alarm|setitimer|mlockall'
+if [ -n "${SANITIZERS:-}" ]; then
+    echo "[  SKIPPED ] imports: a sanitizer brings its own"
+elif imported | grep -xE "$prints|$ends|$sets"; then
+    echo "[  FAILED  ] the imports above print, end the process or change its settings"
+    failed=1
+else
+    echo "[       OK ] nothing is imported that prints, ends the process or changes its settings"
+fi
+exit $failed
