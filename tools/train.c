@@ -111,6 +111,8 @@ int train_command(int argc, char **argv) {
         run now = {.options = &o, .progress = {.form = choose_form(&o)}};
         mo_feature_options features = o.recipe.features;
         features.cache = o.cache;
+        if (!o.resume)
+            mo_run_folder(ctx, o.out); /* before minutes are spent on features */
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
             o.recipe.link_share, on_notice, &now);
         code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);

@@ -114,7 +114,7 @@ static bool differ(difference *d, const json_t *kept, const json_t *now) {
 }
 
 static char *encode(const json_t *value) {
-    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now) {
@@ -135,7 +135,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     json_t *run = json_copy(trainer->settings);
     json_object_set_new(run, "version", json_string(MO_VERSION));
     json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
-    char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) {
         size_t length = strlen(text);
         text[length] = '\n'; /* in place of the closing zero: the file holds bytes */

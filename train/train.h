@@ -225,6 +225,10 @@ typedef struct mo_step_report {
     double seconds;
 } mo_step_report;
 
+/* Makes the folder of a new run; an error where it holds anything. The trainer does so too: this is for saying it
+ * early. */
+MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
+
 typedef struct mo_trainer mo_trainer;
 MO_API mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);

@@ -139,18 +139,20 @@ static void require_empty(mo_context *ctx, const char *folder) {
     closedir(listing);
 }
 
+mo_code mo_run_folder(mo_context *ctx, const char *folder) {
+    make_folder(ctx, folder);
+    if (mo_ok(ctx))
+        require_empty(ctx, folder);
+    return mo_context_status(ctx)->code;
+}
+
 mo_code mo_trainer_start(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     if (!mo_ok(ctx) || trainer->log >= 0)
         return mo_context_status(ctx)->code;
-    if (!trainer->resumed) {
-        make_folder(ctx, trainer->options.out);
-        if (mo_ok(ctx))
-            require_empty(ctx, trainer->options.out);
-        if (mo_ok(ctx)) /* from now on there is always something to resume from */
-            mo_trainer_checkpoint(trainer);
-    }
+    if (!trainer->resumed && mo_run_folder(ctx, trainer->options.out) == MO_OK)
+        mo_trainer_checkpoint(trainer); /* from now on there is always something to resume from */
     mo_write_run(trainer);
     mo_run_path(trainer, "log.jsonl", path);
     trainer->log = mo_log_open(ctx, path, trainer->step);
