@@ -171,8 +171,10 @@ static void every_shared_archive_is_read(void **state) {
     const char *shared = shared_folder();
     if (!shared)
         skip();
+    char root[512];
+    snprintf(root, sizeof root, "%s/.", shared); /* the folder itself may be a link */
     walk_context = s->ctx;
-    nftw(shared, read_archive, 16, FTW_PHYS);
+    nftw(root, read_archive, 16, FTW_PHYS);
     if (!mo_ok(s->ctx))
         fail_msg("%s", mo_context_status(s->ctx)->message);
     print_message("read %d archives of %d arrays under %s\n", walk_archives, walk_arrays, shared);
