@@ -11,8 +11,6 @@
 
 void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
 void lapack_getrf(const int *m, const int *n, real *A, const int *lda, int *pivot, int *info);
-void lapack_gecon(const char *norm, const int *n, const real *A, const int *lda, const real *A_norm, real *rcond,
-    real *work, int *iwork, int *info);
 void lapack_syevd(const char *job, const char *uplo, const int *n, real *A, const int *lda, real *w, real *work,
     const int *lwork, int *iwork, const int *liwork, int *info);
 void lapack_geqrf(
@@ -40,9 +38,11 @@ static inline int matrix_threads(const mo_context *ctx, int64_t batch, double mu
 /* Where matrix b of a batch with the leading axes of B lies in T, whose axes may be broadcast. */
 static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
     int64_t offset = 0;
-    for (int i = B->ndim - 3; i >= 0; i--, b /= B->shape[i + 1])
+    for (int i = B->ndim - 3; i > 0; i--) {
         offset += b % B->shape[i] * T->stride[i];
-    return offset;
+        b /= B->shape[i];
+    }
+    return B->ndim > 2 ? offset + b * T->stride[0] : 0;
 }
 
 static inline bool all_finite(const real *x, int64_t n) {

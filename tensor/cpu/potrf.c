@@ -1,6 +1,6 @@
 /* tensor/cpu/potrf.c - A = L L^T.
  *
- * Several small matrices go to potrf_small.c, others to LAPACK, large ones through the blocked algorithm below, whose
+ * Small matrices go to potrf_small.c, medium ones to LAPACK, large ones through the blocked algorithm below, whose
  * parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 96, BLOCKED_FROM = 192, TOGETHER = 4 };
+enum { BLOCK = 96, BLOCKED_FROM = 192 };
 
 /* One step of the blocked algorithm: the diagonal block k0 .. k1-1 has been factored. */
 typedef struct step {
@@ -86,7 +86,7 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     real *a = A->data;
     int32_t *status = info->data;
     ctx->counters.factorizations += batch;
-    if (n <= SMALL_MATRIX && batch >= TOGETHER) {
+    if (n <= SMALL_MATRIX) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }

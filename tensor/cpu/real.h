@@ -13,9 +13,9 @@ typedef float real;
 #define blas_gemm cblas_sgemm
 #define blas_gemv cblas_sgemv
 #define blas_trsm cblas_strsm
+#define blas_trsv cblas_strsv
 #define lapack_potrf spotrf_
 #define lapack_getrf sgetrf_
-#define lapack_gecon sgecon_
 #define lapack_syevd ssyevd_
 #define lapack_geqrf sgeqrf_
 #define lapack_orgqr sorgqr_
@@ -25,9 +25,9 @@ typedef double real;
 #define blas_gemm cblas_dgemm
 #define blas_gemv cblas_dgemv
 #define blas_trsm cblas_dtrsm
+#define blas_trsv cblas_dtrsv
 #define lapack_potrf dpotrf_
 #define lapack_getrf dgetrf_
-#define lapack_gecon dgecon_
 #define lapack_syevd dsyevd_
 #define lapack_geqrf dgeqrf_
 #define lapack_orgqr dorgqr_

@@ -1,60 +1,109 @@
 /* tensor/cpu/trsm.c - B := op(T)^-1 B in place.
  *
  * The columns of B are independent: they are cut into strips of fixed width, and batch times strips is one list of
- * tasks. */
+ * tasks. Small matrices with few columns go side by side in lanes, with more through plain loops, large ones to BLAS.
+ */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
+#include "tensor/cpu/triangle.h"
 
-enum { STRIP = 128 };
+enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 
-typedef struct system {
-    bool lower, transposed;
-    const real *T;
-    int64_t n, ld; /* of T: size; of B: row length */
-} system;
+/* One row of X, `width` columns of it: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], the sum in the order in which the
+ * x[k] were found: the operations of solve_lanes, and its bits. */
+static inline __attribute__((always_inline)) void solve_row(
+    const triangle *t, int64_t i, bool down, real *restrict B, int64_t width, int64_t ld) {
+    real row[WIDTH];
+    for (int64_t j = 0; j < width; j++)
+        row[j] = B[i * ld + j];
+    for (int64_t step = 0; step < (down ? i : t->n - 1 - i); step++) {
+        int64_t k = down ? step : t->n - 1 - step;
+        real w = t->transposed ? t->T[k * t->n + i] : t->T[i * t->n + k];
+        for (int64_t j = 0; j < width; j++)
+            row[j] -= w * B[k * ld + j];
+    }
+    real inverse = t->unit ? 1 : 1 / t->T[i * t->n + i];
+    for (int64_t j = 0; j < width; j++)
+        B[i * ld + j] = row[j] * inverse;
+}
 
-/* Row by row: b[i] = (b[i] - sum_k op(T)[i][k] b[k]) / T[i][i], downwards when op(T) is lower. */
-static void solve_small(const system *s, real *B, int64_t m) {
-    bool down = s->lower != s->transposed;
-    for (int64_t step = 0; step < s->n; step++) {
-        int64_t i = down ? step : s->n - 1 - step;
-        real *restrict b = B + i * s->ld;
-        int64_t first = down ? 0 : i + 1, last = down ? i : s->n;
-        for (int64_t k = first; k < last; k++) {
-            real t = s->transposed ? s->T[k * s->n + i] : s->T[i * s->n + k];
-            const real *solved = B + k * s->ld;
-            for (int64_t j = 0; j < m; j++)
-                b[j] -= t * solved[j];
-        }
-        real inverse = 1 / s->T[i * s->n + i];
-        for (int64_t j = 0; j < m; j++)
-            b[j] *= inverse;
+/* Downwards when op(T) is lower, WIDTH columns at a time. */
+static void solve_small(const triangle *t, real *B, int64_t m, int64_t ld) {
+    bool down = t->lower != t->transposed;
+    for (int64_t step = 0; step < t->n; step++) {
+        int64_t i = down ? step : t->n - 1 - step, j = 0;
+        for (; j + WIDTH <= m; j += WIDTH)
+            solve_row(t, i, down, B + j, WIDTH, ld);
+        if (j < m)
+            solve_row(t, i, down, B + j, m - j, ld);
     }
 }
 
-static void solve(const system *s, real *B, int64_t m) {
-    if (s->n <= SMALL_MATRIX)
-        solve_small(s, B, m);
+void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
+    CBLAS_UPLO side = t->lower ? CblasLower : CblasUpper;
+    CBLAS_TRANSPOSE op = t->transposed ? CblasTrans : CblasNoTrans;
+    CBLAS_DIAG diagonal = t->unit ? CblasUnit : CblasNonUnit;
+    if (t->n <= SMALL_MATRIX)
+        solve_small(t, B, m, ld);
+    else if (m == 1 && t->n >= VECTOR_FROM) /* reads T once and in place; trsm would pack it */
+        blas_trsv(CblasRowMajor, side, op, diagonal, (blasint)t->n, t->T, (blasint)t->n, B, (blasint)ld);
     else
-        blas_trsm(CblasRowMajor, CblasLeft, s->lower ? CblasLower : CblasUpper,
-            s->transposed ? CblasTrans : CblasNoTrans, CblasNonUnit, (blasint)s->n, (blasint)m, 1, s->T, (blasint)s->n,
-            B, (blasint)s->ld);
+        blas_trsm(CblasRowMajor, CblasLeft, side, op, diagonal, (blasint)t->n, (blasint)m, 1, t->T, (blasint)t->n, B,
+            (blasint)ld);
+}
+
+/* ---- lanes ---- */
+
+/* Matrices first .. of the batch, as many as there are lanes. */
+static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, int64_t first) {
+    int64_t n = t->n, m = B->shape[B->ndim - 1], count = min_of(LANES, matrix_count(B) - first);
+    lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
+    const real *from[LANES];
+    real *to[LANES];
+    for (int64_t l = 0; l < count; l++) {
+        from[l] = (const real *)T->data + batch_offset(B, T, first + l);
+        to[l] = (real *)B->data + (first + l) * n * m;
+    }
+    to_lanes(from, count, n, n, W, lane_row(n));
+    to_lanes((const real *const *)to, count, n, m, x, m);
+    lane_system s = {.W = W, .row = lane_row(n), .n = n, .m = m, .lower = t->lower, .transposed = t->transposed};
+    solve_lanes(s, x);
+    from_lanes(x, m, count, n, m, to);
+}
+
+static void solve_groups(mo_context *ctx, const triangle *t, const mo_view *T, const mo_view *B) {
+    int64_t batch = matrix_count(B), m = B->shape[B->ndim - 1];
+    int threads = matrix_threads(ctx, batch, (double)(t->n * t->n * (m + 4)));
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < batch; b += LANES)
+        solve_group(t, T, B, b);
+}
+
+/* Columns of one task: narrower where there are few matrices. */
+static int64_t strip_width(int64_t batch, int64_t m) {
+    int64_t width = STRIP;
+    while (width > LEAST_STRIP && batch * ceil_div(m, width) < STRIPS)
+        width /= 2;
+    return width;
 }
 
 void REAL(trsm_cpu)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
+    triangle t = {.n = n, .lower = lower, .transposed = transposed};
     if (batch * n * m == 0)
         return;
-    int64_t strips = ceil_div(m, STRIP), tasks = batch * strips;
-    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, STRIP) / 2);
+    if (lanes_pay(batch, n, m)) {
+        solve_groups(ctx, &t, T, B);
+        return;
+    }
+    int64_t width = strip_width(batch, m), strips = ceil_div(m, width), tasks = batch * strips;
+    int threads = matrix_threads(ctx, tasks, (double)n * (double)n * (double)min_of(m, width) / 2);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, max_of(1, 8192 / (n * n)))
     for (int64_t i = 0; i < tasks; i++) {
-        int64_t b = i / strips, start = i % strips * STRIP;
-        system s = {.lower = lower,
-            .transposed = transposed,
-            .T = (const real *)T->data + batch_offset(B, T, b),
-            .n = n,
-            .ld = m};
-        solve(&s, (real *)B->data + b * n * m + start, min_of(STRIP, m - start));
+        int64_t b = i / strips, start = i % strips * width;
+        triangle own = t;
+        own.T = (const real *)T->data + batch_offset(B, T, b);
+        solve_triangle(&own, (real *)B->data + b * n * m + start, min_of(width, m - start), m);
     }
 }
