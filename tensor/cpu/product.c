@@ -15,7 +15,8 @@ enum {
     PIECES_C = 1 << 19,  /* up to so many elements of C, a long k is cut instead: each operand is then read once */
     PIECE = 768,         /* of k, at least */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
-    TINY = 4096          /* multiplications not worth a BLAS call */
+    TINY = 4096,         /* multiplications not worth a BLAS call */
+    TURNED = 1024        /* elements of the second operand of such a product, turned */
 };
 
 /* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
@@ -59,6 +60,8 @@ static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
 }
 
 tile product_tile(const product *p, int64_t number) {
+    if (p->tiles_m == 1 && p->tiles_n == 1)
+        return (tile){.b = number, .i1 = p->m, .j1 = p->n};
     int64_t j = number % p->tiles_n, i = number / p->tiles_n % p->tiles_m;
     return (tile){.b = number / (p->tiles_n * p->tiles_m),
         .i0 = min_of(p->m, part_start(p->m, p->tiles_m, i)),
@@ -69,9 +72,11 @@ tile product_tile(const product *p, int64_t number) {
 
 static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
     int64_t offset = 0;
-    for (int i = p->axes - 1; i >= 0; i--, b /= p->size[i + 1])
+    for (int i = p->axes - 1; i > 0; i--) {
         offset += b % p->size[i] * stride[i];
-    return offset;
+        b /= p->size[i];
+    }
+    return p->axes ? offset + b * stride[0] : 0; /* divisions cost more than a small product */
 }
 
 /* One multiplication C := alpha A B + beta C of plain matrices. */
@@ -92,26 +97,54 @@ static void scale(real *restrict c, int64_t n, real beta) {
             c[j] *= beta;
 }
 
-static void run_loops(const call *g) {
-    int64_t a_row = g->transposed_A ? 1 : g->lda, a_column = g->transposed_A ? g->lda : 1;
-    for (int64_t i = 0; i < g->m; i++) {
-        real *restrict c = g->C + i * g->ldc;
+/* Row i of C as a sum of rows of B. */
+static void add_rows(const call *g, const real *a, int64_t a_step, real *restrict c) {
+    int64_t first = 0;
+    if (g->beta == 0 && g->k > 0) { /* the first row is written over c: no pass to zero it */
+        real w = g->alpha * a[0];
+        for (int64_t j = 0; j < g->n; j++)
+            c[j] = w * g->B[j];
+        first = 1;
+    } else {
         scale(c, g->n, g->beta);
-        if (!g->transposed_B) {
-            for (int64_t l = 0; l < g->k; l++) {
-                real a = g->alpha * g->A[i * a_row + l * a_column];
-                const real *b = g->B + l * g->ldb;
-                for (int64_t j = 0; j < g->n; j++)
-                    c[j] += a * b[j];
-            }
-            continue;
-        }
-        for (int64_t j = 0; j < g->n; j++) {
-            real sum = 0;
-            for (int64_t l = 0; l < g->k; l++)
-                sum += g->A[i * a_row + l * a_column] * g->B[j * g->ldb + l];
-            c[j] += g->alpha * sum;
-        }
+    }
+    for (int64_t l = first; l < g->k; l++) {
+        real w = g->alpha * a[l * a_step];
+        const real *b = g->B + l * g->ldb;
+        for (int64_t j = 0; j < g->n; j++)
+            c[j] += w * b[j];
+    }
+}
+
+/* Row i of C as products with the rows of B that are columns of op(B). */
+static void add_products(const call *g, const real *a, int64_t a_step, real *restrict c) {
+    scale(c, g->n, g->beta);
+    for (int64_t j = 0; j < g->n; j++) {
+        real sum = 0;
+        for (int64_t l = 0; l < g->k; l++)
+            sum += a[l * a_step] * g->B[j * g->ldb + l];
+        c[j] += g->alpha * sum;
+    }
+}
+
+/* Rows of B run along those of C: where op transposes it and C has rows enough, it is turned first. */
+static void run_loops(const call *given) {
+    call g = *given;
+    real turned[TURNED];
+    int64_t a_row = g.transposed_A ? 1 : g.lda, a_step = g.transposed_A ? g.lda : 1;
+    if (g.transposed_B && g.m >= 4 && g.k * g.n <= TURNED) {
+        for (int64_t j = 0; j < g.n; j++)
+            for (int64_t l = 0; l < g.k; l++)
+                turned[l * g.n + j] = g.B[j * g.ldb + l];
+        g.B = turned;
+        g.ldb = g.n;
+        g.transposed_B = false;
+    }
+    for (int64_t i = 0; i < g.m; i++) {
+        if (g.transposed_B)
+            add_products(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
+        else
+            add_rows(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
     }
 }
 
