@@ -66,7 +66,7 @@ static void vjp(mo_vjp *v) {
     mo_tensor *B_bar = mo_solve_factored(t, A, X_bar, v->saved, !transposed);
     if (v->needs[0]) {
         mo_tensor *left = transposed ? X : B_bar, *right = transposed ? B_bar : X;
-        v->in_bar[0] = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
+        v->in_bar[0] = mo_matmul(t, mo_neg(t, left), mo_transpose(t, right));
     }
     v->in_bar[1] = B_bar;
 }

@@ -53,8 +53,8 @@ static void vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->out[0], *B_bar = mo_solve_spd_factored(t, v->in[0], v->out_bar[0], v->saved[0]);
     if (v->needs[0]) {
-        mo_tensor *M = mo_matmul(t, B_bar, mo_transpose(t, X));
-        v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), -0.5, 0);
+        mo_tensor *half_M = mo_matmul(t, mo_scale(t, B_bar, -0.5, 0), mo_transpose(t, X));
+        v->in_bar[0] = mo_add(t, half_M, mo_transpose(t, half_M));
     }
     v->in_bar[1] = B_bar;
 }
