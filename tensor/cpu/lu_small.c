@@ -164,7 +164,7 @@ static lanes estimate_condition(const lu_lanes *s) {
         x[i] = lanes_choose(place == (real)i, s->norm, lanes_of(0));
     solve_factors(s->W, n, 1, true, x);
     lanes grown = sum_magnitudes(x, n);
-    return lanes_choose(condition > grown | condition != condition, condition, grown); /* NaN is the largest */
+    return lanes_choose((condition > grown) | (condition != condition), condition, grown); /* NaN is the largest */
 }
 
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
