@@ -185,7 +185,7 @@ void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *inf
     lanes condition = estimate_condition(&s);
     lane_words vague = ~(condition <= 1 / (sizeof(real) == 4 ? FLT_EPSILON : (real)DBL_EPSILON));
     for (int64_t l = 0; l < count; l++) {
-        info[l] = s.refused[l] ? -1 : s.singular[l] ? (int32_t)s.singular[l] : vague[l] ? -2 : 0;
+        info[l] = s.refused[l] ? -1 : s.singular[l] ? (int32_t)s.singular[l] : n > 0 && vague[l] ? -2 : 0;
         for (int64_t i = 0; i < n; i++)
             pivot[l * n + i] = s.pivot[l][i];
     }
