@@ -13,7 +13,7 @@ enum {
     LEAST_COLUMNS = 128,
     TILES = 8,           /* enough for 8 threads */
     PIECES_C = 1 << 19,  /* up to so many elements of C, a long k is cut instead: each operand is then read once */
-    PIECE = 768,         /* of k, at least */
+    PIECE = 192,         /* of k, at least, and no shorter than the sides of C: adding pieces must stay cheap */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
     TINY = 4096,         /* multiplications not worth a BLAS call */
     TURNED = 1024        /* elements of the second operand of such a product, turned */
@@ -46,8 +46,9 @@ void product_cut(product *p) {
     int64_t multiplications = p->m * p->n * p->k;
     if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
         return;
-    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * max_of(PIECE, max_of(p->m, p->n)))
-        p->pieces_k = even_count(min_of(TILES, p->k / PIECE));
+    int64_t piece = max_of(PIECE, max_of(p->m, p->n));
+    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * piece)
+        p->pieces_k = even_count(min_of(TILES, p->k / piece));
     else if (p->m == 1 || p->n == 1)
         cut_vector(p);
     else
