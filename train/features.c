@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1 }; /* rises when the values of the same settings change */
+enum { FORMAT = 2 }; /* rises when the values of the same settings change */
 #define EPSILON 1e-5 /* of LayerNorm */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
@@ -175,16 +175,17 @@ static void write_key(const mo_graph *graph, const mo_feature_options *o, char *
 
 static bool fill(job *j, mo_features *f) {
     char key[256];
+    const char *folder = j->options->cache && *j->options->cache ? j->options->cache : NULL;
     mo_tensor X0 = first_hop(j->hops);
     write_key(j->graph, j->options, key, sizeof key);
-    if (j->options->cache)
-        f->from_cache = mo_cache_load(j->options->cache, key, &X0, &f->svd_residual);
+    if (folder)
+        f->from_cache = mo_cache_load(folder, key, &X0, &f->svd_residual);
     if (!f->from_cache) {
         if (!(j->graph->graphs == 1 ? compute_single(j) : compute_set(j)))
             return false;
         f->svd_residual = j->residual;
-        if (j->options->cache)
-            mo_cache_store(j->options->cache, key, &X0, f->svd_residual);
+        if (folder)
+            mo_cache_store(folder, key, &X0, f->svd_residual);
     }
     return propagate(j->graph, j->hops);
 }

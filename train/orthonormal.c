@@ -1,21 +1,30 @@
-/* train/orthonormal.c - Cholesky QR (Yamamoto et al. 2015), and Householder where that would fail.
+/* train/orthonormal.c - orthonormal bases by Cholesky QR (Yamamoto et al. 2015).
  *
  * Y^T Y = L L^T,  Q = Y L^-T: almost all of the work is two matrix products. Q is orthonormal up to eps cond(Y)^2; a
- * second pass over Q, whose condition is near 1, brings that to eps. Where Y is too ill-conditioned for it (graphs of
- * low rank: stars, forests, repeated neighbourhoods), Householder reflections give a basis at any condition. */
+ * second pass over Q, whose condition is near 1, brings that to eps. Where Y is too ill-conditioned for it (a graph of
+ * low rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
+ * orthogonal though of very different norms, and scaled. Directions that were only rounding become random ones. */
 #include "train/orthonormal.h"
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "train/host_array.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+enum { ROUNDS = 8 };
+static const uint64_t fill_stream = (uint64_t)1 << 47; /* of random numbers: beyond those of test matrices */
+
+static double epsilon_of(const mo_tensor *X) {
+    return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+}
+
 /* A window onto the diagonal of a square matrix. */
 static mo_tensor *diagonal_of(mo_tape *t, mo_tensor *M) {
-    int64_t n = mo_dim(M, 0);
-    return mo_is_null(M) ? M : mo_tape_window(t, M, 1, &n, &(int64_t){n + 1}, 0);
+    return mo_is_null(M) ? M : mo_tape_window(t, M, 1, M->shape, &(int64_t){M->shape[1] + 1}, 0);
 }
 
 mo_tensor *mo_identity(mo_tape *t, mo_dtype real, int64_t n) {
@@ -32,6 +41,9 @@ static double factor(mo_tape *t, mo_tensor *M) {
         return INFINITY;
     mo_view m = mo_tensor_view(M), i = mo_tensor_view(info);
     mo_kernels_of(t->ctx, M->dtype)->potrf(t->ctx, &m, &i);
+    if (mo_item(info) < 0)
+        mo_fail(
+            t->ctx, MO_NUMERICAL, "orthonormalize: the products of %" PRId64 " columns are not finite", M->shape[0]);
     if (mo_item(info) != 0)
         return INFINITY;
     mo_tensor *diagonal = mo_cast(t, diagonal_of(t, M), MO_F64);
@@ -45,38 +57,68 @@ static double factor(mo_tape *t, mo_tensor *M) {
 static mo_tensor *cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     mo_tensor *L = mo_matmul(t, mo_transpose(t, Y), Y);
     *condition = mo_ok(t->ctx) ? factor(t, L) : INFINITY;
-    double epsilon = L->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    if (!(*condition * *condition * epsilon < 1e-3))
+    if (!mo_ok(t->ctx) || !(*condition * *condition * epsilon_of(Y) < 1e-3))
         return NULL;
     mo_tensor *inverse = mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), true, false);
     return mo_matmul(t, Y, mo_transpose(t, inverse));
 }
 
-static mo_tensor *householder(mo_tape *t, mo_tensor *Y) {
-    int64_t n = mo_dim(Y, 1);
-    mo_tensor *Q = mo_tape_tensor(t, Y->dtype, 2, Y->shape);
-    mo_tensor *R = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){n, n});
-    mo_tensor *info = mo_full(t, MO_I32, 0, NULL, 0);
-    if (!mo_ok(t->ctx) || mo_tensor_copy(Q, Y) != MO_OK)
-        return mo_null_tensor(t->ctx);
-    mo_view q = mo_tensor_view(Q), r = mo_tensor_view(R), i = mo_tensor_view(info);
-    mo_kernels_of(t->ctx, Y->dtype)->qr(t->ctx, &q, &r, &i);
-    if (mo_ok(t->ctx) && mo_item(info) != 0) {
-        char shape[160];
-        mo_fail(t->ctx, MO_NUMERICAL, "orthonormalize: the matrix %s holds a value that is not finite",
-            mo_shape_string(Y, shape, sizeof shape));
+/* For every column of Y what it is multiplied with, and (added to that) what a random column is. */
+static bool column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
+    int64_t n = mo_dim(Y, 1), filled = 0;
+    double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
+    mo_tensor *squares = mo_cast(t, mo_sum(t, mo_square(t, Y), MO_AXIS(0), false), MO_F64);
+    if (mo_ok(t->ctx) && mo_tensor_read(squares, norm, (size_t)n * sizeof *norm) == MO_OK) {
+        double largest = 0, rounding = 100 * epsilon_of(Y);
+        for (int64_t j = 0; j < n; j++)
+            largest = fmax(largest, norm[j]);
+        for (int64_t j = 0; j < n; j++) {
+            bool null = !(norm[j] > rounding * rounding * largest);
+            random[j] = null ? sqrt(3 / (double)mo_dim(Y, 0)) : 0; /* uniform in [-1, 1): variance 1/3 */
+            norm[j] = null ? 0 : 1 / sqrt(norm[j]);
+            filled += null;
+        }
+        *scale = mo_cast(t, mo_from(t, MO_F64, 1, &n, norm), Y->dtype);
+        *fill = mo_cast(t, mo_from(t, MO_F64, 1, &n, random), Y->dtype);
     }
-    return Q;
+    free(norm);
+    free(random);
+    return filled > 0;
+}
+
+mo_tensor *mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
+    mo_tensor *scale = mo_null_tensor(t->ctx), *fill = scale;
+    bool any = mo_ok(t->ctx) && column_weights(t, Y, &scale, &fill);
+    mo_tensor *scaled = mo_mul(t, Y, scale), *random;
+    if (!any || !mo_ok(t->ctx))
+        return scaled;
+    random = mo_tape_tensor(t, Y->dtype, 2, Y->shape);
+    if (!mo_ok(t->ctx))
+        return random;
+    mo_random position = mo_random_at(0, MO_PURPOSE_SVD, fill_stream + (uint64_t)attempt);
+    mo_view r = mo_tensor_view(random);
+    mo_kernels_of(t->ctx, Y->dtype)->random(t->ctx, false, -1, 1, &position, &r);
+    return mo_add(t, scaled, mo_mul(t, random, fill));
+}
+
+/* Y Z for the eigenvectors Z of Y^T Y: orthogonal columns, each with the accuracy of Y times its norm. */
+static mo_tensor *rotate(mo_tape *t, mo_tensor *Y) {
+    mo_tensor *w, *Z;
+    mo_eigh(t, mo_cast(t, mo_matmul(t, mo_transpose(t, Y), Y), MO_F64), &w, &Z);
+    return mo_matmul(t, Y, mo_cast(t, Z, Y->dtype));
 }
 
 mo_tensor *mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) {
     mo_tensor *Q = Y;
     double first = 1, later;
-    for (int pass = 0; pass < passes && mo_ok(t->ctx) && mo_numel(Y) > 0; pass++) {
-        mo_tensor *better = cholesky_pass(t, Q, pass == 0 ? &first : &later);
-        Q = better ? better : householder(t, Q);
-        if (!better)
-            break;
+    int done = 0;
+    for (int round = 0; done < passes && mo_ok(t->ctx) && mo_numel(Y) > 0; round++) {
+        mo_tensor *better = cholesky_pass(t, Q, round == 0 ? &first : &later);
+        done += better != NULL;
+        Q = better ? better : mo_fill_columns(t, rotate(t, Q), round);
+        if (round == ROUNDS && mo_ok(t->ctx))
+            mo_fail(t->ctx, MO_NUMERICAL, "orthonormalize: no basis of %" PRId64 " columns of length %" PRId64 " found",
+                mo_dim(Y, 1), mo_dim(Y, 0));
     }
     if (condition)
         *condition = first;

@@ -2,16 +2,20 @@
  *
  * A [n, m], rank r, q = r + 16 columns (oversampling keeps the last singular values good; the extra ones are dropped):
  *     Q = orth(A Omega), Omega random [m, q];   k times:  Q = orth(A orth(A^T Q)).
- * Symmetric A (Rayleigh-Ritz): T = Q^T A Q = W diag(theta) W^T, U = Q W, S = |theta|, V = U sign(theta). A pair of
- * eigenvalues +-s is one double singular value, whose vectors an SVD may rotate; the eigenvectors are not rotated.
- * Other A: B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
- * Where the smaller side is at most q, or tiny, Q spans the whole space (the identity, or A itself) and the result is
- * exact. The small eigenproblem is solved in float64: it costs little beside the products with Q. */
+ * Symmetric A: Rayleigh-Ritz on K = orth[Q, A Q] (the last of the k iterations is spent on it),
+ *     T = K^T A K = W diag(theta) W^T, U = K W, S = |theta|, V = U sign(theta).
+ * On Q alone it would fail: before convergence Q holds mixtures a u + b v of eigenvectors of s and -s, whose Ritz
+ * values (a^2 - b^2) s are far too small; A gives a u - b v, and the two together span both. A pair of eigenvalues +-s
+ * is one double singular value, whose vectors an SVD may rotate; the eigenvectors are not rotated. Other A: B = A^T Q,
+ * B^T B = W diag(s^2) W^T, U = Q W, V = B W / s. Where the smaller side is not above the dimension of the basis, or
+ * tiny, Q spans the whole space (the identity, or A itself) and the result is exact. Small eigenproblems are solved in
+ * float64: that costs little beside the products. */
 #include "train/svd.h"
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "train/host_array.h"
+#include "train/krylov.h"
 #include "train/orthonormal.h"
 #include "train/train.h"
 
@@ -29,7 +33,7 @@ typedef struct problem {
     const mo_csr *A, *At;
     const mo_svd_options *options;
     mo_dtype real;
-    int64_t n, m, r, q;
+    int64_t n, m, r, q, blocks;
     bool exact;
     double epsilon;
     double rounding;  /* singular values below this share of the largest are zeros */
@@ -63,12 +67,18 @@ static bool set_up(problem *p) {
     p->m = A->columns;
     p->r = p->options->rank;
     p->q = p->r + OVERSAMPLING < side ? p->r + OVERSAMPLING : side;
-    p->exact = p->q == side || side <= p->options->exact_below;
-    if (p->exact)
+    p->blocks = A->symmetric && p->options->power_iterations != 0 ? 2 : 1;
+    p->exact = side <= p->blocks * p->q || side <= p->options->exact_below;
+    if (p->exact) {
         p->q = side;
+        p->blocks = 1;
+    }
     p->mark = p->t->n_tensors;
     p->norm = frobenius(p->t, A->values);
     mo_tape_sweep(p->t, p->mark, NULL, 0);
+    if (mo_ok(ctx) && !isfinite(p->norm))
+        mo_fail(ctx, MO_NUMERICAL,
+            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->n, p->m, p->norm);
     return mo_ok(ctx);
 }
 
@@ -113,25 +123,24 @@ static mo_tensor *iterate(problem *p, mo_tensor *Q, int count) {
     return Q;
 }
 
-/* The r values of largest magnitude of w (rising), falling; of +-s, equal to rounding, s first. */
-static void order_by_magnitude(const double *w, int64_t q, int64_t r, double tolerance, int64_t *order) {
-    int64_t low = 0, high = q - 1;
+/* The r values of largest magnitude of the n of w (rising), falling; of +-s, equal to rounding, s first. */
+static void order_by_magnitude(const double *w, int64_t n, int64_t r, double tolerance, int64_t *order) {
+    int64_t low = 0, high = n - 1;
     for (int64_t j = 0; j < r; j++)
         order[j] = fabs(w[high]) >= fabs(w[low]) * (1 - tolerance) || low == high ? high-- : low++;
 }
 
-/* Eigenpairs of the small matrix T by magnitude: W [q, r] in the type of A, and the values theta [r]. */
+/* Eigenpairs of the small matrix T by magnitude: W [.., r] in the type of A, and the values theta [r]. */
 static mo_tensor *small_eigenvectors(problem *p, mo_tensor *T, double *theta) {
     mo_tape *t = p->t;
     mo_context *ctx = t->ctx;
-    mo_tensor *w, *W;
-    T = mo_cast(t, T, MO_F64);
-    mo_eigh(t, mo_scale(t, mo_add(t, T, mo_transpose(t, T)), 0.5, 0), &w, &W);
-    double *value = mo_host_array(ctx, p->q, sizeof *value);
+    mo_tensor *w, *W, *Wt = mo_null_tensor(ctx);
+    int64_t n = mo_dim(T, 0);
+    mo_eigh(t, T, &w, &W);
+    double *value = mo_host_array(ctx, n, sizeof *value);
     int64_t *order = mo_host_array(ctx, p->r, sizeof *order);
-    mo_tensor *Wt = mo_null_tensor(ctx);
-    if (mo_ok(ctx) && mo_tensor_read(w, value, (size_t)p->q * sizeof *value) == MO_OK) {
-        order_by_magnitude(value, p->q, p->r, p->rounding, order);
+    if (mo_ok(ctx) && mo_tensor_read(w, value, (size_t)n * sizeof *value) == MO_OK) {
+        order_by_magnitude(value, n, p->r, p->rounding, order);
         for (int64_t j = 0; j < p->r; j++)
             theta[j] = value[order[j]];
         Wt = mo_gather_rows(t, mo_transpose(t, W), mo_from(t, MO_I64, 1, &p->r, order));
@@ -151,72 +160,46 @@ static void singular_values(const problem *p, const double *theta, double *s) {
     }
 }
 
-/* high[j] = max(high[j], values[j]) for a tensor of r values. */
-static void raise_to(const problem *p, double *high, mo_tensor *values) {
-    double *x = mo_host_array(p->t->ctx, p->r, sizeof *x);
-    if (x && mo_tensor_read(mo_cast(p->t, values, MO_F64), x, (size_t)p->r * sizeof *x) == MO_OK)
-        for (int64_t j = 0; j < p->r; j++)
-            high[j] = fmax(high[j], x[j]);
-    free(x);
-}
-
 static mo_tensor *vector_of(const problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* 1 or -1 a column of U, so that the entry of largest magnitude becomes positive. */
-static mo_tensor *turn_of(problem *p, mo_tensor *U) {
-    mo_tape *t = p->t;
-    double *high = mo_host_array(t->ctx, p->r, sizeof *high), *low = mo_host_array(t->ctx, p->r, sizeof *low);
-    for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
-        int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
-        mo_tensor *rows = mo_slice(t, U, 0, i, end);
-        raise_to(p, high, mo_max(t, rows, MO_AXIS(0), false));
-        raise_to(p, low, mo_max(t, mo_neg(t, rows), MO_AXIS(0), false));
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
-    for (int64_t j = 0; j < p->r && mo_ok(t->ctx); j++)
-        high[j] = high[j] >= low[j] ? 1 : -1;
-    mo_tensor *turn = mo_ok(t->ctx) ? vector_of(p, high) : mo_null_tensor(t->ctx);
-    free(high);
-    free(low);
-    return turn;
-}
-
-/* |F W - U diag(s)|_F / |A|_F, by blocks of rows: the difference is as large as U. W may be NULL, for the identity. */
-static double residual_of(problem *p, mo_tensor *F, mo_tensor *W, mo_tensor *U, mo_tensor *s) {
+/* |AV - U diag(s)|_F / |A|_F, by blocks of rows: the difference is as large as U. */
+static double residual_of(problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     double sum = 0;
     for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
         int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
-        mo_tensor *AV = mo_slice(t, F, 0, i, end), *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
-        double norm = frobenius(t, mo_sub(t, W ? mo_matmul(t, AV, W) : AV, US));
+        mo_tensor *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
+        double norm = frobenius(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
         sum += norm * norm;
         mo_tape_sweep(t, mark, NULL, 0);
     }
     return p->norm > 0 ? sqrt(sum) / p->norm : 0;
 }
 
+/* Leaves Q (converging goes on from it) and the result on the tape. */
 static void ritz_symmetric(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
-    mo_tensor *AQ = mo_spmm(t, p->A, Q);
-    mo_tensor *W = small_eigenvectors(p, mo_matmul(t, mo_transpose(t, Q), AQ), theta);
-    if (mo_is_null(W))
+    mo_krylov k = mo_krylov_basis(t, p->A, Q, p->blocks);
+    mo_tensor *W = small_eigenvectors(p, k.T, theta);
+    if (!mo_ok(t->ctx))
         return;
     singular_values(p, theta, s);
     for (int64_t j = 0; j < p->r; j++)
         theta[j] = theta[j] < 0 && s[j] > 0 ? -1 : 1;
     svd->S = vector_of(p, s);
     svd->sign = vector_of(p, theta);
-    svd->U = mo_matmul(t, Q, W);
-    svd->residual = residual_of(p, AQ, W, svd->U, mo_mul(t, svd->S, svd->sign));
+    svd->U = mo_matmul(t, k.K, W);
+    mo_tape_sweep(t, p->mark, (mo_tensor *[]){Q, svd->S, svd->sign, svd->U}, 4);
+    svd->residual = residual_of(p, mo_spmm(t, p->A, svd->U), svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
 static void ritz_general(problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     mo_tensor *B = mo_spmm(t, p->At, Q), *B64 = mo_cast(t, B, MO_F64);
     mo_tensor *W = small_eigenvectors(p, mo_matmul(t, mo_transpose(t, B64), B64), theta);
-    if (mo_is_null(W))
+    if (!mo_ok(t->ctx))
         return;
     for (int64_t j = 0; j < p->r; j++)
         theta[j] = sqrt(fmax(theta[j], 0));
@@ -225,8 +208,8 @@ static void ritz_general(problem *p, mo_tensor *Q, double *theta, double *s, mo_
     svd->U = mo_matmul(t, Q, W);
     svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
     if (s[p->r - 1] <= sqrt(p->epsilon) * s[0]) /* s = 0 makes any orthonormal columns right, but not none */
-        svd->V = mo_orthonormalize(t, svd->V, 2, NULL);
-    svd->residual = residual_of(p, mo_spmm(t, p->A, svd->V), NULL, svd->U, svd->S);
+        svd->V = mo_orthonormalize(t, mo_fill_columns(t, svd->V, 0), 2, NULL);
+    svd->residual = residual_of(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 
 static bool extract(problem *p, mo_tensor *Q, mo_svd *svd) {
@@ -239,7 +222,7 @@ static bool extract(problem *p, mo_tensor *Q, mo_svd *svd) {
         ritz_general(p, Q, theta, s, svd);
     free(theta);
     free(s);
-    svd->turn = turn_of(p, svd->U);
+    svd->turn = mo_column_signs(p->t, svd->U);
     return mo_ok(ctx);
 }
 
@@ -265,12 +248,12 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
     if (!set_up(&p))
         return t->ctx->status.code;
     int count = p.exact ? 0 : options->power_iterations;
-    mo_tensor *Q = first_basis(&p, count == 0 ? 2 : 1);
+    mo_tensor *Q = first_basis(&p, count >= 0 && count < p.blocks ? 2 : 1);
     if (count < 0) {
         converge(&p, Q, svd);
     } else {
         svd->iterations = count;
-        extract(&p, iterate(&p, Q, count), svd);
+        extract(&p, iterate(&p, Q, count - (p.blocks - 1)), svd);
     }
     mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
     return t->ctx->status.code;

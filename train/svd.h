@@ -25,4 +25,8 @@ enum { MO_SVD_EXACT_BELOW = 64 };
 /* On tape t, which keeps nothing but the result. Returns the status. */
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
 
+/* [r] of 1 and -1: times these, the entry of largest magnitude of each column of U [n, r] is positive. Of entries equal
+ * to rounding, which symmetric graphs have, the first decides. */
+mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U);
+
 #endif

@@ -144,10 +144,10 @@ typedef struct mo_features {
 
 /* D^-1/2 A D^-1/2, isolated nodes zero rows; symmetric, declared so. */
 MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
-/* Truncated SVD of a sparse [n, m] matrix: U [n, r], S [r] falling, V [m, r], on an EVAL tape; exact
- * (eigendecomposition) where min(n, m) <= max(r, exact_below), else randomized with Rayleigh-Ritz (Halko, Martinsson,
- * Tropp 2011). Signs: largest entry of U's column > 0. residual (may be NULL): |A V - U S|_F / |A|_F. Returns the
- * status. */
+/* Truncated SVD of a sparse [n, m] matrix: U [n, r], S [r] falling, V [m, r], on an EVAL tape; randomized with
+ * Rayleigh-Ritz (Halko, Martinsson, Tropp 2011), exact where min(n, m) is at most r + 16 (2 r + 32 where A is declared
+ * symmetric) or 64. Signs: of the largest entries (to rounding) of U's column the first > 0. residual (may be NULL):
+ * |A V - U S|_F / |A|_F. Returns the status. */
 MO_API mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
     mo_tensor **S, mo_tensor **V, double *residual);
 /* x, A x, ..., A^l x of a LayerNorm (no affine, 1e-5) of X0 [n, d]: [l + 1, n, d]. */

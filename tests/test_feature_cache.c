@@ -1,0 +1,170 @@
+/* tests/test_feature_cache.c - cached features equal computed ones, and nothing that befalls the cache is an error. */
+#include "drawn_graphs.h"
+
+#include <sys/wait.h>
+
+static mo_feature_options cached_options(scratch *s, const char *folder) {
+    mo_feature_options o = plain;
+    o.cache = scratch_path(s, folder);
+    return o;
+}
+
+/* Opens with the cache, asserts where it came from and that it equals what is computed without. */
+static void expect_from(const mo_graph *graph, const mo_feature_options *options, bool from_cache) {
+    mo_feature_options without = *options;
+    int64_t n, m;
+    bool cached, no;
+    without.cache = NULL;
+    float *x = hops_of(graph, options, &n, &cached), *y = hops_of(graph, &without, &m, &no);
+    assert_false(no);
+    assert_int_equal(cached, from_cache);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x);
+    free(x);
+    free(y);
+}
+
+/* The only file of the cache folder. */
+static void only_file(const char *folder, char path[1024]) {
+    int count = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            snprintf(path, 1024, "%s/%s", folder, e->d_name);
+            count++;
+        }
+    closedir(d);
+    assert_int_equal(count, 1);
+}
+
+static void remove_folder(const char *folder) {
+    char path[1024];
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+            remove(path);
+        }
+    if (d)
+        closedir(d);
+    rmdir(folder);
+}
+
+static void a_hit_equals_what_is_computed(void **state) {
+    scratch *s = *state;
+    mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
+    mkdir(scratch_path(s, "deep"), 0777);
+    mo_feature_options o = cached_options(s, "deep/er"); /* made as needed */
+    for (int i = 0; i < 2; i++) {
+        expect_from(graphs[i], &o, false);
+        expect_from(graphs[i], &o, true);
+        mo_feature_options other = o;
+        other.hops = 1; /* the cache holds hop 0: other hops cost nothing */
+        expect_from(graphs[i], &other, true);
+        other = o;
+        other.seed = 9;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.combine = MO_COMBINE_CONCAT;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.dim = DIM - 1;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.power_iterations = 1;
+        expect_from(graphs[i], &other, false);
+        mo_graph_release(graphs[i]);
+    }
+    remove_folder(o.cache);
+    rmdir(scratch_path(s, "deep"));
+}
+
+static void a_damaged_file_is_replaced_without_an_error(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
+    mo_feature_options o = cached_options(s, "damaged");
+    char folder[512], path[1024];
+    snprintf(folder, sizeof folder, "%s", o.cache);
+    o.cache = folder;
+    expect_from(graph, &o, false);
+    only_file(folder, path);
+    bytes good = read_bytes(path);
+    for (int kind = 0; kind < 5; kind++) {
+        bytes bad = {0};
+        size_t n = kind == 0 ? 0 : kind == 1 ? 5 : kind == 2 ? good.n - 1 : good.n;
+        bytes_append(&bad, good.data, n);
+        if (kind == 3)
+            bad.data[good.n - 7] ^= 4; /* of the values */
+        if (kind == 4)
+            memset(bad.data, 0xff, 8); /* a header of 2^64 - 1 bytes */
+        FILE *file = fopen(path, "wb");
+        assert_int_equal(fwrite(bad.data, 1, bad.n, file), bad.n);
+        fclose(file);
+        bytes_release(&bad);
+        expect_from(graph, &o, false);
+        assert_true(mo_ok(s->ctx));
+        bytes now = read_bytes(path);
+        assert_int_equal(now.n, good.n);
+        assert_memory_equal(now.data, good.data, good.n);
+        bytes_release(&now);
+    }
+    expect_from(graph, &o, true);
+    bytes_release(&good);
+    mo_graph_release(graph);
+    remove_folder(folder);
+}
+
+static void a_folder_that_cannot_be_written_is_no_error(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
+    mo_feature_options o = plain;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/below", scratch_write(s, "a-file", "x", 1));
+    o.cache = path; /* below a file no folder can be */
+    expect_from(graph, &o, false);
+    expect_from(graph, &o, false);
+    o.cache = ""; /* none, not the root folder */
+    expect_from(graph, &o, false);
+    expect_from(graph, &o, false);
+    mo_graph_release(graph);
+}
+
+static void processes_may_share_a_cache(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
+    mo_feature_options o = plain;
+    o.cache = folder;
+    pid_t child[4];
+    for (int i = 0; i < 4; i++) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            bool fine = true;
+            for (int round = 0; round < 10 && fine; round++) {
+                mo_features *f = mo_features_open(graph, &o);
+                fine = f != NULL;
+                mo_features_release(f);
+            }
+            _exit(fine ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        int status;
+        waitpid(child[i], &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    expect_from(graph, &o, true);
+    mo_graph_release(graph);
+    remove_folder(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hit_equals_what_is_computed),
+        cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
+        cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
+        cmocka_unit_test(processes_may_share_a_cache),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,73 @@
+/* train/column_signs.c - a convention for the signs of singular vectors, which a decomposition leaves open. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "train/host_array.h"
+#include "train/svd.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { BLOCK = 1024 }; /* rows looked at together: U may lie on a device */
+
+/* Signs of the r columns as they become known. */
+typedef struct survey {
+    mo_tape *t;
+    mo_tensor *U;
+    int64_t n, r;
+    double *rows;      /* [BLOCK, r] */
+    double *magnitude; /* [r]: the largest */
+    double *sign;      /* [r]: 0 where not known yet */
+} survey;
+
+static int64_t read_block(survey *s, int64_t start) {
+    int64_t end = start + BLOCK < s->n ? start + BLOCK : s->n, mark = s->t->n_tensors;
+    mo_tensor *part = mo_cast(s->t, mo_slice(s->t, s->U, 0, start, end), MO_F64);
+    mo_tensor_read(part, s->rows, (size_t)((end - start) * s->r) * sizeof *s->rows);
+    mo_tape_sweep(s->t, mark, NULL, 0);
+    return mo_ok(s->t->ctx) ? end - start : 0;
+}
+
+static void find_magnitudes(survey *s) {
+    for (int64_t start = 0; start < s->n; start += BLOCK) {
+        int64_t count = read_block(s, start);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < s->r; j++)
+                s->magnitude[j] = fmax(s->magnitude[j], fabs(s->rows[i * s->r + j]));
+    }
+}
+
+static void find_signs(survey *s, double share) {
+    int64_t open = s->r;
+    for (int64_t start = 0; start < s->n && open > 0; start += BLOCK) {
+        int64_t count = read_block(s, start);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < s->r; j++) {
+                double u = s->rows[i * s->r + j];
+                if (s->sign[j] == 0 && fabs(u) >= share * s->magnitude[j]) {
+                    s->sign[j] = u < 0 ? -1 : 1;
+                    open--;
+                }
+            }
+    }
+}
+
+mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U) {
+    mo_context *ctx = t->ctx;
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    survey s = {.t = t, .U = U, .n = mo_dim(U, 0), .r = mo_dim(U, 1)};
+    s.rows = mo_host_array(ctx, BLOCK * s.r, sizeof *s.rows);
+    s.magnitude = mo_host_array(ctx, s.r, sizeof *s.magnitude);
+    s.sign = mo_host_array(ctx, s.r, sizeof *s.sign);
+    mo_tensor *signs = mo_null_tensor(ctx);
+    if (mo_ok(ctx)) {
+        find_magnitudes(&s);
+        find_signs(&s, 1 - sqrt(U->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON));
+        signs = mo_cast(t, mo_from(t, MO_F64, 1, &s.r, s.sign), U->dtype);
+    }
+    free(s.rows);
+    free(s.magnitude);
+    free(s.sign);
+    return signs;
+}
