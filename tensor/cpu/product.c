@@ -103,15 +103,16 @@ static void add_rows(const call *g, const real *a, int64_t a_step, real *restric
     int64_t first = 0;
     if (g->beta == 0 && g->k > 0) { /* the first row is written over c: no pass to zero it */
         real w = g->alpha * a[0];
+        const real *restrict b = g->B;
         for (int64_t j = 0; j < g->n; j++)
-            c[j] = w * g->B[j];
+            c[j] = w * b[j];
         first = 1;
     } else {
         scale(c, g->n, g->beta);
     }
     for (int64_t l = first; l < g->k; l++) {
         real w = g->alpha * a[l * a_step];
-        const real *b = g->B + l * g->ldb;
+        const real *restrict b = g->B + l * g->ldb;
         for (int64_t j = 0; j < g->n; j++)
             c[j] += w * b[j];
     }
