@@ -7,10 +7,9 @@
 #include "models/gamlp.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_HEAD_PARAMETERS = 8 };
 
 struct mo_mochi {
     mo_context *ctx;
@@ -18,7 +17,9 @@ struct mo_mochi {
     mo_dtype real;
     mo_gamlp *encoder;
     mo_tensor *log_temp;
-    mo_tensor *head_parameter[MAX_HEAD_PARAMETERS]; /* constants, not trained */
+    mo_tensor *head_parameter[MO_MAX_HEAD_PARAMETERS]; /* scalars are constants, tensors are trained */
+    int n_learned;
+    mo_tensor *learned[MO_MAX_HEAD_PARAMETERS]; /* the tensors among them */
 };
 
 mo_mochi_options mo_mochi_defaults(void) {
@@ -31,26 +32,40 @@ mo_mochi_options mo_mochi_defaults(void) {
     };
 }
 
-static bool check_head(mo_context *ctx, const mo_mochi_options *o) {
-    const mo_head *head = o->head;
-    if (head->abi != MO_HEAD_ABI || head->size < sizeof(mo_head))
-        mo_fail(ctx, MO_INVALID, "head: abi %d and size %zu, expected %d and %zu: rebuild it against this library",
-            head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
-    else if (head->n_parameters < 0 || head->n_parameters > MAX_HEAD_PARAMETERS || !head->logits)
-        mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected 0 to %d, and a logits function", head->name,
-            head->n_parameters, MAX_HEAD_PARAMETERS);
-    else if (head == &mo_head_ridge && !(o->lambda > 0))
+static bool check_options(mo_context *ctx, const mo_mochi_options *o) {
+    if (!mo_head_check(ctx, o->head))
+        return false;
+    if (o->head == &mo_head_ridge && !(o->lambda > 0))
         mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);
     else if (!(o->smoothing >= 0 && o->smoothing < 1))
         mo_fail(ctx, MO_INVALID, "mochi: smoothing is %g, expected 0 or more and below 1", o->smoothing);
     return mo_ok(ctx);
 }
 
+static void make_head_parameters(mo_mochi *m, uint64_t seed) {
+    const mo_head *head = m->options.head;
+    mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
+    mo_tape *t = mo_tape_create(m->ctx, MO_EVAL);
+    if (mo_head_start(t, head, m->real, m->options.encoder.dim, m->options.lambda, seed, start) == MO_OK)
+        for (int i = 0; i < head->n_parameters; i++) {
+            const mo_head_parameter *p = &head->parameters[i];
+            int64_t shape[2] = {mo_dim(start[i], 0), p->ndim == 2 ? mo_dim(start[i], 1) : 1};
+            char name[96];
+            snprintf(name, sizeof name, "head.%s", p->name);
+            if (p->ndim)
+                m->learned[m->n_learned++] = m->head_parameter[i] = mo_parameter(m->ctx, name, m->real, p->ndim, shape);
+            else
+                m->head_parameter[i] = mo_tensor_create(m->ctx, m->real, 0, NULL);
+            mo_tensor_copy(m->head_parameter[i], start[i]);
+        }
+    mo_tape_release(t);
+}
+
 mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
     mo_mochi_options o = options ? *options : mo_mochi_defaults();
     if (!o.head)
         o.head = &mo_head_ridge;
-    if (!mo_ok(ctx) || !check_head(ctx, &o))
+    if (!mo_ok(ctx) || !check_options(ctx, &o))
         return NULL;
     mo_mochi *m = calloc(1, sizeof *m);
     if (!m) {
@@ -60,10 +75,7 @@ mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options
     *m = (mo_mochi){.ctx = ctx, .options = o, .real = real};
     m->encoder = mo_gamlp_create(ctx, real, &o.encoder, seed);
     m->log_temp = mo_parameter(ctx, "log_temp", real, 0, NULL);
-    for (int i = 0; i < o.head->n_parameters; i++) {
-        m->head_parameter[i] = mo_tensor_create(ctx, real, 0, NULL);
-        mo_tensor_fill(m->head_parameter[i], i == 0 && o.lambda > 0 ? o.lambda : o.head->parameters[i].value);
-    }
+    make_head_parameters(m, seed);
     if (!mo_ok(ctx)) {
         mo_mochi_release(m);
         return NULL;
@@ -76,7 +88,7 @@ void mo_mochi_release(mo_mochi *m) {
         return;
     mo_gamlp_release(m->encoder);
     mo_tensor_release(m->log_temp);
-    for (int i = 0; i < MAX_HEAD_PARAMETERS; i++)
+    for (int i = 0; i < MO_MAX_HEAD_PARAMETERS; i++)
         mo_tensor_release(m->head_parameter[i]);
     free(m);
 }
@@ -90,17 +102,27 @@ const mo_gamlp *mo_mochi_encoder(const mo_mochi *m) {
 }
 
 int mo_mochi_n_parameters(const mo_mochi *m) {
-    return m->encoder->n_parameters + 1;
+    return m->encoder->n_parameters + 1 + m->n_learned;
 }
 
 mo_tensor *mo_mochi_parameter(const mo_mochi *m, int i) {
-    return i == m->encoder->n_parameters ? m->log_temp : m->encoder->parameter[i];
+    int n = m->encoder->n_parameters;
+    return i < n ? m->encoder->parameter[i] : i == n ? m->log_temp : m->learned[i - n - 1];
+}
+
+/* Weights that were trained under another head hold nothing for this one. */
+static int n_loaded(const mo_mochi *m, const mo_arrays *arrays) {
+    int learned = 0;
+    for (int i = 0; i < m->n_learned; i++)
+        learned += mo_arrays_find(arrays, mo_tensor_name(m->learned[i])) != NULL;
+    return mo_mochi_n_parameters(m) - (learned ? 0 : m->n_learned);
 }
 
 mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
     mo_context *ctx = m->ctx;
+    int n = n_loaded(m, arrays);
     for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
-        for (int i = 0; i < mo_mochi_n_parameters(m) && mo_ok(ctx); i++) {
+        for (int i = 0; i < n && mo_ok(ctx); i++) {
             mo_tensor *P = mo_mochi_parameter(m, i), *X = mo_arrays_find(arrays, mo_tensor_name(P));
             char want[160], got[160];
             if (!X)
@@ -132,7 +154,7 @@ mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, 
         Zs = mo_mul(t, mo_l2_normalize(t, Zs, 1e-12), T);
         Zq = mo_mul(t, mo_l2_normalize(t, Zq, 1e-12), T);
     }
-    mo_tensor *logits = m->options.head->logits(t, Zs, Ys, Zq, m->head_parameter);
+    mo_tensor *logits = mo_head_apply(t, m->options.head, Zs, Ys, Zq, m->head_parameter);
     return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
 }
 

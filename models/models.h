@@ -1,11 +1,11 @@
-/* models/models.h - encoders, heads and MOCHI: graph code on ops/, no kernels and no hand-written gradients.
+/* models/models.h - encoders and MOCHI: graph code on ops/, no kernels and no hand-written gradients.
  *
- * A head fits a readout on the support embeddings of an episode and gives logits for its queries; an encoder turns the
- * frozen rows of an episode into embeddings; MOCHI is both, with a learned temperature between. */
+ * An encoder turns the frozen rows of an episode into embeddings; a head (models/head.h) fits a readout on those of the
+ * support and gives logits for the queries; MOCHI is both, with a learned temperature between. */
 #ifndef MO_MODELS_H
 #define MO_MODELS_H
 
-#include "ops/ops.h"
+#include "models/head.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,41 +38,6 @@ typedef struct mo_episode {
 /* The rows of that name; raises MO_INVALID, naming it, where the episode has none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
-/* ---- heads (models/heads/) ---- */
-
-#define MO_HEAD_ABI 1
-
-/* Logits of the queries: Zs [.., n_s, d], Ys one-hot [.., n_s, C], Zq [.., n_q, d] -> [.., n_q, C]. parameters: the
- * head's tensors in the order of its table. All leading axes equal. */
-typedef mo_tensor *(*mo_head_logits)(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-
-typedef struct mo_head_parameter {
-    const char *name;
-    double value; /* default; a scalar tensor */
-} mo_head_parameter;
-
-typedef struct mo_head {
-    int abi;     /* MO_HEAD_ABI */
-    size_t size; /* sizeof(mo_head) of the program that made it */
-    const char *name;
-    int n_parameters;
-    const mo_head_parameter *parameters;
-    mo_head_logits logits;
-} mo_head;
-
-extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
-extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
-extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
-MO_API const mo_head *mo_find_head(const char *name);    /* "ridge", "prototype", "prototype_euclidean"; NULL */
-
-/* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. The dual
- * system (n_s x n_s) where n_s <= d + 1, else the primal (d+1 x d+1); mo_ridge_form fixes the choice. lambda > 0,
- * scalar tensor. */
-typedef enum mo_ridge_form { MO_RIDGE_AUTO = 0, MO_RIDGE_DUAL, MO_RIDGE_PRIMAL } mo_ridge_form;
-MO_API void mo_ridge_fit(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
-
 /* ---- encoder: GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture) ---- */
 
 typedef struct mo_gamlp_options {
@@ -102,7 +67,7 @@ typedef struct mo_mochi_options {
     mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
     double smoothing;           /* label smoothing: 0.1 */
     const mo_head *head;        /* NULL: ridge */
-    double lambda;              /* first parameter of the head, where it has one: 10 */
+    double lambda;              /* the head's parameter of that name, where it has one: 10 */
 } mo_mochi_options;
 
 typedef struct mo_mochi mo_mochi;
@@ -111,13 +76,13 @@ MO_API mo_mochi_options mo_mochi_defaults(
 MO_API mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
 MO_API void mo_mochi_release(mo_mochi *model);
 MO_API const mo_mochi_options *mo_mochi_options_of(const mo_mochi *model);
-/* All parameters, "encoder.*" and "log_temp"; borrowed. */
 /* Its encoder; borrowed. */
 MO_API const mo_gamlp *mo_mochi_encoder(const mo_mochi *model);
+/* All parameters, "encoder.*", "log_temp" and "head.*" (the tensors a head learns); borrowed. */
 MO_API int mo_mochi_n_parameters(const mo_mochi *model);
 MO_API mo_tensor *mo_mochi_parameter(const mo_mochi *model, int i);
 /* Copies parameters by name from arrays (converted released weights too); names the first one missing or of another
- * shape. */
+ * shape. Where arrays hold none of the head's, those keep their first values. */
 MO_API mo_code mo_mochi_load(mo_mochi *model, const mo_arrays *arrays);
 /* Example embeddings of an episode: Zs [n_s, d], Zq [n_q, d]. Links: product of both ends; graphs: mean over nodes. */
 MO_API void mo_mochi_embed(

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -133,11 +134,11 @@ static void ridge_of_a_batch_equals_single_problems(void **state) {
         p[b] = make_ridge(ctx, 4 + 0, 6, 4 - b, 2);
         for (int i = 0; i < 3; i++)
             parts[i][b] = p[b].in[i];
-        single[b] = mo_head_ridge.logits(t, p[b].in[0], p[b].in[1], p[b].in[2], &p[0].in[3]);
+        single[b] = mo_head_apply(t, &mo_head_ridge, p[b].in[0], p[b].in[1], p[b].in[2], &p[0].in[3]);
     }
     for (int i = 0; i < 3; i++)
         batch[i] = mo_stack(t, parts[i], 3, 0);
-    mo_tensor *logits = mo_head_ridge.logits(t, batch[0], batch[1], batch[2], &p[0].in[3]);
+    mo_tensor *logits = mo_head_apply(t, &mo_head_ridge, batch[0], batch[1], batch[2], &p[0].in[3]);
     assert_true(mo_ok(ctx));
     assert_true(largest_difference(logits, mo_stack(t, single, 3, 0)) < 1e-12);
     mo_tape_release(t);
@@ -151,12 +152,13 @@ static void prototypes_give_the_values_worked_by_hand(void **state) {
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
     mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
-    assert_int_equal(
-        mo_tensor_read(mo_head_prototype.logits(t, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK); /* P = (2, 0), (0, 2) */
+    assert_int_equal(mo_tensor_read(mo_head_apply(t, &mo_head_prototype, Zs, Ys, Zq, NULL), x, sizeof x),
+        MO_OK); /* P = (2, 0), (0, 2) */
     assert_true(x[0] == 2 && x[1] == 2);
     double shifted[] = {2, 1};
     Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, shifted);
-    assert_int_equal(mo_tensor_read(mo_head_prototype_euclidean.logits(t, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
+    assert_int_equal(
+        mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
     assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
     mo_tape_release(t);
 }
@@ -164,7 +166,7 @@ static void prototypes_give_the_values_worked_by_hand(void **state) {
 static void prototype_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    out[0] = ((const mo_head *)state)->logits(t, in[0], in[1], in[2], NULL);
+    out[0] = mo_head_apply(t, state, in[0], in[1], in[2], NULL);
 }
 
 static void prototype_gradients_hold_to_order_two(void **state) {
@@ -188,6 +190,69 @@ static void heads_are_found_by_name(void **state) {
     assert_null(mo_find_head("Ridge"));
 }
 
+static mo_tensor *too_few_columns(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)Zs;
+    (void)parameters;
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, 1, 0, 1)));
+}
+
+static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)t;
+    (void)Zs;
+    (void)Ys;
+    (void)Zq;
+    (void)parameters;
+    return NULL;
+}
+
+/* Applies the head to n_s = n_q = 4, d = 3, C = 2 and wants the message. */
+static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Zs = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
+    mo_tensor *Zq = mo_full(t, MO_F64, 2, (int64_t[]){n_q, 3}, 1);
+    assert_true(mo_is_null(mo_head_apply(t, head, Zs, Ys, Zq, NULL)));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, message);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
+static void a_head_of_another_build_is_refused(void **state) {
+    mo_head old = mo_head_prototype, small = mo_head_prototype, empty = mo_head_prototype;
+    char message[160];
+    old.abi = 1;
+    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected 2 and %zu: rebuild it against this library",
+        sizeof old, sizeof old);
+    assert_refused(*state, &old, 4, message);
+    small.size = 8;
+    snprintf(message, sizeof message, "head: abi 2 and size 8, expected 2 and %zu: rebuild it against this library",
+        sizeof old);
+    assert_refused(*state, &small, 4, message);
+    empty.logits = NULL;
+    assert_refused(*state, &empty, 4, "head prototype: it has no logits function");
+}
+
+static void wrong_logits_are_refused_with_both_shapes(void **state) {
+    mo_head wrong = mo_head_prototype;
+    wrong.name = "mine";
+    wrong.logits = too_few_columns;
+    assert_refused(*state, &wrong, 4, "head mine: it returned logits [4, 1] float64, expected [4, 2] float64");
+    wrong.logits = nothing;
+    assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
+}
+
+static void rows_and_labels_of_different_length_are_refused(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
+    assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype, Z, Ys, Z, NULL)));
+    assert_string_equal(mo_context_status(ctx)->message,
+        "head prototype: expected support [.., n_s, d], labels [.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
+        "[4, 3]");
+    mo_tape_release(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ridge_dual_equals_primal_in_value_and_gradient, open_context, close_context),
@@ -196,6 +261,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ridge_of_a_batch_equals_single_problems, open_context, close_context),
         cmocka_unit_test_setup_teardown(prototypes_give_the_values_worked_by_hand, open_context, close_context),
         cmocka_unit_test_setup_teardown(prototype_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_head_of_another_build_is_refused, open_context, close_context),
+        cmocka_unit_test_setup_teardown(wrong_logits_are_refused_with_both_shapes, open_context, close_context),
+        cmocka_unit_test_setup_teardown(rows_and_labels_of_different_length_are_refused, open_context, close_context),
         cmocka_unit_test(heads_are_found_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { MAX_HEAD_PARAMETERS = 8 };
-
 static mo_tensor *examples(mo_tape *t, mo_tensor *rows, mo_tensor *const index[2]) {
     mo_tensor *X = mo_gather_rows(t, rows, index[0]);
     return index[1] ? mo_mul(t, X, mo_gather_rows(t, rows, index[1])) : X;
@@ -18,16 +16,11 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_candidate *c, mo_tensor *row
     mo_tensor *Zs = examples(t, rows, e->support), *Zq = examples(t, rows, e->query);
     if (c->model)
         return mo_mochi_readout(t, c->model, e, Zs, Zq);
-    mo_tensor *parameter[MAX_HEAD_PARAMETERS];
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     mo_dtype real = mo_tensor_dtype(rows);
-    if (c->head->n_parameters > MAX_HEAD_PARAMETERS) {
-        mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected at most %d", c->head->name, c->head->n_parameters,
-            MAX_HEAD_PARAMETERS);
+    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda, 0, parameter) != MO_OK)
         return mo_null_tensor(ctx);
-    }
-    for (int i = 0; i < c->head->n_parameters; i++)
-        parameter[i] = mo_scalar(t, real, i == 0 && c->lambda > 0 ? c->lambda : c->head->parameters[i].value);
-    return c->head->logits(t, Zs, mo_one_hot(t, e->support_label, e->classes, real), Zq, parameter);
+    return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e->support_label, e->classes, real), Zq, parameter);
 }
 
 void mo_plan_episode(mo_tape *t, const mo_plan *plan, mo_episode *e) {

@@ -1,12 +1,21 @@
-/* models/heads/heads.c - the heads that come with the library, by name. */
-#include "models/models.h"
+/* models/heads/heads.c - the heads that come with the library. */
+#include "models/head.h"
 
 #include <string.h>
 
+const mo_head *mo_head_at(int i) {
+    static const mo_head *const heads[] = {
+        &mo_head_ridge,
+        &mo_head_prototype,
+        &mo_head_prototype_euclidean,
+    };
+    return i >= 0 && (size_t)i < sizeof heads / sizeof *heads ? heads[i] : NULL;
+}
+
 const mo_head *mo_find_head(const char *name) {
-    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_prototype, &mo_head_prototype_euclidean};
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (!strcmp(heads[i]->name, name))
-            return heads[i];
+    const mo_head *head;
+    for (int i = 0; (head = mo_head_at(i)); i++)
+        if (!strcmp(head->name, name))
+            return head;
     return NULL;
 }

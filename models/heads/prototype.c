@@ -3,7 +3,7 @@
  * P_c = mean of the support rows of class c, that is P = diag(1^T Ys)^-1 Ys^T Zs; a class without support has P_c = 0.
  *     inner product  logits = Zq P^T
  *     Euclidean      logits_ic = -|Zq_i - P_c|^2 = 2 Zq_i P_c - |P_c|^2 - |Zq_i|^2 */
-#include "models/models.h"
+#include "models/head.h"
 
 static mo_tensor *prototypes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
     mo_tensor *Yt = mo_transpose(t, Ys);
@@ -33,6 +33,7 @@ const mo_head mo_head_prototype = {
     .size = sizeof(mo_head),
     .name = "prototype",
     .logits = inner_product,
+    .order = 2,
 };
 
 const mo_head mo_head_prototype_euclidean = {
@@ -40,4 +41,5 @@ const mo_head mo_head_prototype_euclidean = {
     .size = sizeof(mo_head),
     .name = "prototype_euclidean",
     .logits = euclidean,
+    .order = 2,
 };

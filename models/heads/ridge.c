@@ -5,7 +5,7 @@
  *     dual    [W; b] = Z1^T (Z1 Z1^T + lambda I)^-1 Ys     an n_s x n_s system, the smaller one while n_s <= d + 1
  *     primal  [W; b] = (Z1^T Z1 + lambda I)^-1 Z1^T Ys     a (d + 1) x (d + 1) system
  * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda. */
-#include "models/models.h"
+#include "models/head.h"
 
 void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
@@ -28,7 +28,7 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
-static const mo_head_parameter parameters[] = {{"lambda", 10}};
+static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10}};
 
 const mo_head mo_head_ridge = {
     .abi = MO_HEAD_ABI,
@@ -37,4 +37,5 @@ const mo_head mo_head_ridge = {
     .n_parameters = 1,
     .parameters = parameters,
     .logits = logits,
+    .order = 2,
 };

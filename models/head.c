@@ -1,0 +1,125 @@
+/* models/head.c - calling a head: what it must be, its first parameters, the shapes that go in and come out. */
+#include "models/head.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool mo_head_check(mo_context *ctx, const mo_head *head) {
+    if (!mo_ok(ctx))
+        return false;
+    if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
+        mo_fail(ctx, MO_INVALID, "head: abi %d and size %zu, expected %d and %zu: rebuild it against this library",
+            head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
+    else if (!head->name || !*head->name)
+        mo_fail(ctx, MO_INVALID, "head: it has no name");
+    else if (head->n_parameters < 0 || head->n_parameters > MO_MAX_HEAD_PARAMETERS ||
+             (head->n_parameters && !head->parameters))
+        mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected a table of 0 to %d", head->name, head->n_parameters,
+            MO_MAX_HEAD_PARAMETERS);
+    else if (!head->logits)
+        mo_fail(ctx, MO_INVALID, "head %s: it has no logits function", head->name);
+    else if (head->order != 1 && head->order != 2)
+        mo_fail(ctx, MO_INVALID, "head %s: derivatives up to order %d, expected 1 or 2", head->name, head->order);
+    for (int i = 0; mo_ok(ctx) && i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        if (!p->name || p->ndim < 0 || p->ndim > 2)
+            mo_fail(ctx, MO_INVALID, "head %s: parameter %d, %s, has %d axes, expected a name and 0 to 2 axes",
+                head->name, i, p->name ? p->name : "without a name", p->ndim);
+    }
+    return mo_ok(ctx);
+}
+
+/* U(-value, value) / sqrt(shape[0]), a function of the seed and the parameter's number alone. */
+static mo_tensor *draw(mo_tape *t, const mo_head_parameter *p, int number, mo_dtype real, int64_t d, uint64_t seed) {
+    int64_t shape[2], n = 1;
+    for (int i = 0; i < p->ndim; i++)
+        n *= shape[i] = p->shape[i] == MO_HEAD_DIM ? d : p->shape[i];
+    if (p->value == 0)
+        return mo_full(t, real, p->ndim, shape, 0);
+    double *x = malloc((size_t)n * sizeof *x + 1), bound = p->value / sqrt((double)shape[0]);
+    if (!x) {
+        mo_fail(mo_tape_context(t), MO_MEMORY, "head: out of memory for %s", p->name);
+        return mo_null_tensor(mo_tape_context(t));
+    }
+    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)number);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = bound * (2 * mo_random_uniform(&r) - 1);
+    mo_tensor *X = mo_cast(t, mo_from(t, MO_F64, p->ndim, shape, x), real);
+    free(x);
+    return X;
+}
+
+mo_code mo_head_start(
+    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, double lambda, uint64_t seed, mo_tensor **out) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_head_check(ctx, head))
+        return mo_context_status(ctx)->code;
+    for (int i = 0; i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        double value = lambda > 0 && !strcmp(p->name, "lambda") ? lambda : p->value;
+        if (p->ndim == 0 && p->low < p->high && !(value >= p->low && value <= p->high))
+            mo_fail(
+                ctx, MO_INVALID, "head %s: %s is %g, expected %g to %g", head->name, p->name, value, p->low, p->high);
+        out[i] = p->ndim ? draw(t, p, i, real, d, seed) : mo_scalar(t, real, value);
+    }
+    return mo_context_status(ctx)->code;
+}
+
+/* Whether the support, its labels and the queries belong together. */
+static bool check_inputs(
+    mo_context *ctx, const mo_head *head, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *Zq) {
+    if (mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(Zq)) {
+        mo_fail(ctx, MO_INVALID, "head %s: an input is the null tensor", head->name);
+        return false;
+    }
+    int n = mo_ndim(Zs);
+    bool fit = n >= 2 && mo_ndim(Ys) == n && mo_ndim(Zq) == n && mo_dim(Zs, -1) == mo_dim(Zq, -1) &&
+               mo_dim(Zs, -2) == mo_dim(Ys, -2) && mo_dim(Zs, -2) >= 1;
+    for (int i = 0; fit && i < n - 2; i++)
+        fit = mo_dim(Zs, i) == mo_dim(Ys, i) && mo_dim(Zs, i) == mo_dim(Zq, i);
+    char zs[160], ys[160], zq[160];
+    if (!fit)
+        mo_fail(ctx, MO_INVALID,
+            "head %s: expected support [.., n_s, d], labels [.., n_s, C], queries [.., n_q, d]; "
+            "got %s, %s, %s",
+            head->name, mo_shape_string(Zs, zs, sizeof zs), mo_shape_string(Ys, ys, sizeof ys),
+            mo_shape_string(Zq, zq, sizeof zq));
+    else if (!mo_dtype_is_real(mo_tensor_dtype(Zs)) || mo_tensor_dtype(Zs) != mo_tensor_dtype(Ys) ||
+             mo_tensor_dtype(Zs) != mo_tensor_dtype(Zq))
+        mo_fail(ctx, MO_MISMATCH, "head %s: support %s, labels %s, queries %s, expected one real dtype", head->name,
+            mo_dtype_name(mo_tensor_dtype(Zs)), mo_dtype_name(mo_tensor_dtype(Ys)), mo_dtype_name(mo_tensor_dtype(Zq)));
+    return mo_ok(ctx);
+}
+
+/* Whether the head returned logits [.., n_q, C] of the queries' dtype. */
+static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *L, const mo_tensor *Zq, int64_t C) {
+    int n = mo_ndim(Zq);
+    char got[160], want[160], *end = want;
+    if (mo_is_null(L)) {
+        mo_fail(ctx, MO_INVALID, "head %s: it returned no tensor", head->name);
+        return false;
+    }
+    bool fit = mo_ndim(L) == n && mo_dim(L, -1) == C;
+    for (int i = 0; fit && i < n - 1; i++)
+        fit = mo_dim(L, i) == mo_dim(Zq, i);
+    if (!fit || mo_tensor_dtype(L) != mo_tensor_dtype(Zq)) {
+        for (int i = 0; i < n; i++)
+            end += sprintf(end, "%s%" PRId64, i ? ", " : "[", i < n - 1 ? mo_dim(Zq, i) : C);
+        mo_fail(ctx, MO_INVALID, "head %s: it returned logits %s %s, expected %s] %s", head->name,
+            mo_shape_string(L, got, sizeof got), mo_dtype_name(mo_tensor_dtype(L)), want,
+            mo_dtype_name(mo_tensor_dtype(Zq)));
+    }
+    return mo_ok(ctx);
+}
+
+mo_tensor *mo_head_apply(
+    mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_head_check(ctx, head) || !check_inputs(ctx, head, Zs, Ys, Zq))
+        return mo_null_tensor(ctx);
+    mo_tensor *logits = head->logits(t, Zs, Ys, Zq, parameters);
+    return mo_ok(ctx) && check_logits(ctx, head, logits, Zq, mo_dim(Ys, -1)) ? logits : mo_null_tensor(ctx);
+}

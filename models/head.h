@@ -1,0 +1,87 @@
+/* models/head.h - heads: a readout fitted on the support embeddings of an episode, giving logits for its queries.
+ *
+ * A head is one `const mo_head`. It gives `logits`, or only a `residual` whose zero the engine finds and
+ * differentiates. Its functions are graph code: gradients to embeddings, labels and parameters come from the ops.
+ * Leading axes ".." are a batch of episodes of equal shapes. */
+#ifndef MO_HEAD_H
+#define MO_HEAD_H
+
+#include "ops/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MO_HEAD_ABI 2
+#define MO_MAX_HEAD_PARAMETERS 8
+#define MO_HEAD_DIM (-1) /* in the shape of a parameter: d */
+
+/* Logits of the queries: Zs [.., n_s, d], Ys [.., n_s, C] (one-hot, or rows that sum to 1), Zq [.., n_q, d] ->
+ * [.., n_q, C]. parameters: the head's tensors in the order of its table. All leading axes equal. */
+typedef mo_tensor *(*mo_head_logits)(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
+
+/* F(W) of the shape of W [.., d + 1, C]: zero where W fits the support. The logits are then [Zq | 1] W. */
+typedef mo_tensor *(*mo_head_residual)(
+    mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
+
+/* A hyper-parameter: a scalar tensor (ndim 0), within low .. high where low < high. Or a tensor that training learns,
+ * drawn at first from U(-value, value) / sqrt(shape[0]); zeros where value is 0. */
+typedef struct mo_head_parameter {
+    const char *name;
+    double value;
+    double low, high;
+    int ndim;
+    int64_t shape[2]; /* MO_HEAD_DIM: d */
+} mo_head_parameter;
+
+/* Sizes that a head is checked on; batch 0: no leading axis. */
+typedef struct mo_head_sample {
+    int64_t support, queries, dim, classes, batch;
+} mo_head_sample;
+
+typedef struct mo_head {
+    int abi;     /* MO_HEAD_ABI */
+    size_t size; /* sizeof(mo_head) of the program that made it */
+    const char *name;
+    int n_parameters;
+    const mo_head_parameter *parameters;
+    mo_head_logits logits;     /* or NULL, and: */
+    mo_head_residual residual; /* found by Newton-Krylov from W = 0, differentiated by mo_implicit */
+    bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
+    bool fixed_labels;         /* no gradient to Ys */
+    int order;                 /* derivatives that exist: 2, or 1 */
+    int n_samples;             /* 0: the checker's own */
+    const mo_head_sample *samples;
+} mo_head;
+
+/* The heads that come with the library, numbered from 0; NULL behind the last, and for a name that none has. */
+MO_API const mo_head *mo_head_at(int i);
+MO_API const mo_head *mo_find_head(const char *name);
+
+/* Whether the head was built for this library and is complete; raises MO_INVALID, naming what is not. */
+MO_API bool mo_head_check(mo_context *ctx, const mo_head *head);
+/* The head's parameters at their first values, as constants of the tape: out[0 .. n_parameters - 1]. lambda above 0 is
+ * the value of a parameter of that name. Returns the status. */
+MO_API mo_code mo_head_start(
+    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, double lambda, uint64_t seed, mo_tensor **out);
+/* The one way to call a head: checks the head, what it is given and what it returns. Raises MO_INVALID or MO_MISMATCH
+ * with the head's name and the shapes. */
+MO_API mo_tensor *mo_head_apply(
+    mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
+
+extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
+extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
+extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
+
+/* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. The dual
+ * system (n_s x n_s) where n_s <= d + 1, else the primal (d+1 x d+1); mo_ridge_form fixes the choice. lambda > 0,
+ * scalar tensor. */
+typedef enum mo_ridge_form { MO_RIDGE_AUTO = 0, MO_RIDGE_DUAL, MO_RIDGE_PRIMAL } mo_ridge_form;
+MO_API void mo_ridge_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
