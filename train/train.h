@@ -4,6 +4,7 @@
 #define MO_TRAIN_H
 
 #include "models/models.h"
+#include "train/metrics.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,32 +93,6 @@ MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_tas
  * part as queries at natural frequencies; test part: 10% of the labelled examples, a function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 MO_API void mo_plan_release(mo_plan *plan);
-
-/* ---- metrics ---- */
-
-/* Scores of links and of non-edges; borrowed. A metric is NaN where a list it needs is empty or a score is NaN. */
-typedef struct mo_scores {
-    const double *positive;
-    int64_t n_positive;
-    const double *negative;
-    int64_t n_negative;
-} mo_scores;
-
-MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
-/* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
-MO_API double mo_average_precision(mo_scores s);
-/* Share of positives above the k-th highest negative (OGB Hits@K; 1 where there are fewer than k negatives). */
-MO_API double mo_hits_ogb(mo_scores s, int64_t k);
-/* Share of positives whose rank among the negatives is at most k; ties rank last. */
-MO_API double mo_hits_rank(mo_scores s, int64_t k);
-/* Positives among the k highest of all scores, over all positives; ties rank last. */
-MO_API double mo_hits_pooled(mo_scores s, int64_t k);
-/* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN where n < 2. */
-typedef struct mo_summary {
-    double mean, sd, ci95;
-    int64_t n;
-} mo_summary;
-MO_API mo_summary mo_summarize(const double *values, int64_t n);
 
 /* ---- features: what an encoder reads of a graph, frozen ---- */
 
