@@ -73,6 +73,9 @@ MO_API mo_tensor *mo_head_apply(
 extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
 extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
 extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
+/* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
+ * = 0.5, temperature = 8 */
+extern MO_API const mo_head mo_head_ridge_mixture;
 
 /* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. The dual
  * system (n_s x n_s) where n_s <= d + 1, else the primal (d+1 x d+1); mo_ridge_form fixes the choice. lambda > 0,
@@ -80,6 +83,21 @@ extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distan
 typedef enum mo_ridge_form { MO_RIDGE_AUTO = 0, MO_RIDGE_DUAL, MO_RIDGE_PRIMAL } mo_ridge_form;
 MO_API void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
+/* Ridge over a grid of penalties, bias column as above: W [.., R, d + 1, C] reads [Z | 1]; Yloo [.., R, n_s, C] is what
+ * the fit without a support row predicts for it. One factorization a penalty. Zs [.., n_s, d], Ys [.., n_s, C], lambda
+ * [.., R] > 0, leading axes equal. */
+MO_API void mo_ridge_loo_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
+
+/* How the ridges of M experts and R penalties are mixed by their leave-one-out evidence (ridge_mixture.c). */
+typedef struct mo_mixture {
+    mo_tensor *lambda, *prior;                  /* [M, R] */
+    mo_tensor *sharpness, *power, *temperature; /* scalars */
+} mo_mixture;
+/* Zs [.., M, n_s, d] and Zq [.., M, n_q, d]: the embeddings of every expert; Ys [.., n_s, C] -> logits [.., n_q, C].
+ * weight (may be NULL): the shares [.., M, R], which sum to 1. */
+MO_API mo_tensor *mo_ridge_mixture(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,83 @@
+/* models/heads/ridge_loo.c - ridge regression over a grid of penalties, with the predictions that each would make for a
+ * support row had it not seen that row.
+ *
+ * With Z1 = [Zs | 1] and K = Z1 Z1^T, one factorization a penalty gives the readout W and, as further right-hand sides
+ * of the same system, what leave-one-out needs (Allen 1974; Craven and Wahba 1979; the dual form: Rasmussen and
+ * Williams 2006, section 5.4.2):
+ *     dual    G = (K + lambda I)^-1, alpha = G Y, W = Z1^T alpha            Yloo_i = Y_i - alpha_i / G_ii
+ *     primal  P = (Z1^T Z1 + lambda I)^-1, W = P Z1^T Y, h_i = z_i P z_i^T   Yloo_i = (z_i W - h_i Y_i) / (1 - h_i)
+ * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0. */
+#include "models/heads/ridge_loo.h"
+
+mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n) {
+    if (mo_is_null(X))
+        return X;
+    int64_t shape[MO_MAX_AXES + 1];
+    int ndim = mo_ndim(X) + 1;
+    for (int i = 0; i < ndim; i++)
+        shape[i] = i < ndim + axis ? mo_dim(X, i) : i == ndim + axis ? 1 : mo_dim(X, i - 1);
+    X = mo_reshape(t, X, ndim, shape);
+    shape[ndim + axis] = n;
+    return n == 1 ? X : mo_broadcast_to(t, X, ndim, shape);
+}
+
+/* Both kinds of right-hand sides, the columns of B before those of C. */
+static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
+    int64_t R = mo_dim(lambda, -1);
+    mo_tensor *sides = mo_concat(t, (mo_tensor *[]){B, C}, 2, mo_ndim(B) - 1);
+    return mo_solve_spd(t, mo_add_diag(t, mo_with_axis(t, A, -3, R), lambda), mo_with_axis(t, sides, -3, R));
+}
+
+static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
+    return mo_is_null(X) ? X : mo_slice(t, X, mo_ndim(X) - 1, first, stop);
+}
+
+/* The identity, once for every matrix of K. */
+static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
+    int64_t shape[MO_MAX_AXES];
+    for (int i = 0; i < mo_ndim(K); i++)
+        shape[i] = mo_dim(K, i);
+    return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
+}
+
+static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
+    int64_t n_s = mo_dim(Z1, -2), C = mo_dim(Ys, -1);
+    mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t);
+    mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
+    mo_tensor *alpha = columns(t, X, 0, C), *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
+    *W = mo_matmul(t, mo_with_axis(t, Z1t, -3, 1), alpha);
+    *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, alpha, mo_with_axis(t, G_ii, -1, 1)));
+}
+
+static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
+    int64_t n_s = mo_dim(Z1, -2), C = mo_dim(Ys, -1);
+    mo_tensor *Z1t = mo_transpose(t, Z1), *Y = mo_with_axis(t, Ys, -3, 1);
+    mo_tensor *X = solve_both(t, mo_matmul(t, Z1t, Z1), lambda, mo_matmul(t, Z1t, Ys), Z1t);
+    mo_tensor *PZ1t = columns(t, X, C, C + n_s);
+    mo_tensor *h = mo_sum(t, mo_mul(t, mo_with_axis(t, Z1t, -3, 1), PZ1t), MO_AXIS(mo_ndim(PZ1t) - 2), false);
+    h = mo_with_axis(t, h, -1, 1);
+    *W = columns(t, X, 0, C);
+    mo_tensor *fitted = mo_matmul(t, mo_with_axis(t, Z1, -3, 1), *W);
+    *Yloo = mo_div(t, mo_sub(t, fitted, mo_mul(t, h, Y)), mo_scale(t, h, -1, 1));
+}
+
+void mo_ridge_loo_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo) {
+    mo_context *ctx = mo_tape_context(t);
+    *W = *Yloo = mo_null_tensor(ctx);
+    if (!mo_ok(ctx))
+        return;
+    int lead = mo_ndim(Zs) - 2;
+    bool fits = lead >= 0 && mo_ndim(Ys) == lead + 2 && mo_ndim(lambda) == lead + 1 && mo_dim(Zs, -2) == mo_dim(Ys, -2);
+    for (int i = 0; i < lead && fits; i++)
+        fits = mo_dim(Zs, i) == mo_dim(Ys, i) && mo_dim(Zs, i) == mo_dim(lambda, i);
+    if (!fits) {
+        char z[160], y[160], l[160];
+        mo_fail(ctx, MO_INVALID, "ridge_loo: expected Zs [.., n_s, d], Ys [.., n_s, C], lambda [.., R]; got %s, %s, %s",
+            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y), mo_shape_string(lambda, l, sizeof l));
+        return;
+    }
+    if (form == MO_RIDGE_AUTO)
+        form = mo_dim(Zs, -2) <= mo_dim(Zs, -1) + 1 ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
+    (form == MO_RIDGE_DUAL ? fit_dual : fit_primal)(t, mo_append_ones(t, Zs), Ys, lambda, W, Yloo);
+}

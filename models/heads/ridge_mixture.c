@@ -1,0 +1,113 @@
+/* models/heads/ridge_mixture.c - ridges of several experts and penalties, mixed by how well each predicts the support
+ * rows that it has not seen.
+ *
+ * Expert m embeds the same rows in its own way; with penalty r it gives a readout W_mr and leave-one-out predictions
+ * Yloo_mr (ridge_loo.c). The evidence of a pair is their cross-entropy, and a softmax over all pairs weighs them
+ * (stacking, Wolpert 1992, with the weights of a Gibbs posterior):
+ *     pi = softmax_mr(prior_mr - sharpness n_s^power CE(temperature Yloo_mr, Y)),   logits = sum_m [Zq_m | 1] sum_r
+ *     pi_mr W_mr
+ * As a head: one expert, penalties of a thirtieth of lambda, lambda, and thirty times it. */
+#include "models/heads/ridge_loo.h"
+
+#include <math.h>
+
+/* [.., M, R]: cross-entropy of the leave-one-out predictions [.., M, R, n_s, C] with labels [.., n_s, C]. */
+static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *temperature) {
+    int last = mo_ndim(Yloo) - 1;
+    int64_t n_s = mo_dim(Yloo, -2);
+    mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, temperature), -1);
+    mo_tensor *of_label = mo_mul(t, log_p, mo_with_axis(t, mo_with_axis(t, Ys, -3, 1), -3, 1));
+    return mo_scale(t, mo_sum(t, of_label, MO_AXIS(last) | MO_AXIS(last - 1), false), -1.0 / (double)n_s, 0);
+}
+
+/* Softmax over the last two axes together. */
+static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
+    int64_t flat[MO_MAX_AXES], shape[MO_MAX_AXES];
+    int ndim = mo_ndim(X);
+    for (int i = 0; i < ndim; i++)
+        flat[i] = shape[i] = mo_dim(X, i);
+    flat[ndim - 2] = shape[ndim - 2] * shape[ndim - 1];
+    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), -1), ndim, shape);
+}
+
+/* [M, R] for every problem of the batch. */
+static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
+    int64_t shape[MO_MAX_AXES];
+    int ndim = mo_ndim(Zs) - 1;
+    for (int i = 0; i < ndim - 2; i++)
+        shape[i] = mo_dim(Zs, i);
+    shape[ndim - 2] = mo_dim(X, 0);
+    shape[ndim - 1] = mo_dim(X, 1);
+    return ndim == 2 ? X : mo_broadcast_to(t, X, ndim, shape);
+}
+
+static bool check(
+    mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *Zq, const mo_mixture *mix) {
+    if (!mo_ok(ctx))
+        return false;
+    int ndim = mo_ndim(Zs);
+    if (ndim < 3 || mo_ndim(Zq) != ndim || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 ||
+        mo_dim(Zs, -3) != mo_dim(mix->lambda, 0) || mo_dim(Zs, -3) != mo_dim(Zq, -3)) {
+        char z[160], y[160], q[160], l[160];
+        mo_fail(ctx, MO_INVALID,
+            "ridge_mixture: expected Zs [.., M, n_s, d], Ys [.., n_s, C], Zq [.., M, n_q, d], lambda [M, R]; got %s, "
+            "%s, "
+            "%s, %s",
+            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y), mo_shape_string(Zq, q, sizeof q),
+            mo_shape_string(mix->lambda, l, sizeof l));
+    }
+    return mo_ok(ctx);
+}
+
+mo_tensor *mo_ridge_mixture(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+    mo_context *ctx = mo_tape_context(t);
+    if (weight)
+        *weight = mo_null_tensor(ctx);
+    if (!check(ctx, Zs, Ys, Zq, mix))
+        return mo_null_tensor(ctx);
+    int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
+    mo_tensor *W, *Yloo;
+    mo_ridge_loo_fit(t, Zs, mo_with_axis(t, Ys, -3, M), for_batch(t, mix->lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, mo_scale(t, mix->power, log((double)n_s), 0)));
+    mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix->temperature), scale);
+    mo_tensor *pi = softmax_of_pairs(t, mo_sub(t, mix->prior, evidence));
+    if (weight)
+        *weight = pi;
+    mo_tensor *share = mo_with_axis(t, mo_with_axis(t, pi, -1, 1), -1, 1);
+    mo_tensor *mixed = mo_sum(t, mo_mul(t, W, share), MO_AXIS(mo_ndim(W) - 3), false); /* [.., M, d + 1, C] */
+    return mo_sum(t, mo_matmul(t, mo_append_ones(t, Zq), mixed), MO_AXIS(mo_ndim(mixed) - 3), false);
+}
+
+static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    static const double ratio[] = {1.0 / 30, 1, 30};
+    mo_dtype real = mo_tensor_dtype(Zs);
+    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){1, 3}, ratio), real);
+    mo_mixture mix = {
+        .lambda = mo_mul(t, grid, parameters[0]),
+        .prior = mo_full(t, real, 2, (int64_t[]){1, 3}, 0),
+        .sharpness = parameters[1],
+        .power = parameters[2],
+        .temperature = parameters[3],
+    };
+    return mo_ridge_mixture(t, mo_with_axis(t, Zs, -3, 1), Ys, mo_with_axis(t, Zq, -3, 1), &mix, NULL);
+}
+
+static const mo_head_parameter parameters[] = {
+    {.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12},
+    {.name = "sharpness", .value = 1},
+    {.name = "power", .value = 0.5},
+    {.name = "temperature", .value = 8},
+};
+
+const mo_head mo_head_ridge_mixture = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "ridge_mixture",
+    .n_parameters = 4,
+    .parameters = parameters,
+    .logits = logits,
+    .order = 2,
+};
