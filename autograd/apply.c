@@ -111,7 +111,7 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
     return op->shape(c) && mo_ok(c->ctx);
 }
 
-static bool wants_record(const mo_call *c) {
+bool mo_call_recorded(const mo_call *c) {
     if (!c->t->recording)
         return false;
     for (int i = 0; i < c->n_in; i++)
@@ -122,7 +122,7 @@ static bool wants_record(const mo_call *c) {
 
 static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
     mo_tape *t = c->t;
-    int64_t mark = t->n_tensors;
+    mo_scope scope = mo_scope_open(t);
     for (int i = 0; i < c->n_out; i++)
         out[i] = mo_null_tensor(c->ctx);
     if (check_call(c, in))
@@ -130,17 +130,18 @@ static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
     if (t->anomaly)
         mo_watch_values(c);
     if (!mo_ok(c->ctx)) {
-        mo_tape_sweep(t, mark, NULL, 0);
+        mo_scope_close(t, &scope, NULL, 0);
         return c->ctx->status.code;
     }
-    bool record = wants_record(c);
+    t->recording = scope.recording;
+    bool record = mo_call_recorded(c);
     mo_tensor *keep[MO_MAX_OUTPUTS + MO_MAX_SAVED];
     int n = 0;
     for (int i = 0; i < c->n_out; i++)
         keep[n++] = c->out[i];
     for (int i = 0; record && i < c->n_saved; i++)
         keep[n++] = c->saved[i];
-    mo_tape_sweep(t, mark, keep, n);
+    mo_scope_close(t, &scope, keep, n);
     if (record)
         mo_tape_record(t, c);
     for (int i = 0; i < c->n_out; i++)

@@ -45,6 +45,22 @@ MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
  */
 MO_API mo_tensor *mo_keep(mo_tensor *X);
 
+/* ---- scopes: iterations that leave nothing behind ---- */
+
+/* A position on the tape and the mode it was in. Scopes nest. */
+typedef struct mo_scope {
+    mo_mode mode;
+    bool recording;
+    int64_t tensors, nodes, slots;
+    void *block;
+    size_t used;
+} mo_scope;
+
+MO_API mo_scope mo_scope_open(mo_tape *t);
+/* Frees everything made on the tape since then, nodes too, but the n tensors in keep: those become constants. The mode
+ * is again what it was. A scope can be closed many times: a loop that keeps its state uses constant memory. */
+MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
+
 /* ---- leaves ---- */
 
 /* A named leaf that needs a gradient, zeroed; outlives tapes, owns its gradient buffer. Release with mo_tensor_release.
@@ -105,6 +121,7 @@ typedef struct mo_vjp {
     const bool *needs;
     const void *attributes;
     mo_tensor **in_bar;
+    bool create_graph; /* what the rule does is recorded */
 } mo_vjp;
 
 /* How the checker draws an input. */
@@ -157,7 +174,8 @@ struct mo_op {
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
     /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
     bool (*shape)(mo_call *c);
-    /* Computes the outputs (already allocated, contiguous) by backend slots; saves by-products with mo_call_save. */
+    /* Computes the outputs (already allocated, contiguous) by backend slots; saves by-products with mo_call_save. It
+     * may run graph code and take gradients itself (mo_tape_set_mode(t, MO_RECORD)): nothing of that outlives it. */
     void (*forward)(mo_call *c);
     /* NULL: the op has no derivative (integer results); recording through it is an error at backward, by name. */
     void (*vjp)(mo_vjp *v);
@@ -207,6 +225,8 @@ MO_API bool mo_call_real(mo_call *c, int first, int last);
 MO_API mo_view mo_call_dense(mo_call *c, int i);
 /* A buffer freed when forward returns. */
 MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
+/* Whether the call will be recorded: by-products are of use only then. */
+MO_API bool mo_call_recorded(const mo_call *c);
 /* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 /* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */

@@ -10,7 +10,8 @@ typedef struct run {
     mo_tape *t;
     mo_slots slots;
     unsigned flags;
-    bool all_leaves; /* mo_backward: every leaf that needs a gradient is wanted */
+    bool all_leaves;   /* mo_backward: every leaf that needs a gradient is wanted */
+    mo_host_mark mark; /* of the scratch arena: runs nest */
 } run;
 
 /* ---- forward pass: which nodes lie between the wanted tensors and the roots ---- */
@@ -110,16 +111,12 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
  * tensors. */
 static void call_vjp(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
-    mo_mode mode = t->mode;
-    bool recording = t->recording;
-    int64_t nodes = t->n_nodes, slots = t->n_slots;
+    mo_scope scope = mo_scope_open(t);
     v->op->vjp(v);
-    t->mode = mode;
-    t->recording = recording;
-    if (!(r->flags & MO_CREATE_GRAPH)) {
-        t->n_nodes = nodes;
-        t->n_slots = slots;
-    }
+    t->mode = scope.mode;
+    t->recording = scope.recording;
+    if (!v->create_graph)
+        mo_tape_drop_nodes(t, &scope);
 }
 
 static void release_node(run *r, mo_node *node) {
@@ -160,7 +157,8 @@ static void visit(run *r, mo_node *node) {
         .out_bar = out_bar,
         .needs = needs,
         .attributes = node->attributes,
-        .in_bar = in_bar};
+        .in_bar = in_bar,
+        .create_graph = (r->flags & MO_CREATE_GRAPH) != 0};
     call_vjp(r, &v);
     collect(r, node, needs, in_bar, mark);
     t->visiting = outer;
@@ -220,6 +218,7 @@ static bool check_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int
 
 static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, int nx) {
     mo_tape *t = r->t;
+    r->mark = mo_host_arena_mark(t->scratch);
     if (!mo_slots_open(&r->slots, t, ys, ny, xs, nx))
         return false;
     for (int j = 0; j < nx; j++) {
@@ -235,8 +234,7 @@ static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo
 }
 
 static void end(run *r) {
-    if (--r->t->depth == 0)
-        mo_host_arena_reset(r->t->scratch);
+    mo_host_arena_rewind(r->t->scratch, r->mark);
 }
 
 mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
@@ -250,7 +248,6 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
         fine = !gs[i] || check_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
-    t->depth++;
     if (begin(&r, ys, gs, ny, xs, nx))
         sweep_nodes(&r);
     for (int j = 0; j < nx && mo_ok(ctx); j++) {
@@ -286,7 +283,6 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))
         return ctx->status.code;
-    t->depth++;
     if (begin(&r, &loss, NULL, 1, NULL, 0)) {
         if (!loss->node) /* the loss is itself a leaf */
             slot_needed(&r, loss);

@@ -11,8 +11,9 @@ mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode) {
     t->ctx = ctx;
     t->arena = mo_arena_create(ctx);
     t->host = mo_host_arena_create(ctx);
+    t->graph = mo_host_arena_create(ctx);
     t->scratch = mo_host_arena_create(ctx);
-    if (!t->arena || !t->host || !t->scratch) {
+    if (!t->arena || !t->host || !t->graph || !t->scratch) {
         mo_tape_release(t);
         return NULL;
     }
@@ -47,16 +48,18 @@ void mo_tape_reset(mo_tape *t) {
     t->n_slots = 0;
     t->spare_headers = NULL;
     mo_host_arena_reset(t->host);
+    mo_host_arena_reset(t->graph);
     mo_arena_reset(t->arena);
 }
 
 void mo_tape_release(mo_tape *t) {
     if (!t)
         return;
-    if (t->arena && t->host)
+    if (t->arena && t->host && t->graph)
         mo_tape_reset(t);
     mo_arena_release(t->arena);
     mo_host_arena_release(t->host);
+    mo_host_arena_release(t->graph);
     mo_host_arena_release(t->scratch);
     mo_host_free(t->ctx, t->tensors, (size_t)t->capacity_tensors * sizeof *t->tensors);
     mo_host_free(t->ctx, t->nodes, (size_t)t->capacity_nodes * sizeof *t->nodes);
@@ -198,7 +201,7 @@ void mo_tape_record(mo_tape *t, const mo_call *c) {
     bytes = (bytes + 15) / 16 * 16;
     if (!reserve(t->ctx, (void ***)&t->nodes, t->n_nodes, &t->capacity_nodes))
         return;
-    mo_node *node = mo_host_arena_alloc(t->host, bytes + c->op->attributes_size);
+    mo_node *node = mo_host_arena_alloc(t->graph, bytes + c->op->attributes_size);
     if (!node)
         return;
     *node = (mo_node){.op = c->op,

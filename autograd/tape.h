@@ -24,7 +24,8 @@ struct mo_tape {
     mo_mode mode;
     bool recording;         /* false in MO_EVAL and while a vjp runs without MO_CREATE_GRAPH */
     mo_arena *arena;        /* values, gradients, by-products */
-    mo_host_arena *host;    /* headers, nodes */
+    mo_host_arena *host;    /* headers */
+    mo_host_arena *graph;   /* nodes */
     mo_host_arena *scratch; /* bookkeeping of one backward */
     mo_tensor **tensors;    /* every live header, in order of creation */
     int64_t n_tensors, capacity_tensors;
@@ -32,7 +33,6 @@ struct mo_tape {
     mo_node **nodes;
     int64_t n_nodes, capacity_nodes;
     int64_t n_slots;         /* outputs of all nodes */
-    int depth;               /* of nested backward runs (a vjp may take gradients itself) */
     const mo_node *visiting; /* whose rule is running; NULL: forward */
     bool anomaly;            /* look for values that are not finite */
 };
@@ -46,6 +46,8 @@ mo_tensor *mo_tape_window(
 void mo_tape_drop(mo_tape *t, mo_tensor *T);
 /* Drops every header made since mark (a value of n_tensors) but the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
+/* Drops the nodes recorded since the scope was opened. */
+void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 /* Records a node of that call. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
 /* A + B, recorded where needed: the sum of two contributions to one gradient (autograd's only op). */

@@ -24,6 +24,13 @@ typedef struct mo_host_arena mo_host_arena;
 mo_host_arena *mo_host_arena_create(mo_context *ctx);
 void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes);
 void mo_host_arena_reset(mo_host_arena *arena);
+/* A position, and the way back to it: what was allocated since is free again. */
+typedef struct mo_host_mark {
+    void *block;
+    size_t used;
+} mo_host_mark;
+mo_host_mark mo_host_arena_mark(const mo_host_arena *arena);
+void mo_host_arena_rewind(mo_host_arena *arena, mo_host_mark mark);
 void mo_host_arena_release(mo_host_arena *arena);
 
 #endif

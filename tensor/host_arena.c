@@ -66,6 +66,22 @@ void mo_host_arena_reset(mo_host_arena *arena) {
     arena->current = arena->first;
 }
 
+mo_host_mark mo_host_arena_mark(const mo_host_arena *arena) {
+    return (mo_host_mark){arena->current, arena->current ? arena->current->used : 0};
+}
+
+void mo_host_arena_rewind(mo_host_arena *arena, mo_host_mark mark) {
+    block *b = mark.block;
+    if (!b) {
+        mo_host_arena_reset(arena);
+        return;
+    }
+    b->used = mark.used;
+    arena->current = b;
+    for (b = b->next; b; b = b->next)
+        b->used = 0;
+}
+
 void mo_host_arena_release(mo_host_arena *arena) {
     if (!arena)
         return;
