@@ -148,6 +148,45 @@ MO_API mo_tensor *mo_spmm(
 /* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
 MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
+/* ---- implicit.c: a solution found by any means, with the gradient of the implicit function theorem ---- */
+
+/* F(x, theta) as graph code, in the shape of x: 0 at the solution. What of it needs a gradient belongs in theta; state
+ * is that of the options. */
+typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
+
+/* What a solve has come to; written by every forward and every backward. Of several systems, the worst. */
+typedef struct mo_implicit_report {
+    double residual;         /* |F(x_star)| / max(1, |x_star|) */
+    double adjoint_residual; /* of the last linear system, relative to its right-hand side; 0 where it was factored */
+    int iterations;          /* of the last linear system */
+    int64_t systems;         /* linear systems solved so far, a batch counting once */
+    bool missed;             /* something has missed its tolerance so far */
+} mo_implicit_report;
+
+enum { MO_MAX_STATE = 256 };
+
+/* Zeroes are defaults. A batch of systems is solved together, each with coefficients of its own. */
+typedef struct mo_implicit_options {
+    int batch_axes;       /* leading axes of x whose items are independent systems of m unknowns */
+    bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
+    int64_t dense_limit;  /* dF/dx is built and factored once, in forward, where m is at most this; 0: 64, < 0: never */
+    mo_residual jacobian; /* dF/dx [.., m, m] for that, without gradient; NULL: from m vjps of F */
+    double tolerance;     /* of a linear system, relative; 0: 1e-10 in float64, 1e-5 in float32 */
+    int iterations;       /* at most so many for a linear system; 0: 10 m, at least 100 */
+    int restart;          /* GMRES starts anew after so many; 0: 30 */
+    double residual;      /* |F(x_star)| / max(1, |x_star|) may be so large; 0: 1e-6, 1e-3; < 0: not checked */
+    bool accept;          /* what misses its tolerance is no error: it is in the report */
+    mo_implicit_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
+    void *state;                /* handed to residual and jacobian */
+    size_t state_size;          /* bytes of it that are copied, at most MO_MAX_STATE; 0: it outlives the tape's use */
+} mo_implicit_options;
+
+/* x_star [.., item ..] as a function of theta[0 .. n-1], n <= 12, where F(x_star, theta) = 0: its value, with
+ * dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of times; the
+ * adjoint systems are solved without recording an iteration. options may be NULL. */
+MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
+    const mo_implicit_options *options);
+
 #ifdef __cplusplus
 }
 #endif

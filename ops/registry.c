@@ -26,6 +26,7 @@ static const mo_op *const ops[] = {
     &mo_op_greater_equal,
     &mo_op_hop_dot,
     &mo_op_hop_mix,
+    &mo_op_implicit_solve,
     &mo_op_l2_normalize,
     &mo_op_layer_norm,
     &mo_op_leaky_relu,

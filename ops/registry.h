@@ -28,6 +28,7 @@ extern const mo_op mo_op_gelu;
 extern const mo_op mo_op_greater_equal;
 extern const mo_op mo_op_hop_dot;
 extern const mo_op mo_op_hop_mix;
+extern const mo_op mo_op_implicit_solve;
 extern const mo_op mo_op_l2_normalize;
 extern const mo_op mo_op_layer_norm;
 extern const mo_op mo_op_leaky_relu;

@@ -1,0 +1,44 @@
+/* ops/conjugate_gradients.c - A x = b for symmetric definite A, by products with A alone (Hestenes and Stiefel 1952).
+ *
+ *     alpha = <r, r> / <p, A p>,   x += alpha p,   r' = r - alpha A p,   p' = r' + (<r', r'> / <r, r>) p
+ * from x = 0, r = p = b, for every item of the batch with coefficients of its own. An item that has reached its
+ * tolerance stands still: its steps are multiplied by 0. Unless they are recorded, the vectors of an iteration are
+ * freed when the next has been made: four are held. */
+#include "ops/krylov.h"
+
+#include <math.h>
+
+enum { X, R, P, RHO, VECTORS };
+
+/* 1 for items above their limit, else 0; a NaN is above. */
+static mo_tensor *unfinished(mo_tape *t, mo_tensor *rho, mo_tensor *limit) {
+    return mo_stop_gradient(t, mo_scale(t, mo_greater_equal(t, limit, rho), -1, 1));
+}
+
+static void step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **s) {
+    mo_tensor *Ap = k->apply(t, s[P], k->state);
+    mo_tensor *alpha = mo_mul(t, active, mo_div_or_zero(t, s[RHO], mo_item_dot(t, s[P], Ap, k->batch_axes)));
+    s[X] = mo_add(t, s[X], mo_mul(t, alpha, s[P]));
+    s[R] = mo_sub(t, s[R], mo_mul(t, alpha, Ap));
+    mo_tensor *rho = mo_item_dot(t, s[R], s[R], k->batch_axes);
+    s[P] = mo_add(t, s[R], mo_mul(t, mo_div_or_zero(t, rho, s[RHO]), s[P]));
+    s[RHO] = rho;
+}
+
+mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *rho = mo_item_dot(t, b, b, k->batch_axes);
+    mo_tensor *limit = mo_scale(t, mo_stop_gradient(t, rho), k->tolerance * k->tolerance, 0);
+    mo_tensor *s[VECTORS] = {mo_scale(t, b, 0, 0), b, b, rho};
+    mo_scope scope = mo_scope_open(t);
+    for (k->iterations = 0; k->iterations < k->limit && mo_ok(ctx); k->iterations++) {
+        mo_tensor *active = unfinished(t, s[RHO], limit);
+        if (mo_item(mo_sum(t, active, 0, false)) == 0 || !isfinite(mo_item(mo_sum(t, s[RHO], 0, false))))
+            break;
+        step(t, k, active, s);
+        if (!k->record)
+            mo_scope_close(t, &scope, s, VECTORS);
+    }
+    mo_krylov_measure(t, k, b, s[X]);
+    return s[X];
+}

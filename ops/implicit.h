@@ -1,0 +1,43 @@
+/* ops/implicit.h - the linear systems of implicit differentiation, J = dF/dx and its transpose (library internal). */
+#ifndef MO_IMPLICIT_H
+#define MO_IMPLICIT_H
+
+#include "ops/ops.h"
+
+enum { MO_MAX_THETA = 12 };
+
+/* What a node remembers: the options of mo_implicit and its copy of the state. */
+typedef struct mo_implicit_problem {
+    mo_residual residual;
+    mo_implicit_options options;
+    int n; /* theta */
+    _Alignas(16) unsigned char state[MO_MAX_STATE];
+} mo_implicit_problem;
+
+/* F and the tensors it was evaluated at. */
+typedef struct mo_implicit_graph {
+    mo_tensor *x, *theta[MO_MAX_THETA], *F;
+} mo_implicit_graph;
+
+void *mo_implicit_state(const mo_implicit_problem *p);
+/* Of a linear system. */
+double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
+/* F at x and theta passed through ops, so that gradients can be taken in those. The tape must record. False, with an
+ * error that begins with name, where F is not shaped like x. */
+bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *name, mo_tensor *x,
+    mo_tensor *const *theta, mo_implicit_graph *g);
+/* The unknowns of one system. */
+int64_t mo_implicit_unknowns(const mo_implicit_problem *p, const mo_tensor *x);
+bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
+
+/* Factors of J of every item: LU [items, m, m], pivot int32 [items, m]. For forward functions; a singular J is an error
+ * that names the item. */
+bool mo_implicit_factor(
+    mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g, mo_tensor **LU, mo_tensor **pivot);
+
+/* J^-1 b, or J^-T b where transposed, J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and pivot,
+ * or NULL. */
+mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
+    mo_tensor *const *theta, mo_tensor *const *factors, bool transposed);
+
+#endif
