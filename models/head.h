@@ -31,6 +31,7 @@ typedef struct mo_head_parameter {
     const char *name;
     double value;
     double low, high;
+    bool fixed; /* takes no gradient: a number of steps */
     int ndim;
     int64_t shape[2]; /* MO_HEAD_DIM: d */
 } mo_head_parameter;
@@ -70,18 +71,31 @@ MO_API mo_code mo_head_start(
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
 
+/* Checks a head by mo_check_function on its samples: the gradients to embeddings, labels (soft ones) and parameters,
+ * to 1e-6 at order 1 and 1e-5 at order 2; and that a batch gives what its episodes give one by one. */
+MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
+
 extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
+extern MO_API const mo_head mo_head_ridge_intercept;     /* the same, the intercept not penalised */
 extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
 extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
 /* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
  * = 0.5, temperature = 8 */
 extern MO_API const mo_head mo_head_ridge_mixture;
+extern MO_API const mo_head mo_head_prototype_cosine;  /* scale = 10 times the cosine with class means */
+extern MO_API const mo_head mo_head_prototype_centred; /* inner product about the mean of the support */
+extern MO_API const mo_head mo_head_lda;               /* shrinkage = 0.1 */
+/* lr = 0.1, steps = 20, and the first layer W1 [d, 32], b1 [32], learned by training. A head of another width has this
+ * one's logits and another table. */
+extern MO_API const mo_head mo_head_mlp;
 
-/* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. The dual
- * system (n_s x n_s) where n_s <= d + 1, else the primal (d+1 x d+1); mo_ridge_form fixes the choice. lambda > 0,
- * scalar tensor. */
+/* Ridge regression with a penalised bias column (paper eq. "ridge-dual"), or an unpenalised intercept: W [.., d, C] and
+ * b [.., 1, C]. The dual system (n_s x n_s) where n_s is at most d + 1 (d), else the primal; mo_ridge_form fixes the
+ * choice. lambda: scalar tensor, 0 or more; at 0 a Gram matrix of lower rank raises MO_NUMERICAL, naming the rank. */
 typedef enum mo_ridge_form { MO_RIDGE_AUTO = 0, MO_RIDGE_DUAL, MO_RIDGE_PRIMAL } mo_ridge_form;
 MO_API void mo_ridge_fit(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
+MO_API void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
 /* Ridge over a grid of penalties, bias column as above: W [.., R, d + 1, C] reads [Z | 1]; Yloo [.., R, n_s, C] is what
  * the fit without a support row predicts for it. One factorization a penalty. Zs [.., n_s, d], Ys [.., n_s, C], lambda

@@ -7,8 +7,13 @@ const mo_head *mo_head_at(int i) {
     static const mo_head *const heads[] = {
         &mo_head_ridge,
         &mo_head_ridge_mixture,
+        &mo_head_ridge_intercept,
         &mo_head_prototype,
         &mo_head_prototype_euclidean,
+        &mo_head_prototype_cosine,
+        &mo_head_prototype_centred,
+        &mo_head_lda,
+        &mo_head_mlp,
     };
     return i >= 0 && (size_t)i < sizeof heads / sizeof *heads ? heads[i] : NULL;
 }

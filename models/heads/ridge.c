@@ -1,25 +1,59 @@
 /* models/heads/ridge.c - ridge regression on one-hot labels, in closed form (paper eq. "ridge-dual"; Bertinetto et al.
- * 2019).
+ * 2019), with a penalised bias or an unpenalised intercept.
  *
- * With Z1 = [Zs | 1], the bias column penalised like the rest, [W; b] minimises |Z1 [W; b] - Ys|^2 + lambda |[W; b]|^2:
- *     dual    [W; b] = Z1^T (Z1 Z1^T + lambda I)^-1 Ys     an n_s x n_s system, the smaller one while n_s <= d + 1
- *     primal  [W; b] = (Z1^T Z1 + lambda I)^-1 Z1^T Ys     a (d + 1) x (d + 1) system
- * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda. */
-#include "models/head.h"
+ * W minimises |X W - Y|^2 + lambda |W|^2:
+ *     dual    W = X^T (X X^T + lambda I)^-1 Y     an n_s x n_s system, the smaller one while n_s is at most X's width
+ *     primal  W = (X^T X + lambda I)^-1 X^T Y     a system of X's width
+ * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda.
+ *
+ * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
+ * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
+ * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
+ * stays regular where lambda = 0. */
+#include "models/heads/rank.h"
+
+#include <inttypes.h>
+
+/* (K + lambda I)^-1 B. lambda = 0 asks for a K of full rank. */
+static mo_tensor *solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && mo_ndim(lambda) == 0 && mo_item(lambda) == 0) {
+        int64_t rank = mo_rank(t, K), n = mo_dim(K, -1);
+        if (mo_ok(ctx) && rank < n)
+            mo_fail(ctx, MO_NUMERICAL,
+                "ridge: lambda is 0 and the support's Gram matrix has rank %" PRId64 " of %" PRId64
+                ", as where rows repeat; expected a lambda above 0",
+                rank, n);
+    }
+    return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
+}
+
+/* W [.., width, C]. */
+static mo_tensor *fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred) {
+    mo_tensor *Xt = mo_transpose(t, X);
+    if (form == MO_RIDGE_AUTO)
+        form = mo_dim(X, -2) <= mo_dim(X, -1) ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
+    if (form == MO_RIDGE_PRIMAL)
+        return solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
+    mo_tensor *K = mo_matmul(t, X, Xt);
+    return mo_matmul(t, Xt, solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
+}
 
 void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
-    int64_t d = mo_dim(Zs, -1), n_s = mo_dim(Zs, -2);
+    int64_t d = mo_dim(Zs, -1);
     int rows = mo_ndim(Zs) - 2;
-    if (form == MO_RIDGE_AUTO)
-        form = n_s <= d + 1 ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
-    mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1), *Wb;
-    if (form == MO_RIDGE_DUAL)
-        Wb = mo_matmul(t, Z1t, mo_solve_spd(t, mo_add_diag(t, mo_matmul(t, Z1, Z1t), lambda), Ys));
-    else
-        Wb = mo_solve_spd(t, mo_add_diag(t, mo_matmul(t, Z1t, Z1), lambda), mo_matmul(t, Z1t, Ys));
+    mo_tensor *Wb = fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
     *W = mo_slice(t, Wb, rows, 0, d);
     *b = mo_slice(t, Wb, rows, d, d + 1);
+}
+
+void mo_ridge_fit_intercept(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
+    unsigned rows = MO_AXIS(mo_ndim(Zs) - 2);
+    mo_tensor *z = mo_mean(t, Zs, rows, true), *y = mo_mean(t, Ys, rows, true);
+    *W = fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
+    *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -28,7 +62,21 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
-static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10}};
+static mo_tensor *logits_intercept(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *W, *b;
+    mo_ridge_fit_intercept(t, Zs, Ys, parameters[0], MO_RIDGE_AUTO, &W, &b);
+    return mo_add(t, mo_matmul(t, Zq, W), b);
+}
+
+static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10, .low = 0, .high = 1e300}};
+
+static const mo_head_sample samples[] = {
+    {.support = 6, .queries = 4, .dim = 9, .classes = 3},
+    {.support = 12, .queries = 4, .dim = 3, .classes = 3},
+    {.support = 5, .queries = 3, .dim = 4, .classes = 2, .batch = 3},
+    {.support = 1, .queries = 3, .dim = 2, .classes = 1},
+};
 
 const mo_head mo_head_ridge = {
     .abi = MO_HEAD_ABI,
@@ -38,4 +86,18 @@ const mo_head mo_head_ridge = {
     .parameters = parameters,
     .logits = logits,
     .order = 2,
+    .n_samples = 4,
+    .samples = samples,
+};
+
+const mo_head mo_head_ridge_intercept = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "ridge_intercept",
+    .n_parameters = 1,
+    .parameters = parameters,
+    .logits = logits_intercept,
+    .order = 2,
+    .n_samples = 4,
+    .samples = samples,
 };

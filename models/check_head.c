@@ -1,0 +1,152 @@
+/* models/check_head.c - a head's derivatives against differences, and its batch against its episodes one by one.
+ *
+ * Labels are soft (rows of positive numbers that sum to 1), so that a head is smooth in them where it claims to be. */
+#include "models/head.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS };
+
+/* One sample, as float64 leaves: Zs, Ys, Zq and the parameters. */
+typedef struct problem {
+    mo_context *ctx;
+    const mo_head *head;
+    mo_tensor *in[MAX_IN];
+    int n_in;
+} problem;
+
+static const mo_head_sample own_samples[] = {
+    {.support = 6, .queries = 4, .dim = 9, .classes = 3},
+    {.support = 9, .queries = 3, .dim = 4, .classes = 2},
+    {.support = 6, .queries = 3, .dim = 5, .classes = 2, .batch = 2},
+};
+
+static void draw_rows(mo_tensor *T, mo_random *r, bool labels) {
+    int64_t n = mo_numel(T), C = mo_dim(T, -1);
+    double *x = malloc((size_t)n * sizeof *x + 1);
+    if (!x) {
+        mo_fail(mo_tensor_context(T), MO_MEMORY, "check head: out of memory");
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = labels ? 0.2 + (i % C == i / C % C) + mo_random_uniform(r) : mo_random_normal(r);
+    for (int64_t i = 0; labels && i < n; i += C) {
+        double sum = 0;
+        for (int64_t c = 0; c < C; c++)
+            sum += x[i + c];
+        for (int64_t c = 0; c < C; c++)
+            x[i + c] /= sum;
+    }
+    mo_tensor_write(T, x, (size_t)n * sizeof *x);
+    free(x);
+}
+
+static void make_problem(problem *p, const mo_head_sample *s, mo_random *r, uint64_t seed) {
+    int lead = s->batch > 0;
+    int64_t rows[INPUTS] = {s->support, s->support, s->queries}, columns[INPUTS] = {s->dim, s->classes, s->dim};
+    p->n_in = INPUTS + p->head->n_parameters;
+    for (int i = 0; i < INPUTS; i++) {
+        p->in[i] = mo_tensor_create(
+            p->ctx, MO_F64, 2 + lead, (int64_t[]){lead ? s->batch : rows[i], lead ? rows[i] : columns[i], columns[i]});
+        draw_rows(p->in[i], r, i == 1);
+        if (i != 1 || !p->head->fixed_labels)
+            mo_require_grad(p->in[i]);
+    }
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
+    bool made = mo_head_start(t, p->head, MO_F64, s->dim, 0, seed, start) == MO_OK;
+    for (int i = 0; i < p->head->n_parameters; i++) {
+        const mo_head_parameter *parameter = &p->head->parameters[i];
+        int64_t shape[2] = {made ? mo_dim(start[i], 0) : 1, made && parameter->ndim == 2 ? mo_dim(start[i], 1) : 1};
+        mo_tensor *P = p->in[INPUTS + i] = mo_tensor_create(p->ctx, MO_F64, parameter->ndim, shape);
+        if (made)
+            mo_tensor_copy(P, start[i]);
+        if (!parameter->fixed)
+            mo_require_grad(P);
+    }
+    mo_tape_release(t);
+}
+
+static void release_problem(problem *p) {
+    for (int i = 0; i < p->n_in; i++)
+        mo_tensor_release(p->in[i]);
+}
+
+static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    out[0] = mo_head_apply(t, ((problem *)state)->head, in[0], in[1], in[2], in + INPUTS);
+}
+
+/* The largest difference between the logits of a batch and those of its episodes, over the largest logit. */
+static double batch_error(problem *p) {
+    mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
+    mo_tensor *together, *in[MAX_IN];
+    double error = 0;
+    head_function(t, p->in, p->n_in, &together, 1, p);
+    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, together), 0, false)));
+    for (int i = INPUTS; i < p->n_in; i++)
+        in[i] = p->in[i];
+    for (int64_t b = 0; b < mo_dim(p->in[0], 0) && mo_ok(p->ctx); b++) {
+        mo_tensor *alone;
+        for (int i = 0; i < INPUTS; i++)
+            in[i] = mo_reshape(
+                t, mo_slice(t, p->in[i], 0, b, b + 1), 2, (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
+        head_function(t, in, p->n_in, &alone, 1, p);
+        mo_tensor *gap = mo_sub(t, mo_slice(t, together, 0, b, b + 1), alone);
+        error = fmax(error, mo_item(mo_max(t, mo_abs(t, gap), 0, false)) / scale);
+    }
+    mo_tape_release(t);
+    return mo_ok(p->ctx) ? error : INFINITY;
+}
+
+static void check_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
+    mo_check_result r = {0};
+    if (mo_ok(p->ctx))
+        r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
+    double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
+    if (!mo_ok(p->ctx)) {
+        r.pass = false;
+        r.error = INFINITY;
+        snprintf(r.worst, sizeof r.worst, "%.250s", mo_context_status(p->ctx)->message);
+        mo_clear_error(p->ctx);
+    } else if (r.pass && !(apart <= 1e-10)) {
+        r.pass = false;
+        r.error = apart;
+        snprintf(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
+    }
+    result->samples++;
+    result->pass &= r.pass;
+    if (!r.pass || r.error > result->error) {
+        result->error = fmax(r.error, result->error);
+        memcpy(result->worst, r.worst, sizeof r.worst);
+    }
+}
+
+mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed) {
+    mo_check_result result = {.pass = true};
+    const mo_head_sample *samples = own_samples;
+    int n = sizeof own_samples / sizeof *own_samples;
+    if (!mo_head_check(ctx, head) || order > head->order) {
+        result.pass = false;
+        result.error = INFINITY;
+        snprintf(result.worst, sizeof result.worst, "%.250s",
+            mo_ok(ctx) ? "no derivative of this order" : mo_context_status(ctx)->message);
+        return result;
+    }
+    if (head->n_samples) {
+        samples = head->samples;
+        n = head->n_samples;
+    }
+    for (int i = 0; i < n; i++) {
+        mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
+        problem p = {.ctx = ctx, .head = head};
+        make_problem(&p, &samples[i], &r, seed);
+        check_sample(&p, &samples[i], order, seed, &result);
+        release_problem(&p);
+    }
+    return result;
+}

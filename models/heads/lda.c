@@ -1,0 +1,89 @@
+/* models/heads/lda.c - linear discriminant analysis with a shrunken covariance (Friedman 1989; Ledoit and Wolf 2004).
+ *
+ * n_c = sum_i Ys_ic, class means M_c, residuals R = Zs - Ys M, and one covariance for all classes,
+ *     S = (1 - s) R^T R / n_s + s (trace / d) I,    trace = |R|^2 / n_s,    s the shrinkage in [0, 1],
+ *     logits_ic = Zq_i S^-1 M_c - M_c S^-1 M_c / 2 + log(n_c / n_s):
+ * what scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s) scores. With a = s trace / d and b =
+ * (1 - s) / n_s, where n_s < d a system of size n_s does (Woodbury 1950):
+ *     (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
+ * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; where all
+ * residuals are 0, as with one row a class, no s helps. Both raise MO_NUMERICAL. */
+#include "models/heads/rank.h"
+
+#include <inttypes.h>
+
+/* Whether S is regular: rows that differ within a class, and full rank of R^T R where the shrinkage is 0. */
+static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor *shrinkage) {
+    mo_context *ctx = mo_tape_context(t);
+    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, false));
+    if (mo_ok(ctx) && !(least > 0))
+        mo_fail(ctx, MO_NUMERICAL,
+            "lda: the support rows of each class are equal, so that there is no covariance; expected a class with two "
+            "rows that differ");
+    if (!mo_ok(ctx) || mo_item(shrinkage) != 0)
+        return mo_ok(ctx);
+    int64_t d = mo_dim(R, -1), rank = mo_rank(t, mo_matmul(t, mo_transpose(t, R), R));
+    if (mo_ok(ctx) && rank < d)
+        mo_fail(ctx, MO_NUMERICAL,
+            "lda: shrinkage is 0 and the covariance has rank %" PRId64 " of %" PRId64
+            "; expected a shrinkage above 0 or more rows",
+            rank, d);
+    return mo_ok(ctx);
+}
+
+/* (b G + a I)^-1 B for the Gram matrix G of R or R^T; a [.., 1, 1]. */
+static mo_tensor *solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b, mo_tensor *B) {
+    int64_t batch[MO_MAX_AXES];
+    int axes = mo_ndim(a) - 2;
+    for (int i = 0; i < axes; i++)
+        batch[i] = mo_dim(a, i);
+    return mo_solve_spd(t, mo_add_diag(t, mo_mul(t, G, b), mo_reshape(t, a, axes, batch)), B);
+}
+
+/* S^-1 M^T [.., d, C]. */
+static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tensor *shrinkage) {
+    int64_t n_s = mo_dim(R, -2), d = mo_dim(R, -1);
+    unsigned last_two = MO_AXIS(mo_ndim(R) - 2) | MO_AXIS(mo_ndim(R) - 1);
+    mo_tensor *squares = mo_sum(t, mo_square(t, R), last_two, true);
+    if (!check_spread(t, R, squares, shrinkage))
+        return mo_null_tensor(mo_tape_context(t));
+    mo_tensor *a = mo_mul(t, mo_scale(t, squares, 1 / ((double)n_s * (double)d), 0), shrinkage);
+    mo_tensor *b = mo_scale(t, shrinkage, -1 / (double)n_s, 1 / (double)n_s);
+    mo_tensor *Rt = mo_transpose(t, R), *Mt = mo_transpose(t, M);
+    if (n_s >= d)
+        return solve(t, mo_matmul(t, Rt, R), a, b, Mt);
+    mo_tensor *inner = solve(t, mo_matmul(t, R, Rt), a, b, mo_matmul(t, R, Mt));
+    return mo_div(t, mo_sub(t, Mt, mo_mul(t, mo_matmul(t, Rt, inner), b)), a);
+}
+
+static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    unsigned last = MO_AXIS(mo_ndim(Zs) - 1);
+    mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, true); /* [.., C, 1] */
+    mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
+    mo_tensor *A = whitened_means(t, mo_sub(t, Zs, mo_matmul(t, Ys, M)), M, parameters[0]);
+    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, A)), last, true);
+    mo_tensor *prior = mo_log(t, mo_scale(t, count, 1 / (double)mo_dim(Zs, -2), 0));
+    mo_tensor *offset = mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0));
+    return mo_add(t, mo_matmul(t, Zq, A), mo_transpose(t, offset));
+}
+
+static const mo_head_parameter parameters[] = {{.name = "shrinkage", .value = 0.1, .low = 0, .high = 1}};
+
+static const mo_head_sample samples[] = {
+    {.support = 8, .queries = 4, .dim = 12, .classes = 3},
+    {.support = 14, .queries = 4, .dim = 4, .classes = 3},
+    {.support = 7, .queries = 3, .dim = 5, .classes = 2, .batch = 3},
+    {.support = 5, .queries = 3, .dim = 7, .classes = 2, .batch = 2},
+};
+
+const mo_head mo_head_lda = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "lda",
+    .n_parameters = 1,
+    .parameters = parameters,
+    .logits = logits,
+    .order = 2,
+    .n_samples = 4,
+    .samples = samples,
+};
