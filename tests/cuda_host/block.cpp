@@ -1,0 +1,255 @@
+/* tests/cuda_host/block.cpp - the scheduler of a block's threads, its barriers and its warps' exchanges. */
+#include "tests/cuda_host/block.h"
+
+#include "tests/cuda_host/fiber.h"
+#include "tests/cuda_host/shared.h"
+#include "tests/cuda_host/violation.h"
+
+#include <cstdio>
+
+namespace cuda_host {
+
+index3 thread_index, block_index, block_shape, grid_shape;
+
+enum class condition { fresh, ready, at_barrier, in_warp, exited };
+
+struct thread_record {
+    condition now;
+    fiber *on;
+    place where; /* it waits */
+    int predicate;
+    unsigned mask; /* of its warp's exchange: what it gives, from which lane it takes, what it was given */
+    std::uint64_t gives, takes;
+    unsigned source;
+};
+
+/* The block that runs. */
+static struct {
+    const grid *g;
+    void (*body)(void *arguments);
+    void *arguments;
+    unsigned threads, started, exited, current, counted;
+    bool backwards;
+    thread_record thread[max_threads];
+    fiber scheduler;
+    fiber *idle[max_threads];
+    unsigned idles;
+} run;
+
+static unsigned count_of(index3 n) {
+    return n.x * n.y * n.z;
+}
+
+static index3 position(unsigned linear, index3 shape) {
+    return {linear % shape.x, linear / shape.x % shape.y, linear / (shape.x * shape.y)};
+}
+
+void describe_thread(char *text, std::size_t bytes) {
+    text[0] = 0;
+    if (run.g)
+        std::snprintf(text, bytes, ", in kernel %s, block (%u, %u, %u), thread (%u, %u, %u)", run.g->name,
+            block_index.x, block_index.y, block_index.z, thread_index.x, thread_index.y, thread_index.z);
+}
+
+static void become(unsigned thread) {
+    run.current = thread;
+    thread_index = position(thread, block_shape);
+}
+
+/* The life of a fiber: threads that nobody has started yet, one after the other; then it rests. */
+static void live() {
+    fiber_entered(&run.scheduler);
+    for (;;) {
+        fiber *self = run.thread[run.current].on;
+        run.body(run.arguments);
+        run.thread[run.current].now = condition::exited;
+        run.exited++;
+        if (run.started < run.threads) {
+            unsigned next = run.started++;
+            become(run.backwards ? run.threads - 1 - next : next);
+            run.thread[run.current].on = self;
+            continue;
+        }
+        run.idle[run.idles++] = self;
+        fiber_switch(self, &run.scheduler);
+    }
+}
+
+static void wait_as(condition how) {
+    thread_record &me = run.thread[run.current];
+    me.now = how;
+    fiber_switch(me.on, &run.scheduler);
+}
+
+static void resume(unsigned thread) {
+    become(thread);
+    fiber_switch(&run.scheduler, run.thread[thread].on);
+}
+
+static void start_all() {
+    while (run.started < run.threads) {
+        unsigned next = run.started++;
+        unsigned thread = run.backwards ? run.threads - 1 - next : next;
+        run.thread[thread].on = run.idles ? run.idle[--run.idles] : fiber_create(live);
+        resume(thread);
+    }
+}
+
+/* Runs every warp as far as it gets without a barrier. */
+static void run_ready() {
+    unsigned warps = (run.threads + warp_size - 1) / warp_size;
+    for (unsigned i = 0; i < warps; i++) {
+        unsigned first = (run.backwards ? warps - 1 - i : i) * warp_size;
+        unsigned end = first + warp_size < run.threads ? first + warp_size : run.threads;
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (unsigned thread = first; thread < end; thread++)
+                if (run.thread[thread].now == condition::ready) {
+                    resume(thread);
+                    moved = true;
+                }
+        }
+    }
+}
+
+/* All threads wait or have exited: opens the barrier, where all of them have reached the same one. */
+static void open_barrier() {
+    unsigned waiting = 0;
+    while (run.thread[waiting].now == condition::exited)
+        waiting++;
+    const thread_record &first = run.thread[waiting];
+    run.counted = 0;
+    for (unsigned i = 0; i < run.threads; i++) {
+        thread_record &t = run.thread[i];
+        become(i);
+        if (t.now == condition::in_warp)
+            violation(
+                "a lane waits at %s:%d for lanes 0x%x of its warp that never come", t.where.file, t.where.line, t.mask);
+        if (t.now == condition::exited)
+            violation("thread %u waits at the barrier of %s:%d, which thread %u has left out: it has exited", waiting,
+                first.where.file, first.where.line, i);
+        if (t.where.line != first.where.line || t.where.file != first.where.file)
+            violation("thread %u waits at the barrier of %s:%d, thread %u at that of %s:%d", waiting, first.where.file,
+                first.where.line, i, t.where.file, t.where.line);
+        run.counted += t.predicate != 0;
+    }
+    for (unsigned i = 0; i < run.threads; i++)
+        run.thread[i].now = condition::ready;
+}
+
+static void run_block() {
+    run.started = run.exited = 0;
+    for (unsigned i = 0; i < run.threads; i++)
+        run.thread[i].now = condition::fresh;
+    start_all();
+    for (run_ready(); run.exited < run.threads; run_ready())
+        open_barrier();
+}
+
+void grid_check(const grid &g) {
+    std::uint64_t threads = (std::uint64_t)g.threads.x * g.threads.y * g.threads.z;
+    if (threads < 1 || threads > max_threads || g.threads.z > 64)
+        violation("kernel %s: %u x %u x %u threads in a block", g.name, g.threads.x, g.threads.y, g.threads.z);
+    if (!g.blocks.x || !g.blocks.y || !g.blocks.z || g.blocks.x > INT32_MAX || g.blocks.y > max_grid_yz ||
+        g.blocks.z > max_grid_yz)
+        violation("kernel %s: a grid of %u x %u x %u blocks", g.name, g.blocks.x, g.blocks.y, g.blocks.z);
+    if (g.shared_bytes > max_shared_bytes)
+        violation("kernel %s: %zu bytes of shared memory", g.name, g.shared_bytes);
+}
+
+void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {
+    run.g = &g;
+    run.body = body;
+    run.arguments = arguments;
+    run.threads = count_of(g.threads);
+    block_shape = g.threads;
+    grid_shape = g.blocks;
+    std::uint64_t blocks = (std::uint64_t)g.blocks.x * g.blocks.y * g.blocks.z;
+    for (std::uint64_t i = 0; i < blocks; i++) {
+        block_index = {(unsigned)(i % g.blocks.x), (unsigned)(i / g.blocks.x % g.blocks.y),
+            (unsigned)(i / g.blocks.x / g.blocks.y)};
+        run.backwards = i & 1;
+        shared_begin(g.shared_bytes);
+        run_block();
+        shared_end(g.shared_bytes);
+    }
+    run.g = nullptr;
+}
+
+int barrier(int predicate, place where) {
+    thread_record &me = run.thread[run.current];
+    me.where = where;
+    me.predicate = predicate;
+    wait_as(condition::at_barrier);
+    return (int)run.counted;
+}
+
+unsigned lane() {
+    return run.current % warp_size;
+}
+
+/* Waits until every lane of the mask has arrived here; the last one lets the others go on. */
+static void meet(unsigned mask, place where, void (*settle)(thread_record *warp, unsigned mask)) {
+    unsigned self = lane(), base = run.current - self;
+    thread_record *warp = run.thread + base;
+    if (!(mask >> self & 1))
+        violation("%s:%d: lane %u is not in its own mask 0x%x", where.file, where.line, self, mask);
+    warp[self].mask = mask;
+    warp[self].where = where;
+    warp[self].now = condition::in_warp;
+    for (unsigned i = 0; i < warp_size; i++) {
+        if (!(mask >> i & 1) || base + i >= run.threads)
+            continue;
+        if (warp[i].now == condition::exited)
+            violation("%s:%d: lane %u of the mask 0x%x has exited", where.file, where.line, i, mask);
+        if (warp[i].now != condition::in_warp) {
+            wait_as(condition::in_warp);
+            return;
+        }
+        if (warp[i].mask != mask || warp[i].where.line != where.line)
+            violation("%s:%d with mask 0x%x meets lane %u at %s:%d with mask 0x%x", where.file, where.line, mask, i,
+                warp[i].where.file, warp[i].where.line, warp[i].mask);
+    }
+    settle(warp, mask);
+    for (unsigned i = 0; i < warp_size; i++)
+        if (mask >> i & 1 && base + i < run.threads)
+            warp[i].now = condition::ready;
+}
+
+static void settle_exchange(thread_record *warp, unsigned mask) {
+    for (unsigned i = 0; i < warp_size; i++) {
+        if (!(mask >> i & 1) || warp[i].now != condition::in_warp)
+            continue;
+        unsigned from = warp[i].source;
+        if (from >= warp_size || !(mask >> from & 1) || warp[from].now != condition::in_warp)
+            violation("%s:%d: lane %u reads from lane %u, which takes no part", warp[i].where.file, warp[i].where.line,
+                i, from);
+        warp[i].takes = warp[from].gives;
+    }
+}
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, place where) {
+    thread_record &me = run.thread[run.current];
+    me.gives = value;
+    me.source = source;
+    meet(mask, where, settle_exchange);
+    return me.takes;
+}
+
+static void settle_ballot(thread_record *warp, unsigned mask) {
+    std::uint64_t votes = 0;
+    for (unsigned i = 0; i < warp_size; i++)
+        if (mask >> i & 1 && warp[i].now == condition::in_warp && warp[i].gives)
+            votes |= 1u << i;
+    for (unsigned i = 0; i < warp_size; i++)
+        warp[i].takes = mask >> i & 1 ? votes : warp[i].takes;
+}
+
+unsigned ballot(unsigned mask, bool predicate, place where) {
+    thread_record &me = run.thread[run.current];
+    me.gives = predicate;
+    meet(mask, where, settle_ballot);
+    return (unsigned)me.takes;
+}
+
+} // namespace cuda_host

@@ -1,0 +1,252 @@
+/* tests/cuda_host/memory.cpp - the protected pages of the device, page-locked memory, and who touched what. */
+#include "tests/cuda_host/memory.h"
+
+#include "tests/cuda_host/block.h"
+#include "tests/cuda_host/violation.h"
+
+#include <cinttypes>
+#include <csignal>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace cuda_host {
+
+static constexpr std::size_t page = 4096, alignment = 256, range = std::size_t{256} << 30;
+static constexpr unsigned char unset = 0xff; /* eight of them are a NaN */
+
+struct allocation {
+    std::size_t bytes;
+    char *pages;
+    std::size_t page_bytes;
+};
+
+static struct {
+    char *base, *next; /* of the range; where the next allocation goes */
+    std::map<char *, allocation> live, released;
+    std::map<char *, std::size_t> pinned;
+    std::size_t live_bytes;
+    int windows;
+} device;
+
+/* The last entry that begins at or before the address. */
+template <typename Map> static auto before(Map &map, const void *address) {
+    auto entry = map.upper_bound(static_cast<char *>(const_cast<void *>(address)));
+    return entry == map.begin() ? map.end() : --entry;
+}
+
+static bool in_range(const void *address) {
+    return device.base && address >= device.base && address < device.base + range;
+}
+
+void violation(const char *format, ...) {
+    char text[1024], where[256];
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    describe_thread(where, sizeof where);
+    std::fflush(nullptr);
+    std::fprintf(stderr, "cuda-host: %s%s\n", text, where);
+    std::signal(SIGABRT, SIG_DFL); /* no test framework goes on after this */
+    std::abort();
+}
+
+/* A fault inside the range says what was touched; any other is passed on. */
+static void report_fault(int, siginfo_t *info, void *) {
+    if (!in_range(info->si_addr)) {
+        std::signal(SIGSEGV, SIG_DFL);
+        return; /* and faults again */
+    }
+    const char *who = device.windows ? "device code" : "host code, outside a copy,";
+    char *touched = static_cast<char *>(info->si_addr);
+    auto live = before(device.live, touched), released = before(device.released, touched);
+    bool is_live = live != device.live.end() && (released == device.released.end() || released->first < live->first);
+    if (!is_live && released == device.released.end())
+        violation("%s touched device memory before all allocations", who);
+    const auto &entry = is_live ? *live : *released;
+    violation("%s touched byte %td of %s allocation of %zu bytes", who, touched - entry.first,
+        is_live ? "an" : "a released", entry.second.bytes);
+}
+
+/* A second stack for the handler: the fault may be that of a stack that is full. */
+static void catch_faults() {
+    stack_t stack = {};
+    sigaltstack(nullptr, &stack);
+    if (stack.ss_flags & SS_DISABLE) {
+        static char space[64 << 10];
+        stack = {};
+        stack.ss_sp = space;
+        stack.ss_size = sizeof space;
+        sigaltstack(&stack, nullptr);
+    }
+    struct sigaction action = {};
+    action.sa_sigaction = report_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, &action, nullptr);
+}
+
+static void begin() {
+    catch_faults(); /* again and again: test frameworks take the signal for each test */
+    if (device.base)
+        return;
+    void *map = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        violation("no address space for the device");
+    device.base = device.next = static_cast<char *>(map);
+}
+
+std::size_t memory_capacity() {
+    const char *text = std::getenv("MOCHI_CUDA_HOST_MEMORY");
+    return text ? std::strtoull(text, nullptr, 10) : std::size_t{4} << 30;
+}
+
+std::size_t memory_left() {
+    std::size_t capacity = memory_capacity();
+    return capacity > device.live_bytes ? capacity - device.live_bytes : 0;
+}
+
+static void protect(const allocation &a, int protection) {
+    if (mprotect(a.pages, a.page_bytes, protection) != 0)
+        violation("the system refuses to protect pages");
+}
+
+void *memory_allocate(std::size_t bytes) {
+    begin();
+    if (bytes > memory_left())
+        return nullptr;
+    std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    std::size_t page_bytes = rounded ? (rounded + page - 1) / page * page : page;
+    if (page_bytes + page > std::size_t(device.base + range - device.next))
+        violation("the address space of the device is used up");
+    allocation a = {bytes, device.next, page_bytes};
+    char *block = a.pages + page_bytes - rounded;
+    device.next += page_bytes + page;
+    protect(a, PROT_READ | PROT_WRITE);
+    std::memset(a.pages, unset, page_bytes);
+    if (!device.windows)
+        protect(a, PROT_NONE);
+    device.live.emplace(block, a);
+    device.live_bytes += bytes;
+    return block;
+}
+
+/* The bytes around the block that its pages hold too are as they were. */
+static void check_margins(const char *block, const allocation &a) {
+    for (const char *p = a.pages; p < a.pages + a.page_bytes; p++)
+        if (p == block)
+            p += a.bytes - 1 + (a.bytes == 0);
+        else if (static_cast<unsigned char>(*p) != unset)
+            violation("byte %td of an allocation of %zu bytes was written", p - block, a.bytes);
+}
+
+void memory_release(void *block) {
+    auto entry = device.live.find(static_cast<char *>(block));
+    if (entry == device.live.end())
+        violation("release of an address that is no live allocation");
+    allocation a = entry->second;
+    protect(a, PROT_READ);
+    check_margins(entry->first, a);
+    protect(a, PROT_NONE);
+    madvise(a.pages, a.page_bytes, MADV_DONTNEED);
+    device.live_bytes -= a.bytes;
+    device.released.emplace(entry->first, a);
+    device.live.erase(entry);
+}
+
+memory_window::memory_window() {
+    begin();
+    if (device.windows++ == 0)
+        for (const auto &entry : device.live)
+            protect(entry.second, PROT_READ | PROT_WRITE);
+}
+
+memory_window::~memory_window() {
+    if (--device.windows == 0)
+        for (const auto &entry : device.live)
+            protect(entry.second, PROT_NONE);
+}
+
+void *pinned_allocate(std::size_t bytes) {
+    void *block = std::malloc(bytes ? bytes : 1);
+    if (block)
+        device.pinned.emplace(static_cast<char *>(block), bytes);
+    return block;
+}
+
+void pinned_release(void *block) {
+    if (block && !device.pinned.erase(static_cast<char *>(block)))
+        violation("release of page-locked memory that is none");
+    std::free(block);
+}
+
+space space_of(const void *address) {
+    if (in_range(address)) {
+        auto entry = before(device.live, address);
+        bool inside =
+            entry != device.live.end() && static_cast<const char *>(address) <= entry->first + entry->second.bytes;
+        return inside ? space::device : space::stale;
+    }
+    auto entry = before(device.pinned, address);
+    bool inside = entry != device.pinned.end() && static_cast<const char *>(address) < entry->first + entry->second;
+    return inside ? space::pinned : space::host;
+}
+
+static const char *name_of(space s) {
+    return s == space::device   ? "device"
+           : s == space::pinned ? "page-locked host"
+           : s == space::host   ? "host"
+                                : "stale device";
+}
+
+void require_device(const void *address, std::size_t bytes, const char *what) {
+    space found = space_of(address);
+    if (bytes && found != space::device)
+        violation("%s is a %s address, expected device memory", what, name_of(found));
+    if (!bytes)
+        return;
+    auto entry = before(device.live, address);
+    std::size_t room = entry->second.bytes - std::size_t(static_cast<const char *>(address) - entry->first);
+    if (bytes > room)
+        violation("%s needs %zu bytes, its allocation has %zu from there on", what, bytes, room);
+}
+
+void require_pinned(const void *address, std::size_t bytes, const char *what) {
+    space found = space_of(address);
+    if (bytes && found != space::pinned)
+        violation("%s is a %s address, expected page-locked host memory", what, name_of(found));
+    auto entry = before(device.pinned, address);
+    if (bytes && bytes > entry->second - std::size_t(static_cast<const char *>(address) - entry->first))
+        violation("%s needs %zu bytes, more than its page-locked block has", what, bytes);
+}
+
+void require_aligned(const void *address, std::size_t multiple, const char *what) {
+    if (reinterpret_cast<std::uintptr_t>(address) % multiple)
+        violation("%s is not aligned to %zu bytes", what, multiple);
+}
+
+/* Whether the page of an address exists. */
+static bool is_mapped(std::uintptr_t address) {
+    unsigned char resident;
+    return mincore(reinterpret_cast<void *>(address / page * page), page, &resident) == 0;
+}
+
+void require_device_words(const void *argument, std::size_t bytes, const char *kernel) {
+    const std::uintptr_t least = std::uintptr_t{1} << 32, end = std::uintptr_t{1} << 47;
+    for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= bytes; at += sizeof(std::uintptr_t)) {
+        std::uintptr_t word;
+        std::memcpy(&word, static_cast<const char *>(argument) + at, sizeof word);
+        if (word < least || word >= end)
+            continue;
+        space found = space_of(reinterpret_cast<void *>(word));
+        if (found == space::stale || (found == space::host && is_mapped(word)))
+            violation("kernel %s is given a %s address", kernel, name_of(found));
+    }
+}
+
+} // namespace cuda_host

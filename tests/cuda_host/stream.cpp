@@ -1,0 +1,119 @@
+/* tests/cuda_host/stream.cpp - the queues of streams. */
+#include "tests/cuda_host/stream.h"
+
+#include "tests/cuda_host/violation.h"
+
+#include <cstring>
+#include <deque>
+#include <utility>
+
+namespace cuda_host {
+
+struct stream {
+    std::deque<work> queue;
+    std::uint64_t enqueued = 0, done = 0;
+    bool capturing = false, running = false;
+    graph captured;
+};
+
+stream *stream_create() {
+    return new stream;
+}
+
+static void run_until(stream *s, std::uint64_t position) {
+    if (s->capturing)
+        violation("a stream is waited for while it is captured");
+    if (s->running)
+        violation("streams wait for each other");
+    memory_window window;
+    s->running = true;
+    while (s->done < position) {
+        work next = std::move(s->queue.front());
+        s->queue.pop_front();
+        next();
+        s->done++;
+    }
+    s->running = false;
+}
+
+void stream_release(stream *s) {
+    stream_synchronize(s);
+    delete s;
+}
+
+void stream_enqueue(stream *s, work w) {
+    if (s->capturing) {
+        s->captured.push_back(std::move(w));
+        return;
+    }
+    s->queue.push_back(std::move(w));
+    s->enqueued++;
+}
+
+void stream_synchronize(stream *s) {
+    run_until(s, s->enqueued);
+}
+
+bool stream_is_idle(const stream *s) {
+    return s->done == s->enqueued;
+}
+
+event event_record(stream *s) {
+    return {s, s->enqueued};
+}
+
+void event_synchronize(const event &e) {
+    if (e.on && e.on->done < e.position)
+        run_until(e.on, e.position);
+}
+
+void stream_wait(stream *s, const event &e) {
+    stream_enqueue(s, [e] { event_synchronize(e); });
+}
+
+void capture_begin(stream *s) {
+    if (s->capturing)
+        violation("a capture inside a capture");
+    s->capturing = true;
+    s->captured.clear();
+}
+
+graph capture_end(stream *s) {
+    if (!s->capturing)
+        violation("the end of a capture that was not begun");
+    s->capturing = false;
+    return std::exchange(s->captured, {});
+}
+
+static void move(void *to, const void *from, std::size_t bytes) {
+    if (bytes)
+        std::memcpy(to, from, bytes);
+}
+
+void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes) {
+    require_device(device, bytes, "upload: destination");
+    require_pinned(host, bytes, "upload: source");
+    stream_enqueue(s, [=] { move(device, host, bytes); });
+}
+
+void enqueue_download(stream *s, void *host, const void *device, std::size_t bytes) {
+    require_pinned(host, bytes, "download: destination");
+    require_device(device, bytes, "download: source");
+    stream_enqueue(s, [=] { move(host, device, bytes); });
+}
+
+void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes) {
+    require_device(to, bytes, "copy: destination");
+    require_device(from, bytes, "copy: source");
+    stream_enqueue(s, [=] { move(to, from, bytes); });
+}
+
+void enqueue_fill(stream *s, void *device, int byte, std::size_t bytes) {
+    require_device(device, bytes, "fill: destination");
+    stream_enqueue(s, [=] {
+        if (bytes)
+            std::memset(device, byte, bytes);
+    });
+}
+
+} // namespace cuda_host

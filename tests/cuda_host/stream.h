@@ -1,0 +1,71 @@
+/* tests/cuda_host/stream.h - streams that do nothing until somebody waits: work is queued, and runs in order when its
+ * stream, or an event recorded in it, is waited for. What reads results without waiting reads what was there before. */
+#ifndef CUDA_HOST_STREAM_H
+#define CUDA_HOST_STREAM_H
+
+#include "tests/cuda_host/block.h"
+#include "tests/cuda_host/memory.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace cuda_host {
+
+using work = std::function<void()>; /* owns copies of its arguments, as a launch does */
+
+struct stream;
+/* A recorded sequence of work. */
+using graph = std::vector<work>;
+
+/* A point in a stream; never recorded: complete. */
+struct event {
+    stream *on = nullptr;
+    std::uint64_t position = 0;
+};
+
+stream *stream_create();
+void stream_release(stream *s); /* runs what is left */
+void stream_enqueue(stream *s, work w);
+void stream_synchronize(stream *s);
+bool stream_is_idle(const stream *s);
+
+event event_record(stream *s);
+void event_synchronize(const event &e);
+/* What is enqueued from here on runs after the event. */
+void stream_wait(stream *s, const event &e);
+
+/* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
+void capture_begin(stream *s);
+graph capture_end(stream *s);
+
+/* Copies of `bytes`, run in order; the host side is read or written when they run, and must be page-locked. */
+void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes);
+void enqueue_download(stream *s, void *host, const void *device, std::size_t bytes);
+void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes);
+void enqueue_fill(stream *s, void *device, int byte, std::size_t bytes);
+
+/* Calls a kernel: its arguments are copied now, converted to what it declares, and looked at for addresses that the
+ * device cannot use. */
+template <typename... Declared, typename... Given>
+void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, std::size_t shared_bytes,
+    void (*kernel)(Declared...), const Given &...given) {
+    grid g = {name, blocks, threads, shared_bytes};
+    grid_check(g);
+    std::tuple<std::decay_t<Declared>...> arguments(given...);
+    std::apply([&](const auto &...a) { (require_device_words(&a, sizeof a, name), ...); }, arguments);
+    struct call {
+        void (*kernel)(Declared...);
+        std::tuple<std::decay_t<Declared>...> arguments;
+    };
+    stream_enqueue(s, [g, c = call{kernel, arguments}]() mutable {
+        grid_run(
+            g, [](void *p) { std::apply(static_cast<call *>(p)->kernel, static_cast<call *>(p)->arguments); }, &c);
+    });
+}
+
+} // namespace cuda_host
+
+#endif
