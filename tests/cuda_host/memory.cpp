@@ -59,6 +59,8 @@ void violation(const char *format, ...) {
 
 /* A fault inside the range says what was touched; any other is passed on. */
 static void report_fault(int, siginfo_t *info, void *) {
+    if (device.windows && !in_range(info->si_addr))
+        violation("device code touched %p, which is no device memory", info->si_addr);
     if (!in_range(info->si_addr)) {
         std::signal(SIGSEGV, SIG_DFL);
         return; /* and faults again */
@@ -98,7 +100,8 @@ static void begin() {
     void *map = mmap(nullptr, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         violation("no address space for the device");
-    device.base = device.next = static_cast<char *>(map);
+    device.base = static_cast<char *>(map);
+    device.next = device.base + (1 << 20);
 }
 
 std::size_t memory_capacity() {

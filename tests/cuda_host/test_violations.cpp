@@ -97,7 +97,8 @@ static void divergence_is_reported(void **) {
 static void wrong_addresses_of_kernels_are_reported(void **) {
     expect_violation(
         "device code touched byte 256 of an allocation of 256 bytes, in kernel test", [] { run_misuse(write_at, 64); });
-    expect_violation("device code touched byte", [] { run_misuse(write_at, -2000); });
+    expect_violation("device memory before all allocations", [] { run_misuse(write_at, -2000); });
+    expect_violation("which is no device memory", [] { run_misuse(write_at, -(1 << 30)); });
     expect_violation("byte 256 of 256 bytes of shared memory was written", [] { run_misuse(write_shared, 256); });
     expect_violation("byte -4 of an allocation of 256 bytes was written", [] {
         array *a = misused();
