@@ -41,6 +41,7 @@ for source in tools/examples/*.c; do
         "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
 done
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
+claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
 # The archive alone: found first, so that the linker cannot take the shared library.
