@@ -39,7 +39,8 @@ bool bench_solve_knows(const char *name) {
 }
 
 /* N + s I, or its symmetric part: the eigenvalues of the standard normal N lie within sqrt(n) of 0, those of its
- * symmetric part within sqrt(2 n), so that s = 2 sqrt(n) leaves both regular and the second positive definite. */
+ * symmetric part within sqrt(2 n), so that s = 2 sqrt(n) leaves both regular and the second positive definite; 4 more
+ * for the tails of small orders. */
 static mo_tensor *make_matrices(mo_context *ctx, int64_t batch, int64_t n, bool spd) {
     mo_tensor *A = synthetic_normal(ctx, 3, (int64_t[]){batch, n, n}, 4);
     size_t bytes = (size_t)mo_numel(A) * sizeof(float);
@@ -51,7 +52,7 @@ static mo_tensor *make_matrices(mo_context *ctx, int64_t batch, int64_t n, bool 
             for (int64_t i = 0; i < n; i++) {
                 for (int64_t j = 0; spd && j < i; j++)
                     m[i * n + j] = m[j * n + i] = (m[i * n + j] + m[j * n + i]) / 2;
-                m[i * n + i] += 2 * sqrtf((float)n) + 1;
+                m[i * n + i] += 2 * sqrtf((float)n) + 4;
             }
         mo_tensor_write(A, a, bytes);
     }

@@ -90,9 +90,12 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }
-    int inside = batch == 1 ? blas_threads(ctx) : 1; /* threads share one matrix, or take one each */
+    if (batch == 1) { /* outside any parallel region, even one of a single thread: nested regions make new threads */
+        status[0] = factor(a, n, blas_threads(ctx));
+        return;
+    }
     int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 6);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++)
-        status[b] = factor(a + b * n * n, n, inside);
+        status[b] = factor(a + b * n * n, n, 1);
 }
