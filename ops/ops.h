@@ -48,6 +48,13 @@ MO_API mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A); /* log |det A|, any 
 /* x^T A^-1 x for each column x of X [.., n, m] -> [.., m]; A [.., n, n] symmetric positive definite */
 MO_API mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X);
 
+/* ---- logistic.c ---- */
+typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_intercept;
+/* Multinomial logistic regression: W [.., d, C] that minimises the summed cross-entropy of softmax(X W) with Y plus
+ * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
+ * or weights >= 0, lambda >= 0 scalar or [..] */
+MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
+
 /* ---- add_diag.c, append_ones.c ---- */
 MO_API mo_tensor *mo_add_diag(
     mo_tape *t, mo_tensor *A, mo_tensor *lambda);           /* A + lambda I; lambda scalar or batch-shaped */

@@ -37,6 +37,8 @@ extern const mo_op mo_op_log;
 extern const mo_op mo_op_log_abs_det;
 extern const mo_op mo_op_log_softmax;
 extern const mo_op mo_op_logdet;
+extern const mo_op mo_op_logistic;
+extern const mo_op mo_op_logistic_solve;
 extern const mo_op mo_op_logsumexp;
 extern const mo_op mo_op_matmul;
 extern const mo_op mo_op_max;

@@ -1,0 +1,187 @@
+/* ops/logistic_newton.c - the minimiser of a penalised softmax regression, by Newton's method.
+ *
+ * f(W) = sum_i T_i lse(F_i) - <Y, F> + ½ <W, mu W>,  F = Phi W. Each step solves H[V] = -grad f by conjugate gradients
+ * (Dembo, Eisenstat and Steihaug 1982: as far as the gradient has fallen), halves it until f falls enough (Armijo 1966)
+ * and adds it. The items of a batch converge independently; a finished one moves no more. It is finished at the noise
+ * of rounding: a gradient of a few units in the last place of the first one, or one that is small and falls no further.
+ *
+ * With lambda = 0, or for an intercept without penalty, there may be no minimiser: data that W separates are separated
+ * better by 2 W. That is certain where every row gives its class more than one half; and where steps still move the
+ * logits though no gradient is left, some rows are being separated for ever. */
+#include "autograd/tape.h"
+#include "ops/logistic_system.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { NEWTON_STEPS = 100, CONJUGATE_STEPS = 250, HALVINGS = 40 };
+
+typedef struct newton {
+    mo_logistic_system *s;
+    mo_tape *t;
+    mo_tensor *Y;
+    double epsilon;
+    mo_tensor *first; /* norm of the first gradient, [B, 1, 1] */
+} newton;
+
+/* What lives from one step to the next. */
+typedef struct newton_state {
+    mo_logistic_vector W;
+    mo_tensor *norm;   /* of the last gradient */
+    mo_tensor *moved;  /* the largest change of a logit in the last step */
+    mo_tensor *active; /* 1: still moving; 0: finished */
+    mo_tensor *D, *L;  /* the last preconditioner */
+} newton_state;
+
+enum { STATE_TENSORS = sizeof(newton_state) / sizeof(mo_tensor *) };
+
+static mo_tensor *inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
+    return mo_item_sum(t, mo_mul(t, X, Y));
+}
+
+static mo_tensor *complement(mo_tape *t, mo_tensor *mask) {
+    return mo_scale(t, mask, -1, 1);
+}
+
+static double any(mo_tape *t, mo_tensor *mask) {
+    return mo_item(mo_sum(t, mask, 0, false));
+}
+
+static mo_tensor *weighted_logsumexp(const newton *m, mo_tensor *F) {
+    return mo_item_sum(m->t, mo_mul(m->t, m->s->weight, mo_logsumexp(m->t, F, MO_AXIS(2), true)));
+}
+
+/* The step length: 1 or the first half of a half .. at which f has fallen by a ten-thousandth of what the slope
+ * promises, up to the rounding of f; 0 where finished. */
+static mo_tensor *step_length(
+    const newton *m, const newton_state *w, mo_tensor *gradient, const mo_logistic_vector *V) {
+    mo_tape *t = m->t;
+    mo_tensor *slope = inner(t, gradient, V->G), *muG = mo_mul(t, m->s->mu, V->G);
+    mo_tensor *start = weighted_logsumexp(m, w->W.F), *linear = inner(t, m->Y, V->F);
+    mo_tensor *q1 = mo_sub(t, inner(t, w->W.x, muG), linear), *q2 = mo_scale(t, inner(t, V->x, muG), 0.5, 0);
+    mo_tensor *size = mo_add(t, mo_abs(t, start), mo_abs(t, inner(t, m->Y, w->W.F)));
+    mo_tensor *rounding = mo_scale(t, mo_add(t, size, mo_abs(t, q1)), 10 * m->epsilon, 0), *length = w->active;
+    for (int k = 0; k < HALVINGS; k++) {
+        mo_tensor *F = mo_add(t, w->W.F, mo_mul(t, length, V->F));
+        mo_tensor *rest = mo_mul(t, length, mo_add(t, q1, mo_mul(t, length, q2)));
+        mo_tensor *change = mo_add(t, mo_sub(t, weighted_logsumexp(m, F), start), rest);
+        mo_tensor *bound = mo_add(t, mo_scale(t, mo_mul(t, length, slope), 1e-4, 0), rounding);
+        mo_tensor *bad = complement(t, mo_greater_equal(t, bound, change));
+        if (!(any(t, bad) > 0))
+            break;
+        length = mo_sub(t, length, mo_scale(t, mo_mul(t, bad, length), 0.5, 0));
+    }
+    return length;
+}
+
+static mo_tensor *forcing(const newton *m, mo_tensor *norm) {
+    mo_tape *t = m->t;
+    mo_tensor *fallen = mo_sqrt(t, mo_div_or_zero(t, norm, m->first)),
+              *third = mo_full(t, mo_tensor_dtype(norm), 0, NULL, 0.3);
+    mo_tensor *rounding = mo_scale(t, mo_div_or_zero(t, m->first, norm), m->epsilon, 0);
+    return mo_maximum(t, mo_minimum(t, fallen, third), rounding);
+}
+
+static void advance(const newton *m, newton_state *w, mo_tensor *gradient) {
+    mo_tape *t = m->t;
+    mo_logistic_vector V;
+    mo_logistic_factor(m->s);
+    mo_tensor *r = mo_mul(t, w->active, mo_neg(t, mo_class_centred(t, gradient)));
+    mo_logistic_conjugate(m->s, r, forcing(m, w->norm), CONJUGATE_STEPS, &V); /* cut short it descends all the same */
+    mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
+    mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), true);
+    w->moved = mo_where(t, w->active, change, w->moved);
+    w->W = mo_logistic_image(m->s, x);
+    w->D = m->s->D;
+    w->L = m->s->L;
+}
+
+/* The gradient at W, and which items are finished there. */
+static mo_tensor *look(newton *m, newton_state *w) {
+    mo_tape *t = m->t;
+    mo_logistic_move(m->s, w->W.F);
+    mo_tensor *pulled = mo_logistic_pull(m->s, mo_sub(t, m->s->TP, m->Y));
+    mo_tensor *gradient = mo_add(t, pulled, mo_mul(t, m->s->mu, w->W.x));
+    mo_tensor *image = m->s->dual ? mo_logistic_image(m->s, gradient).G : gradient;
+    mo_tensor *norm = mo_sqrt(t, mo_abs(t, inner(t, gradient, image)));
+    if (!m->first)
+        m->first = norm;
+    mo_tensor *floor = mo_full(t, mo_tensor_dtype(norm), 0, NULL, m->epsilon < 1e-10 ? 1e-10 : 0);
+    mo_tensor *small = mo_maximum(t, mo_scale(t, m->first, 64 * m->epsilon, 0), floor);
+    mo_tensor *finished = mo_greater_equal(t, small, norm);
+    if (w->norm) /* as long as it falls, it goes on */
+        finished = mo_mul(t, finished, mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm));
+    finished = mo_maximum(t, finished, mo_greater_equal(t, mo_scale(t, m->first, 2 * m->epsilon, 0), norm));
+    w->active = w->active ? mo_mul(t, w->active, complement(t, finished)) : complement(t, finished);
+    w->norm = norm;
+    return gradient;
+}
+
+/* The first item of the mask, for messages. */
+static int64_t first_item(mo_tape *t, mo_tensor *mask) {
+    int64_t i = 0;
+    while (i + 1 < mo_dim(mask, 0) && !(mo_item(mo_slice(t, mask, 0, i, i + 1)) > 0))
+        i++;
+    return i;
+}
+
+/* Items whose rows all give a class that they carry more than one half. */
+static mo_tensor *separated(const newton *m) {
+    mo_tape *t = m->t;
+    mo_tensor *one = mo_full(t, mo_tensor_dtype(m->Y), 0, NULL, 1);
+    mo_tensor *least = mo_neg(t, mo_max(t, mo_neg(t, mo_where(t, m->Y, m->s->P, one)), MO_AXIS(1) | MO_AXIS(2), true));
+    return mo_greater_equal(t, least, mo_scale(t, one, 0.5 + 1e-6, 0));
+}
+
+static bool fail_at_infinity(mo_call *c, mo_tape *t, mo_tensor *mask) {
+    return mo_call_fail(c, MO_NUMERICAL,
+        "the classes of item %lld are separable: with lambda 0 the optimum is at infinity; take lambda above 0",
+        (long long)first_item(t, mask));
+}
+
+static bool check_progress(mo_call *c, const newton *m, const newton_state *w, bool penalised) {
+    mo_tape *t = m->t;
+    double sum = mo_item(mo_sum(t, w->norm, 0, false));
+    if (!mo_ok(c->ctx))
+        return false;
+    if (!isfinite(sum))
+        return mo_call_fail(c, MO_NUMERICAL, "rows, labels or lambda hold a value that is not finite");
+    if (penalised || mo_dim(m->Y, 2) == 1)
+        return true;
+    mo_tensor *tenth = mo_full(t, mo_tensor_dtype(w->norm), 0, NULL, 0.1), *apart = separated(m);
+    if (any(t, apart) > 0)
+        return fail_at_infinity(c, t, apart);
+    mo_tensor *drifting = w->moved ? mo_mul(t, complement(t, w->active), mo_greater_equal(t, w->moved, tenth)) : NULL;
+    return drifting && any(t, drifting) > 0 ? fail_at_infinity(c, t, drifting) : true;
+}
+
+bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_logistic_vector *W) {
+    mo_tape *t = s->t;
+    newton m = {s, t, .Y = Y, .epsilon = mo_tensor_dtype(Y) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON};
+    int64_t rows = mo_dim(s->Phi, s->dual ? -2 : -1) + (s->dual && s->free_intercept);
+    bool penalised = mo_item(mo_max(t, mo_neg(t, s->lambda), 0, false)) < 0;
+    union {
+        newton_state w;
+        mo_tensor *tensors[STATE_TENSORS + 1];
+    } u = {.w.W = mo_logistic_image(
+               s, mo_full(t, mo_tensor_dtype(Y), 3, (int64_t[]){mo_dim(Y, 0), rows, mo_dim(Y, 2)}, 0))};
+    newton_state *w = &u.w;
+    w->moved = mo_scale(t, mo_item_sum(t, Y), 0, 0);
+    int64_t mark = t->n_tensors;
+    for (int k = 0; mo_ok(c->ctx); k++) {
+        mo_tensor *gradient = look(&m, w);
+        if (!check_progress(c, &m, w, penalised) || !(any(t, w->active) > 0))
+            break;
+        if (k == NEWTON_STEPS)
+            return mo_call_fail(c, MO_NUMERICAL,
+                "item %lld has not converged after %d Newton steps (largest gradient norm %g)",
+                (long long)first_item(t, w->active), k, mo_item(mo_max(t, w->norm, 0, false)));
+        advance(&m, w, gradient);
+        u.tensors[STATE_TENSORS] = m.first;
+        mo_tape_sweep(t, mark, u.tensors, STATE_TENSORS + 1);
+    }
+    *W = w->W;
+    s->D = w->D;
+    s->L = w->L;
+    return mo_ok(c->ctx);
+}
