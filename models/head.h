@@ -82,9 +82,11 @@ extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distan
 /* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
  * = 0.5, temperature = 8 */
 extern MO_API const mo_head mo_head_ridge_mixture;
-extern MO_API const mo_head mo_head_prototype_cosine;  /* scale = 10 times the cosine with class means */
-extern MO_API const mo_head mo_head_prototype_centred; /* inner product about the mean of the support */
-extern MO_API const mo_head mo_head_lda;               /* shrinkage = 0.1 */
+extern MO_API const mo_head mo_head_prototype_cosine;   /* scale = 10 times the cosine with class means */
+extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about the mean of the support */
+extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */
+extern MO_API const mo_head mo_head_logistic_penalised; /* the same, the intercept penalised */
+extern MO_API const mo_head mo_head_lda;                /* shrinkage = 0.1 */
 /* lr = 0.1, steps = 20, and the first layer W1 [d, 32], b1 [32], learned by training. A head of another width has this
  * one's logits and another table. */
 extern MO_API const mo_head mo_head_mlp;

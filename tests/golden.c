@@ -14,6 +14,7 @@ static const struct {
     {"batched_matmul", golden_batched_matmul},
     {"encoder", golden_encoder},
     {"encoder_pp", golden_encoder},
+    {"logreg", golden_logistic},
     {"ops", golden_ops},
     {"ridge", golden_ridge},
     {"solve", golden_solve},

@@ -36,6 +36,7 @@ void golden_each_case(golden *g, void (*check)(golden *g, const char *test));
 
 void golden_batched_matmul(golden *g);
 void golden_encoder(golden *g);
+void golden_logistic(golden *g);
 void golden_ops(golden *g);
 void golden_ridge(golden *g);
 void golden_solve(golden *g);

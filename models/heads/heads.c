@@ -12,6 +12,8 @@ const mo_head *mo_head_at(int i) {
         &mo_head_prototype_euclidean,
         &mo_head_prototype_cosine,
         &mo_head_prototype_centred,
+        &mo_head_logistic,
+        &mo_head_logistic_penalised,
         &mo_head_lda,
         &mo_head_mlp,
     };
