@@ -119,11 +119,10 @@ static void check_sample(problem *p, const mo_head_sample *s, int order, uint64_
         snprintf(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
     }
     result->samples++;
-    result->pass &= r.pass;
-    if (!r.pass || r.error > result->error) {
-        result->error = fmax(r.error, result->error);
+    if (result->pass && (!r.pass || r.error > result->error)) /* the first failure is the one to read */
         memcpy(result->worst, r.worst, sizeof r.worst);
-    }
+    result->error = fmax(r.error, result->error);
+    result->pass &= r.pass;
 }
 
 mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed) {

@@ -59,6 +59,9 @@ typedef struct mo_head {
 /* The heads that come with the library, numbered from 0; NULL behind the last, and for a name that none has. */
 MO_API const mo_head *mo_head_at(int i);
 MO_API const mo_head *mo_find_head(const char *name);
+/* The head that a shared object exports as `const mo_head mo_head_plugin`; path: with a slash, or a name the loader
+ * finds. It stays loaded. NULL on failure, with the status naming the file. */
+MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 
 /* Whether the head was built for this library and is complete; raises MO_INVALID, naming what is not. */
 MO_API bool mo_head_check(mo_context *ctx, const mo_head *head);

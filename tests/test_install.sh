@@ -67,6 +67,18 @@ claim the_static_guard_holds "$root/guard"
 claim custom_op_builds_as_a_shared_object \
     "$compiler" -shared -fPIC tools/examples/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
 claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
+
+# A head of one's own, from the skeleton on: with the build lines that the program prints.
+mkdir "$root/new"
+claim new_writes_a_head eval 'cd "$root/new" && "$prefix/bin/mochi" new head my_head'
+claim the_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_head.c" "${flags[@]}" \
+    "${shared[@]}" -o "$root/new/my_head.so"
+claim the_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --head "$root/new/my_head.so"
+claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head_test.c" "${flags[@]}" \
+    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_head_test"
+claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
+claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
+    --seeds 2 --head "$root/new/my_head.so"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
     "${flags[@]}" "$prefix/include/mochi/mochi.h"
@@ -91,6 +103,7 @@ for command in $commands; do
     fi
 done
 claim completion_knows_options completes "mochi train --po" 2 --pool
+claim completion_knows_heads completes "mochi train --head ld" 3 lda
 claim completion_knows_graphs completes "mochi eval --data co" 3 cora
 
 exit $failed

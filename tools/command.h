@@ -15,6 +15,7 @@ int eval_command(int argc, char **argv);
 int embed_command(int argc, char **argv);
 int data_command(int argc, char **argv);
 int gradcheck_command(int argc, char **argv);
+int new_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
@@ -36,10 +37,20 @@ void parse_range(const struct argp_state *state, const char *option, const char 
 /* The number of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
-const mo_head *parse_head(const struct argp_state *state, const char *text);
 names parse_names(const struct argp_state *state, const char *option, const char *text);
 void append_name(names *list, const char *name);
 void free_names(names *list);
+
+/* ---- open_head.c ---- */
+
+/* What --help says of heads: name_heads, the help filter of an argp, puts their names in the place of HEADS. */
+#define HEADS "@heads"
+char *name_heads(int key, const char *text, void *input);
+/* The library's head of that name, or the mo_head_plugin of a shared object (text with a slash, or that ends in .so).
+ * NULL with one line in `why`. */
+const mo_head *open_head(const char *text, char *why, size_t bytes);
+/* The same for --head: ends the program with that line, by EXIT_USAGE for a name and EXIT_FAILED for a file. */
+const mo_head *parse_head(const struct argp_state *state, const char *text);
 
 /* ---- report.c ---- */
 

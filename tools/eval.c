@@ -60,6 +60,10 @@ static bool choose_candidates(evaluation *e) {
     const eval_options *o = e->options;
     bool none = !strcmp(o->weights, "none"), file = !none && strcmp(o->weights, "random");
     mo_weights *weights = file ? mo_weights_read(e->ctx, o->weights) : NULL;
+    if (weights && !weights->model.head && !o->n_heads)
+        mo_fail(e->ctx, MO_UNSUPPORTED,
+            "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
+            o->weights, weights->head);
     e->model = weights ? weights->model : mo_mochi_defaults();
     e->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)

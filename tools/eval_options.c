@@ -31,8 +31,8 @@ static const struct argp_option options[] = {
         "untrained encoder; none: baselines without an encoder",
         0},
     {"head", KEY_HEAD, "NAMES", 0,
-        "readouts, separated by commas: ridge, prototype, prototype_euclidean (default: "
-        "the one of the weights, else ridge)",
+        "readouts, at most four, separated by commas: " HEADS
+        ", or FILE.so with your own (default: the one trained with)",
         0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: that of the weights, else 10)", 0},
     {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},
@@ -153,7 +153,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 void parse_eval_options(eval_options *o, int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
     *o = (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}};
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 3, .max_rows = 32768};
     argp_parse(&argp, argc, argv, 0, NULL, o);

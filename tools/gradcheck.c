@@ -1,13 +1,15 @@
-/* tools/gradcheck.c - `mochi gradcheck`: every op's derivatives against central differences. */
+/* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops and heads against central differences. */
 #include "tools/command.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_JSON };
+enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_JSON };
 
 typedef struct gradcheck_options {
     names ops;     /* none: all of the objects, or of the program where there are none */
     names objects; /* with ops of the user's */
+    names heads;   /* names and files; where there are any, they are checked and no op that was not named */
     int order, threads;
     uint64_t seed;
     bool json;
@@ -17,20 +19,37 @@ static const struct argp_option options[] = {
     {"order", KEY_ORDER, "1|2", 0, "highest order: 1, the vector-Jacobian product; 2, also that of it (default 2)", 0},
     {"seed", KEY_SEED, "S", 0, "of the samples and directions (default 0)", 0},
     {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
+    {"head", KEY_HEAD, "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object an op and order on standard output: op, order, samples, error, pass",
-        0},
+    {"json", KEY_JSON, NULL, 0,
+        "one JSON object an op or head and order on standard output: op or head, order, samples, error, pass", 0},
     {0},
 };
 
 static const char description[] =
     "Compares the derivatives of ops with central differences in float64 on the samples each op declares, along random "
-    "directions. An op without samples fails.\v"
-    "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2. Exit status 1 if any op fails.\n\n"
+    "directions. An op without samples fails. Heads are checked in support and query embeddings, labels and "
+    "hyper-parameters, and in that a batch gives what its episodes give one by one.\v"
+    "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2. Exit status 1 if any fails.\n\n"
     "Examples:\n"
     "  mochi gradcheck\n"
     "  mochi gradcheck solve_spd matmul --order 1\n"
-    "  mochi gradcheck --op ./my_op.so";
+    "  mochi gradcheck --op ./my_op.so\n"
+    "  mochi gradcheck --head ridge,./my_head.so";
+
+static void take_heads(gradcheck_options *o, const char *text, const struct argp_state *state) {
+    names list = parse_names(state, "--head", text);
+    const mo_head *head;
+    for (int i = 0; i < list.count; i++)
+        if (strcmp(list.items[i], "all") != 0) {
+            parse_head(state, list.items[i]); /* a name that is none ends the program here */
+            append_name(&o->heads, list.items[i]);
+        } else {
+            for (int k = 0; (head = mo_head_at(k)); k++)
+                append_name(&o->heads, head->name);
+        }
+    free_names(&list);
+}
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     gradcheck_options *o = state->input;
@@ -44,6 +63,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->json = true;
     else if (key == KEY_OP)
         append_name(&o->objects, text);
+    else if (key == KEY_HEAD)
+        take_heads(o, text, state);
     else if (key == ARGP_KEY_ARG)
         append_name(&o->ops, text);
     else
@@ -51,27 +72,53 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
+/* kind: "op" or "head". Returns whether it passes. */
+static bool report(
+    mo_context *ctx, const char *kind, const char *name, int order, const mo_check_result *r, bool json) {
+    if (json)
+        print_json(json_pack("{s:s, s:i, s:i, s:o, s:b}", kind, name, "order", order, "samples", r->samples, "error",
+            json_number(r->error), "pass", r->pass));
+    else
+        printf("%-24s order %d  %3d samples  error %8.1e  %s%s%s\n", name, order, r->samples, r->error,
+            r->pass ? "pass" : "FAIL", r->pass ? "" : ": ", r->pass ? "" : r->worst);
+    fflush(stdout);
+    mo_clear_error(ctx); /* a broken op leaves its error behind; the next one is another matter */
+    return r->pass;
+}
+
 /* True where the op passes every order. */
 static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *o) {
     bool passes = true;
     for (int order = 1; order <= o->order; order++) {
         mo_check_result r = mo_check_op(ctx, op, order, o->seed);
-        passes &= r.pass;
-        if (o->json)
-            print_json(json_pack("{s:s, s:i, s:i, s:o, s:b}", "op", op->name, "order", order, "samples", r.samples,
-                "error", json_number(r.error), "pass", r.pass));
-        else
-            printf("%-24s order %d  %3d samples  error %8.1e  %s%s%s\n", op->name, order, r.samples, r.error,
-                r.pass ? "pass" : "FAIL", r.pass ? "" : ": ", r.pass ? "" : r.worst);
-        fflush(stdout);
-        mo_clear_error(ctx); /* a broken op leaves its error behind; the next one is another matter */
+        passes &= report(ctx, "op", op->name, order, &r, o->json);
     }
     return passes;
+}
+
+/* The number of heads that fail. Those with first derivatives alone are checked in these. */
+static int check_heads(mo_context *ctx, const gradcheck_options *o) {
+    int failed = 0;
+    char why[1200];
+    for (int i = 0; i < o->heads.count; i++) {
+        const mo_head *head = open_head(o->heads.items[i], why, sizeof why);
+        bool passes = head != NULL;
+        for (int order = 1; head && order <= o->order && order <= head->order; order++) {
+            mo_check_result r = mo_check_head(ctx, head, order, o->seed);
+            passes &= report(ctx, "head", head->name, order, &r, o->json);
+        }
+        failed += !passes;
+    }
+    if (o->heads.count && !o->json)
+        printf("%d heads, %d failed\n", o->heads.count, failed);
+    return failed;
 }
 
 /* The number of ops that fail, of those named or else from number `first` on; -1 for a name that is not registered. */
 static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
+    if (o->heads.count && !o->ops.count && !o->objects.count)
+        return 0;
     for (int i = 0; i < o->ops.count; i++)
         if (!mo_find_op(ctx, o->ops.items[i])) {
             fprintf(stderr, "mochi: no op named '%s'\n", o->ops.items[i]);
@@ -87,8 +134,11 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
 }
 
 int gradcheck_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "[OP...]", .doc = description};
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "[OP...]",
+        .doc = description,
+        .help_filter = name_heads};
     gradcheck_options o = {.order = 2};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
@@ -98,6 +148,7 @@ int gradcheck_command(int argc, char **argv) {
         for (int i = 0; i < o.objects.count; i++)
             mo_load_ops(ctx, o.objects.items[i]);
         int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
+        failed += failed >= 0 && mo_ok(ctx) ? check_heads(ctx, &o) : 0;
         code = failed < 0 ? EXIT_USAGE : failed > 0 ? EXIT_FAILED : EXIT_FINE;
     }
     if (ctx && !mo_ok(ctx))
@@ -105,5 +156,6 @@ int gradcheck_command(int argc, char **argv) {
     mo_context_release(ctx);
     free_names(&o.ops);
     free_names(&o.objects);
+    free_names(&o.heads);
     return code;
 }

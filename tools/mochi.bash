@@ -8,6 +8,9 @@ _mochi_words() {
     esac
 }
 
+# The heads, as the line names them that answers a name which is none.
+_mochi_heads() { mochi gradcheck --head '?' 2>&1 | sed -n 's/.*there are \(.*\), or FILE.so$/\1/p' | tr -d ,; }
+
 _mochi() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
@@ -21,7 +24,8 @@ _mochi() {
         *:--pool:* | *:--data:* | data:info:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'paper paper++ released' -- "$current") ;;
-        *:--head:*) mapfile -t COMPREPLY < <(compgen -W 'ridge prototype prototype_euclidean' -- "$current") ;;
+        *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
+        new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve' -- "$current") ;;

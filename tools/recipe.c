@@ -24,6 +24,7 @@ recipe recipe_defaults(int number) {
         .number = number,
         .pool = parse_names(NULL, "--pool", DEFAULT_POOL),
         .model = mo_mochi_defaults(),
+        .head = "ridge",
         .features = {.hops = 3, .power_iterations = 2},
         .link_share = 0.2,
         .steps = released ? 12991 : 10000,
@@ -54,7 +55,7 @@ char *recipe_text(const recipe *r) {
         json_array_append_new(pool, json_string(r->pool.items[i]));
     const mo_gamlp_options *encoder = &r->model.encoder;
     json_t *o = json_pack("{s:s, s:o, s:i, s:f, s:s, s:f, s:s}", "recipe", recipe_names[r->number], "pool", pool,
-        "layers", encoder->layers, "dropout", encoder->dropout, "head", r->model.head->name, "lambda", r->model.lambda,
+        "layers", encoder->layers, "dropout", encoder->dropout, "head", r->head, "lambda", r->model.lambda,
         "temperature", temperature_names[r->model.temperature]);
     json_t *features =
         json_pack("{s:i, s:s, s:i, s:f}", "dim", encoder->dim, "combine", combine_names[r->features.combine],
@@ -102,15 +103,18 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
         return false;
     int named[3] = {find_name(number, recipe_names, N_RECIPES), find_name(temperature, temperature_names, 2),
         find_name(combine, combine_names, 2)};
-    if (named[0] < 0 || named[1] < 0 || named[2] < 0 || !mo_find_head(head) || !json_array_size(pool)) {
-        snprintf(error->text, sizeof error->text, "recipe, temperature, combine, head or pool is unknown");
+    if (named[0] < 0 || named[1] < 0 || named[2] < 0 || !json_array_size(pool)) {
+        snprintf(error->text, sizeof error->text, "recipe, temperature, combine or pool is unknown");
         return false;
     }
+    r->model.head = open_head(head, error->text, sizeof error->text);
+    if (!r->model.head)
+        return false;
+    snprintf(r->head, sizeof r->head, "%s", head);
     unpack_pool(r, pool);
     r->number = named[0];
     r->model.temperature = (mo_temperature)named[1];
     r->features.combine = (mo_combine)named[2];
-    r->model.head = mo_find_head(head);
     r->steps = steps;
     r->plan = (mo_plan_options){.k_min = k[0], .k_max = k[1], .q_min = q[0], .q_max = q[1], .max_classes = max_classes};
     r->seed = (uint64_t)seed;

@@ -13,6 +13,7 @@ typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
     mo_mochi_options model;
+    char head[1024]; /* the model's, as --head names it: a file's path too */
     mo_feature_options features;
     double link_share;
     int64_t steps;

@@ -4,6 +4,7 @@
  * options that change them, so that their order does not matter. */
 #include "tools/train_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -54,7 +55,7 @@ static const struct argp_option options[] = {
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 512)", 0},
-    {"head", KEY_HEAD, "NAME", 0, "readout: ridge, prototype or prototype_euclidean (default ridge)", 0},
+    {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so with your own (default ridge)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default 10)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
         "learned temperature on the logit, or on the unit-norm embed(ding) "
@@ -121,9 +122,10 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
     else if (key == KEY_DIM)
         r->model.encoder.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
-    else if (key == KEY_HEAD)
+    else if (key == KEY_HEAD) {
         r->model.head = parse_head(state, text);
-    else if (key == KEY_LAMBDA)
+        snprintf(r->head, sizeof r->head, "%s", text);
+    } else if (key == KEY_LAMBDA)
         r->model.lambda = parse_positive(state, "--lambda", text);
     else if (key == KEY_TEMPERATURE)
         r->model.temperature = (mo_temperature)parse_choice(state, "--temperature", text, temperature_names, 2);
@@ -184,7 +186,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 bool parse_train_options(train_options *o, int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
     *o = (train_options){.recipe_number = RECIPE_PAPER_PLUS, .checkpoint_every = 500};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->recipe = recipe_defaults(o->recipe_number);

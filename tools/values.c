@@ -84,13 +84,6 @@ int parse_choice(
     return 0;
 }
 
-const mo_head *parse_head(const struct argp_state *state, const char *text) {
-    const mo_head *head = mo_find_head(text);
-    if (!head)
-        usage_error(state, "--head", "ridge, prototype or prototype_euclidean", text);
-    return head;
-}
-
 void append_name(names *list, const char *name) {
     char **items = realloc(list->items, (size_t)(list->count + 1) * sizeof *items), *copy = strdup(name);
     if (!items || !copy)

@@ -227,7 +227,8 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
-    mo_mochi_options model;
+    mo_mochi_options model;      /* head: NULL where it is not one of the library's */
+    char head[64];               /* its name */
     mo_feature_options features; /* cache: NULL */
     int best_hop[MO_TASKS];      /* chosen on the training pool; -1: unknown */
 } mo_weights;

@@ -114,11 +114,8 @@ static void read_model(const reading *r, mo_weights *w) {
     o->smoothing = get_number(r, "smoothing", 0, 1);
     o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
     o->temperature = get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
-    const char *head = get_text(r, "head");
-    o->head = mo_find_head(head);
-    if (!o->head)
-        mo_fail(r->ctx, MO_UNSUPPORTED, "weights: %s: trained with the head \"%.40s\", which is not one of ours",
-            r->path, head);
+    snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
+    o->head = mo_find_head(w->head);
 }
 
 static void read_features(const reading *r, mo_weights *w) {
@@ -146,6 +143,7 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
         snprintf(name, sizeof name, "encoder.input_proj.%d.weight", ++hops);
     while (mo_arrays_find(w->arrays, name));
     w->model = mo_mochi_defaults();
+    snprintf(w->head, sizeof w->head, "%s", w->model.head->name);
     w->model.temperature = MO_TEMPERATURE_EMBED;
     w->model.encoder.dim = (int)mo_dim(first, 0);
     w->model.encoder.hops = hops - 1;

@@ -1,0 +1,157 @@
+/* tests/test_cli_heads.c - heads of the library and of the user's own through the program: checked, trained with,
+ * evaluated, refused; and the skeleton of `mochi new`. */
+#include "tests/program.h"
+
+#define TINY                                                                                                           \
+    "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "4", "--power-iterations", "1"
+
+static const char *plugin(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/head_%s.so", getenv("MOCHI_PLUGINS"), name);
+    return path;
+}
+
+static void help_names_every_head(void **state) {
+    program *p = *state;
+    char first[68];
+    RUN(p, "gradcheck", "--head", "all", "--order", "1", "--json");
+    assert_ended(p, 0, NULL);
+    int n = count_lines(p->out);
+    assert_true(n >= 9);
+    char names[32][64];
+    for (int i = 0; i < n && i < 32; i++) {
+        json_t *o = json_line(p, i, "head,order,samples,error,pass");
+        snprintf(names[i], sizeof names[i], "%s", json_text_of(o, "head"));
+        json_decref(o);
+    }
+    RUN(p, "train", "--help");
+    for (char *c = p->out; *c; c++) /* help breaks lines anywhere */
+        if (*c == '\n' || *c == ',')
+            *c = ' ';
+    for (int i = 0; i < n && i < 32; i++) {
+        snprintf(first, sizeof first, " %.61s ", names[i]);
+        if (!strstr(p->out, first))
+            fail_msg("mochi train --help does not name the head %s", names[i]);
+    }
+}
+
+static void gradcheck_checks_a_head_of_the_users(void **state) {
+    program *p = *state;
+    RUN(p, "gradcheck", "--head", plugin("good"), "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 2);
+    json_t *o = json_line(p, 1, "head,order,samples,error,pass");
+    assert_string_equal(json_text_of(o, "head"), "projected");
+    assert_true(json_real_of(o, "samples") >= 3 && json_real_of(o, "error") < 1e-5);
+    json_decref(o);
+    RUN(p, "gradcheck", "--head", plugin("wrong"));
+    assert_int_equal(p->code, 1);
+    assert_non_null(strstr(p->out, "FAIL"));
+}
+
+static void heads_that_do_not_fit_end_every_command(void **state) {
+    program *p = *state;
+    const struct {
+        const char *name, *part;
+    } objects[] = {
+        {"missing", "head_missing.so"},
+        {"unnamed", "exports no mo_head_plugin"},
+        {"old", "was built for version 1, a head of"},
+        {"small", "a head of 16 bytes; expected"},
+    };
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        RUN(p, "gradcheck", "--head", plugin(objects[i].name));
+        assert_ended(p, 1, objects[i].part);
+        assert_string_equal(p->out, "");
+        RUN(p, TINY, "--out", in_folder(p, "none"), "--head", plugin(objects[i].name));
+        assert_ended(p, 1, objects[i].part);
+        RUN(p, "eval", "--weights", "none", "--data", "mutag", "--dim", "8", "--head", plugin(objects[i].name));
+        assert_ended(p, 1, objects[i].part);
+    }
+    assert_int_not_equal(access(in_folder(p, "none"), F_OK), 0);
+    RUN(p, "gradcheck", "--head", "tests/plugin_heads.c");
+    assert_ended(p, 1, "tests/plugin_heads.c");
+    RUN(p, "gradcheck", "--head", "hat");
+    assert_ended(p, 2, "no head named 'hat'; there are ridge,");
+}
+
+static void a_head_of_wrong_shapes_ends_train_and_eval_with_one_line(void **state) {
+    program *p = *state;
+    RUN(p, TINY, "--out", in_folder(p, "shapes"), "--head", plugin("shapes"), "--quiet");
+    assert_ended(p, 1, "head projected: it returned logits [");
+    RUN(p, "eval", "--weights", "none", "--data", "mutag", "--dim", "8", "--hop", "1", "--quiet", "--head",
+        plugin("shapes"));
+    assert_ended(p, 1, "head projected: it returned logits [");
+    RUN(p, "gradcheck", "--head", plugin("shapes"));
+    assert_int_equal(p->code, 1);
+    assert_non_null(strstr(p->out, "it returned logits [4, 1] float64, expected [4, 3] float64"));
+}
+
+static void a_head_of_the_users_is_trained_with_and_evaluated(void **state) {
+    program *p = *state;
+    char weights[600];
+    RUN(p, TINY, "--out", in_folder(p, "own"), "--head", plugin("good"), "--quiet");
+    assert_ended(p, 0, NULL);
+    RUN(p, "train", "--out", in_folder(p, "own"), "--resume", "--quiet"); /* it finds the head again */
+    assert_ended(p, 0, NULL);
+    snprintf(weights, sizeof weights, "%s", in_folder(p, "own/weights.safetensors"));
+    RUN(p, "data", "info", weights);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "head.projection")); /* what the head learns goes with the weights */
+    RUN(p, "eval", "--weights", weights, "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--head",
+        plugin("good"));
+    assert_ended(p, 0, NULL);
+    json_t *o = json_line(p, 0, "data,task,head,features,k,metric,mean,ci95,sd");
+    assert_string_equal(json_text_of(o, "head"), "projected");
+    json_decref(o);
+    RUN(p, "eval", "--weights", weights, "--data", "mutag", "--shots", "4");
+    assert_ended(p, 1, "was trained with the head projected");
+    RUN(p, "embed", "--weights", weights, "--data", "mutag", "--out", in_folder(p, "Z.npy"));
+    assert_ended(p, 0, NULL); /* embeddings need no head */
+}
+
+static void every_head_trains_a_step(void **state) {
+    program *p = *state;
+    const char *const heads[] = {"ridge_intercept", "prototype_cosine", "prototype_centred", "lda", "mlp"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        RUN(p, TINY, "--out", in_folder(p, heads[i]), "--head", heads[i], "--quiet");
+        assert_ended(p, 0, NULL);
+    }
+}
+
+static void new_writes_a_head_once(void **state) {
+    program *p = *state;
+    char here[512], text[MAX_TEXT];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(p->folder), 0);
+    RUN(p, "new", "head", "my_head");
+    assert_ended(p, 0, NULL);
+    read_text("my_head.c", text);
+    assert_non_null(strstr(text, "const mo_head mo_head_plugin"));
+    assert_null(strchr(text, '@'));
+    read_text("my_head_test.c", text);
+    assert_non_null(strstr(text, "\"./my_head.so\""));
+    assert_null(strchr(text, '@'));
+    RUN(p, "new", "head", "my_head");
+    assert_ended(p, 1, "my_head.c is there already");
+    assert_int_equal(chdir(here), 0);
+    RUN(p, "new", "head", "../evil");
+    assert_ended(p, 2, "letters, digits and _");
+    RUN(p, "new", "hat", "x");
+    assert_ended(p, 2, "head NAME");
+    RUN(p, "new");
+    assert_ended(p, 2, "head NAME");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_names_every_head),
+        cmocka_unit_test(gradcheck_checks_a_head_of_the_users),
+        cmocka_unit_test(heads_that_do_not_fit_end_every_command),
+        cmocka_unit_test(a_head_of_wrong_shapes_ends_train_and_eval_with_one_line),
+        cmocka_unit_test(a_head_of_the_users_is_trained_with_and_evaluated),
+        cmocka_unit_test(every_head_trains_a_step),
+        cmocka_unit_test(new_writes_a_head_once),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

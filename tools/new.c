@@ -1,0 +1,152 @@
+/* tools/new.c - `mochi new head NAME`: a head of one's own to start from, with its test. */
+#include "tools/command.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the texts @ stands for the name. */
+static const char head_text[] =
+    "/* @ - a readout: class means as prototypes, minus the squared distance to them as logits.\n"
+    " *\n"
+    " *     cc -shared -fPIC @.c $(pkg-config --cflags --libs mochi) -o @.so\n"
+    " *     mochi gradcheck --head ./@.so\n"
+    " *     mochi eval --weights none --data cora --task nc --head ./@.so,ridge\n"
+    " *\n"
+    " * The engine derives the gradients; gradcheck proves them. Leading axes \"..\" are a batch of episodes. A head "
+    "whose\n"
+    " * weights have no closed form gives `residual` in place of `logits`: see mo_head_residual in models/head.h. */\n"
+    "#include <mochi/mochi.h>\n"
+    "\n"
+    "/* Zs [.., n_s, d] support embeddings, Ys [.., n_s, C] their one-hot labels, Zq [.., n_q, d] query embeddings, "
+    "and the\n"
+    " * parameters in the order of the table below -> logits [.., n_q, C]. */\n"
+    "static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameter) {\n"
+    "    unsigned last = MO_AXIS(mo_ndim(Zs) - 1);\n"
+    "    mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, true);            /* [.., C, 1] */\n"
+    "    mo_tensor *P = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);                      /* [.., C, d] */\n"
+    "    mo_tensor *cross = mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, P)), 2, 0);         /* 2 <q, p> */\n"
+    "    mo_tensor *p2 = mo_transpose(t, mo_sum(t, mo_square(t, P), last, true));            /* [.., 1, C] */\n"
+    "    mo_tensor *q2 = mo_sum(t, mo_square(t, Zq), last, true);                            /* [.., n_q, 1] */\n"
+    "    return mo_mul(t, mo_sub(t, mo_sub(t, cross, p2), q2), parameter[0]);\n"
+    "}\n"
+    "\n"
+    "static const mo_head_parameter parameters[] = {{.name = \"scale\", .value = 1}};\n"
+    "\n"
+    "const mo_head mo_head_plugin = {\n"
+    "    .abi = MO_HEAD_ABI,\n"
+    "    .size = sizeof(mo_head),\n"
+    "    .name = \"@\",\n"
+    "    .n_parameters = 1,\n"
+    "    .parameters = parameters,\n"
+    "    .logits = logits,\n"
+    "    .order = 2, /* derivatives that exist */\n"
+    "};\n";
+
+static const char test_text[] =
+    "/* Test of @: its derivatives, and two classes told apart.\n"
+    " *\n"
+    " *     cc @_test.c $(pkg-config --cflags --libs mochi) -o @_test && ./@_test */\n"
+    "#include <mochi/mochi.h>\n"
+    "#include <stdio.h>\n"
+    "\n"
+    "static bool tells_classes_apart(mo_context *ctx, const mo_head *head) {\n"
+    "    mo_tape *t = mo_tape_create(ctx, MO_EVAL);\n"
+    "    double zs[] = {2, 1, 3, 1, -2, 1, -3, 2}, ys[] = {1, 0, 1, 0, 0, 1, 0, 1}, zq[] = {2, 2, -1, 1}, y[4];\n"
+    "    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS], *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, zs);\n"
+    "    mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, ys), *Zq = mo_from(t, MO_F64, 2, (int64_t[]){2, 2}, "
+    "zq);\n"
+    "    mo_head_start(t, head, MO_F64, 2, 0, 0, parameter);\n"
+    "    bool right = mo_tensor_read(mo_head_apply(t, head, Zs, Ys, Zq, parameter), y, sizeof y) == MO_OK &&\n"
+    "                 y[0] > y[1] && y[2] < y[3];\n"
+    "    mo_tape_release(t);\n"
+    "    return right;\n"
+    "}\n"
+    "\n"
+    "int main(void) {\n"
+    "    mo_context *ctx = mo_context_create(NULL);\n"
+    "    const mo_head *head = mo_register_ops(ctx) == MO_OK ? mo_load_head(ctx, \"./@.so\") : NULL;\n"
+    "    bool pass = head && tells_classes_apart(ctx, head);\n"
+    "    for (int order = 1; pass && order <= head->order; order++) {\n"
+    "        mo_check_result r = mo_check_head(ctx, head, order, 0);\n"
+    "        printf(\"%s, order %d: error %.1e, %s\\n\", head->name, order, r.error, r.pass ? \"pass\" : r.worst);\n"
+    "        pass = r.pass;\n"
+    "    }\n"
+    "    if (!mo_ok(ctx))\n"
+    "        fprintf(stderr, \"%s\\n\", mo_context_status(ctx)->message);\n"
+    "    else\n"
+    "        puts(pass ? \"pass\" : \"FAIL\");\n"
+    "    mo_context_release(ctx);\n"
+    "    return !pass;\n"
+    "}\n";
+
+static const char description[] =
+    "Writes a head of your own to start from: NAME.c, a shared object once built, and NAME_test.c. What is written "
+    "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
+    "Example:\n"
+    "  mochi new head my_head";
+
+typedef struct new_options {
+    const char *kind, *name;
+} new_options;
+
+static bool is_identifier(const char *name) {
+    bool fine = isalpha((unsigned char)*name) && strlen(name) <= 40;
+    for (; *name; name++)
+        fine &= isalnum((unsigned char)*name) || *name == '_';
+    return fine;
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    new_options *o = state->input;
+    if (key == ARGP_KEY_ARG && !o->kind)
+        o->kind = text;
+    else if (key == ARGP_KEY_ARG && !o->name)
+        o->name = text;
+    else if (key == ARGP_KEY_ARG)
+        usage_error(state, "new", "one kind and one name", text);
+    else if (key != ARGP_KEY_END)
+        return ARGP_ERR_UNKNOWN;
+    else if (!o->kind || strcmp(o->kind, "head") != 0)
+        usage_error(state, "new", "head NAME", o->kind ? o->kind : "");
+    else if (!o->name || !is_identifier(o->name))
+        usage_error(state, "new head", "a name of letters, digits and _, a letter first", o->name ? o->name : "");
+    return 0;
+}
+
+/* text with the name in place of every @, into a file that must be new. */
+static bool write_file(mo_context *ctx, const char *path, const char *text, const char *name) {
+    char all[8192];
+    size_t n = 0;
+    for (; *text && n + strlen(name) < sizeof all; text++)
+        n += *text == '@' ? (size_t)snprintf(all + n, sizeof all - n, "%s", name) : (all[n] = *text, (size_t)1);
+    return mo_file_replace(ctx, path, all, n) == MO_OK;
+}
+
+int new_command(int argc, char **argv) {
+    static const struct argp argp = {.parser = take_option, .args_doc = "head NAME", .doc = description};
+    new_options o = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    char head[64], test[64];
+    snprintf(head, sizeof head, "%s.c", o.name);
+    snprintf(test, sizeof test, "%s_test.c", o.name);
+    for (int i = 0; i < 2; i++)
+        if (access(i ? test : head, F_OK) == 0) {
+            fprintf(stderr, "mochi: %s is there already\n", i ? test : head);
+            return EXIT_FAILED;
+        }
+    mo_context *ctx = open_context(1);
+    if (!ctx)
+        return EXIT_FAILED;
+    bool written = write_file(ctx, head, head_text, o.name) && write_file(ctx, test, test_text, o.name);
+    if (written)
+        printf("%s and %s written; build and check them:\n"
+               "  cc -shared -fPIC %s $(pkg-config --cflags --libs mochi) -o %s.so\n"
+               "  mochi gradcheck --head ./%s.so\n"
+               "  cc %s $(pkg-config --cflags --libs mochi) -o %s_test && ./%s_test\n",
+            head, test, head, o.name, o.name, test, o.name, o.name);
+    int code = written ? EXIT_FINE : report_failure(ctx);
+    mo_context_release(ctx);
+    return code;
+}

@@ -1,0 +1,55 @@
+/* tools/open_head.c - the head that an option names: one of the library's, or one of the user's in a shared object. */
+#include "tools/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_file(const char *text) {
+    size_t n = strlen(text);
+    return strchr(text, '/') || (n > 3 && !strcmp(text + n - 3, ".so"));
+}
+
+/* Writes "a, b, c". */
+static void list_heads(char *text, size_t bytes) {
+    const mo_head *head;
+    size_t used = 0;
+    for (int i = 0; (head = mo_head_at(i)) && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", i ? ", " : "", head->name);
+}
+
+char *name_heads(int key, const char *text, void *input) {
+    char names[1024], *filled;
+    const char *mark = text ? strstr(text, HEADS) : NULL;
+    (void)key;
+    (void)input;
+    list_heads(names, sizeof names);
+    if (mark && asprintf(&filled, "%.*s%s%s", (int)(mark - text), text, names, mark + strlen(HEADS)) > 0)
+        return filled; /* argp frees it */
+    return (char *)text;
+}
+
+const mo_head *open_head(const char *text, char *why, size_t bytes) {
+    const mo_head *head = NULL;
+    if (is_file(text)) {
+        char path[4096]; /* with a slash: the loader would look for a bare name elsewhere */
+        snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+        head = ctx ? mo_load_head(ctx, path) : NULL;
+        if (!head)
+            snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
+        mo_context_release(ctx);
+    } else if (!(head = mo_find_head(text))) {
+        char names[1024];
+        list_heads(names, sizeof names);
+        snprintf(why, bytes, "no head named '%.80s'; there are %s, or FILE.so", text, names);
+    }
+    return head;
+}
+
+const mo_head *parse_head(const struct argp_state *state, const char *text) {
+    char why[1200];
+    const mo_head *head = open_head(text, why, sizeof why);
+    if (!head)
+        argp_failure(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, 0, "%s", why);
+    return head;
+}
