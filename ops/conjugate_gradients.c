@@ -4,7 +4,7 @@
  * from x = 0, r = p = b, for every item of the batch with coefficients of its own. An item that has reached its
  * tolerance stands still: its steps are multiplied by 0. Unless they are recorded, the vectors of an iteration are
  * freed when the next has been made: four are held. */
-#include "ops/krylov.h"
+#include "ops/solver.h"
 
 #include <math.h>
 
@@ -41,4 +41,13 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     }
     mo_krylov_measure(t, k, b, s[X]);
     return s[X];
+}
+
+mo_tensor *mo_conjugate_gradients(
+    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options) {
+    mo_solver s = {.name = "conjugate_gradients", .p.residual = F};
+    if (options)
+        s.o = *options;
+    s.o.implicit.symmetric = true;
+    return mo_solver_affine(&s, t, x0, theta, n, mo_krylov_cg);
 }

@@ -13,8 +13,8 @@
  * number of its iterations. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
  * output, so that every order of derivative follows from these two rules. */
 #include "ops/implicit.h"
-#include "ops/krylov.h"
 #include "ops/shapes.h"
+#include "ops/solver.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -42,10 +42,9 @@ static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_im
     mo_tape *t = c->t;
     mo_scope scope = mo_scope_open(t);
     mo_tape_set_mode(t, MO_EVAL);
-    mo_tensor *size = mo_item_dot(t, g->x, g->x, o->batch_axes), *one = mo_scalar(t, g->x->dtype, 1);
-    mo_tensor *ratio = mo_div(t, mo_item_dot(t, g->F, g->F, o->batch_axes), mo_maximum(t, size, one));
+    mo_tensor *square = mo_item_residual(t, g->F, g->x, o->batch_axes);
     int64_t item;
-    double residual = sqrt(mo_item_worst(ratio, &item)), limit = o->residual;
+    double residual = sqrt(mo_item_worst(t, square, &item)), limit = o->residual;
     mo_scope_close(t, &scope, NULL, 0);
     if (limit == 0)
         limit = g->x->dtype == MO_F64 ? 1e-6 : 1e-3;
@@ -129,7 +128,7 @@ mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_t
         p.options = *options;
     if (mo_ok(ctx) && (n < 0 || n > MO_MAX_THETA))
         mo_fail(ctx, MO_INVALID, "implicit: %d tensors theta, expected 0 to %d", n, MO_MAX_THETA);
-    if (mo_ok(ctx) && p.options.state_size > MO_MAX_STATE)
+    if (mo_ok(ctx) && p.options.state_size > sizeof p.state)
         mo_fail(ctx, MO_INVALID, "implicit: %zu bytes of state, expected at most %d: pass state_size 0 and keep it",
             p.options.state_size, MO_MAX_STATE);
     if (!mo_ok(ctx))

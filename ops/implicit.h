@@ -10,8 +10,8 @@ enum { MO_MAX_THETA = 12 };
 typedef struct mo_implicit_problem {
     mo_residual residual;
     mo_implicit_options options;
-    int n; /* theta */
-    _Alignas(16) unsigned char state[MO_MAX_STATE];
+    int n;                                                   /* theta */
+    _Alignas(void *) unsigned char state[MO_MAX_STATE + 32]; /* room for an objective before the user's */
 } mo_implicit_problem;
 
 /* F and the tensors it was evaluated at. */
@@ -29,6 +29,19 @@ bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *na
 /* The unknowns of one system. */
 int64_t mo_implicit_unknowns(const mo_implicit_problem *p, const mo_tensor *x);
 bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
+
+/* J of one recorded F, by its products: J^T v is a vjp of F, J v a vjp of q = J^T w, linear in w. */
+typedef struct mo_jacobian {
+    mo_implicit_graph g;
+    mo_tensor *w, *q;
+    unsigned flags; /* of the gradients: MO_RETAIN, or MO_CREATE_GRAPH where products are to be differentiated */
+} mo_jacobian;
+
+/* J^T v, after mo_implicit_record. These two are mo_linear_maps over a mo_jacobian. */
+mo_tensor *mo_jacobian_transposed_times(mo_tape *t, mo_tensor *v, void *state);
+/* J v, after mo_jacobian_open. */
+mo_tensor *mo_jacobian_times(mo_tape *t, mo_tensor *v, void *state);
+void mo_jacobian_open(mo_tape *t, mo_jacobian *J);
 
 /* Factors of J of every item: LU [items, m, m], pivot int32 [items, m]. For forward functions; a singular J is an error
  * that names the item. */

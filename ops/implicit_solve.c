@@ -41,34 +41,6 @@ static bool shape(mo_call *c) {
 
 /* ---- large systems ---- */
 
-/* J^T v as a vjp of F, and J v as a vjp of q = J^T w. */
-typedef struct products {
-    mo_implicit_graph g;
-    mo_tensor *w, *q;
-} products;
-
-static mo_tensor *vjp_of(mo_tape *t, mo_tensor *y, mo_tensor *at, mo_tensor *v) {
-    mo_tensor *product;
-    mo_grad(t, &y, &v, 1, &at, &product, 1, MO_RETAIN);
-    return product;
-}
-
-static mo_tensor *transposed_product(mo_tape *t, mo_tensor *v, void *state) {
-    products *s = state;
-    return vjp_of(t, s->g.F, s->g.x, v);
-}
-
-static mo_tensor *product(mo_tape *t, mo_tensor *v, void *state) {
-    products *s = state;
-    return vjp_of(t, s->q, s->w, v);
-}
-
-static void record_pushforward(mo_tape *t, products *s) {
-    mo_tensor *x = s->g.x, *F = s->g.F, *w = mo_full(t, x->dtype, x->ndim, x->shape, 0);
-    s->w = mo_reshape(t, mo_require_grad(w), x->ndim, x->shape);
-    mo_grad(t, &F, &s->w, 1, &x, &s->q, 1, MO_CREATE_GRAPH);
-}
-
 static void judge(mo_call *c, const mo_krylov *k) {
     const mo_implicit_options *o = &((const solve_options *)c->attributes)->problem.options;
     bool converged = k->residual <= 10 * k->tolerance; /* what rounding adds to the recurrences' residual */
@@ -90,17 +62,17 @@ static int default_limit(int64_t unknowns) {
     return unknowns < 10 ? 100 : unknowns < INT32_MAX / 10 ? (int)(10 * unknowns) : INT32_MAX;
 }
 
-static mo_tensor *solve_by_products(mo_call *c, products *s) {
+static mo_tensor *solve_by_products(mo_call *c, mo_jacobian *J) {
     const solve_options *a = c->attributes;
     const mo_implicit_options *o = &a->problem.options;
     bool forwards = !a->transposed && !o->symmetric;
     if (forwards)
-        record_pushforward(c->t, s);
-    mo_krylov k = {.apply = forwards ? product : transposed_product,
-        .state = s,
+        mo_jacobian_open(c->t, J);
+    mo_krylov k = {.apply = forwards ? mo_jacobian_times : mo_jacobian_transposed_times,
+        .state = J,
         .batch_axes = o->batch_axes,
-        .tolerance = mo_implicit_tolerance(&a->problem, s->g.x->dtype),
-        .limit = o->iterations ? o->iterations : default_limit(mo_implicit_unknowns(&a->problem, s->g.x)),
+        .tolerance = mo_implicit_tolerance(&a->problem, J->g.x->dtype),
+        .limit = o->iterations ? o->iterations : default_limit(mo_implicit_unknowns(&a->problem, J->g.x)),
         .restart = o->restart ? o->restart : 30};
     mo_tensor *b = mo_stop_gradient(c->t, c->in[0]);
     mo_tensor *u = o->symmetric ? mo_krylov_cg(c->t, &k, b) : mo_krylov_gmres(c->t, &k, b);
@@ -131,7 +103,7 @@ static void forward(mo_call *c) {
     const solve_options *o = c->attributes;
     int n = o->problem.n;
     mo_tensor *theta[MO_MAX_THETA], *LU = o->factored ? c->in[2 + n] : NULL, *pivot = o->factored ? c->in[3 + n] : NULL;
-    products s;
+    mo_jacobian J = {.flags = MO_RETAIN};
     if (o->problem.options.report)
         o->problem.options.report->systems++;
     if (!LU) {
@@ -139,15 +111,15 @@ static void forward(mo_call *c) {
         for (int i = 0; i < n; i++)
             theta[i] = mo_stop_gradient(c->t, c->in[2 + i]);
         mo_tensor *x = mo_stop_gradient(c->t, c->in[1]);
-        if (!mo_implicit_record(c->t, &o->problem, c->op->name, x, theta, &s.g))
+        if (!mo_implicit_record(c->t, &o->problem, c->op->name, x, theta, &J.g))
             return;
         if (!mo_implicit_is_dense(&o->problem, x)) {
-            mo_tensor *u = solve_by_products(c, &s);
+            mo_tensor *u = solve_by_products(c, &J);
             if (mo_ok(c->ctx))
                 mo_tensor_copy(c->out[0], u);
             return;
         }
-        if (!mo_implicit_factor(c, &o->problem, &s.g, &LU, &pivot))
+        if (!mo_implicit_factor(c, &o->problem, &J.g, &LU, &pivot))
             return;
     }
     solve_by_factors(c, LU, pivot);

@@ -1,4 +1,4 @@
-/* ops/jacobian.c - F as graph code, and its Jacobian J = dF/dx as a matrix where the systems are small.
+/* ops/jacobian.c - F as graph code, and its Jacobian J = dF/dx: products with it, and its factors where it is small.
  *
  * Row i of J is the vjp of F with the unit cotangent e_i: m sweeps over one recorded F give the Jacobians of all items
  * of a batch at once, since item k of F depends on item k of x alone. */
@@ -49,6 +49,32 @@ bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *na
             mo_dtype_name(x->dtype));
     return mo_ok(ctx);
 }
+
+/* ---- products ---- */
+
+static mo_tensor *vjp_of(mo_tape *t, mo_tensor *y, mo_tensor *at, mo_tensor *v, unsigned flags) {
+    mo_tensor *product;
+    mo_grad(t, &y, &v, 1, &at, &product, 1, flags);
+    return product;
+}
+
+mo_tensor *mo_jacobian_transposed_times(mo_tape *t, mo_tensor *v, void *state) {
+    mo_jacobian *J = state;
+    return vjp_of(t, J->g.F, J->g.x, v, J->flags);
+}
+
+mo_tensor *mo_jacobian_times(mo_tape *t, mo_tensor *v, void *state) {
+    mo_jacobian *J = state;
+    return vjp_of(t, J->q, J->w, v, J->flags);
+}
+
+void mo_jacobian_open(mo_tape *t, mo_jacobian *J) {
+    mo_tensor *x = J->g.x, *w = mo_full(t, x->dtype, x->ndim, x->shape, 0);
+    J->w = mo_reshape(t, mo_require_grad(w), x->ndim, x->shape);
+    J->q = vjp_of(t, J->g.F, x, J->w, MO_CREATE_GRAPH);
+}
+
+/* ---- factors ---- */
 
 /* Row i of every item: J[:, i, :] = the vjp of F with e_i. */
 static void fill_row(mo_call *c, const mo_implicit_graph *g, int64_t i, mo_tensor *J) {

@@ -17,28 +17,29 @@ int64_t mo_item_count(const mo_tensor *x, int batch_axes) {
     return n;
 }
 
-static double element(const mo_tensor *values, const void *host, int64_t i) {
-    return mo_tensor_dtype(values) == MO_F64 ? ((const double *)host)[i] : (double)((const float *)host)[i];
+void mo_item_read(mo_tape *t, mo_tensor *T, double *host) {
+    mo_tensor *wide = mo_tensor_dtype(T) == MO_F64 ? T : mo_cast(t, T, MO_F64);
+    mo_tensor_read(wide, host, (size_t)mo_numel(wide) * sizeof *host);
 }
 
-double mo_item_worst(mo_tensor *values, int64_t *where) {
-    mo_context *ctx = mo_tensor_context(values);
+mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host) {
+    mo_tensor *wide = mo_from(t, MO_F64, like->ndim, like->shape, host);
+    return like->dtype == MO_F64 ? wide : mo_cast(t, wide, like->dtype);
+}
+
+double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where) {
+    mo_context *ctx = mo_tape_context(t);
     int64_t n = mo_numel(values);
-    size_t bytes = (size_t)n * mo_dtype_size(mo_tensor_dtype(values));
-    void *host = mo_ok(ctx) && n ? mo_host_alloc(ctx, bytes) : NULL;
-    double worst = 0;
+    double *x = mo_ok(ctx) && n ? mo_host_alloc(ctx, (size_t)n * sizeof *x) : NULL, worst = 0;
     *where = 0;
-    if (!host)
-        return worst;
-    if (mo_tensor_read(values, host, bytes) == MO_OK)
-        for (int64_t i = 0; i < n && !isnan(worst); i++) {
-            double x = element(values, host, i);
-            if (x > worst || isnan(x)) {
-                worst = x;
-                *where = i;
-            }
+    if (x)
+        mo_item_read(t, values, x);
+    for (int64_t i = 0; x && i < n && !isnan(worst); i++)
+        if (x[i] > worst || isnan(x[i])) {
+            worst = x[i];
+            *where = i;
         }
-    mo_host_free(ctx, host, bytes);
+    mo_host_free(ctx, x, (size_t)n * sizeof *x);
     return worst;
 }
 
@@ -46,6 +47,6 @@ void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x) {
     mo_scope scope = mo_scope_open(t);
     mo_tensor *r = mo_sub(t, b, k->apply(t, x, k->state));
     mo_tensor *ratio = mo_div_or_zero(t, mo_item_dot(t, r, r, k->batch_axes), mo_item_dot(t, b, b, k->batch_axes));
-    k->residual = sqrt(mo_item_worst(ratio, &k->worst));
+    k->residual = sqrt(mo_item_worst(t, ratio, &k->worst));
     mo_scope_close(t, &scope, NULL, 0);
 }

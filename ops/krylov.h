@@ -33,8 +33,11 @@ mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b);
 mo_tensor *mo_item_dot(mo_tape *t, mo_tensor *a, mo_tensor *b, int batch_axes);
 /* The number of items, product of the leading axes. */
 int64_t mo_item_count(const mo_tensor *x, int batch_axes);
+/* One number of every item, to the host as a double and back into the shape of `like`, [batch .., 1 ..]. */
+void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
+mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
 /* The largest element and where it is; a NaN counts as the largest. */
-double mo_item_worst(mo_tensor *values, int64_t *where);
+double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
 /* Sets residual and worst from x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);
 

@@ -194,6 +194,44 @@ typedef struct mo_implicit_options {
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
 
+/* ---- conjugate_gradients.c, gmres.c, newton_krylov.c, lbfgs.c, projected_gradient.c: solvers as graph code ---- */
+
+typedef struct mo_solver_report {
+    int iterations;
+    double residual; /* |F| / max(1, |x|), of several systems the worst */
+    bool converged;
+} mo_solver_report;
+
+/* Zeroes are defaults. */
+typedef struct mo_solver_options {
+    mo_implicit_options implicit; /* batch axes, state, accept; and how adjoint systems are solved */
+    double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
+    int iterations;               /* at most so many; 0: 1000 */
+    int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
+    bool unrolled;                /* record every iteration and differentiate those, for comparison */
+    mo_solver_report *report;     /* may be NULL; written before the call returns */
+} mo_solver_options;
+
+/* All take a start x0 [.., item ..] and return x with F(x, theta) = 0, differentiable in theta any number of times: by
+ * the implicit function theorem, with iterations that leave nothing behind, or unrolled (line searches held fixed). */
+
+/* F(x) = A(theta) x - b(theta): A symmetric definite; any regular A. Residuals are relative to |F(x0)|. */
+MO_API mo_tensor *mo_conjugate_gradients(
+    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+MO_API mo_tensor *mo_gmres(
+    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+/* Any F: Newton steps by dense factors, conjugate gradients or GMRES as options.implicit says, with backtracking. */
+MO_API mo_tensor *mo_newton_krylov(
+    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+/* The minimiser of a smooth f(x, theta) -> [..], one value an item; F is its gradient. */
+MO_API mo_tensor *mo_lbfgs(
+    mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
+/* The same over x >= 0, sum of the last axis 1; F = x - P(x - gradient). x [.., m]: every row is a point. */
+MO_API mo_tensor *mo_projected_gradient(
+    mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
+/* P: the nearest point of the simplex {x >= 0, sum x = 1} to every row of V [.., m] (simplex.c). */
+MO_API mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,330 @@
+/* tests/test_solvers.c - solvers as graph code: solutions, gradients to order two by the implicit function theorem and
+ * unrolled, constant and growing memory, and what is told where they do not converge. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ITEMS = 3, M = 6 };
+
+typedef mo_tensor *(*mo_solve_function)(
+    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+
+/* A method with a problem for it, in A [items, m, m] (its symmetric part, where that is asked) and c [items, m]. */
+typedef struct method {
+    const char *name;
+    mo_solve_function solve;
+    mo_residual problem;
+    bool symmetric;
+    mo_solver_options options;
+} method;
+
+static mo_tensor *times(mo_tape *t, mo_tensor *A, mo_tensor *x) {
+    int64_t items = mo_dim(x, 0), m = mo_dim(x, 1);
+    mo_tensor *column = mo_matmul(t, A, mo_reshape(t, x, 3, (int64_t[]){items, m, 1}));
+    return mo_reshape(t, column, 2, (int64_t[]){items, m});
+}
+
+static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    return mo_sub(t, times(t, theta[0], x), theta[1]);
+}
+
+static mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    return mo_add(t, affine(t, x, theta, n, state), mo_mul(t, mo_square(t, x), x));
+}
+
+/* x^T A x / 2 - c^T x, and with x^4 / 4: their gradients are those above. */
+static mo_tensor *quadratic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    mo_tensor *half = mo_scale(t, times(t, theta[0], x), 0.5, 0);
+    return mo_sum(t, mo_mul(t, x, mo_sub(t, half, theta[1])), MO_AXIS(1), false);
+}
+
+static mo_tensor *quartic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    mo_tensor *fourth = mo_scale(t, mo_sum(t, mo_square(t, mo_square(t, x)), MO_AXIS(1), false), 0.25, 0);
+    return mo_add(t, quadratic(t, x, theta, n, state), fourth);
+}
+
+static const method methods[] = {
+    {"conjugate gradients", mo_conjugate_gradients, affine, true, {.tolerance = 1e-12}},
+    {"GMRES", mo_gmres, affine, false, {.tolerance = 1e-12}},
+    {"GMRES, restarted", mo_gmres, affine, false, {.implicit.restart = 4, .tolerance = 1e-11}},
+    {"Newton-Krylov, factors", mo_newton_krylov, cubic, false, {.tolerance = 1e-12}},
+    {"Newton-Krylov, GMRES", mo_newton_krylov, cubic, false, {.implicit.dense_limit = -1, .tolerance = 1e-12}},
+    {"Newton-Krylov, CG", mo_newton_krylov, cubic, true,
+        {.implicit = {.dense_limit = -1, .symmetric = true}, .tolerance = 1e-12}},
+    {"L-BFGS", mo_lbfgs, quartic, true, {.tolerance = 1e-11}},
+    {"L-BFGS, few pairs", mo_lbfgs, quartic, true, {.implicit.dense_limit = -1, .memory = 2, .tolerance = 1e-11}},
+    {"projected gradient", mo_projected_gradient, quadratic, true, {.tolerance = 1e-12}},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+typedef struct fixture {
+    mo_context *ctx;
+    mo_tape *t;
+    mo_tensor *theta[2];
+} fixture;
+
+static void draw(fixture *f, int64_t m) {
+    mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, 0);
+    double *A = calloc((size_t)(ITEMS * m * m), sizeof *A), *c = calloc((size_t)(ITEMS * m), sizeof *c);
+    for (int64_t i = 0; i < ITEMS * m * m; i++)
+        A[i] = ((i / m) % m == i % m) * 2 + mo_random_normal(&r) / (2 * sqrt((double)m));
+    for (int64_t i = 0; i < ITEMS * m; i++)
+        c[i] = mo_random_normal(&r);
+    f->theta[0] = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A));
+    f->theta[1] = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c));
+    free(A);
+    free(c);
+}
+
+static int set_up(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    f->ctx = mo_context_create(NULL);
+    mo_register_ops(f->ctx);
+    f->t = mo_tape_create(f->ctx, MO_RECORD);
+    draw(f, M);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    fixture *f = *state;
+    mo_tape_release(f->t);
+    mo_tensor_release(f->theta[0]);
+    mo_tensor_release(f->theta[1]);
+    mo_context_release(f->ctx);
+    free(f);
+    return 0;
+}
+
+static void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    const method *m = state;
+    mo_solver_options o = m->options;
+    (void)n_out;
+    o.implicit.batch_axes = 1;
+    mo_tensor *A = in[0];
+    if (m->symmetric)
+        A = mo_scale(t, mo_add(t, A, mo_transpose(t, A)), 0.5, 0);
+    mo_tensor *x0 = mo_full(t, mo_tensor_dtype(in[1]), 2, (int64_t[]){mo_dim(in[1], 0), mo_dim(in[1], 1)}, 0.1);
+    out[0] = m->solve(t, x0, m->problem, (mo_tensor *[]){A, in[1]}, n_in, &o);
+}
+
+static void expect_gradients(fixture *f, bool unrolled, int order) {
+    for (int i = 0; i < METHODS; i++) {
+        method m = methods[i];
+        m.options.unrolled = unrolled;
+        mo_check_result r =
+            mo_check_function(f->ctx, run_method, &m, f->theta, 2, 1, order, order == 1 ? 1e-6 : 1e-5, 3);
+        if (!r.pass)
+            fail_msg("%s, order %d: error %.3g; %s", m.name, order, r.error, r.worst);
+    }
+}
+
+static void every_solver_has_the_gradient_of_its_solution(void **state) {
+    expect_gradients(*state, false, 1);
+}
+
+static void every_solver_has_the_second_derivative(void **state) {
+    expect_gradients(*state, false, 2);
+}
+
+static void unrolled_iterations_have_it_too(void **state) {
+    expect_gradients(*state, true, 1);
+}
+
+/* |F(x)|, of the worst item: for objectives the gradient is written out again. */
+static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tensor *A) {
+    mo_residual F = m->problem == quartic ? cubic : m->problem == quadratic ? affine : m->problem;
+    mo_tensor *r = F(f->t, x, (mo_tensor *[]){A, f->theta[1]}, 2, NULL);
+    if (m->solve == mo_projected_gradient)
+        r = mo_sub(f->t, x, mo_simplex_project(f->t, mo_sub(f->t, x, r)));
+    return sqrt(mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), false), 0, false)));
+}
+
+static void solutions_fulfil_their_equations(void **state) {
+    fixture *f = *state;
+    for (int i = 0; i < METHODS; i++) {
+        mo_solver_report report = {0};
+        method m = methods[i];
+        m.options.report = &report;
+        mo_tensor *x, *A = f->theta[0];
+        run_method(f->t, f->theta, 2, &x, 1, &m);
+        assert_string_equal(mo_context_status(f->ctx)->message, "");
+        if (m.symmetric)
+            A = mo_scale(f->t, mo_add(f->t, A, mo_transpose(f->t, A)), 0.5, 0);
+        double r = worst_residual(f, &m, x, A);
+        if (!(r < 1e-10) || !report.converged || report.iterations < 1)
+            fail_msg("%s: residual %g after %d iterations, reported %g", m.name, r, report.iterations, report.residual);
+    }
+}
+
+/* Peak bytes of solution and gradient at a tolerance. */
+static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, int *iterations) {
+    fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
+    mo_register_ops(f.ctx);
+    f.t = mo_tape_create(f.ctx, MO_RECORD);
+    draw(&f, 40);
+    mo_solver_report report;
+    method m = *given;
+    m.options.tolerance = tolerance;
+    m.options.unrolled = unrolled;
+    m.options.report = &report;
+    m.options.implicit.residual = -1;
+    m.options.implicit.restart = 4;
+    m.options.memory = 1;
+    mo_tensor *x;
+    run_method(f.t, f.theta, 2, &x, 1, &m);
+    mo_backward(f.t, mo_sum(f.t, x, 0, false));
+    assert_string_equal(mo_context_status(f.ctx)->message, "");
+    int64_t peak = mo_context_counters(f.ctx).bytes_peak;
+    *iterations = report.iterations;
+    mo_tape_release(f.t);
+    mo_tensor_release(f.theta[0]);
+    mo_tensor_release(f.theta[1]);
+    mo_context_release(f.ctx);
+    return peak;
+}
+
+static void only_unrolled_memory_grows_with_the_iterations(void **state) {
+    (void)state;
+    for (int i = 0; i < METHODS; i++) {
+        int few, many;
+        int64_t first = peak_bytes(&methods[i], 1e-2, false, &few), last = peak_bytes(&methods[i], 1e-11, false, &many);
+        assert_true(many > few);
+        if (last != first)
+            fail_msg("%s: %lld bytes after %d iterations, %lld after %d", methods[i].name, (long long)first, few,
+                (long long)last, many);
+        first = peak_bytes(&methods[i], 1e-2, true, &few), last = peak_bytes(&methods[i], 1e-11, true, &many);
+        if (last <= first)
+            fail_msg("%s, unrolled: %lld bytes after %d iterations, %lld after %d", methods[i].name, (long long)first,
+                few, (long long)last, many);
+    }
+}
+
+/* ---- the simplex ---- */
+
+/* Projection by bisection on tau: sum max(v - tau, 0) = 1. */
+static void project_by_bisection(const double *v, double *x, int m) {
+    double low = v[0], high = v[0];
+    for (int i = 0; i < m; i++) {
+        low = fmin(low, v[i]);
+        high = fmax(high, v[i]);
+    }
+    low -= 1;
+    for (int k = 0; k < 200; k++) {
+        double tau = (low + high) / 2, sum = 0;
+        for (int i = 0; i < m; i++)
+            sum += fmax(v[i] - tau, 0);
+        *(sum > 1 ? &low : &high) = tau;
+    }
+    for (int i = 0; i < m; i++)
+        x[i] = fmax(v[i] - low, 0);
+}
+
+static void the_projection_is_the_nearest_point(void **state) {
+    fixture *f = *state;
+    enum { ROWS = 50, SIZE = 9 };
+    double v[ROWS][SIZE], x[ROWS][SIZE], expected[SIZE];
+    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < SIZE; j++)
+            v[i][j] = i == 0 ? 1 : i == 1 ? (j == 3) * 1e6 : i == 2 ? j % 3 : 2 * mo_random_normal(&r);
+    mo_tensor *P = mo_simplex_project(f->t, mo_from(f->t, MO_F64, 2, (int64_t[]){ROWS, SIZE}, v));
+    assert_int_equal(mo_tensor_read(P, x, sizeof x), MO_OK);
+    for (int i = 0; i < ROWS; i++) {
+        project_by_bisection(v[i], expected, SIZE);
+        for (int j = 0; j < SIZE; j++)
+            if (!(fabs(x[i][j] - expected[j]) <= 1e-9 * (i == 1 ? 1e6 : 1)))
+                fail_msg("row %d, entry %d: %.17g, expected %.17g", i, j, x[i][j], expected[j]);
+    }
+}
+
+static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    (void)state;
+    out[0] = mo_mul(t, mo_simplex_project(t, in[0]), in[0]);
+}
+
+static void the_projection_has_its_gradient(void **state) {
+    fixture *f = *state;
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, order, 1e-6, 3);
+        if (!r.pass)
+            fail_msg("order %d: error %.3g; %s", order, r.error, r.worst);
+    }
+}
+
+/* ---- errors ---- */
+
+static void expect_message(fixture *f, mo_code code, const char *part) {
+    const mo_status *s = mo_context_status(f->ctx);
+    assert_int_equal(s->code, code);
+    if (!strstr(s->message, part))
+        fail_msg("\"%s\" without \"%s\"", s->message, part);
+    mo_clear_error(f->ctx);
+}
+
+static mo_tensor *no_root(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    return mo_add(t, mo_scale(t, mo_square(t, x), 1, 1), mo_scale(t, theta[0], 0, 0));
+}
+
+static mo_tensor *two_values(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)theta;
+    (void)n;
+    (void)state;
+    return mo_slice(t, x, 1, 0, 2);
+}
+
+static void a_missed_tolerance_is_an_error_or_a_report(void **state) {
+    fixture *f = *state;
+    mo_solver_report report = {0};
+    mo_tensor *one = mo_require_grad(mo_full(f->t, MO_F64, 1, (int64_t[]){1}, 0.7)), *x;
+    mo_newton_krylov(f->t, one, no_root, &one, 1, &(mo_solver_options){.iterations = 5});
+    expect_message(f, MO_NUMERICAL, "newton_krylov: the residual is ");
+    mo_solver_options accept = {.implicit.accept = true, .iterations = 5, .report = &report};
+    x = mo_newton_krylov(f->t, one, no_root, &one, 1, &accept);
+    (void)x;
+    mo_clear_error(f->ctx);
+    assert_false(report.converged);
+    assert_int_equal(report.iterations, 5);
+    method m = methods[0];
+    m.options.iterations = 2;
+    run_method(f->t, f->theta, 2, &x, 1, &m);
+    expect_message(f, MO_NUMERICAL, "conjugate_gradients: the residual of item ");
+    m = methods[6];
+    m.problem = two_values;
+    run_method(f->t, f->theta, 2, &x, 1, &m);
+    expect_message(f, MO_INVALID, "minimise: the objective is [3, 2], expected one value for each of 3 items");
+    mo_simplex_project(f->t, mo_scalar(f->t, MO_F64, 1));
+    expect_message(f, MO_INVALID, "simplex_project: expected rows [.., m] with m >= 1; got []");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(solutions_fulfil_their_equations),
+        TEST(every_solver_has_the_gradient_of_its_solution),
+        TEST(every_solver_has_the_second_derivative),
+        TEST(unrolled_iterations_have_it_too),
+        TEST(only_unrolled_memory_grows_with_the_iterations),
+        TEST(the_projection_is_the_nearest_point),
+        TEST(the_projection_has_its_gradient),
+        TEST(a_missed_tolerance_is_an_error_or_a_report),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
