@@ -1,5 +1,7 @@
-/* tests/golden.c - golden DIR: checks every file of a folder of stored vectors, in float64 and float32. */
+/* tests/golden.c - golden DIR: checks every file of a folder of stored vectors, in float64 and float32, on the device
+ * that MOCHI_DEVICE names. */
 #include "tests/golden.h"
+#include "tests/device.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -80,7 +82,7 @@ int main(int argc, char **argv) {
         printf("golden: no folder %s, skipped\n", dir);
         return argc > 1 ? 1 : 77; /* 77: skipped, to meson */
     }
-    mo_context *ctx = mo_context_create(NULL);
+    mo_context *ctx = device_context(test_device());
     totals sum = {0};
     for (int i = 0; i < n; i++) {
         check_entry(ctx, dir, entries[i]->d_name, &sum);

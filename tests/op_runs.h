@@ -7,6 +7,7 @@
 #include "ops/ops.h"
 #include "ops/registry.h"
 #include "tensor/storage.h"
+#include "tests/device.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ typedef struct op_result {
 } op_result;
 
 static inline mo_context *op_context(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = threads});
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = test_device(), .threads = threads});
     assert_non_null(ctx);
     assert_int_equal(mo_register_ops(ctx), MO_OK);
     return ctx;

@@ -1,0 +1,26 @@
+/* tests/device.h - the device that tests run on. */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* MOCHI_DEVICE: "cpu", where it is not set, or "cuda". */
+static inline mo_device test_device(void) {
+    const char *name = getenv("MOCHI_DEVICE");
+    return name && strcmp(name, "cuda") == 0 ? MO_CUDA : MO_CPU;
+}
+
+/* A context of the device; ends the program as skipped where there is none. */
+static inline mo_context *device_context(mo_device device) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = 1});
+    if (ctx && mo_ok(ctx))
+        return ctx;
+    printf("skipped: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
+    exit(77); /* to meson */
+}
+
+#endif

@@ -1,0 +1,275 @@
+/* tests/test_parity.c - the CPU and CUDA agree: every registered op, its gradient and the gradient of that, in both
+ * float types, on its samples and on every sample with one of its sizes made 0, 1, 31, 32, 33, 1023 and 1025. Random
+ * values are the same bits.
+ *
+ * Bounds. Both devices round differently, and sums are formed in other orders: an error of `units` machine epsilons,
+ * relative to the largest value of the array (at least 1), is agreement. Where CPU and CUDA differ by more, both are
+ * held against the CPU in float64 (float32 only): a badly conditioned sample may move both, but CUDA at most `worse`
+ * times as far as the CPU. Skipped where no CUDA device answers. */
+#include "tests/op_runs.h"
+
+#include <float.h>
+
+enum { NONE = -1, FORWARD = 0, ORDERS = 3, SIZES = 7 };
+static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
+static const double units = 512, worse = 16;
+
+/* Matrices that are drawn well conditioned are that at moderate sizes only. */
+static const int64_t largest_matrix = 33;
+static const int64_t most_elements = 20000;
+
+/* Ops that some sizes cannot reach: those of their attributes (broadcast_to, spmm, implicit_solve), matrices above, and
+ * what is no input (the mean over no row). */
+enum { FIXED_SIZES = 5 };
+
+/* One sample with `from` replaced by `to` in the shapes of its inputs. */
+typedef struct variant {
+    const mo_op *op;
+    mo_sample sample;
+    int64_t from, to; /* NONE: as it stands */
+} variant;
+
+/* Arrays of one execution: outputs, gradients, gradients of gradients; n is -1 where there is none. */
+typedef struct arrays {
+    op_value of[ORDERS][MO_MAX_INPUTS];
+    bool refused; /* by the op: the sizes do not go together */
+    char message[1024];
+} arrays;
+
+typedef struct parity {
+    mo_context *cpu, *cuda;
+    int compared, refused;
+    int covered[SIZES]; /* ops */
+    double worst[2];    /* difference in epsilons, by float type */
+} parity;
+
+static void arrays_release(arrays *a) {
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++) {
+            free(a->of[order][i].raw);
+            free(a->of[order][i].x);
+        }
+}
+
+/* Standard normal cotangents like T, NULL for integers. */
+static mo_tensor *cotangent(mo_context *ctx, const mo_tensor *T, mo_random *r) {
+    mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = T->ndim};
+    memcpy(like.shape, T->shape, sizeof like.shape);
+    return mo_dtype_is_real(T->dtype) ? mo_sample_tensor(ctx, &like, T->dtype, r) : NULL;
+}
+
+/* Takes the gradient of ys, weighted by random cotangents, in the nx tensors xs; the cotangents are left in gs. */
+static void differentiate(
+    mo_tape *t, mo_tensor **ys, mo_tensor **gs, int ny, mo_tensor **xs, mo_tensor **grads, int nx) {
+    mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < ny; i++)
+        gs[i] = cotangent(mo_tape_context(t), ys[i], &r);
+    mo_grad(t, ys, gs, ny, xs, grads, nx, MO_CREATE_GRAPH);
+}
+
+static void keep(arrays *a, int order, mo_tensor *const *T, int n) {
+    for (int i = 0; i < n; i++)
+        a->of[order][i] = op_value_of(T[i]);
+}
+
+static arrays run(mo_context *ctx, const variant *v, mo_dtype real) {
+    arrays a;
+    memset(&a, 0, sizeof a);
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++)
+            a.of[order][i].n = NONE;
+    op_case c = op_case_open(ctx, v->op, &v->sample, real);
+    mo_tensor *out[MO_MAX_OUTPUTS], *xs[MO_MAX_INPUTS], *first[MO_MAX_INPUTS], *second[MO_MAX_INPUTS];
+    mo_tensor *gs[2 * MO_MAX_INPUTS] = {0};
+    int nx = 0;
+    for (int i = 0; v->op->vjp && i < v->sample.n_in; i++)
+        if (mo_needs_grad(c.in[i]))
+            xs[nx++] = c.in[i];
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    if (mo_ok(ctx) && mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out) == MO_OK) {
+        keep(&a, FORWARD, out, v->op->n_out);
+        if (nx) {
+            differentiate(t, out, gs, v->op->n_out, xs, first, nx);
+            if (mo_ok(ctx)) {
+                keep(&a, 1, first, nx);
+                differentiate(t, first, gs + MO_MAX_INPUTS, nx, xs, second, nx);
+            }
+            if (mo_ok(ctx))
+                keep(&a, 2, second, nx);
+        }
+    }
+    a.refused = !mo_ok(ctx);
+    snprintf(a.message, sizeof a.message, "%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+    for (int i = 0; i < 2 * MO_MAX_INPUTS; i++)
+        mo_tensor_release(gs[i]);
+    op_case_close(&c);
+    return a;
+}
+
+static double largest_of(const op_value *v) {
+    double largest = 1;
+    for (int64_t k = 0; k < v->n; k++)
+        if (isfinite(v->x[k]))
+            largest = fmax(largest, fabs(v->x[k]));
+    return largest;
+}
+
+/* Both not a number, or both the same infinity, or the distance. */
+static double distance(double a, double b) {
+    return (isnan(a) && isnan(b)) || a == b ? 0 : isfinite(a) && isfinite(b) ? fabs(a - b) : INFINITY;
+}
+
+static double greatest_distance(const op_value *a, const op_value *b) {
+    double d = 0;
+    for (int64_t k = 0; k < a->n; k++)
+        d = fmax(d, distance(a->x[k], b->x[k]));
+    return d;
+}
+
+static const char *variant_name(const variant *v, mo_dtype real) {
+    static char text[256];
+    int n = snprintf(text, sizeof text, "%s, sample \"%s\", %s", v->op->name, v->sample.name, mo_dtype_name(real));
+    if (v->from != NONE)
+        snprintf(text + n, sizeof text - (size_t)n, ", %lld as %lld", (long long)v->from, (long long)v->to);
+    return text;
+}
+
+/* The bound of float32 by way of float64: both against the exact result. */
+static bool as_good_as_cpu(const op_value *cpu, const op_value *cuda, const op_value *exact) {
+    double allowed = units * FLT_EPSILON * largest_of(exact);
+    return exact->n == cuda->n && greatest_distance(cuda, exact) <= worse * greatest_distance(cpu, exact) + allowed;
+}
+
+static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cpu, const arrays *cuda) {
+    static const char *const names[ORDERS] = {"output", "gradient", "gradient of the gradient"};
+    if (cuda->refused != cpu->refused)
+        fail_msg("%s: CPU \"%s\", CUDA \"%s\"", variant_name(v, real), cpu->message, cuda->message);
+    double epsilon = real == MO_F64 ? DBL_EPSILON : FLT_EPSILON;
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++) {
+            const op_value *a = &cpu->of[order][i], *b = &cuda->of[order][i];
+            if (a->n != b->n)
+                fail_msg("%s: %s %d has %lld elements on CUDA, %lld on the CPU", variant_name(v, real), names[order], i,
+                    (long long)b->n, (long long)a->n);
+            double difference = a->n > 0 ? greatest_distance(a, b) / (epsilon * largest_of(a)) : 0;
+            if (difference <= units) {
+                p->worst[real] = fmax(p->worst[real], difference);
+                continue;
+            }
+            arrays exact = run(p->cpu, v, MO_F64);
+            if (real == MO_F64 || !as_good_as_cpu(a, b, &exact.of[order][i]))
+                fail_msg("%s: %s %d differs by %.3g epsilons", variant_name(v, real), names[order], i, difference);
+            arrays_release(&exact);
+        }
+}
+
+/* Whether CPU and CUDA agree on a variant; false where the op refuses its sizes. */
+static bool agree(parity *p, const variant *v) {
+    bool fine = true;
+    for (int real = MO_F64; real >= MO_F32; real--) {
+        arrays cpu = run(p->cpu, v, (mo_dtype)real), cuda = run(p->cuda, v, (mo_dtype)real);
+        compare(p, v, (mo_dtype)real, &cpu, &cuda);
+        fine = fine && !cpu.refused;
+        arrays_release(&cpu);
+        arrays_release(&cuda);
+    }
+    p->compared += fine;
+    p->refused += !fine;
+    return fine;
+}
+
+static bool is_matrix(const mo_sample_input *in) {
+    return in->draw == MO_DRAW_SPD || in->draw == MO_DRAW_SYMMETRIC || in->draw == MO_DRAW_TRIANGULAR ||
+           in->draw == MO_DRAW_GENERAL;
+}
+
+/* Replaces the size everywhere; false where the draws are not made for the result, or it takes too long. */
+static bool resize(variant *v) {
+    int64_t total = 0;
+    for (int i = 0; i < v->sample.n_in; i++) {
+        mo_sample_input *in = &v->sample.in[i];
+        for (int axis = 0; axis < in->ndim; axis++) {
+            if (in->shape[axis] != v->from)
+                continue;
+            in->shape[axis] = v->to;
+            if (is_matrix(in) && axis >= in->ndim - 2 && v->to > largest_matrix)
+                return false;
+        }
+        if (in->limit == v->from && in->draw != MO_DRAW_DISTINCT)
+            in->limit = v->to;
+        if (in->draw == MO_DRAW_INDEX && in->limit == 0)
+            for (int axis = 0; axis < in->ndim; axis++)
+                in->shape[axis] = 0; /* there is nothing to point to */
+        int64_t n = 1;
+        for (int axis = 0; axis < in->ndim; axis++)
+            n *= in->shape[axis];
+        total += n;
+    }
+    return total <= most_elements;
+}
+
+/* The distinct sizes of a sample's inputs. */
+static int sizes_of(const mo_sample *s, int64_t *found) {
+    int n = 0;
+    for (int i = 0; i < s->n_in; i++)
+        for (int axis = 0; axis < s->in[i].ndim; axis++) {
+            int k = 0;
+            while (k < n && found[k] != s->in[i].shape[axis])
+                k++;
+            if (k == n)
+                found[n++] = s->in[i].shape[axis];
+        }
+    return n;
+}
+
+static void every_op_agrees(void **state) {
+    parity *p = *state;
+    for (int o = 0; o < mo_n_ops(p->cpu); o++) {
+        const mo_op *op = mo_op_at(p->cpu, o);
+        bool covered[SIZES] = {0};
+        for (int k = 0; k < op->n_samples; k++) {
+            variant plain = {.op = op, .sample = op->samples[k], .from = NONE};
+            if (!agree(p, &plain))
+                fail_msg("%s: refused", variant_name(&plain, MO_F64));
+            int64_t found[MO_MAX_INPUTS * MO_MAX_AXES];
+            int n = op->samples[k].prepare ? 0 : sizes_of(&op->samples[k], found);
+            for (int i = 0; i < n * SIZES; i++) {
+                variant v = {.op = op, .sample = op->samples[k], .from = found[i / SIZES], .to = sizes[i % SIZES]};
+                if (v.from != v.to && resize(&v) && agree(p, &v))
+                    covered[i % SIZES] = true;
+            }
+        }
+        for (int i = 0; i < SIZES; i++)
+            p->covered[i] += covered[i];
+    }
+    print_message("%d samples agree, %d refused; worst %.3g epsilons in float32, %.3g in float64\n", p->compared,
+        p->refused, p->worst[MO_F32], p->worst[MO_F64]);
+    for (int i = 0; i < SIZES; i++)
+        if (p->covered[i] + FIXED_SIZES < mo_n_ops(p->cpu))
+            fail_msg("size %lld: only %d of %d ops", (long long)sizes[i], p->covered[i], mo_n_ops(p->cpu));
+}
+
+static int open_devices(void **state) {
+    parity *p = calloc(1, sizeof *p);
+    p->cpu = device_context(MO_CPU);
+    p->cuda = device_context(MO_CUDA);
+    *state = p;
+    return mo_register_ops(p->cpu) == MO_OK && mo_register_ops(p->cuda) == MO_OK ? 0 : -1;
+}
+
+static int close_devices(void **state) {
+    parity *p = *state;
+    mo_context_release(p->cpu);
+    mo_context_release(p->cuda);
+    free(p);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_agrees),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

@@ -1,0 +1,76 @@
+/* tests/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
+ * features, one episode of each family a step, in float32. Skipped where no CUDA device answers. */
+#include "tests/device.h"
+#include "tests/planted.h"
+#include "tests/training_run.h"
+
+enum { STEPS = 50 };
+
+/* AdamW divides by the root of the second moment, which turns rounding in small gradients into steps of full size:
+ * losses drift apart by more than the rounding of one step, the more, the higher the rate. */
+static const double tolerance = 1e-4;
+
+typedef struct run {
+    double loss[STEPS];
+    double norm[STEPS];
+} run;
+
+static mo_pool *pool_with_cache(mo_context *ctx, const char *folder) {
+    mo_feature_options features = planted_features();
+    features.cache = folder; /* the SVD of a graph of rings has a basis of each device's own */
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
+    mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
+    return pool;
+}
+
+static void train(mo_context *ctx, scratch *s, const char *name, run *r) {
+    char out[600];
+    snprintf(out, sizeof out, "%s/%s", s->folder, name);
+    mo_pool *pool = pool_with_cache(ctx, s->folder);
+    mo_mochi *model = planted_model(ctx, 1);
+    mo_trainer_options options = {.steps = STEPS,
+        .episodes_per_step = 3,
+        .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+        .plan = planted_plans(1),
+        .out = out};
+    mo_trainer *trainer = mo_trainer_create(model, pool, &options);
+    mo_step_report report;
+    for (int i = 0; i < STEPS && mo_trainer_step(trainer, &report) == MO_OK; i++) {
+        r->loss[i] = report.loss;
+        r->norm[i] = report.gradient_norm;
+    }
+    if (!mo_ok(ctx))
+        fail_msg("%s: %s", name, mo_context_status(ctx)->message);
+    mo_trainer_release(trainer);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    remove_run(out);
+}
+
+static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
+    static run cpu, cuda;
+    double worst = 0, worst_norm = 0;
+    mo_context *on_cpu = device_context(MO_CPU), *on_cuda = device_context(MO_CUDA);
+    train(on_cpu, *state, "cpu", &cpu);
+    train(on_cuda, *state, "cuda", &cuda);
+    for (int i = 0; i < STEPS; i++) {
+        double difference = fabs(cuda.loss[i] - cpu.loss[i]);
+        if (!(difference <= tolerance))
+            fail_msg("step %d: loss %.9g, on the CPU %.9g", i, cuda.loss[i], cpu.loss[i]);
+        worst = fmax(worst, difference);
+        worst_norm = fmax(worst_norm, fabs(cuda.norm[i] - cpu.norm[i]) / cpu.norm[i]);
+    }
+    print_message(
+        "%d steps: losses differ by at most %.2g, gradient norms by %.2g of themselves\n", STEPS, worst, worst_norm);
+    assert_true(cpu.loss[STEPS - 1] < cpu.loss[0]);
+    mo_context_release(on_cpu);
+    mo_context_release(on_cuda);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fifty_steps_have_the_losses_of_the_cpu),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}
