@@ -1,0 +1,128 @@
+/* tensor/cuda/seam.h - the vendor's libraries behind plain C functions: memory, streams, products, factorizations.
+ *
+ * Three files of thin wrappers implement it (seam_runtime.c, seam_blas.c, seam_solver.c); the emulated device of the
+ * tests has twins of them. All work is queued on one stream and nothing waits unless its name says so.
+ *
+ * Where a function returns text it is NULL on success and the vendor's words otherwise. Matrices are column-major, as
+ * the vendor's are; A, B, C and info words are device memory. Sizes of 0 never reach a seam. */
+#ifndef MO_CUDA_SEAM_H
+#define MO_CUDA_SEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct seam seam; /* device, stream, pool, library handles, workspace */
+typedef struct seam_event seam_event;
+typedef struct seam_graph seam_graph;
+
+/* ---- seam_runtime: device, memory, stream ---- */
+
+/* The first device with a stream of its own. */
+const char *seam_open(seam **s);
+void seam_close(seam *s); /* waits for what is queued */
+/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0"; a reason where there is no device. */
+const char *seam_describe(char *text, size_t bytes);
+/* The first failure of anything that was queued, NULL where there is none; forgotten once read. */
+const char *seam_failure(seam *s);
+
+/* From the stream-ordered pool, 256-byte aligned, not cleared; NULL where the device has no more. */
+void *seam_allocate(seam *s, size_t bytes);
+void seam_release(seam *s, void *block);
+/* Bytes that this process's pool holds, and that the device has left for it (the pool's own unused ones included). */
+void seam_memory(seam *s, size_t *held, size_t *left);
+/* Page-locked host memory, which alone may be given to the copies below; NULL on failure. */
+void *seam_pin(size_t bytes);
+void seam_unpin(void *block);
+
+/* Host memory must stay as it is until the stream has been waited for. */
+void seam_upload(seam *s, void *device, const void *pinned, size_t bytes);
+void seam_download(seam *s, void *pinned, const void *device, size_t bytes);
+void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* both on the device */
+void seam_fill(seam *s, void *device, int byte, size_t bytes);
+const char *seam_wait(seam *s); /* until all that is queued has run */
+
+seam_event *seam_event_create(seam *s); /* NULL on failure */
+void seam_event_release(seam_event *e);
+void seam_event_record(seam *s, seam_event *e);
+const char *seam_event_wait(seam_event *e);                                  /* the host waits */
+float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
+
+/* What is queued between these two is recorded instead; a graph is queued as often as one likes. */
+const char *seam_capture(seam *s);
+const char *seam_capture_end(seam *s, seam_graph **graph);
+void seam_graph_launch(seam *s, seam_graph *graph);
+void seam_graph_release(seam_graph *graph);
+
+typedef struct seam_grid {
+    unsigned blocks[3], threads[3];
+    size_t shared_bytes;
+} seam_grid;
+
+/* mo_launch's way to the device: kernel is the host's name of a __global__ function. */
+void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
+
+/* ---- seam_blas ---- */
+
+typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
+typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
+
+/* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n]; for each matrix of the batch, strides
+ * in elements (0 repeats). With an epilogue (bias or relu) batch is 1 and beta 0: bias [m] is added to each column of
+ * C, then relu clips at 0. */
+typedef struct seam_gemm {
+    seam_type input, output; /* of A and B; of C, bias, alpha and beta. BF16 inputs have an F32 output */
+    seam_math math;
+    bool transposed_a, transposed_b;
+    int64_t m, n, k;
+    const void *A, *B;
+    void *C;
+    int64_t lda, ldb, ldc;
+    int64_t stride_a, stride_b, stride_c, batch;
+    double alpha, beta;
+    const void *bias; /* or NULL */
+    bool relu;
+} seam_gemm;
+const char *seam_multiply(seam *s, const seam_gemm *g);
+
+/* The triangle that stands on one side of B in op(T) X = B (left) or X op(T) = B. */
+typedef struct seam_triangle {
+    seam_type type;
+    bool left, lower, transposed, unit;
+    int64_t m, n; /* B [m, n]; T [m, m] where left, else [n, n] */
+    int64_t ldt, ldb;
+} seam_triangle;
+/* B := X for each of the batch; T and B: device arrays of `batch` device pointers. */
+const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch);
+/* The same for one matrix, given by its address. */
+const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B);
+/* P A = L U in place for each of the batch (device array of pointers); pivot int32 [batch, n], rows counted from 1;
+ * info int32 [batch] as LAPACK's. */
+const char *seam_getrf_batched(
+    seam *s, seam_type type, int64_t n, void *const *A, int64_t lda, int32_t *pivot, int32_t *info, int64_t batch);
+
+/* ---- seam_solver ---- */
+
+/* A = L L^T (lower) or U^T U in place: only that triangle is read and written. info int32 as LAPACK's. */
+const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info);
+/* The same for each of the batch; A: device array of pointers; info int32 [batch]. */
+const char *seam_potrf_batched(
+    seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch);
+/* P A = L U in place; pivot int64 [n], rows counted from 1. */
+const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info);
+/* Eigenvalues rising in w, eigenvectors in the columns of A; the lower or upper triangle is read. One matrix. */
+const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
+/* A [m, n] = Q R, m >= n: R in the upper triangle, reflectors below it, tau [n]. */
+const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info);
+/* The first n columns of Q from those reflectors. */
+const char *seam_orgqr(
+    seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
