@@ -24,7 +24,10 @@ typedef struct mo_named {
     mo_tensor *tensor;
 } mo_named;
 
-/* Borrowed tensors of one episode. Indices count rows (nc, lp) or graphs (gc); a link has two ends. */
+/* Borrowed tensors of one episode. Rows are nodes (nc, lp) or all nodes of each graph (gc), and indices count nodes or
+ * graphs; a link has two ends. Or, where the rows are examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
+ * [2, d]; "extras": [n_s + n_q, p]), the n_s support examples come first, in the order of their labels, then the
+ * queries, and there are no indices. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -37,6 +40,50 @@ typedef struct mo_episode {
 
 /* The rows of that name; raises MO_INVALID, naming it, where the episode has none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
+
+/* ---- model: what a trainer, an evaluation and a weights file know of an encoder with its readout ---- */
+
+#define MO_MAX_SETTINGS 16
+
+/* One setting of a model: a number, or a word where that is not NULL. */
+typedef struct mo_setting {
+    const char *key, *word;
+    double number;
+} mo_setting;
+
+typedef struct mo_model_table {
+    const char *name; /* "mochi", "invariant" */
+    bool of_examples; /* reads rows of examples; else of nodes */
+    int (*n_parameters)(const void *model);
+    mo_tensor *(*parameter)(const void *model, int i);
+    mo_code (*load)(void *model, const mo_arrays *arrays);
+    int (*settings)(const void *model, mo_setting list[MO_MAX_SETTINGS]); /* how many */
+    void (*embed)(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
+    mo_tensor *(*readout)(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
+    void (*release)(void *model);
+} mo_model_table;
+
+/* A model of any kind; one without a table is none. */
+typedef struct mo_model {
+    const mo_model_table *table;
+    void *content;
+} mo_model;
+
+MO_API void mo_model_release(mo_model m);
+/* All parameters, by number; borrowed. */
+MO_API int mo_model_n_parameters(mo_model m);
+MO_API mo_tensor *mo_model_parameter(mo_model m, int i);
+/* Copies parameters by name from arrays; names the first one missing or of another shape. Returns the status. */
+MO_API mo_code mo_model_load(mo_model m, const mo_arrays *arrays);
+/* The number of a setting, NaN where the model has none of that name. */
+MO_API double mo_model_setting(mo_model m, const char *key);
+/* Embeddings of an episode's examples; Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . */
+MO_API void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
+/* Readout fitted on embeddings of the support: logits [n_q, C]. */
+MO_API mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
+/* Both; and the cross-entropy of the queries, smoothed by the model's setting "smoothing". logits may be NULL. */
+MO_API mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
+MO_API mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits);
 
 /* ---- encoder: GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture) ---- */
 
@@ -94,6 +141,20 @@ MO_API mo_tensor *mo_mochi_readout(
 MO_API mo_tensor *mo_mochi_logits(mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_random *r);
 MO_API mo_tensor *mo_mochi_loss(
     mo_tape *t, const mo_mochi *model, const mo_episode *e, mo_random *r, mo_tensor **logits);
+
+/* MOCHI as a model; borrowed: releasing either releases both. */
+MO_API mo_model mo_mochi_model(mo_mochi *model);
+
+/* ---- invariant: an encoder that reads only what every valid SVD of a graph agrees on (invariant.c) ---- */
+
+typedef struct mo_invariant_options {
+    int hops;         /* 3 */
+    double smoothing; /* label smoothing: 0.1 */
+} mo_invariant_options;
+
+MO_API mo_invariant_options mo_invariant_defaults(void);
+/* 71 numbers at 3 hops, none tied to a width; first values are fixed. A model without a table on failure. */
+MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #ifdef __cplusplus
 }

@@ -156,14 +156,14 @@ static void settings_that_are_no_object_are_refused(void **state) {
         .plan = planted_plans(1),
         .out = folder_of(s),
         .settings = "[1, 2"};
-    assert_null(mo_trainer_create(model, pool, &o));
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = "[1, 2]";
-    assert_null(mo_trainer_create(model, pool, &o));
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = NULL;
     o.steps = 0;
-    assert_null(mo_trainer_create(model, pool, &o));
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("steps is 0"));
     mo_mochi_release(model);
     mo_pool_release(pool);
@@ -180,20 +180,23 @@ static void weights_tell_how_to_use_them(void **state) {
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     mo_weights *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
-    assert_int_equal(w->model.encoder.dim, PLANTED_DIM);
-    assert_int_equal(w->model.encoder.layers, 3);
-    assert_true(w->model.encoder.relu_hops);
-    assert_true(w->model.lambda == 1 && w->model.smoothing == 0.1);
-    assert_ptr_equal(w->model.head, &mo_head_ridge);
-    assert_int_equal(w->model.temperature, MO_TEMPERATURE_LOGIT);
+    assert_int_equal(w->mochi.encoder.dim, PLANTED_DIM);
+    assert_int_equal(w->mochi.encoder.layers, 3);
+    assert_true(w->mochi.encoder.relu_hops);
+    assert_true(w->mochi.lambda == 1 && w->mochi.smoothing == 0.1);
+    assert_ptr_equal(w->mochi.head, &mo_head_ridge);
+    assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_LOGIT);
     assert_int_equal(w->features.dim, PLANTED_DIM);
     assert_int_equal(w->features.seed, 7);
     for (int task = 0; task < MO_TASKS; task++)
         assert_in_range(w->best_hop[task], 0, PLANTED_HOPS);
     assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
-    mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &w->model, 99);
-    assert_int_equal(mo_mochi_load(model, w->arrays), MO_OK);
-    mo_mochi_release(model);
+    assert_string_equal(w->recipe, "paper++");
+    assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
+    mo_model model = mo_weights_model(w);
+    assert_non_null(model.table);
+    assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
+    mo_model_release(model);
     mo_weights_release(w);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     assert_null(mo_weights_read(s->ctx, path));
@@ -223,10 +226,10 @@ static void weights_without_metadata_are_the_released_program(void **state) {
         mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
         mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
-        assert_int_equal(w->model.encoder.dim, 8);
-        assert_int_equal(w->model.encoder.hops, 2);
-        assert_int_equal(w->model.encoder.layers, layers);
-        assert_int_equal(w->model.temperature, MO_TEMPERATURE_EMBED);
+        assert_int_equal(w->mochi.encoder.dim, 8);
+        assert_int_equal(w->mochi.encoder.hops, 2);
+        assert_int_equal(w->mochi.encoder.layers, layers);
+        assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
         assert_int_equal(w->best_hop[MO_TASK_NC], -1);
         assert_int_equal(mo_mochi_load(model, w->arrays), MO_OK);
         mo_weights_release(w);
@@ -238,11 +241,14 @@ static void weights_with_bad_metadata_are_refused(void **state) {
     scratch *s = *state;
     mo_mochi *model = planted_model(s->ctx, 1);
     static const char *const bad[][2] = {
-        {"{\"format\":\"mochi weights\"}", "expected dim"},
-        {"{\"format\":\"mochi weights\",\"dim\":\"-4\"}", "dim"},
-        {"{\"format\":\"mochi weights\",\"dim\":\"16x\"}", "16x"},
-        {"{\"format\":\"mochi weights\",\"dim\":\"16\",\"hops\":\"3\",\"layers\":\"7\"}", "layers"},
-        {"{\"format\":\"mochi weights\",\"dim\":\"16\",\"hops\":\"nan\"}", "hops"},
+        {"{\"format\":\"mochi weights\"}", "expected kind"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"other\"}", "mochi or invariant, found \"other\""},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\"}", "expected dim"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"invariant\",\"hops\":\"99\"}", "hops"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"-4\"}", "dim"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16x\"}", "16x"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"3\",\"layers\":\"7\"}", "layers"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"nan\"}", "hops"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(mo_weights_read(s->ctx, write_weights(s, model, bad[i][0])));

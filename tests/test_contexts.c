@@ -62,7 +62,7 @@ static void *train(void *state) {
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(r->seed),
         .out = r->folder};
-    mo_trainer *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
+    mo_trainer *trainer = pool && model ? mo_trainer_create(mo_mochi_model(model), pool, &o) : NULL;
     if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
         mo_trainer_finish(trainer);
     char path[700];

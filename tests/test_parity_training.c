@@ -34,7 +34,7 @@ static void train(mo_context *ctx, scratch *s, const char *name, run *r) {
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(1),
         .out = out};
-    mo_trainer *trainer = mo_trainer_create(model, pool, &options);
+    mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &options);
     mo_step_report report;
     for (int i = 0; i < STEPS && mo_trainer_step(trainer, &report) == MO_OK; i++) {
         r->loss[i] = report.loss;

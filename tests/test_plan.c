@@ -77,7 +77,7 @@ static int64_t distinct(const int64_t *ids, int64_t n) {
 static void large_classes_are_drawn_without_replacement(void **state) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q is large enough */
-    mo_plan_options options = {4, 4, 8, 8, 64, 9};
+    mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     for (uint64_t number = 0; number < 500; number++) {
         mo_plan plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
@@ -93,7 +93,7 @@ static void large_classes_are_drawn_without_replacement(void **state) {
 static void small_classes_split_their_members_k_to_q(void **state) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){11, 11, 2}, 3);
-    mo_plan_options options = {4, 4, 8, 8, 64, 9};
+    mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
     int64_t most_support = 0, most_query = 0;
     for (uint64_t number = 0; number < 500; number++) {
         mo_plan plan;
@@ -130,7 +130,8 @@ static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
 static void plans_are_a_function_of_seed_and_number(void **state) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
-    mo_plan_options options = {2, 8, 4, 16, 64, 1}, other_seed = options;
+    mo_plan_options options = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 16, .max_classes = 64, .seed = 1},
+                    other_seed = options;
     other_seed.seed = 2;
     for (uint64_t number = 0; number < 200; number++) {
         mo_plan a, b, next, other;
@@ -156,7 +157,7 @@ static void draws_are_even(void **state) {
     int64_t k[3] = {0}, first_class[8] = {0}, in_support[160] = {0}, first_label[2] = {0};
     int64_t sizes[8] = {20, 20, 20, 20, 20, 20, 20, 20};
     mo_graph *graph = labelled_graph(s->ctx, sizes, 8);
-    mo_plan_options options = {2, 4, 3, 3, 2, 5};
+    mo_plan_options options = {.k_min = 2, .k_max = 4, .q_min = 3, .q_max = 3, .max_classes = 2, .seed = 5};
     for (uint64_t number = 0; number < EPISODES; number++) {
         mo_plan plan;
         mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan);
@@ -183,7 +184,7 @@ static void candidates_alone_take_part(void **state) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
     int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* 120 has no label */
-    mo_plan_options options = {1, 2, 1, 2, 64, 1};
+    mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1};
     for (uint64_t number = 0; number < 300; number++) {
         mo_plan plan;
         assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, candidates, 10, &plan), MO_OK);
@@ -211,7 +212,7 @@ static void link_plans_have_label_one_for_edges(void **state) {
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
     mo_links *links = mo_links_create(graph, 0.004, 300, 1); /* 21 positives */
     assert_non_null(links);
-    mo_plan_options options = {3, 12, 3, 12, 64, 1};
+    mo_plan_options options = {.k_min = 3, .k_max = 12, .q_min = 3, .q_max = 12, .max_classes = 64, .seed = 1};
     int64_t small = 0;
     for (uint64_t number = 0; number < 300; number++) {
         mo_plan plan;
@@ -250,7 +251,8 @@ static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options option
 
 static void plans_that_cannot_be_are_errors(void **state) {
     scratch *s = *state;
-    mo_plan_options options = {1, 2, 1, 2, 64, 1}, bad = options;
+    mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1},
+                    bad = options;
     mo_graph *lone = labelled_graph(s->ctx, (int64_t[]){9, 1, 1, 0}, 4);
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){9, 9}, 2);
     assert_refused(lone, MO_TASK_NC, options, PARTS("two classes of two or more", "found 1 of 4 (2 of one)"));

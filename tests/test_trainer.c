@@ -114,7 +114,7 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder_of(*state, episodes / 2)};
-        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+        mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         for (int step = 1; step < 8; step++)

@@ -35,7 +35,7 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .checkpoint_every = o->checkpoint_every,
         .out = folder,
         .settings = o->settings};
-    run.trainer = mo_trainer_create(run.model, run.pool, &options);
+    run.trainer = mo_trainer_create(mo_mochi_model(run.model), run.pool, &options);
     if (!run.trainer)
         fail_msg("%s", mo_context_status(run.ctx)->message);
     return run;

@@ -53,20 +53,22 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 /* Encodes with a model made as the weights say. Raises on failure. */
-static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
+static void embed_graph(const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features = weights->features;
     features.cache = o->cache;
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
-    source.features = mo_features_open(graph, &features);
-    mo_mochi *model = source.features ? mo_mochi_create(ctx, MO_F32, &weights->model, 0) : NULL;
-    if (model && mo_mochi_load(model, weights->arrays) == MO_OK) {
+    bool of_examples = features.form == MO_FEATURES_OF_EXAMPLES;
+    source.features = of_examples ? mo_example_features_open(graph, source.task, NULL, &features)
+                                  : mo_features_open(graph, &features);
+    mo_model model = source.features ? mo_weights_model(weights) : (mo_model){NULL, NULL};
+    if (model.table) {
         mo_tensor *Z = mo_embed_all(model, &source, o->max_rows);
         char shape[64];
         if (mo_npy_write(Z, o->out) == MO_OK)
             printf("%s: float32 %s of %s\n", o->out, mo_shape_string(Z, shape, sizeof shape), graph->name);
         mo_tensor_release(Z);
     }
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_features_release(source.features);
 }
 
@@ -80,7 +82,7 @@ int embed_command(int argc, char **argv) {
     mo_weights *weights = mo_weights_read(ctx, o.weights);
     mo_graph *graph = weights ? mo_graph_open(ctx, o.data) : NULL;
     if (graph)
-        embed_graph(ctx, &o, weights, graph);
+        embed_graph(&o, weights, graph);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_graph_release(graph);
     mo_weights_release(weights);

@@ -7,16 +7,24 @@
 
 enum { MAX_CANDIDATES = 4 * MAX_HEADS };
 
+/* Weights, or none, and the candidates that read the same features. */
+typedef struct subject {
+    char label[40];
+    mo_feature_options features;
+    mo_mochi_options mochi;
+    double lambda; /* of heads on single hops */
+    int best_hop[MO_TASKS];
+    mo_model models[2 * MAX_HEADS]; /* trained and random of each head */
+    mo_candidate candidates[MAX_CANDIDATES];
+    int n_models, n_candidates;
+} subject;
+
 /* What is evaluated, and where its rows go. */
 typedef struct evaluation {
     mo_context *ctx;
     const eval_options *options;
-    mo_mochi_options model; /* of the weights, or the defaults */
-    mo_feature_options features;
-    int best_hop[MO_TASKS];
-    mo_mochi *models[2 * MAX_HEADS]; /* trained and random of each head */
-    mo_candidate candidates[MAX_CANDIDATES];
-    int n_models, n_candidates;
+    subject subjects[MAX_WEIGHTS]; /* the first one has the baselines */
+    int n_subjects;
     eval_table table;
     bool lost_output, in_paper;
 } evaluation;
@@ -37,84 +45,124 @@ static void on_notice(const char *line, void *state) {
         fprintf(stderr, "%s\n", line);
 }
 
-/* A model as a candidate, with the weights' parameters or (NULL) its own first ones. */
-static void add_model(evaluation *e, const mo_head *head, const mo_weights *weights) {
-    mo_mochi_options options = e->model;
-    options.head = head;
-    mo_mochi *model = mo_mochi_create(e->ctx, MO_F32, &options, e->options->evaluation.seed);
-    if (!model)
+/* ---- candidates ---- */
+
+static void add_model(subject *s, mo_model model, const mo_head *head, const char *label) {
+    if (!model.table)
         return;
-    e->models[e->n_models++] = model;
-    if (weights)
-        mo_mochi_load(model, weights->arrays);
-    e->candidates[e->n_candidates++] = (mo_candidate){
-        .features = weights ? "trained" : "random", .model = model, .head = head, .lambda = options.lambda};
+    s->models[s->n_models++] = model;
+    s->candidates[s->n_candidates++] =
+        (mo_candidate){.features = label, .model = model, .head = head, .lambda = s->lambda};
 }
 
-static void add_rows(evaluation *e, const mo_head *head, const char *label) {
-    e->candidates[e->n_candidates++] = (mo_candidate){.features = label, .head = head, .lambda = e->model.lambda};
+static void add_hop(subject *s, const mo_head *head, const char *label) {
+    s->candidates[s->n_candidates++] = (mo_candidate){.features = label, .head = head, .lambda = s->lambda};
 }
 
-/* Settings of the weights, or the defaults; then the candidates of every head. False on failure. */
-static bool choose_candidates(evaluation *e) {
+/* MOCHI under a head: with the weights' parameters, or (NULL) its own first ones. */
+static mo_model make_mochi(const evaluation *e, const subject *s, const mo_head *head, const mo_weights *weights) {
+    mo_mochi_options options = s->mochi;
+    options.head = head;
+    if (e->options->lambda > 0)
+        options.lambda = e->options->lambda;
+    mo_model model = mo_mochi_model(mo_mochi_create(e->ctx, MO_F32, &options, e->options->evaluation.seed));
+    if (model.table && weights)
+        mo_model_load(model, weights->arrays);
+    return model;
+}
+
+/* Trained and untrained models under every head, and what needs neither. */
+static void add_candidates(evaluation *e, subject *s, const mo_weights *weights, bool baselines, bool untrained) {
     const eval_options *o = e->options;
-    bool none = !strcmp(o->weights, "none"), file = !none && strcmp(o->weights, "random");
-    mo_weights *weights = file ? mo_weights_read(e->ctx, o->weights) : NULL;
-    if (weights && !weights->model.head && !o->n_heads)
+    bool own_readout = s->features.form == MO_FEATURES_OF_EXAMPLES;
+    for (int i = 0; i < (o->n_heads ? o->n_heads : 1) && mo_ok(e->ctx); i++) {
+        const mo_head *head = o->n_heads ? o->heads[i] : own_readout ? &mo_head_ridge : s->mochi.head;
+        if (own_readout && i == 0) {
+            add_model(s, mo_weights_model(weights), head, s->label);
+            if (untrained && baselines)
+                add_model(s, mo_invariant_create(e->ctx, MO_F32, &weights->invariant), head, "random");
+        } else if (!own_readout) {
+            if (weights)
+                add_model(s, make_mochi(e, s, head, weights), head, s->label);
+            if (untrained && baselines)
+                add_model(s, make_mochi(e, s, head, NULL), head, "random");
+        }
+        if (baselines) {
+            add_hop(s, head, "x0");
+            add_hop(s, head, "hop");
+        }
+    }
+}
+
+/* A file's recipe names its column where there are several. */
+static void choose_label(const evaluation *e, subject *s, const mo_weights *weights) {
+    bool alone = e->options->weights.count == 1 || !weights->recipe[0];
+    snprintf(s->label, sizeof s->label, "%s", alone ? "trained" : weights->recipe);
+    for (int i = 0; i < e->n_subjects; i++)
+        if (!strcmp(e->subjects[i].label, s->label))
+            snprintf(s->label, sizeof s->label, "%.28s %d", alone ? "trained" : weights->recipe, e->n_subjects + 1);
+}
+
+/* Settings of the weights, or the defaults, and the candidates under them. */
+static void add_subject(evaluation *e, const char *name) {
+    const eval_options *o = e->options;
+    bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
+    subject *s = &e->subjects[e->n_subjects];
+    mo_weights *weights = file ? mo_weights_read(e->ctx, name) : NULL;
+    if (weights && weights->features.form == MO_FEATURES_OF_NODES && !weights->mochi.head && !o->n_heads)
         mo_fail(e->ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
-            o->weights, weights->head);
-    e->model = weights ? weights->model : mo_mochi_defaults();
-    e->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
-    if (!weights)
-        e->features.dim = e->model.encoder.dim = o->dim;
-    e->features.cache = o->cache;
-    if (o->lambda > 0)
-        e->model.lambda = o->lambda;
-    for (int task = 0; task < MO_TASKS; task++)
-        e->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;
-    for (int i = 0; i < (o->n_heads ? o->n_heads : 1) && mo_ok(e->ctx); i++) {
-        const mo_head *head = o->n_heads ? o->heads[i] : e->model.head;
-        if (weights)
-            add_model(e, head, weights);
-        if (!none)
-            add_model(e, head, NULL);
-        add_rows(e, head, "x0");
-        add_rows(e, head, "hop");
+            name, weights->head);
+    if (!mo_ok(e->ctx)) {
+        mo_weights_release(weights);
+        return;
     }
+    s->mochi = weights ? weights->mochi : mo_mochi_defaults();
+    s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
+    if (!weights)
+        s->features.dim = s->mochi.encoder.dim = o->dim;
+    s->features.cache = o->cache;
+    s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
+    for (int task = 0; task < MO_TASKS; task++)
+        s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;
+    if (weights)
+        choose_label(e, s, weights);
+    add_candidates(e, s, weights, e->n_subjects == 0, !none);
+    e->n_subjects++;
     mo_weights_release(weights);
-    return mo_ok(e->ctx);
 }
 
+/* ---- evaluation ---- */
+
 /* The hop that serves a task best on the pool, where neither the weights nor the user say. */
-static void choose_hop(evaluation *e, mo_task task) {
+static void choose_hop(evaluation *e, subject *s, mo_task task) {
     const eval_options *o = e->options;
-    if (e->best_hop[task] >= 0)
+    if (s->best_hop[task] >= 0)
         return;
     mo_pool *pool = mo_pool_open(
-        e->ctx, (const char *const *)o->pool.items, o->pool.count, &e->features, MO_EVAL_LINK_SHARE, on_notice, e);
+        e->ctx, (const char *const *)o->pool.items, o->pool.count, &s->features, MO_EVAL_LINK_SHARE, on_notice, e);
     for (int i = 0; pool && i < MO_TASKS; i++)
-        if (e->best_hop[i] < 0)
-            e->best_hop[i] =
-                mo_best_hop(e->ctx, pool, (mo_task)i, e->candidates[0].head, e->model.lambda, o->evaluation.seed);
+        if (s->best_hop[i] < 0)
+            s->best_hop[i] =
+                mo_best_hop(e->ctx, pool, (mo_task)i, s->candidates[0].head, s->lambda, o->evaluation.seed);
     mo_pool_release(pool);
-    if (e->best_hop[task] < 0 && mo_ok(e->ctx)) {
-        e->best_hop[task] = 2;
+    if (s->best_hop[task] < 0 && mo_ok(e->ctx)) {
+        s->best_hop[task] = 2;
         on_notice("the pool has no graph for this task: hop 2 stands for the best hop", e);
     }
 }
 
-static void evaluate_source(evaluation *e, const mo_source *source) {
-    choose_hop(e, source->task);
+static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
     mo_eval_options options = e->options->evaluation;
-    for (int i = 0; i < e->n_candidates; i++)
-        if (!strcmp(e->candidates[i].features, "hop"))
-            e->candidates[i].hop = e->best_hop[source->task];
-    if (mo_evaluate(e->ctx, source, e->candidates, e->n_candidates, &options, on_row, e) == MO_OK && !e->options->json)
-        e->in_paper |= eval_table_print(&e->table);
+    if (s == e->subjects)
+        choose_hop(e, s, source->task);
+    for (int i = 0; i < s->n_candidates; i++)
+        if (!strcmp(s->candidates[i].features, "hop"))
+            s->candidates[i].hop = s->best_hop[source->task];
+    mo_evaluate(e->ctx, source, s->candidates, s->n_candidates, &options, on_row, e);
 }
 
-/* Every data set is opened, evaluated and released before the next. */
+/* Every data set is opened, evaluated and released before the next, once for each form of features. */
 static void evaluate_name(evaluation *e, const char *name) {
     const eval_options *o = e->options;
     char restricted[4096];
@@ -123,17 +171,23 @@ static void evaluate_name(evaluation *e, const char *name) {
         snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)o->task));
     else
         item = name;
-    mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &e->features, MO_EVAL_LINK_SHARE, on_notice, e);
-    for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
-        evaluate_source(e, mo_pool_source(pool, i));
-    mo_pool_release(pool);
+    for (int j = 0; j < e->n_subjects && mo_ok(e->ctx); j++) {
+        subject *s = &e->subjects[j];
+        mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, on_notice, e);
+        for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
+            evaluate_source(e, s, mo_pool_source(pool, i));
+        mo_pool_release(pool);
+    }
+    if (mo_ok(e->ctx) && !o->json)
+        e->in_paper |= eval_table_print(&e->table);
 }
 
 static void print_legend(const evaluation *e) {
+    const int *hop = e->subjects[0].best_hop;
     if (e->options->json)
         return;
     printf("\n± is the half width of the 95%% interval; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
-        e->best_hop[MO_TASK_NC], e->best_hop[MO_TASK_LP], e->best_hop[MO_TASK_GC]);
+        hop[MO_TASK_NC], hop[MO_TASK_LP], hop[MO_TASK_GC]);
     if (e->in_paper)
         puts("paper: its tables of node, link and graph results, ridge head; ± is one standard deviation over 3 seeds");
 }
@@ -145,15 +199,17 @@ int eval_command(int argc, char **argv) {
     int code = EXIT_FAILED;
     if (ctx) {
         evaluation e = {.ctx = ctx, .options = &o};
-        if (choose_candidates(&e))
-            for (int i = 0; i < o.data.count && mo_ok(ctx) && !e.lost_output; i++)
-                evaluate_name(&e, o.data.items[i]);
+        for (int i = 0; i < o.weights.count && mo_ok(ctx); i++)
+            add_subject(&e, o.weights.items[i]);
+        for (int i = 0; i < o.data.count && mo_ok(ctx) && !e.lost_output; i++)
+            evaluate_name(&e, o.data.items[i]);
         code = mo_ok(ctx) ? e.lost_output ? EXIT_FAILED : EXIT_FINE : report_failure(ctx);
         if (code == EXIT_FINE)
             print_legend(&e);
         eval_table_free(&e.table);
-        for (int i = 0; i < e.n_models; i++)
-            mo_mochi_release(e.models[i]);
+        for (int j = 0; j < e.n_subjects; j++)
+            for (int i = 0; i < e.subjects[j].n_models; i++)
+                mo_model_release(e.subjects[j].models[i]);
         mo_context_release(ctx);
     }
     free_eval_options(&o);

@@ -26,9 +26,10 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is evaluated", 1},
-    {"weights", KEY_WEIGHTS, "FILE", 0,
-        "weights.safetensors of a run (or converted released weights); random: an "
-        "untrained encoder; none: baselines without an encoder",
+    {"weights", KEY_WEIGHTS, "FILES", 0,
+        "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
+        "column named by its recipe, with the baselines of the first; random: an untrained encoder; none: baselines "
+        "without an encoder",
         0},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most four, separated by commas: " HEADS
@@ -85,6 +86,13 @@ static void take_heads(eval_options *o, const char *text, const struct argp_stat
     free_names(&list);
 }
 
+static void take_weights(eval_options *o, const char *text, const struct argp_state *state) {
+    free_names(&o->weights);
+    o->weights = parse_names(state, "--weights", text);
+    if (o->weights.count > MAX_WEIGHTS)
+        usage_error(state, "--weights", "at most 8 files", text);
+}
+
 static void take_shots(eval_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--shots", text);
     if (list.count > MAX_SHOTS)
@@ -97,7 +105,7 @@ static void take_shots(eval_options *o, const char *text, const struct argp_stat
 
 static void take_subject(eval_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_WEIGHTS)
-        o->weights = text;
+        take_weights(o, text, state);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
     else if (key == KEY_LAMBDA)
@@ -143,7 +151,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !o->weights)
+    else if (key == ARGP_KEY_END && !o->weights.count)
         argp_failure(state, EXIT_USAGE, 0, "--weights is missing: FILE, random or none");
     else if (key < KEY_WEIGHTS || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
@@ -166,6 +174,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
 }
 
 void free_eval_options(eval_options *o) {
+    free_names(&o->weights);
     free_names(&o->data);
     free_names(&o->pool);
 }

@@ -4,10 +4,10 @@
 
 #include "tools/command.h"
 
-enum { MAX_HEADS = 4, MAX_SHOTS = 64 };
+enum { MAX_HEADS = 4, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
 typedef struct eval_options {
-    const char *weights; /* a file, "random", or "none" */
+    names weights; /* files, or "random", or "none" */
     names data, pool;
     const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
     int n_heads;

@@ -1,11 +1,14 @@
-/* tools/recipe.c - the settings of a training run: the paper's, the paper's with three episodes a step ("MOCHI++"), and
- * those of the program its authors released.
+/* tools/recipe.c - the settings of a training run: the paper's, the paper's with three episodes a step ("MOCHI++"),
+ * those of the program its authors released, and the best we know, whose encoder does not see the basis of an SVD.
  *
- *                      paper      paper++     released
- *   episodes a step    1          3           3 (1 with 2 layers)
- *   k, q per class     U[8,32], U[16,64]      96, 192
- *   temperature on     logits                 unit-norm embeddings
- *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5 */
+ *                      paper      paper++     released                  best
+ *   encoder            GAMLP, 512 wide                                  invariant, of features 256 wide
+ *   episodes a step    1          3           3 (1 with 2 layers)       3
+ *   k per class        U[8,32]                96                        log-uniform 4 .. 64, links 8 .. 128
+ *   q per class        U[16,64]               192                       24, links and graphs 48
+ *   temperature on     logits                 unit-norm embeddings      logits, one a task
+ *   learning rate      3e-4                                             1e-2
+ *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5    400, cosine to 0 */
 #include "tools/recipe.h"
 
 #include "tools/default_data.h"
@@ -14,9 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released"};
+const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 const char *const temperature_names[2] = {"logit", "embed"};
 const char *const combine_names[2] = {"sum", "concat"};
+
+static void make_best(recipe *r) {
+    r->features.form = MO_FEATURES_OF_EXAMPLES;
+    r->features.dim = 256;
+    r->invariant = mo_invariant_defaults();
+    r->steps = 400;
+    r->adamw.lr = 1e-2;
+    r->plan =
+        (mo_plan_options){.k_min = 4, .k_max = 64, .q_min = 24, .q_max = 24, .max_classes = 64, .log_uniform = true};
+    r->plan.k_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_GC] = 2;
+}
 
 recipe recipe_defaults(int number) {
     bool released = number == RECIPE_RELEASED;
@@ -38,35 +52,50 @@ recipe recipe_defaults(int number) {
         r.plan.k_min = r.plan.k_max = 96;
         r.plan.q_min = r.plan.q_max = 192;
     }
+    r.features.dim = r.model.encoder.dim;
+    if (number == RECIPE_BEST)
+        make_best(&r);
     return r;
 }
 
+mo_model recipe_model(mo_context *ctx, const recipe *r) {
+    if (r->number == RECIPE_BEST)
+        return mo_invariant_create(ctx, MO_F32, &r->invariant);
+    return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
+}
+
 void recipe_settle(recipe *r) {
-    r->features.dim = r->model.encoder.dim;
-    r->features.hops = r->model.encoder.hops;
+    r->model.encoder.dim = r->features.dim;
+    r->features.hops = r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops;
     r->features.seed = r->plan.seed = r->seed;
     if (r->adamw.lr_min > r->adamw.lr)
         r->adamw.lr_min = r->adamw.lr;
+}
+
+/* What the encoder and the readout of all recipes but `best` are made by. */
+static json_t *pack_model(const recipe *r) {
+    const mo_gamlp_options *encoder = &r->model.encoder;
+    return json_pack("{s:i, s:f, s:s, s:f, s:s, s:s}", "layers", encoder->layers, "dropout", encoder->dropout, "head",
+        r->head, "lambda", r->model.lambda, "temperature", temperature_names[r->model.temperature], "combine",
+        combine_names[r->features.combine]);
 }
 
 char *recipe_text(const recipe *r) {
     json_t *pool = json_array();
     for (int i = 0; i < r->pool.count; i++)
         json_array_append_new(pool, json_string(r->pool.items[i]));
-    const mo_gamlp_options *encoder = &r->model.encoder;
-    json_t *o = json_pack("{s:s, s:o, s:i, s:f, s:s, s:f, s:s}", "recipe", recipe_names[r->number], "pool", pool,
-        "layers", encoder->layers, "dropout", encoder->dropout, "head", r->head, "lambda", r->model.lambda,
-        "temperature", temperature_names[r->model.temperature]);
-    json_t *features =
-        json_pack("{s:i, s:s, s:i, s:f}", "dim", encoder->dim, "combine", combine_names[r->features.combine],
-            "power_iterations", r->features.power_iterations, "link_share", r->link_share);
+    json_t *o = json_pack("{s:s, s:o}", "recipe", recipe_names[r->number], "pool", pool);
+    json_t *model = r->number == RECIPE_BEST ? json_object() : pack_model(r);
+    json_t *features = json_pack("{s:i, s:i, s:f}", "dim", r->features.dim, "power_iterations",
+        r->features.power_iterations, "link_share", r->link_share);
     json_t *steps = json_pack("{s:I, s:i, s:f, s:f, s:[I, I], s:[I, I], s:I, s:I}", "steps", (json_int_t)r->steps,
         "episodes_per_step", r->episodes_per_step, "lr", r->adamw.lr, "lr_min", r->adamw.lr_min, "k",
         (json_int_t)r->plan.k_min, (json_int_t)r->plan.k_max, "q", (json_int_t)r->plan.q_min, (json_int_t)r->plan.q_max,
         "max_classes", (json_int_t)r->plan.max_classes, "seed", (json_int_t)r->seed);
     char *text = NULL;
     /* fifteen digits give back every number that was typed with as many */
-    if (o && !json_object_update_new(o, features) && !json_object_update_new(o, steps))
+    if (o && !json_object_update_new(o, model) && !json_object_update_new(o, features) &&
+        !json_object_update_new(o, steps))
         text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(o);
     return text;
@@ -87,36 +116,54 @@ static void unpack_pool(recipe *r, const json_t *pool) {
     json_array_foreach(pool, i, name) append_name(&r->pool, json_is_string(name) ? json_string_value(name) : "");
 }
 
-/* Fills r from the object that recipe_text makes. */
-static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
-    const char *number, *head, *temperature, *combine;
-    json_t *pool;
-    json_int_t steps, k[2], q[2], max_classes, seed;
+static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
+    const char *head, *temperature, *combine;
     mo_gamlp_options *encoder = &r->model.encoder;
-    if (json_unpack_ex(o, error, 0, "{s:s, s:o, s:i, s:F, s:s, s:F, s:s, s:i, s:s, s:i, s:F}", "recipe", &number,
-            "pool", &pool, "layers", &encoder->layers, "dropout", &encoder->dropout, "head", &head, "lambda",
-            &r->model.lambda, "temperature", &temperature, "dim", &encoder->dim, "combine", &combine,
-            "power_iterations", &r->features.power_iterations, "link_share", &r->link_share) ||
-        json_unpack_ex(o, error, 0, "{s:I, s:i, s:F, s:F, s:[I, I], s:[I, I], s:I, s:I}", "steps", &steps,
-            "episodes_per_step", &r->episodes_per_step, "lr", &r->adamw.lr, "lr_min", &r->adamw.lr_min, "k", &k[0],
-            &k[1], "q", &q[0], &q[1], "max_classes", &max_classes, "seed", &seed))
+    if (json_unpack_ex(o, error, 0, "{s:i, s:F, s:s, s:F, s:s, s:s}", "layers", &encoder->layers, "dropout",
+            &encoder->dropout, "head", &head, "lambda", &r->model.lambda, "temperature", &temperature, "combine",
+            &combine))
         return false;
-    int named[3] = {find_name(number, recipe_names, N_RECIPES), find_name(temperature, temperature_names, 2),
-        find_name(combine, combine_names, 2)};
-    if (named[0] < 0 || named[1] < 0 || named[2] < 0 || !json_array_size(pool)) {
-        snprintf(error->text, sizeof error->text, "recipe, temperature, combine or pool is unknown");
+    int named[2] = {find_name(temperature, temperature_names, 2), find_name(combine, combine_names, 2)};
+    if (named[0] < 0 || named[1] < 0) {
+        snprintf(error->text, sizeof error->text, "temperature or combine is unknown");
         return false;
     }
     r->model.head = open_head(head, error->text, sizeof error->text);
     if (!r->model.head)
         return false;
     snprintf(r->head, sizeof r->head, "%s", head);
+    r->model.temperature = (mo_temperature)named[0];
+    r->features.combine = (mo_combine)named[1];
+    return true;
+}
+
+/* Fills r from the object that recipe_text makes. */
+static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
+    const char *name;
+    json_t *pool;
+    json_int_t steps, k[2], q[2], max_classes, seed;
+    if (json_unpack_ex(o, error, 0, "{s:s, s:o}", "recipe", &name, "pool", &pool))
+        return false;
+    int number = find_name(name, recipe_names, N_RECIPES);
+    if (number < 0 || !json_array_size(pool)) {
+        snprintf(error->text, sizeof error->text, "recipe or pool is unknown");
+        return false;
+    }
+    free_names(&r->pool);
+    *r = recipe_defaults(number);
+    if (json_unpack_ex(o, error, 0, "{s:i, s:i, s:F, s:I, s:i, s:F, s:F, s:[I, I], s:[I, I], s:I, s:I}", "dim",
+            &r->features.dim, "power_iterations", &r->features.power_iterations, "link_share", &r->link_share, "steps",
+            &steps, "episodes_per_step", &r->episodes_per_step, "lr", &r->adamw.lr, "lr_min", &r->adamw.lr_min, "k",
+            &k[0], &k[1], "q", &q[0], &q[1], "max_classes", &max_classes, "seed", &seed) ||
+        (number != RECIPE_BEST && !unpack_model(r, o, error)))
+        return false;
     unpack_pool(r, pool);
-    r->number = named[0];
-    r->model.temperature = (mo_temperature)named[1];
-    r->features.combine = (mo_combine)named[2];
     r->steps = steps;
-    r->plan = (mo_plan_options){.k_min = k[0], .k_max = k[1], .q_min = q[0], .q_max = q[1], .max_classes = max_classes};
+    r->plan.k_min = k[0];
+    r->plan.k_max = k[1];
+    r->plan.q_min = q[0];
+    r->plan.q_max = q[1];
+    r->plan.max_classes = max_classes;
     r->seed = (uint64_t)seed;
     return true;
 }

@@ -4,7 +4,7 @@
 
 #include "tools/command.h"
 
-enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, N_RECIPES };
+enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 extern const char *const recipe_names[N_RECIPES];
 extern const char *const temperature_names[2], *const combine_names[2]; /* in the order of the library's enums */
 
@@ -12,8 +12,9 @@ extern const char *const temperature_names[2], *const combine_names[2]; /* in th
 typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
-    mo_mochi_options model;
-    char head[1024]; /* the model's, as --head names it: a file's path too */
+    mo_mochi_options model;         /* of all but best */
+    mo_invariant_options invariant; /* of best */
+    char head[1024];                /* of that model, as --head names it: a file's path too */
     mo_feature_options features;
     double link_share;
     int64_t steps;
@@ -25,6 +26,8 @@ typedef struct recipe {
 
 /* A named recipe on the embedded pool. */
 recipe recipe_defaults(int number);
+/* A new model of the recipe; without a table on failure. */
+mo_model recipe_model(mo_context *ctx, const recipe *r);
 /* Brings seed and width, which several parts hold, to all of them. */
 void recipe_settle(recipe *r);
 /* The settings as JSON text, to be freed; NULL when out of memory. */

@@ -77,7 +77,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const train_options *o = now->options;
     const recipe *r = &o->recipe;
     char *text = o->kept_text ? NULL : recipe_text(r);
-    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
+    mo_model model = recipe_model(ctx, r);
     mo_trainer_options options = {
         .steps = r->steps,
         .episodes_per_step = r->episodes_per_step,
@@ -87,14 +87,14 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
         .out = o->out,
         .settings = o->kept_text ? o->kept_text : text,
     };
-    mo_trainer *trainer = model ? mo_trainer_create(model, pool, &options) : NULL;
+    mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
     if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))
         report_failure(ctx);
     else
         code = run_trainer(ctx, trainer, now);
     mo_trainer_release(trainer);
-    mo_mochi_release(model);
+    mo_model_release(model);
     free(text);
     return code;
 }

@@ -46,15 +46,18 @@ static const struct argp_option options[] = {
         "link episodes (default 0.2)",
         0},
     {"max-classes", KEY_CLASSES, "C", 0, "classes of an episode at most (default 64)", 0},
-    {"k", KEY_K, "A:B", 0, "support examples a class, drawn between A and B (default 8:32; released 96)", 0},
-    {"q", KEY_Q, "A:B", 0, "query examples a class (default 16:64; released 192)", 0},
+    {"k", KEY_K, "A:B", 0,
+        "support examples a class, drawn between A and B (default 8:32; released 96; best 4:64, twice that for links)",
+        0},
+    {"q", KEY_Q, "A:B", 0,
+        "query examples a class (default 16:64; released 192; best 24, twice that for links and graphs)", 0},
     {NULL, 0, NULL, 0, "The model", 2},
     {"recipe", KEY_RECIPE, "NAME", 0,
         "paper: as the article says; paper++: with one episode of each task family a "
-        "step; released: as its program does (default paper++)",
+        "step; released: as its program does; best: an encoder that does not see the SVD's basis (default paper++)",
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
-    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 512)", 0},
+    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 512; best 256)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so with your own (default ridge)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default 10)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
@@ -68,9 +71,9 @@ static const struct argp_option options[] = {
     {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
     {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
     {NULL, 0, NULL, 0, "The optimiser", 3},
-    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 10000; released 12991)", 0},
+    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 10000; released 12991; best 400)", 0},
     {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
-    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 3e-4)", 0},
+    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 3e-4; best 1e-2)", 0},
     {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 4},
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
@@ -117,11 +120,22 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->quiet = true;
 }
 
+/* The recipe `best` has an encoder and a readout of its own. */
+static void refuse_in_best(int key, const struct argp_state *state) {
+    static const int keys[] = {KEY_LAYERS, KEY_HEAD, KEY_LAMBDA, KEY_TEMPERATURE, KEY_COMBINE, KEY_DROPOUT};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (const struct argp_option *o = options; key == keys[i] && (o->name || o->doc); o++)
+            if (o->key == key)
+                argp_failure(state, EXIT_USAGE, 0, "--%s: the recipe best has its own encoder and readout", o->name);
+}
+
 static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
+    if (r->number == RECIPE_BEST)
+        refuse_in_best(key, state);
     if (key == KEY_LAYERS)
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
     else if (key == KEY_DIM)
-        r->model.encoder.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+        r->features.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
     else if (key == KEY_HEAD) {
         r->model.head = parse_head(state, text);
         snprintf(r->head, sizeof r->head, "%s", text);

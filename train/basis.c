@@ -16,12 +16,7 @@
 /* Streams of the test matrices, so that no two decompositions of a data set share one. */
 enum { STRUCTURE, ATTRIBUTES, SIDES };
 
-typedef struct side {
-    mo_tape *t;
-    int64_t width; /* columns wanted */
-    mo_svd_options svd;
-    double residual;
-} side;
+typedef mo_basis_side side;
 
 static mo_svd decompose(side *s, const mo_csr *M) {
     mo_svd svd;
@@ -29,6 +24,7 @@ static mo_svd decompose(side *s, const mo_csr *M) {
     s->svd.rank = (int)(s->width < least ? s->width : least);
     mo_svd_compute(s->t, M, &s->svd, &svd);
     s->residual = fmax(s->residual, svd.residual);
+    s->S = svd.S;
     return svd;
 }
 
@@ -36,8 +32,7 @@ static mo_tensor *padded(side *s, mo_tensor *P, int64_t before, int64_t after) {
     return before + after > 0 ? mo_pad(s->t, P, 1, before, after) : P;
 }
 
-/* P_A [n, width]. */
-static mo_tensor *structure(side *s, const mo_csr *A) {
+mo_tensor *mo_structure_basis(side *s, const mo_csr *A) {
     mo_tape *t = s->t;
     mo_svd svd = decompose(s, A);
     mo_tensor *weight = mo_mul(t, mo_sqrt(t, svd.S), mo_scale(t, svd.sign, 1, 1));
@@ -53,8 +48,7 @@ static mo_tensor *reversed_columns(mo_tape *t, mo_tensor *P) {
     return mo_tape_window(t, P, 2, P->shape, (int64_t[]){P->stride[0], -step}, (P->shape[1] - 1) * step);
 }
 
-/* P_X [n, width]. */
-static mo_tensor *attributes(side *s, const mo_csr *X, bool reversed) {
+mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
     mo_tape *t = s->t;
     mo_svd svd = decompose(s, X);
     mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, mo_sqrt(t, svd.S), svd.turn));
@@ -64,14 +58,14 @@ static mo_tensor *attributes(side *s, const mo_csr *X, bool reversed) {
 
 static mo_tensor *structure_side(side *s, const mo_graph *graph, int64_t first, int64_t n) {
     mo_csr *A = mo_normalize_block(s->t->ctx, first, n, graph->row_pointer, graph->column, MO_F32);
-    mo_tensor *P = A ? structure(s, A) : mo_null_tensor(s->t->ctx);
+    mo_tensor *P = A ? mo_structure_basis(s, A) : mo_null_tensor(s->t->ctx);
     mo_csr_release(A);
     return P;
 }
 
 static mo_tensor *attribute_side(side *s, const mo_graph *graph, int64_t first, int64_t n, bool reversed) {
     mo_csr *X = mo_feature_block(s->t->ctx, graph, first, n);
-    mo_tensor *P = X ? attributes(s, X, reversed) : mo_null_tensor(s->t->ctx);
+    mo_tensor *P = X ? mo_attribute_basis(s, X, reversed) : mo_null_tensor(s->t->ctx);
     mo_csr_release(X);
     return P;
 }

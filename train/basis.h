@@ -2,7 +2,22 @@
 #ifndef MO_BASIS_H
 #define MO_BASIS_H
 
+#include "train/svd.h"
 #include "train/train.h"
+
+/* One of the two decompositions, and what it left behind. */
+typedef struct mo_basis_side {
+    mo_tape *t;
+    int64_t width; /* columns wanted */
+    mo_svd_options svd;
+    mo_tensor *S; /* singular values [rank] */
+    double residual;
+} mo_basis_side;
+
+/* P_A = (U + V) sqrt(S) of a normalised adjacency, and P_X = U sqrt(S) of node features: [n, width], padded with zeros
+ * behind the rank; the columns of P_X in falling or rising order of S. */
+mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
+mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
 
 /* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. residual: the larger one of
  * the two decompositions. */

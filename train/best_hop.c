@@ -18,7 +18,7 @@ static void add_source(
                 .k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = MAX_CLASSES, .seed = seed};
             mo_plan plan = {0};
             if (mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, NULL, 0, &plan) == MO_OK)
-                total[hop] += mo_plan_accuracy(t, &candidate, rows, &plan);
+                total[hop] += mo_plan_accuracy(t, s, &candidate, rows, &plan);
             mo_plan_release(&plan);
         }
         mo_tensor_release(rows);

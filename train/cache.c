@@ -51,18 +51,22 @@ static bool take(const mo_arrays *arrays, mo_tensor *X0, double *residual) {
     return mo_tensor_copy(X0, stored) == MO_OK;
 }
 
+mo_arrays *mo_cache_read(mo_context *ctx, const char *folder, const char *key) {
+    char *path = mo_ok(ctx) ? path_of(folder, key) : NULL;
+    mo_arrays *arrays = path && access(path, R_OK) == 0 ? mo_safetensors_read(ctx, path) : NULL;
+    if (path && !arrays)
+        mo_clear_error(ctx);
+    free(path);
+    return arrays;
+}
+
 bool mo_cache_load(const char *folder, const char *key, mo_tensor *X0, double *residual) {
     mo_context *ctx = X0->ctx;
-    char *path = path_of(folder, key);
-    bool loaded = false;
-    if (path && access(path, R_OK) == 0) {
-        mo_arrays *arrays = mo_safetensors_read(ctx, path);
-        loaded = arrays && take(arrays, X0, residual);
-        mo_arrays_release(arrays);
-        if (!loaded)
-            mo_clear_error(ctx);
-    }
-    free(path);
+    mo_arrays *arrays = mo_cache_read(ctx, folder, key);
+    bool loaded = arrays && take(arrays, X0, residual);
+    mo_arrays_release(arrays);
+    if (arrays && !loaded)
+        mo_clear_error(ctx);
     return loaded;
 }
 
@@ -76,19 +80,27 @@ static mo_tensor *alias(const mo_tensor *T) {
     return copy;
 }
 
+void mo_cache_write(const char *folder, const char *key, const mo_arrays *arrays) {
+    mo_context *ctx = arrays->ctx;
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < arrays->count; i++)
+        bytes += mo_numel(arrays->items[i].tensor) * (int64_t)mo_dtype_size(arrays->items[i].tensor->dtype);
+    char *path = mo_ok(ctx) && bytes <= LARGEST ? path_of(folder, key) : NULL;
+    if (path) {
+        make_folders(folder);
+        mo_safetensors_write(arrays, NULL, path);
+        mo_clear_error(ctx);
+    }
+    free(path);
+}
+
 void mo_cache_store(const char *folder, const char *key, mo_tensor *X0, double residual) {
     mo_context *ctx = X0->ctx;
-    char *path = path_of(folder, key);
-    if (!mo_ok(ctx) || !path || mo_numel(X0) > LARGEST / (int64_t)mo_dtype_size(X0->dtype)) {
-        free(path);
-        return;
-    }
-    make_folders(folder);
-    mo_arrays *arrays = mo_arrays_create(ctx);
+    mo_arrays *arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL;
     if (arrays && mo_arrays_take(arrays, "x0", alias(X0)) == MO_OK &&
         mo_arrays_take(arrays, "svd_residual", mo_tensor_from(ctx, MO_F64, 0, NULL, &residual)) == MO_OK)
-        mo_safetensors_write(arrays, NULL, path);
+        mo_cache_write(folder, key, arrays);
+    if (arrays)
+        mo_clear_error(ctx);
     mo_arrays_release(arrays);
-    mo_clear_error(ctx);
-    free(path);
 }

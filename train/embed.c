@@ -1,5 +1,6 @@
 /* train/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph once. */
 #include "train/evaluation.h"
+#include "train/example_rows.h"
 
 #include <inttypes.h>
 
@@ -57,41 +58,109 @@ static int64_t example_count(const mo_source *source) {
     return is_set(source) ? source->graph->graphs : source->graph->nodes;
 }
 
-mo_tensor *mo_embed_all(const mo_mochi *model, const mo_source *source, int64_t max_rows) {
-    mo_tensor *first = mo_mochi_parameter(model, 0);
-    mo_context *ctx = mo_tensor_context(first);
+static mo_tensor *embed_nodes(mo_tape *t, const mo_mochi *model, const mo_source *source, int64_t max_rows) {
+    mo_context *ctx = mo_tape_context(t);
     int64_t examples = example_count(source), shape[2] = {examples, mo_mochi_options_of(model)->encoder.dim};
-    if (mo_ok(ctx) && max_rows < 0)
-        mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    mo_tensor *all = t ? mo_tensor_create(ctx, mo_tensor_dtype(first), 2, shape) : mo_null_tensor(ctx);
+    mo_tensor *all = mo_tensor_create(ctx, mo_tensor_dtype(mo_mochi_parameter(model, 0)), 2, shape);
     for (int64_t done = 0; done < examples && mo_ok(ctx);) {
         block b = next_block(source, done, max_rows);
         encode_block(t, model, source, &b, all);
         mo_tape_reset(t);
         done = b.last;
     }
+    return all;
+}
+
+/* Examples first .. first + n - 1: [n, d], what several experts make of one side by side. */
+static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n) {
+    mo_episode e = {.task = source->task, .classes = 2};
+    int64_t *id = mo_tape_scratch(t, n, sizeof *id);
+    mo_tensor *Z, *none;
+    if (!id)
+        return mo_null_tensor(mo_tape_context(t));
+    e.support_label = mo_from(t, MO_I64, 1, &n, id); /* zeros: nothing is fitted */
+    for (int64_t i = 0; i < n; i++)
+        id[i] = first + i;
+    mo_put_example_rows(t, source, id, n, &e);
+    mo_model_embed(t, model, &e, NULL, &Z, &none);
+    if (mo_ndim(Z) == 3)
+        Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, (int64_t[]){n, -1});
+    return Z;
+}
+
+static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows) {
+    mo_context *ctx = mo_tape_context(t);
+    int64_t examples = mo_dim(mo_arrays_find(source->features->arrays, "extras"), 0);
+    mo_tensor *all = NULL;
+    for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
+        int64_t left = examples - done, n = max_rows > 0 && max_rows < left ? max_rows : left;
+        mo_tensor *Z = embed_some(t, model, source, done, n);
+        if (!all && mo_ok(ctx))
+            all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
+        if (mo_ok(ctx))
+            mo_tensor_copy(mo_slice(t, all, 0, done, done + n), Z);
+        done += n;
+    }
+    return all;
+}
+
+mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
+    mo_context *ctx = source->graph->ctx;
+    if (mo_ok(ctx) && max_rows < 0)
+        mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
+    if (mo_ok(ctx) && model.table->of_examples != mo_has_example_rows(source))
+        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", model.table->name,
+            source->graph->name, mo_task_name(source->task));
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_tensor *all = NULL;
+    if (t)
+        all = model.table->of_examples ? embed_examples(t, model, source, max_rows)
+                                       : embed_nodes(t, model.content, source, max_rows);
     mo_tape_release(t);
-    if (mo_ok(ctx))
+    if (mo_ok(ctx) && all)
         return all;
     mo_tensor_release(all);
     return mo_null_tensor(ctx);
 }
 
-mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
+/* What a head without a model reads of examples at one hop: nodes, the attributes (structure where there are none) at
+ * unit length; graphs, the mean of both blocks over the hops so far, with the extras, at unit length; links, the sum of
+ * both blocks' cosines. */
+static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
+    const mo_arrays *arrays = source->features->arrays;
+    mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *extras = mo_arrays_find(arrays, "extras");
+    int64_t K = mo_dim(blocks, 1), n = mo_dim(blocks, 2), w = mo_dim(blocks, 3), p = mo_dim(extras, 1);
+    int from = source->task == MO_TASK_GC ? 0 : hop, first = (int)(p - MO_BLOCKS * K) + hop;
+    if (source->task == MO_TASK_LP)
+        return mo_add(t, mo_slice(t, extras, 1, first, first + 1), mo_slice(t, extras, 1, first + K, first + K + 1));
+    mo_tensor *rows = mo_mean(t, mo_slice(t, blocks, 1, from, hop + 1), MO_AXIS(1), false), *side[MO_BLOCKS + 1];
+    for (int b = 0; b < MO_BLOCKS; b++)
+        side[b] = mo_reshape(t, mo_slice(t, rows, 0, b, b + 1), 2, (int64_t[]){n, w});
+    side[MO_BLOCKS] = extras;
+    int block = source->graph->features > 1;
+    return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
+}
+
+/* A node's rows of one hop, or the mean over the nodes of a graph. */
+static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
+    int64_t examples = example_count(source), d = mo_dim(hops, 2);
+    mo_tensor *rows = mo_reshape(t, mo_slice(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), d});
+    if (is_set(source))
+        rows = mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
+    return rows;
+}
+
+mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
     mo_context *ctx = source->graph->ctx;
-    if (mo_ok(ctx) && (!hops || hop < 0 || hop >= mo_dim(hops, 0)))
+    if (mo_ok(ctx) && (hop < 0 || hop > source->features->hops))
         mo_fail(
             ctx, MO_INVALID, "embed: hop %d of %s, expected 0 to %d", hop, source->graph->name, source->features->hops);
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (!t)
         return mo_null_tensor(ctx);
-    int64_t shape[2] = {example_count(source), mo_dim(hops, 2)};
-    mo_tensor *rows = mo_reshape(t, mo_slice(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), shape[1]});
-    if (is_set(source))
-        rows = mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){shape[0] + 1}, source->graph->graph_offset));
-    mo_tensor *owned = mo_tensor_create(ctx, MO_F32, 2, shape);
+    mo_tensor *rows = mo_has_example_rows(source) ? example_hop(t, source, hop) : node_hop(t, source, hop);
+    mo_tensor *owned = mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){mo_dim(rows, 0), mo_dim(rows, 1)});
     if (mo_ok(ctx))
         mo_tensor_copy(owned, rows);
     mo_tape_release(t);

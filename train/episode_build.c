@@ -105,8 +105,36 @@ static void graph_rows(mo_tape *t, const mo_source *source, const named *graphs,
     e->rows[0].tensor = mo_hop_rows(t, source, node, N);
 }
 
+bool mo_has_example_rows(const mo_source *source) {
+    return source->features && mo_arrays_find(source->features->arrays, "blocks");
+}
+
+static void put_labels(mo_tape *t, const mo_plan *plan, mo_episode *e) {
+    e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
+    e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
+}
+
+/* Rows of the support's examples, then of the queries'. */
+static void example_episode(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
+    bool links = plan->task == MO_TASK_LP;
+    int64_t n = plan->n_support + plan->n_query, *example = mo_tape_scratch(t, n, sizeof *example);
+    *e = (mo_episode){.task = plan->task, .classes = plan->classes};
+    if (!example)
+        return;
+    const int64_t *support = links ? plan->support_pair : plan->support[0],
+                  *query = links ? plan->query_pair : plan->query[0];
+    memcpy(example, support, (size_t)plan->n_support * sizeof *example);
+    memcpy(example + plan->n_support, query, (size_t)plan->n_query * sizeof *example);
+    mo_put_example_rows(t, source, example, n, e);
+    put_labels(t, plan, e);
+}
+
 mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
     mo_context *ctx = t->ctx;
+    if (mo_ok(ctx) && mo_has_example_rows(source)) {
+        example_episode(t, source, plan, e);
+        return mo_context_status(ctx)->code;
+    }
     *e = (mo_episode){.task = plan->task, .classes = plan->classes, .n_rows = 1, .rows = {{"hops", NULL}}};
     named all = mo_ok(ctx) ? distinct_examples(t, plan) : (named){0};
     if (!all.id)
@@ -119,7 +147,6 @@ mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *pla
         e->support[side] = positions(t, &all, plan->support[side], plan->n_support);
         e->query[side] = positions(t, &all, plan->query[side], plan->n_query);
     }
-    e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
-    e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
+    put_labels(t, plan, e);
     return mo_context_status(ctx)->code;
 }

@@ -8,6 +8,7 @@
 #include "train/evaluation.h"
 
 #include "train/host_array.h"
+#include "train/plan_members.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,31 +54,28 @@ static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* k links, then k non-edges. */
-static void put_support(mo_tape *t, const pairs kind[2], int64_t k, uint64_t seed, mo_episode *e) {
-    int64_t n = 2 * k, *u = mo_tape_scratch(t, n, sizeof *u), *v = mo_tape_scratch(t, n, sizeof *v),
-            *label = mo_tape_scratch(t, n, sizeof *label);
-    mo_random r = mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
-    if (!u || !v || !label)
-        return;
-    for (int side = 0; side < 2; side++)
-        for (int64_t i = 0; i < k; i++) {
-            int64_t pair = support_pair(&kind[side], i, &r), at = side * k + i;
-            u[at] = kind[side].end[0][pair];
-            v[at] = kind[side].end[1][pair];
-            label[at] = side == 0;
-        }
-    e->support[0] = mo_from(t, MO_I64, 1, &n, u);
-    e->support[1] = mo_from(t, MO_I64, 1, &n, v);
-    e->support_label = mo_from(t, MO_I64, 1, &n, label);
+/* Pair `at` of a kind as example `i` of a side of the plan. */
+static void put_pair(const mo_evaluation *ev, const pairs kind[2], int side, int64_t at, int64_t i,
+    int64_t *const ends[2], int64_t *number) {
+    ends[0][i] = kind[side].end[0][at];
+    ends[1][i] = kind[side].end[1][at];
+    number[i] = side ? ev->source->links->n_positive + at : at;
 }
 
-static void put_queries(mo_tape *t, const pairs *p, int64_t first, int64_t n, mo_episode *e) {
-    for (int side = 0; side < 2; side++) {
-        int64_t *id = mo_tape_scratch(t, n, sizeof *id);
-        for (int64_t i = 0; id && i < n; i++)
-            id[i] = p->end[side][p->order[first + i]];
-        e->query[side] = id ? mo_from(t, MO_I64, 1, &n, id) : mo_null_tensor(mo_tape_context(t));
+/* k links, then k non-edges. */
+static void put_support(const mo_evaluation *ev, const pairs kind[2], int64_t k, uint64_t seed, mo_plan *plan) {
+    mo_random r = mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
+    for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < k; i++) {
+            put_pair(ev, kind, side, support_pair(&kind[side], i, &r), side * k + i, plan->support, plan->support_pair);
+            plan->support_label[side * k + i] = side == 0;
+        }
+}
+
+static void put_queries(const mo_evaluation *ev, const pairs kind[2], int side, int64_t first, mo_plan *plan) {
+    for (int64_t i = 0; i < plan->n_query; i++) {
+        put_pair(ev, kind, side, kind[side].order[first + i], i, plan->query, plan->query_pair);
+        plan->query_label[i] = side == 0;
     }
 }
 
@@ -99,11 +97,15 @@ static void score_pairs(const mo_evaluation *ev, int c, pairs kind[2], int64_t k
     for (int side = 0; side < 2; side++)
         for (int64_t first = 0; first < kind[side].test && mo_ok(ev->ctx); first += CHUNK) {
             int64_t n = kind[side].test - first < CHUNK ? kind[side].test - first : CHUNK;
-            mo_episode e = {.task = MO_TASK_LP, .classes = 2};
+            mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
             mo_tape_reset(t);
-            put_support(t, kind, k, seed, &e);
-            put_queries(t, &kind[side], first, n, &e);
-            read_scores(t, mo_candidate_logits(t, &ev->candidate[c], ev->rows[c], &e), kind[side].score + first, n);
+            if (!mo_plan_reserve(ev->ctx, &plan, 2 * k, n))
+                return;
+            put_support(ev, kind, k, seed, &plan);
+            put_queries(ev, kind, side, first, &plan);
+            mo_tensor *logits = mo_candidate_logits(t, ev->source, &ev->candidate[c], ev->rows[c], &plan);
+            read_scores(t, logits, kind[side].score + first, n);
+            mo_plan_release(&plan);
         }
 }
 

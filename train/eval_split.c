@@ -16,12 +16,14 @@ static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan 
 }
 
 void mo_evaluate_classes(mo_evaluation *ev) {
+    const mo_source *s = ev->source;
     for (int shot = 0; shot < ev->options->n_shots; shot++)
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
             mo_plan plan = {0};
             draw(ev, ev->options->shots[shot], repeat, &plan);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
-                mo_eval_values(ev, c, shot, 0)[repeat] = mo_plan_accuracy(ev->t, &ev->candidate[c], ev->rows[c], &plan);
+                mo_eval_values(ev, c, shot, 0)[repeat] =
+                    mo_plan_accuracy(ev->t, s, &ev->candidate[c], ev->rows[c], &plan);
             mo_plan_release(&plan);
         }
 }

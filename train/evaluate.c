@@ -21,7 +21,7 @@ static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *
         if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
             mo_fail(ctx, MO_INVALID, "evaluate: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!c[i].model && !c[i].head)
+        if (!c[i].model.table && !c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
     if (mo_ok(ctx) && (!source->features || (links && !source->links)))
         mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
@@ -33,6 +33,12 @@ static size_t value_count(const mo_evaluation *ev) {
     return (size_t)ev->n * (size_t)ev->options->n_shots * (size_t)ev->metrics * (size_t)ev->repeats;
 }
 
+static void require_example_rows(const mo_evaluation *ev) {
+    if (!mo_has_example_rows(ev->source))
+        mo_fail(ev->ctx, MO_INVALID, "evaluate: %s has rows of nodes, the model reads rows of examples",
+            ev->source->graph->name);
+}
+
 static bool prepare(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_EVAL_METRICS : 1;
@@ -42,8 +48,12 @@ static bool prepare(mo_evaluation *ev) {
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
-        ev->rows[i] =
-            c->model ? mo_embed_all(c->model, ev->source, ev->options->max_rows) : mo_embed_hop(ev->source, c->hop);
+        if (c->model.table && c->model.table->of_examples)
+            require_example_rows(ev);
+        else if (c->model.table)
+            ev->rows[i] = mo_embed_all(c->model, ev->source, ev->options->max_rows);
+        else
+            ev->rows[i] = mo_embed_hop(ev->source, c->hop);
     }
     return mo_ok(ev->ctx);
 }
@@ -62,11 +72,10 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
         for (int shot = 0; shot < ev->options->n_shots; shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
-                const mo_head *head = candidate->model ? mo_mochi_options_of(candidate->model)->head : candidate->head;
                 mo_summary summary = mo_summarize(mo_eval_values(ev, c, shot, metric), ev->repeats);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
-                    .head = head->name,
+                    .head = candidate->head ? candidate->head->name : candidate->model.table->name,
                     .features = candidate->features,
                     .k = ev->options->shots[shot],
                     .metric = s->task == MO_TASK_LP ? mo_link_metrics[metric] : "accuracy",

@@ -14,7 +14,7 @@ typedef struct mo_evaluation {
     int n; /* candidates */
     const mo_eval_options *options;
     mo_tape *t;
-    mo_tensor **rows; /* of each candidate: examples that it encoded (nodes or graphs) [E, d], owned */
+    mo_tensor **rows; /* of each candidate: examples that it encoded [E, d], owned, or NULL */
     int metrics;
     int64_t repeats;
     double *value; /* [n, n_shots, metrics, repeats], in percent */
@@ -23,16 +23,17 @@ typedef struct mo_evaluation {
 /* Where the values of one candidate, shot and metric start. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
-/* embed.c: rows of the examples as a head reads them without a model: nodes of one hop, or their means over graphs.
- * Owned by the caller. */
+/* embed.c: rows of the examples as a head reads them without a model: nodes of one hop, or their means over graphs; or
+ * rows of examples. Owned by the caller. */
 mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 
-/* readout.c: logits of the episode's queries, whose indices count the given rows [E, d]. */
-mo_tensor *mo_candidate_logits(mo_tape *t, const mo_candidate *candidate, mo_tensor *rows, const mo_episode *e);
-/* An episode of a plan without rows: indices are the plan's own numbers. */
-void mo_plan_episode(mo_tape *t, const mo_plan *plan, mo_episode *e);
+/* readout.c: logits of the plan's queries. rows: what the candidate made of all examples [E, d]; NULL for a model of
+ * rows of examples, which it embeds itself. */
+mo_tensor *mo_candidate_logits(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
 /* Share of the plan's queries whose first maximum is right, in percent. Resets the tape. NaN on failure. */
-double mo_plan_accuracy(mo_tape *t, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
+double mo_plan_accuracy(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
 
 /* eval_split.c, eval_links.c: fill the values. */
 void mo_evaluate_classes(mo_evaluation *ev);

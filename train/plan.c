@@ -6,6 +6,7 @@
 #include "train/host_array.h"
 #include "train/plan_members.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct drawing {
@@ -61,15 +62,29 @@ static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_clas
     return class_drawn;
 }
 
-static void place(const drawing *d, int64_t *ends[2], int64_t *label, int64_t at, int64_t id, int64_t as) {
-    label[at] = as;
+/* One side of a plan while it is filled. */
+typedef struct side {
+    int64_t **ends, *label, *pair;
+} side;
+
+static side support_of(mo_plan *plan) {
+    return (side){plan->support, plan->support_label, plan->support_pair};
+}
+
+static side query_of(mo_plan *plan) {
+    return (side){plan->query, plan->query_label, plan->query_pair};
+}
+
+static void place(const drawing *d, side s, int64_t at, int64_t id, int64_t as) {
+    s.label[at] = as;
     if (!d->links) {
-        ends[0][at] = id;
+        s.ends[0][at] = id;
         return;
     }
     int64_t *const *pairs = as ? d->links->positive : d->links->negative;
-    ends[0][at] = pairs[0][id];
-    ends[1][at] = pairs[1][id];
+    s.ends[0][at] = pairs[0][id];
+    s.ends[1][at] = pairs[1][id];
+    s.pair[at] = as ? id : d->links->n_positive + id;
 }
 
 /* k support and q query examples of class c under a label. A class below k + q is split k : q, at least one member
@@ -85,11 +100,11 @@ static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_draw_front(&d->r, member, n, small ? n : k + q);
     for (int64_t i = 0; i < k; i++) {
         int64_t id = member[small ? mo_random_below(&d->r, part) : i];
-        place(d, plan->support, plan->support_label, label * k + i, id, label);
+        place(d, support_of(plan), label * k + i, id, label);
     }
     for (int64_t i = 0; i < q; i++) {
         int64_t id = member[small ? part + mo_random_below(&d->r, n - part) : k + i];
-        place(d, plan->query, plan->query_label, label * q + i, id, label);
+        place(d, query_of(plan), label * q + i, id, label);
     }
 }
 
@@ -99,28 +114,42 @@ static void swap(int64_t *items, int64_t i, int64_t j) {
     items[j] = item;
 }
 
-static void shuffle_examples(mo_random *r, int64_t *ends[2], int64_t *label, int64_t n) {
+static void shuffle_examples(mo_random *r, side s, int64_t n) {
     for (int64_t i = n - 1; i > 0; i--) {
         int64_t j = mo_random_below(r, i + 1);
-        swap(label, i, j);
-        swap(ends[0], i, j);
-        if (ends[1]) {
-            swap(ends[1], i, j);
+        swap(s.label, i, j);
+        swap(s.ends[0], i, j);
+        if (s.ends[1]) {
+            swap(s.ends[1], i, j);
+            swap(s.pair, i, j);
         }
     }
 }
 
+/* k between its bounds, its logarithm uniform where the options say so. */
+static int64_t draw_shots(mo_random *r, const mo_plan_options *o) {
+    if (!o->log_uniform) {
+        return o->k_min + mo_random_below(r, o->k_max - o->k_min + 1);
+    }
+    return llround((double)o->k_min * pow((double)o->k_max / (double)o->k_min, mo_random_uniform(r)));
+}
+
+static int64_t times(int factor) {
+    return factor > 0 ? factor : 1;
+}
+
 static void draw_plan(drawing *d, const mo_graph *graph, const mo_plan_options *options) {
     mo_plan *plan = d->plan;
-    plan->k = options->k_min + mo_random_below(&d->r, options->k_max - options->k_min + 1);
+    plan->k = draw_shots(&d->r, options) * times(options->k_times[plan->task]);
     plan->q = options->q_min + mo_random_below(&d->r, options->q_max - options->q_min + 1);
+    plan->q *= times(options->q_times[plan->task]);
     int64_t *class_drawn = draw_classes(d, graph, options->max_classes);
     if (class_drawn && mo_plan_reserve(d->ctx, plan, plan->classes * plan->k, plan->classes * plan->q)) {
         for (int64_t label = 0; label < plan->classes; label++) {
             draw_members(d, class_drawn[label], label);
         }
-        shuffle_examples(&d->r, plan->support, plan->support_label, plan->n_support);
-        shuffle_examples(&d->r, plan->query, plan->query_label, plan->n_query);
+        shuffle_examples(&d->r, support_of(plan), plan->n_support);
+        shuffle_examples(&d->r, query_of(plan), plan->n_query);
     }
     free(class_drawn);
 }

@@ -93,6 +93,10 @@ bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t 
     }
     plan->support_label = mo_host_array(ctx, n_support, sizeof *plan->support_label);
     plan->query_label = mo_host_array(ctx, n_query, sizeof *plan->query_label);
+    if (plan->task == MO_TASK_LP) {
+        plan->support_pair = mo_host_array(ctx, n_support, sizeof *plan->support_pair);
+        plan->query_pair = mo_host_array(ctx, n_query, sizeof *plan->query_pair);
+    }
     if (!mo_ok(ctx)) {
         mo_plan_release(plan);
         return false;
@@ -109,5 +113,7 @@ void mo_plan_release(mo_plan *plan) {
     }
     free(plan->support_label);
     free(plan->query_label);
+    free(plan->support_pair);
+    free(plan->query_pair);
     *plan = (mo_plan){0};
 }

@@ -62,6 +62,13 @@ static mo_source *add_source(mo_pool *pool) {
     return s;
 }
 
+static mo_features *open_features(const mo_pool *pool, const mo_source *s) {
+    const mo_feature_options *o = &pool->options;
+    if (o->form == MO_FEATURES_OF_EXAMPLES)
+        return mo_example_features_open(s->graph, s->task, s->links, o);
+    return mo_features_open(s->links ? s->links->masked : s->graph, o);
+}
+
 /* Links held out of the graph, as many non-edges (where there are), and features of what is left. */
 static void prepare_links(const mo_pool *pool, mo_source *s) {
     double share = pool->link_share, nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
@@ -70,7 +77,7 @@ static void prepare_links(const mo_pool *pool, mo_source *s) {
     if (!s->links)
         return;
     tell(pool, s->graph, MO_TASK_LP, s->links->n_positive);
-    s->features = mo_features_open(s->links->masked, &pool->options);
+    s->features = open_features(pool, s);
     s->owns_features = true;
 }
 
@@ -82,7 +89,7 @@ static void prepare_graph(const mo_pool *pool, mo_source *s) {
     if (s->features)
         return;
     tell(pool, s->graph, s->task, 0);
-    s->features = mo_features_open(s->graph, &pool->options);
+    s->features = open_features(pool, s);
     s->owns_features = true;
 }
 

@@ -16,6 +16,10 @@ struct mo_pool {
 
 /* The rows of n nodes in that order, of every hop: [l + 1, n, d]. */
 mo_tensor *mo_hop_rows(mo_tape *t, const mo_source *source, const int64_t *node, int64_t n);
+/* example_rows.c: the rows of n examples, in that order, as the rows of an episode. */
+void mo_put_example_rows(mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, mo_episode *e);
+/* Whether a source has rows of examples. */
+bool mo_has_example_rows(const mo_source *source);
 /* How many rows of logits [n, C] have their first maximum at the label. -1 on failure. */
 int64_t mo_count_right(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* Host memory that lasts until the tape's next reset, zeroed; what an episode needs costs no allocation once a tape has

@@ -13,18 +13,21 @@ const char *mo_blas_core(void) {
     return openblas_get_corename ? openblas_get_corename() : "unknown";
 }
 
-static json_t *describe_model(const mo_mochi_options *o) {
-    return json_pack("{s:i, s:i, s:i, s:b, s:f, s:s, s:f, s:s, s:f}", "dim", o->encoder.dim, "hops", o->encoder.hops,
-        "layers", o->encoder.layers, "relu_hops", o->encoder.relu_hops, "dropout", o->encoder.dropout, "temperature",
-        o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit", "smoothing", o->smoothing, "head", o->head->name,
-        "lambda", o->lambda);
+static json_t *describe_model(mo_model model) {
+    mo_setting list[MO_MAX_SETTINGS];
+    int n = model.table->settings(model.content, list);
+    json_t *o = json_pack("{s:s}", "kind", model.table->name);
+    for (int i = 0; i < n; i++)
+        json_object_set_new(o, list[i].key, list[i].word ? json_string(list[i].word) : json_real(list[i].number));
+    return o;
 }
 
 static json_t *describe_features(const mo_pool *pool) {
     const mo_feature_options *o = &pool->options;
-    return json_pack("{s:i, s:i, s:i, s:s, s:I, s:f}", "dim", o->dim, "hops", o->hops, "power_iterations",
-        o->power_iterations, "combine", o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed,
-        "link_share", pool->link_share);
+    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form", mo_feature_form_name(o->form), "dim", o->dim,
+        "hops", o->hops, "power_iterations", o->power_iterations, "combine",
+        o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
+        pool->link_share);
 }
 
 /* A source by its content: the name it was opened under may change from one machine to another. */
@@ -44,15 +47,22 @@ static json_t *describe_pool(const mo_pool *pool) {
 static json_t *describe_trainer(const mo_trainer_options *o) {
     const mo_adamw_options *a = &o->adamw;
     const mo_plan_options *p = &o->plan;
-    return json_pack("{s:I, s:i, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I, s:I, s:I, s:I}}", "steps",
-        (json_int_t)o->steps, "episodes_per_step", o->episodes_per_step, "adamw", "lr", a->lr, "lr_min", a->lr_min,
-        "beta1", a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip,
-        "episodes", "k_min", (json_int_t)p->k_min, "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min,
-        "q_max", (json_int_t)p->q_max, "max_classes", (json_int_t)p->max_classes, "seed", (json_int_t)p->seed);
+    json_t *k_times = json_array(), *q_times = json_array();
+    for (int task = 0; task < MO_TASKS; task++) {
+        json_array_append_new(k_times, json_integer(p->k_times[task]));
+        json_array_append_new(q_times, json_integer(p->q_times[task]));
+    }
+    json_t *adamw = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "lr", a->lr, "lr_min", a->lr_min, "beta1",
+        a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip);
+    json_t *episodes = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "k_min", (json_int_t)p->k_min,
+        "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min, "q_max", (json_int_t)p->q_max, "max_classes",
+        (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times", k_times,
+        "q_times", q_times);
+    return json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step", o->episodes_per_step,
+        "adamw", adamw, "episodes", episodes);
 }
 
-json_t *mo_run_settings(
-    mo_context *ctx, const mo_mochi *model, const mo_pool *pool, const mo_trainer_options *options) {
+json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
     json_error_t error;
     json_t *own = options->settings ? json_loads(options->settings, JSON_REJECT_DUPLICATES, &error) : json_object();
     if (!json_is_object(own)) {
@@ -61,9 +71,8 @@ json_t *mo_run_settings(
         json_decref(own);
         return NULL;
     }
-    json_t *all =
-        json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(mo_mochi_options_of(model)),
-            "features", describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool));
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(model), "features",
+        describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool));
     if (!all)
         mo_fail(ctx, MO_MEMORY, "train: cannot describe the settings in JSON (names must be UTF-8)");
     return all;

@@ -61,6 +61,7 @@ typedef struct mo_plan {
     int64_t n_support, n_query;
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
+    int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
     int64_t small_classes; /* classes below k + q, whose members were split k : q and drawn with replacement */
     int64_t left_out;      /* classes of one member, left out */
 } mo_plan;
@@ -69,6 +70,8 @@ typedef struct mo_plan_options {
     int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
     int64_t max_classes;                /* 64 */
     uint64_t seed;
+    bool log_uniform;                         /* k, which else is uniform between its bounds */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* k and q of a family are multiplied by this; 0: 1 */
 } mo_plan_options;
 
 /* What links may be used for: positives held out of the adjacency and a fixed pool of non-edges (neither direction an
@@ -98,8 +101,15 @@ MO_API void mo_plan_release(mo_plan *plan);
 
 typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
 
+/* Rows of nodes, as the paper has them; or rows of examples (nodes, links or graphs) in which nothing depends on the
+ * choice of an SVD's basis, if they are read rightly (models.h, invariant). */
+typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
+
+MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
+
 typedef struct mo_feature_options {
-    int dim;              /* d: 512 */
+    mo_feature_form form;
+    int dim;              /* d: 512; of examples 256 */
     int hops;             /* l: 3 */
     int power_iterations; /* of the randomized SVD: 2; below 0: until converged */
     mo_combine
@@ -108,7 +118,8 @@ typedef struct mo_feature_options {
     const char *cache; /* folder of cached features, or NULL */
 } mo_feature_options;
 
-/* Named tensors of one graph, owned: "hops" float32 [l + 1, nodes, d]. */
+/* Named tensors of one graph, owned: "hops" float32 [l + 1, nodes, d]. Of its E examples: "blocks" float32 [2, l + 1,
+ * E, w], "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;
@@ -127,6 +138,10 @@ MO_API mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_it
     mo_tensor **S, mo_tensor **V, double *residual);
 /* x, A x, ..., A^l x of a LayerNorm (no affine, 1e-5) of X0 [n, d]: [l + 1, n, d]. */
 MO_API mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops);
+/* The same of examples: nodes (w = d), links of the masked graph, positives before negatives (w bands of singular
+ * values), or graphs of a set. NULL on failure. */
+MO_API mo_features *mo_example_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 /* Computes or loads the features; a set of graphs gets one basis per graph. NULL on failure. */
 MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);
@@ -205,7 +220,8 @@ typedef struct mo_step_report {
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
 
 typedef struct mo_trainer mo_trainer;
-MO_API mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_options *options);
+/* The model is borrowed. */
+MO_API mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
@@ -227,15 +243,20 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
-    mo_mochi_options model;      /* head: NULL where it is not one of the library's */
-    char head[64];               /* its name */
-    mo_feature_options features; /* cache: NULL */
-    int best_hop[MO_TASKS];      /* chosen on the training pool; -1: unknown */
+    mo_feature_options features;    /* cache: NULL. Their form tells the kind of the model */
+    mo_mochi_options mochi;         /* of rows of nodes; head: NULL where it is not one of the library's */
+    char head[64];                  /* its name */
+    mo_invariant_options invariant; /* of rows of examples */
+    char recipe[32];                /* "" where unknown */
+    double lambda;                  /* of the ridge on single hops */
+    int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
 } mo_weights;
 
-/* NULL on failure. mo_mochi_load takes the arrays. */
+/* NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
+/* A float32 model with these weights; without a table on failure. */
+MO_API mo_model mo_weights_model(const mo_weights *weights);
 
 /* ---- evaluation ---- */
 
@@ -245,8 +266,8 @@ MO_API void mo_weights_release(mo_weights *weights);
 #define MO_EVAL_LINK_SHARE 0.28
 
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
- * at once). Release with mo_tensor_release. The null tensor on failure. */
-MO_API mo_tensor *mo_embed_all(const mo_mochi *model, const mo_source *source, int64_t max_rows);
+ * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
+MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
 
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
 
@@ -270,19 +291,19 @@ typedef struct mo_eval_row {
 
 typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 
-/* What is evaluated: a model under a label, or (model NULL) the head itself on the rows of one hop. */
+/* What is evaluated: a model under a label, or (no model) the head itself on the rows of one hop. */
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
-    const mo_mochi *model;
+    mo_model model;
     int hop;
     const mo_head *head;
     double lambda;
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model reads out with its own head, temperature and lambda. Links: whatever the protocol, 5/7 of the
- * source's positives (a fifth of the edges, of MO_EVAL_LINK_SHARE) are the test, against as many non-edges, and the
- * rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
+ * and metric. A model reads out with its own head, temperature and lambda; head names it in the rows. Links: whatever
+ * the protocol, 5/7 of the source's positives (a fifth of the edges, of MO_EVAL_LINK_SHARE) are the test, against as
+ * many non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 /* The hop whose rows serve the head best over the pool's sources of that task (few seeded episodes at k = 4 .. 32); -1

@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool check_options(mo_context *ctx, const mo_mochi *model, const mo_pool *pool, const mo_trainer_options *o) {
-    const mo_gamlp_options *encoder = &mo_mochi_options_of(model)->encoder;
+static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
+    double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
+    bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
     if (o->steps < 1)
         mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
     else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
@@ -25,9 +26,12 @@ static bool check_options(mo_context *ctx, const mo_mochi *model, const mo_pool 
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
-    else if (encoder->dim != pool->options.dim || encoder->hops != pool->options.hops)
-        mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %d of width %d",
-            pool->options.hops, pool->options.dim, encoder->hops, encoder->dim);
+    else if (of_examples != model.table->of_examples)
+        mo_fail(ctx, MO_INVALID, "train: the pool has rows of %s, the model %s reads rows of %s",
+            of_examples ? "examples" : "nodes", model.table->name, of_examples ? "nodes" : "examples");
+    else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
+        mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
+            pool->options.hops, pool->options.dim, hops, dim);
     return mo_ok(ctx);
 }
 
@@ -37,7 +41,7 @@ static bool create_buffers(mo_trainer *trainer) {
     trainer->parameter = mo_host_alloc(ctx, bytes);
     trainer->grad = mo_host_alloc(ctx, bytes);
     for (int i = 0; i < trainer->n && mo_ok(ctx); i++)
-        trainer->parameter[i] = mo_mochi_parameter(trainer->model, i);
+        trainer->parameter[i] = mo_model_parameter(trainer->model, i);
     int E = trainer->options.episodes_per_step;
     trainer->source = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->source);
     for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
@@ -65,7 +69,7 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     return trainer->tape != NULL;
 }
 
-mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_options *options) {
+mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
     mo_context *ctx = pool->ctx;
     if (!mo_ok(ctx) || !check_options(ctx, model, pool, options))
         return NULL;
@@ -73,7 +77,7 @@ mo_trainer *mo_trainer_create(mo_mochi *model, mo_pool *pool, const mo_trainer_o
     if (!trainer)
         return NULL;
     *trainer = (mo_trainer){
-        .ctx = ctx, .model = model, .pool = pool, .options = *options, .n = mo_mochi_n_parameters(model), .log = -1};
+        .ctx = ctx, .model = model, .pool = pool, .options = *options, .n = mo_model_n_parameters(model), .log = -1};
     trainer->options.out = trainer->options.settings = NULL;
     if (create_parts(trainer, options))
         return trainer;
@@ -181,17 +185,29 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     return mo_context_status(trainer->ctx)->code;
 }
 
+/* What reads single hops beside the model: its own head, or the ridge. */
+static mo_candidate hop_candidate(mo_model model) {
+    mo_setting list[MO_MAX_SETTINGS];
+    const mo_head *head = NULL;
+    double lambda = mo_model_setting(model, "lambda");
+    for (int i = model.table->settings(model.content, list) - 1; i >= 0; i--)
+        if (list[i].word && !strcmp(list[i].key, "head"))
+            head = mo_find_head(list[i].word);
+    return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
+}
+
 mo_code mo_trainer_finish(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
-    const mo_mochi_options *o = mo_mochi_options_of(trainer->model);
     char path[MO_PATH];
     int best_hop[MO_TASKS];
+    mo_candidate hop = hop_candidate(trainer->model);
     for (int task = 0; task < MO_TASKS; task++)
-        best_hop[task] = mo_best_hop(ctx, trainer->pool, (mo_task)task, o->head, o->lambda, trainer->options.plan.seed);
+        best_hop[task] =
+            mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
     const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
     mo_trainer_start(trainer); /* a run of no steps may be finished */
     if (mo_ok(ctx))
-        mo_weights_write(trainer->model, &trainer->pool->options, best_hop, json_string_value(recipe),
+        mo_weights_write(ctx, trainer->model, &trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe),
             mo_run_path(trainer, "weights.safetensors", path));
     return mo_context_status(ctx)->code;
 }

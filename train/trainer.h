@@ -11,7 +11,7 @@ enum { MO_TREE_LEVELS = 16 };
 
 struct mo_trainer {
     mo_context *ctx;
-    mo_mochi *model;
+    mo_model model;
     mo_pool *pool;
     mo_trainer_options options; /* out and settings are owned copies */
     json_t *settings;           /* everything that decides the result; compared on resume */
@@ -30,6 +30,8 @@ struct mo_trainer {
     char *blas_core; /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
 };
 
+#define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
+
 /* Before the first step: an empty folder of a new run gets its first checkpoint, run.json is written, the log opened.
  */
 mo_code mo_trainer_start(mo_trainer *trainer);
@@ -37,7 +39,7 @@ mo_code mo_trainer_start(mo_trainer *trainer);
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
-json_t *mo_run_settings(mo_context *ctx, const mo_mochi *model, const mo_pool *pool, const mo_trainer_options *options);
+json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
@@ -62,7 +64,7 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
 
 /* ---- weights.c ---- */
 
-mo_code mo_weights_write(const mo_mochi *model, const mo_feature_options *features, const int best_hop[MO_TASKS],
-    const char *recipe, const char *path);
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
+    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path);
 
 #endif

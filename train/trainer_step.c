@@ -36,7 +36,7 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_tape_reset(t);
     if (mo_pool_draw(trainer->pool, t, number, E > 1, &trainer->options.plan, &e, &sum->source[j]) != MO_OK)
         return;
-    mo_tensor *loss = mo_mochi_loss(t, trainer->model, &e, &dropout, &logits);
+    mo_tensor *loss = mo_model_loss(t, trainer->model, &e, &dropout, &logits);
     int64_t right = mo_count_right(t, logits, e.query_label);
     double value = mo_item(loss);
     if (mo_ok(ctx) && !isfinite(value))

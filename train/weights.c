@@ -20,46 +20,54 @@ static void put_number(json_t *metadata, const char *key, double value) {
     json_object_set_new(metadata, key, json_sprintf("%.17g", value));
 }
 
-static char *encode_metadata(
-    const mo_mochi_options *model, const mo_feature_options *features, const int *best_hop, const char *recipe) {
+/* What else than the model decides how weights are used. */
+typedef struct surroundings {
+    const mo_feature_options *features;
+    const int *best_hop;
+    double hop_lambda;
+    const char *recipe;
+} surroundings;
+
+static char *encode_metadata(mo_model model, const surroundings *o) {
+    const mo_feature_options *features = o->features;
     json_t *metadata = json_object();
     char key[32];
+    mo_setting list[MO_MAX_SETTINGS];
+    int n = model.table->settings(model.content, list);
     json_object_set_new(metadata, "format", json_string(format_name));
-    put_number(metadata, "dim", model->encoder.dim);
-    put_number(metadata, "hops", model->encoder.hops);
-    put_number(metadata, "layers", model->encoder.layers);
-    put_number(metadata, "relu_hops", model->encoder.relu_hops);
-    put_number(metadata, "dropout", model->encoder.dropout);
-    put_number(metadata, "smoothing", model->smoothing);
-    put_number(metadata, "lambda", model->lambda);
-    json_object_set_new(
-        metadata, "temperature", json_string(model->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"));
-    json_object_set_new(metadata, "head", json_string(model->head->name));
+    json_object_set_new(metadata, "kind", json_string(model.table->name));
+    for (int i = 0; i < n; i++)
+        if (list[i].word)
+            json_object_set_new(metadata, list[i].key, json_string(list[i].word));
+        else
+            put_number(metadata, list[i].key, list[i].number);
+    put_number(metadata, "dim", features->dim);
     json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
     put_number(metadata, "power_iterations", features->power_iterations);
     json_object_set_new(metadata, "feature_seed", json_sprintf("%llu", (unsigned long long)features->seed));
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        put_number(metadata, key, best_hop[task]);
+        put_number(metadata, key, o->best_hop[task]);
     }
-    if (recipe)
-        json_object_set_new(metadata, "recipe", json_string(recipe));
+    put_number(metadata, "hop_lambda", o->hop_lambda);
+    if (o->recipe)
+        json_object_set_new(metadata, "recipe", json_string(o->recipe));
     char *text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     return text;
 }
 
-mo_code mo_weights_write(const mo_mochi *model, const mo_feature_options *features, const int best_hop[MO_TASKS],
-    const char *recipe, const char *path) {
-    mo_context *ctx = mo_tensor_context(mo_mochi_parameter(model, 0));
-    int n = mo_mochi_n_parameters(model);
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
+    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path) {
+    int n = mo_model_n_parameters(model);
+    surroundings o = {features, best_hop, hop_lambda, recipe};
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
-    char *metadata = items ? encode_metadata(mo_mochi_options_of(model), features, best_hop, recipe) : NULL;
+    char *metadata = items ? encode_metadata(model, &o) : NULL;
     if (items && !metadata)
         mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
     if (metadata) {
         for (int i = 0; i < n; i++) {
-            mo_tensor *P = mo_mochi_parameter(model, i);
+            mo_tensor *P = mo_model_parameter(model, i);
             items[i] = (mo_array){.name = P->name, .tensor = P};
         }
         mo_safetensors_write(&(mo_arrays){.ctx = ctx, .count = n, .items = items}, metadata, path);
@@ -104,8 +112,8 @@ static bool get_word(const reading *r, const char *key, const char *no, const ch
     return strcmp(text, yes) == 0;
 }
 
-static void read_model(const reading *r, mo_weights *w) {
-    mo_mochi_options *o = &w->model;
+static void read_mochi(const reading *r, mo_weights *w) {
+    mo_mochi_options *o = &w->mochi;
     o->encoder.dim = (int)get_number(r, "dim", 1, 65536);
     o->encoder.hops = (int)get_number(r, "hops", 0, 64);
     o->encoder.layers = (int)get_number(r, "layers", 2, 3);
@@ -120,14 +128,30 @@ static void read_model(const reading *r, mo_weights *w) {
 
 static void read_features(const reading *r, mo_weights *w) {
     char key[32];
-    w->features = (mo_feature_options){.dim = w->model.encoder.dim, .hops = w->model.encoder.hops};
+    w->features.dim = (int)get_number(r, "dim", 1, 65536);
+    w->features.hops = (int)get_number(r, "hops", 0, 64);
     w->features.power_iterations = (int)get_number(r, "power_iterations", -1e6, 1e6);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
     w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        w->best_hop[task] = (int)get_number(r, key, -1, w->model.encoder.hops);
+        w->best_hop[task] = (int)get_number(r, key, -1, w->features.hops);
     }
+    w->lambda = get_number(r, "hop_lambda", 0, HUGE_VAL);
+    const char *recipe = json_string_value(json_object_get(r->metadata, "recipe"));
+    snprintf(w->recipe, sizeof w->recipe, "%s", recipe ? recipe : "");
+}
+
+static void read_own(const reading *r, mo_weights *w) {
+    if (get_word(r, "kind", "mochi", "invariant")) {
+        w->features.form = MO_FEATURES_OF_EXAMPLES;
+        w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
+        w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
+    } else if (mo_ok(r->ctx)) {
+        read_mochi(r, w);
+    }
+    if (mo_ok(r->ctx))
+        read_features(r, w);
 }
 
 /* The released program, in the sizes of these tensors. */
@@ -142,14 +166,15 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     do
         snprintf(name, sizeof name, "encoder.input_proj.%d.weight", ++hops);
     while (mo_arrays_find(w->arrays, name));
-    w->model = mo_mochi_defaults();
-    snprintf(w->head, sizeof w->head, "%s", w->model.head->name);
-    w->model.temperature = MO_TEMPERATURE_EMBED;
-    w->model.encoder.dim = (int)mo_dim(first, 0);
-    w->model.encoder.hops = hops - 1;
-    w->model.encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
-    w->features =
-        (mo_feature_options){.dim = w->model.encoder.dim, .hops = w->model.encoder.hops, .power_iterations = 2};
+    mo_mochi_options *o = &w->mochi;
+    *o = mo_mochi_defaults();
+    snprintf(w->head, sizeof w->head, "%s", o->head->name);
+    o->temperature = MO_TEMPERATURE_EMBED;
+    o->encoder.dim = (int)mo_dim(first, 0);
+    o->encoder.hops = hops - 1;
+    o->encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
+    w->features = (mo_feature_options){.dim = o->encoder.dim, .hops = o->encoder.hops, .power_iterations = 2};
+    w->lambda = o->lambda;
     for (int task = 0; task < MO_TASKS; task++)
         w->best_hop[task] = -1;
 }
@@ -164,9 +189,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
     if (format && !strcmp(format, format_name)) {
-        read_model(&r, w);
-        if (mo_ok(ctx))
-            read_features(&r, w);
+        read_own(&r, w);
     } else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6)) {
         mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
     } else if (mo_ok(ctx)) {
@@ -177,6 +200,16 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
         return w;
     mo_weights_release(w);
     return NULL;
+}
+
+mo_model mo_weights_model(const mo_weights *w) {
+    mo_model model = w->features.form == MO_FEATURES_OF_EXAMPLES
+                         ? mo_invariant_create(w->ctx, MO_F32, &w->invariant)
+                         : mo_mochi_model(mo_mochi_create(w->ctx, MO_F32, &w->mochi, 0));
+    if (!model.table || mo_model_load(model, w->arrays) == MO_OK)
+        return model;
+    mo_model_release(model);
+    return (mo_model){NULL, NULL};
 }
 
 void mo_weights_release(mo_weights *w) {

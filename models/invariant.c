@@ -1,0 +1,238 @@
+/* models/invariant.c - an encoder that reads only what every valid SVD of a graph agrees on.
+ *
+ * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
+ * not carry over to another graph. What does: linear combinations of hops, functions of the singular values, norms and
+ * inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common spectrum,
+ * H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that no basis enters. For expert m, block b and
+ * task t, with x^ = x / |x|:
+ *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(c_b l_b + c'_b l_b^2 / 4)      the profile: of expert 1 alone
+ *     z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^
+ * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
+ * inner products stay. The readout reads those alone: ridges of both experts and three penalties, mixed by their
+ * leave-one-out evidence (ridge_mixture.c), every task with its own penalty, prior, sharpness and temperatures. */
+#include "models/models.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 2, EXPERTS = 2, PENALTIES = 3, PARTS = BLOCKS + 1 };
+
+enum {
+    HOP,           /* [BLOCKS, EXPERTS, l + 1] */
+    PROFILE,       /* [BLOCKS, 2] */
+    WEIGHT,        /* [MO_TASKS, PARTS, EXPERTS] */
+    LOG_LAMBDA,    /* [MO_TASKS, EXPERTS] */
+    EXPERT,        /* [MO_TASKS, EXPERTS]: prior, to which is added that of the */
+    PENALTY,       /* [MO_TASKS, PENALTIES] */
+    LOG_SHARPNESS, /* [MO_TASKS] */
+    POWER,         /* [MO_TASKS] */
+    LOG_LOO_TEMP,  /* [MO_TASKS] */
+    LOG_TEMP,      /* [MO_TASKS] */
+    N_PARAMETERS
+};
+
+typedef struct invariant {
+    mo_context *ctx;
+    mo_dtype real;
+    mo_invariant_options options;
+    mo_tensor *parameter[N_PARAMETERS];
+} invariant;
+
+mo_invariant_options mo_invariant_defaults(void) {
+    return (mo_invariant_options){.hops = 3, .smoothing = 0.1};
+}
+
+/* ---- parameters ---- */
+
+static void new_parameter(invariant *m, int i, const char *name, int ndim, const int64_t *shape, const double *value) {
+    mo_tensor *P = m->parameter[i] = mo_parameter(m->ctx, name, m->real, ndim, shape);
+    mo_tensor *first = value ? mo_tensor_from(m->ctx, MO_F64, ndim, shape, value) : NULL;
+    if (first && mo_ok(m->ctx))
+        mo_tensor_copy(P, first);
+    mo_tensor_release(first);
+}
+
+/* Later hops count more, attributes more than structure, extras as the task can use them; the rest is neutral. */
+static void make_parameters(invariant *m) {
+    static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
+    int64_t hops = m->options.hops + 1;
+    double hop[BLOCKS * EXPERTS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS][EXPERTS], half[MO_TASKS], log_8[MO_TASKS];
+    for (int64_t i = 0; i < BLOCKS * EXPERTS * hops; i++)
+        hop[i] = i % hops >= 2;
+    for (int t = 0; t < MO_TASKS; t++) {
+        half[t] = 0.5;
+        log_8[t] = log(8);
+        for (int part = 0; part < PARTS; part++)
+            for (int expert = 0; expert < EXPERTS; expert++)
+                weight[t][part][expert] = part < BLOCKS ? block_weight[part] : extras_weight[t];
+    }
+    new_parameter(m, HOP, "encoder.hop", 3, (int64_t[]){BLOCKS, EXPERTS, hops}, hop);
+    new_parameter(m, PROFILE, "encoder.profile", 2, (int64_t[]){BLOCKS, 2}, NULL);
+    new_parameter(m, WEIGHT, "encoder.log_weight", 3, (int64_t[]){MO_TASKS, PARTS, EXPERTS}, &weight[0][0][0]);
+    new_parameter(m, LOG_LAMBDA, "head.log_lambda", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
+    new_parameter(m, EXPERT, "head.expert", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
+    new_parameter(m, PENALTY, "head.penalty", 2, (int64_t[]){MO_TASKS, PENALTIES}, NULL);
+    new_parameter(m, LOG_SHARPNESS, "head.log_sharpness", 1, (int64_t[]){MO_TASKS}, NULL);
+    new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
+    new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+    new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+}
+
+static int n_parameters(const void *model) {
+    (void)model;
+    return N_PARAMETERS;
+}
+
+static mo_tensor *parameter(const void *model, int i) {
+    return ((const invariant *)model)->parameter[i];
+}
+
+static mo_code load(void *model, const mo_arrays *arrays) {
+    invariant *m = model;
+    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
+        for (int i = 0; i < N_PARAMETERS && mo_ok(m->ctx); i++) {
+            mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
+            char want[160], got[160] = "absent";
+            mo_shape_string(P, want, sizeof want);
+            if (X)
+                mo_shape_string(X, got, sizeof got);
+            if (strcmp(want, got) != 0)
+                mo_fail(m->ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P), got, want);
+            else if (pass)
+                mo_tensor_copy(P, X);
+        }
+    return mo_context_status(m->ctx)->code;
+}
+
+static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+    const mo_invariant_options *o = &((const invariant *)model)->options;
+    list[0] = (mo_setting){.key = "hops", .number = o->hops};
+    list[1] = (mo_setting){.key = "smoothing", .number = o->smoothing};
+    return 2;
+}
+
+static void release(void *model) {
+    invariant *m = model;
+    for (int i = 0; i < N_PARAMETERS; i++)
+        mo_tensor_release(m->parameter[i]);
+    free(m);
+}
+
+/* ---- encoder ---- */
+
+/* Row `task` of a parameter, in the given shape. */
+static mo_tensor *of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape) {
+    return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
+}
+
+/* exp(c l + c' l^2 / 4) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
+static mo_tensor *profile(mo_tape *t, const invariant *m, mo_tensor *l) {
+    int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
+    mo_tensor *c = m->parameter[PROFILE], *linear = mo_mul(t, mo_slice(t, c, 1, 0, 1), l);
+    mo_tensor *square = mo_mul(t, mo_slice(t, c, 1, 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
+    mo_tensor *shaped = mo_reshape(t, mo_exp(t, mo_add(t, linear, square)), 4, shape);
+    return mo_concat(t, (mo_tensor *[]){mo_full(t, m->real, 4, shape, 1), shaped}, 2, 1);
+}
+
+/* Unit rows of both blocks, [BLOCKS, EXPERTS, n, d]. */
+static mo_tensor *unit_blocks(mo_tape *t, const invariant *m, mo_tensor *H, mo_tensor *l) {
+    int64_t n = mo_dim(H, 2), d = mo_dim(H, 3);
+    mo_tensor *w = mo_softmax(t, m->parameter[HOP], -1);
+    mo_tensor *mixed = mo_matmul(t, w, mo_reshape(t, H, 3, (int64_t[]){BLOCKS, mo_dim(H, 1), n * d}));
+    mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, EXPERTS, n, d});
+    return mo_l2_normalize(t, mo_mul(t, mixed, profile(t, m, l)), 1e-6);
+}
+
+static bool check_rows(const invariant *m, const mo_tensor *H, const mo_tensor *l, const mo_tensor *extras) {
+    char blocks[160], spectrum[160], more[160];
+    if (!mo_ok(m->ctx))
+        return false;
+    if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != m->options.hops + 1 || mo_ndim(l) != 2 ||
+        mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(extras) != 2 ||
+        mo_dim(extras, 0) != mo_dim(H, 2))
+        mo_fail(m->ctx, MO_INVALID,
+            "invariant: expected blocks [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s",
+            m->options.hops + 1, mo_shape_string(H, blocks, sizeof blocks),
+            mo_shape_string(l, spectrum, sizeof spectrum), mo_shape_string(extras, more, sizeof more));
+    return mo_ok(m->ctx);
+}
+
+/* Embeddings of all rows, [EXPERTS, n, 2 d + p]. */
+static mo_tensor *encode(mo_tape *t, const invariant *m, const mo_episode *e) {
+    mo_tensor *H = mo_episode_rows(t, e, "blocks"), *l = mo_episode_rows(t, e, "spectrum"),
+              *extras = mo_episode_rows(t, e, "extras");
+    if (!check_rows(m, H, l, extras))
+        return mo_null_tensor(m->ctx);
+    int64_t n = mo_dim(H, 2), d = mo_dim(H, 3), p = mo_dim(extras, 1);
+    mo_tensor *weight = mo_exp(t, of_task(t, m, WEIGHT, e->task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
+    mo_tensor *h = mo_mul(t, unit_blocks(t, m, H, l), mo_slice(t, weight, 0, 0, BLOCKS)), *part[PARTS];
+    for (int b = 0; b < BLOCKS; b++)
+        part[b] = mo_reshape(t, mo_slice(t, h, 0, b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
+    mo_tensor *of_extras = mo_reshape(t, mo_slice(t, weight, 0, BLOCKS, PARTS), 3, (int64_t[]){EXPERTS, 1, 1});
+    part[BLOCKS] = mo_mul(t, mo_scale(t, extras, 1 / sqrt((double)p), 0), of_extras);
+    return mo_l2_normalize(t, mo_concat(t, part, PARTS, 2), 1e-12);
+}
+
+static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+    (void)r;
+    const invariant *m = model;
+    mo_tensor *Z = encode(t, m, e);
+    int64_t n_s = mo_numel(e->support_label), n = mo_dim(Z, 1);
+    *Zs = *Zq = mo_null_tensor(m->ctx);
+    if (!mo_ok(m->ctx))
+        return;
+    *Zs = mo_slice(t, Z, 1, 0, n_s);
+    *Zq = mo_slice(t, Z, 1, n_s, n);
+}
+
+/* ---- readout ---- */
+
+static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
+    static const int64_t of_expert[] = {EXPERTS, 1}, of_penalty[] = {1, PENALTIES};
+    const invariant *m = model;
+    mo_task task = e->task;
+    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
+    mo_mixture mix = {
+        .lambda = mo_mul(t, mo_exp(t, of_task(t, m, LOG_LAMBDA, task, 2, of_expert)), grid),
+        .prior = mo_add(t, of_task(t, m, EXPERT, task, 2, of_expert), of_task(t, m, PENALTY, task, 2, of_penalty)),
+        .sharpness = mo_exp(t, of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
+        .power = of_task(t, m, POWER, task, 0, NULL),
+        .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
+    };
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *logits = mo_ridge_mixture(t, Zs, Ys, Zq, &mix, NULL);
+    return mo_mul(t, logits, mo_exp(t, of_task(t, m, LOG_TEMP, task, 0, NULL)));
+}
+
+static const mo_model_table table = {
+    .name = "invariant",
+    .of_examples = true,
+    .n_parameters = n_parameters,
+    .parameter = parameter,
+    .load = load,
+    .settings = settings,
+    .embed = embed,
+    .readout = readout,
+    .release = release,
+};
+
+mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options) {
+    const mo_model none = {NULL, NULL};
+    mo_invariant_options o = options ? *options : mo_invariant_defaults();
+    if (mo_ok(ctx) && (o.hops < 0 || o.hops >= MO_MAX_INPUTS || !(o.smoothing >= 0 && o.smoothing < 1)))
+        mo_fail(ctx, MO_INVALID, "invariant: %d hops and smoothing %g, expected 0 to %d, and 0 or more and below 1",
+            o.hops, o.smoothing, MO_MAX_INPUTS - 1);
+    invariant *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "invariant: out of memory");
+        return none;
+    }
+    *m = (invariant){.ctx = ctx, .real = real, .options = o};
+    make_parameters(m);
+    if (mo_ok(ctx))
+        return (mo_model){&table, m};
+    release(m);
+    return none;
+}

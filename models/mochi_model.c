@@ -1,0 +1,59 @@
+/* models/mochi_model.c - MOCHI behind the table that trainer, evaluation and weights use. */
+#include "models/models.h"
+
+static int n_parameters(const void *model) {
+    return mo_mochi_n_parameters(model);
+}
+
+static mo_tensor *parameter(const void *model, int i) {
+    return mo_mochi_parameter(model, i);
+}
+
+static mo_code load(void *model, const mo_arrays *arrays) {
+    return mo_mochi_load(model, arrays);
+}
+
+static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+    const mo_mochi_options *o = mo_mochi_options_of(model);
+    const mo_setting all[] = {
+        {.key = "dim", .number = o->encoder.dim},
+        {.key = "hops", .number = o->encoder.hops},
+        {.key = "layers", .number = o->encoder.layers},
+        {.key = "relu_hops", .number = o->encoder.relu_hops},
+        {.key = "dropout", .number = o->encoder.dropout},
+        {.key = "smoothing", .number = o->smoothing},
+        {.key = "lambda", .number = o->lambda},
+        {.key = "temperature", .word = o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"},
+        {.key = "head", .word = o->head->name},
+    };
+    enum { N = sizeof all / sizeof *all };
+    for (int i = 0; i < N; i++)
+        list[i] = all[i];
+    return N;
+}
+
+static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+    mo_mochi_embed(t, model, e, r, Zs, Zq);
+}
+
+static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    return mo_mochi_readout(t, model, e, Zs, Zq);
+}
+
+static void release(void *model) {
+    mo_mochi_release(model);
+}
+
+mo_model mo_mochi_model(mo_mochi *model) {
+    static const mo_model_table table = {
+        .name = "mochi",
+        .n_parameters = n_parameters,
+        .parameter = parameter,
+        .load = load,
+        .settings = settings,
+        .embed = embed,
+        .readout = readout,
+        .release = release,
+    };
+    return model ? (mo_model){&table, model} : (mo_model){NULL, NULL};
+}

@@ -1,0 +1,150 @@
+/* train/blocks.c - rows of nodes: structure and attributes kept apart, each in the coordinates of its own SVD, and
+ * their hops; log(1 + degree) beside them.
+ *
+ * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
+ * b at hop k is A~^k P_b. A graph without attributes has a block of zeros. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "train/adjacency.h"
+#include "train/basis.h"
+#include "train/cache.h"
+#include "train/example_rows.h"
+#include "train/host_array.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FORMAT = 1, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
+
+mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
+    mo_context *ctx = f->arrays->ctx;
+    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
+    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
+}
+
+/* log(s / s_1 + 1e-6) into row b of the spectrum; columns behind the rank count as s = 0. */
+static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
+    mo_tensor *top = mo_slice(t, S, 0, 0, 1), *ratio = mo_div_or_zero(t, S, top);
+    int64_t rank = mo_dim(S, 0), d = mo_dim(spectrum, 1);
+    mo_tensor *l = mo_log(t, mo_scale(t, mo_pad(t, ratio, 0, 0, d - rank), 1, MO_LEAST_RATIO));
+    if (mo_ok(t->ctx))
+        mo_tensor_copy(mo_slice(t, spectrum, 0, b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
+}
+
+/* P over its mean row norm, as block b of the basis. */
+static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
+    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, false));
+    if (mo_ok(t->ctx))
+        mo_tensor_copy(
+            mo_slice(t, basis, 0, b, b + 1), mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));
+}
+
+static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
+    mo_tensor *spectrum, double *residual) {
+    mo_basis_side s = {.t = t, .width = o->dim};
+    s.svd =
+        (mo_svd_options){.power_iterations = o->power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = o->seed};
+    mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
+    if (A) {
+        put_block(t, basis, 0, mo_structure_basis(&s, A));
+        put_spectrum(t, spectrum, 0, s.S);
+    }
+    mo_tape_reset(t);
+    if (mo_ok(t->ctx) && graph->features > 1)
+        X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
+    if (X) {
+        s.svd.stream = ATTRIBUTE_STREAM;
+        put_block(t, basis, 1, mo_attribute_basis(&s, X, false));
+        put_spectrum(t, spectrum, 1, s.S);
+    }
+    mo_tape_reset(t);
+    *residual = s.residual;
+    mo_csr_release(A);
+    mo_csr_release(X);
+}
+
+/* Copies the arrays of the cache; false where they are not there or have another form. */
+static bool load_basis(
+    const mo_feature_options *o, const char *key, mo_tensor *basis, mo_tensor *spectrum, double *residual) {
+    mo_context *ctx = basis->ctx;
+    mo_arrays *kept = o->cache && *o->cache ? mo_cache_read(ctx, o->cache, key) : NULL;
+    const mo_tensor *P = kept ? mo_arrays_find(kept, "basis") : NULL,
+                    *l = kept ? mo_arrays_find(kept, "spectrum") : NULL,
+                    *r = kept ? mo_arrays_find(kept, "svd_residual") : NULL;
+    bool loaded =
+        P && l && r && mo_numel(r) == 1 && mo_tensor_copy(basis, P) == MO_OK && mo_tensor_copy(spectrum, l) == MO_OK;
+    if (loaded)
+        *residual = mo_item(r);
+    else if (kept)
+        mo_clear_error(ctx);
+    mo_arrays_release(kept);
+    return loaded;
+}
+
+bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    char key[256];
+    snprintf(key, sizeof key, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
+        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
+    mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
+    mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
+    mo_tensor *residual = mo_tensor_create(ctx, MO_F64, 0, NULL);
+    mo_arrays_take(f->arrays, "svd_residual", residual);
+    if (!mo_ok(ctx))
+        return false;
+    f->from_cache = load_basis(o, key, basis, spectrum, &f->svd_residual);
+    mo_tape *t = mo_ok(ctx) && !f->from_cache ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t) {
+        compute_basis(t, graph, o, basis, spectrum, &f->svd_residual);
+        mo_tensor_fill(residual, f->svd_residual);
+        if (mo_ok(ctx) && o->cache && *o->cache)
+            mo_cache_write(o->cache, key, f->arrays);
+    }
+    mo_tape_release(t);
+    return mo_ok(ctx);
+}
+
+/* Every hop of both blocks, the first copied from the basis. */
+static void propagate(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
+    int64_t hops = mo_dim(blocks, 1), n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
+    for (int b = 0; b < MO_BLOCKS; b++) {
+        mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
+        mo_tensor *block = mo_slice(t, blocks, 0, b, b + 1);
+        for (int64_t k = 0; k < hops && mo_ok(t->ctx); k++) {
+            x = k ? mo_spmm(t, A, x) : x;
+            mo_tensor_copy(mo_slice(t, block, 1, k, k + 1), mo_reshape(t, x, 4, (int64_t[]){1, 1, n, d}));
+        }
+        mo_tape_reset(t);
+    }
+}
+
+static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
+    float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
+    for (int64_t i = 0; x && i < graph->nodes; i++)
+        x[i] = (float)log1p((double)(graph->row_pointer[i + 1] - graph->row_pointer[i]));
+    if (x) {
+        mo_standardize(x, 1, graph->nodes, 1, NULL, 0, MO_EXTRAS_EPSILON);
+        mo_tensor_write(extras, x, (size_t)graph->nodes * sizeof *x);
+    }
+    free(x);
+}
+
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    if (!mo_open_basis(graph, o, f))
+        return false;
+    mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
+    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
+    mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
+    mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t) {
+        propagate(t, A, mo_arrays_find(f->arrays, "basis"), blocks);
+        put_degrees(graph, extras);
+    }
+    mo_tape_release(t);
+    mo_csr_release(A);
+    return mo_ok(ctx);
+}

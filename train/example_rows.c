@@ -1,0 +1,82 @@
+/* train/example_rows.c - rows of the examples of one task: opened, and those of an episode on its tape. */
+#include "train/example_rows.h"
+
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "train/pool.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mo_feature_form_name(mo_feature_form form) {
+    return form == MO_FEATURES_OF_EXAMPLES ? "examples" : "nodes";
+}
+
+static bool valid(const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o) {
+    mo_context *ctx = graph->ctx;
+    if (!mo_ok(ctx))
+        return false;
+    if (o->dim < 1 || o->hops < 0 || o->hops >= MO_MAX_INPUTS)
+        mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 to %d", o->dim, o->hops,
+            MO_MAX_INPUTS - 1);
+    else if ((task == MO_TASK_LP) != (links != NULL))
+        mo_fail(ctx, MO_INVALID, "features: %s:%s %s held-out links", graph->name, mo_task_name(task),
+            links ? "has no use for" : "needs");
+    for (int64_t e = 0; graph->features > 1 && e < graph->feature_nnz && mo_ok(ctx); e++)
+        if (!isfinite(graph->feature_value[e]))
+            mo_fail(ctx, MO_NUMERICAL, "features: '%s': value %" PRId64 " of the features is %g, expected it finite",
+                graph->name, e, (double)graph->feature_value[e]);
+    return mo_ok(ctx);
+}
+
+mo_features *mo_example_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
+    mo_context *ctx = graph->ctx;
+    mo_features *f = valid(graph, task, links, options) ? calloc(1, sizeof *f) : NULL;
+    if (!f) {
+        mo_fail(ctx, MO_MEMORY, "features: out of memory");
+        return NULL;
+    }
+    *f = (mo_features){
+        .arrays = mo_arrays_create(ctx), .nodes = graph->nodes, .dim = options->dim, .hops = options->hops};
+    bool done = f->arrays && (task == MO_TASK_LP      ? mo_pair_rows(links, options, f)
+                                 : task == MO_TASK_GC ? mo_graph_rows(graph, options, f)
+                                                      : mo_node_rows(graph, options, f));
+    if (done)
+        return f;
+    mo_features_release(f);
+    return NULL;
+}
+
+/* Rows `example` of a features tensor [.., E, w] in that order: [.., n, w]. */
+static mo_tensor *gather(mo_tape *t, mo_tensor *X, int64_t outer, const int64_t *example, int64_t n) {
+    int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), *row = mo_tape_scratch(t, outer * n, sizeof *row);
+    if (!row)
+        return mo_null_tensor(t->ctx);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < n; i++)
+            row[o * n + i] = o * E + example[i];
+    mo_tensor *index = mo_from(t, MO_I64, 1, (int64_t[]){outer * n}, row);
+    return mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index);
+}
+
+void mo_put_example_rows(mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, mo_episode *e) {
+    const mo_arrays *arrays = source->features->arrays;
+    mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *spectrum = mo_arrays_find(arrays, "spectrum"),
+              *extras = mo_arrays_find(arrays, "extras");
+    if (!blocks || !spectrum || !extras) {
+        mo_fail(t->ctx, MO_INVALID, "episode: the features of %s have no \"blocks\"", source->graph->name);
+        return;
+    }
+    int64_t K = mo_dim(blocks, 1), w = mo_dim(blocks, 3);
+    mo_tensor *H = mo_reshape(t, gather(t, blocks, MO_BLOCKS * K, example, n), 4, (int64_t[]){MO_BLOCKS, K, n, w});
+    if (source->task == MO_TASK_LP)
+        H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
+    mo_tensor *x = mo_clamp(t, gather(t, extras, 1, example, n), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
+    e->n_rows = 3;
+    e->rows[0] = (mo_named){"blocks", H};
+    e->rows[1] = (mo_named){"spectrum", spectrum};
+    e->rows[2] = (mo_named){"extras", x};
+}

@@ -1,0 +1,29 @@
+/* train/example_rows.h - rows of examples, by task (library internal). */
+#ifndef MO_EXAMPLE_ROWS_H
+#define MO_EXAMPLE_ROWS_H
+
+#include "train/train.h"
+
+enum { MO_BLOCKS = 2 };     /* structure, attributes */
+#define MO_LEAST_RATIO 1e-6 /* of a singular value to the largest, in the log-spectrum */
+
+/* A zeroed float32 tensor that the features own under that name. The null tensor on failure. */
+mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape);
+
+/* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
+bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+/* blocks.c, pair_rows.c, graph_rows.c: "blocks", "spectrum" and "extras" of a task. */
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
+bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+
+/* standardize.c: x [outer, n, w] less its mean over n, over its standard deviation + epsilon; both of the m rows listed
+ * in reference (NULL: of all). */
+void mo_standardize(float *x, int64_t outer, int64_t n, int64_t w, const int64_t *reference, int64_t m, double epsilon);
+#define MO_BLOCK_EPSILON 1e-4
+#define MO_EXTRAS_EPSILON 1e-3
+/* Where episodes cut standardised values off. */
+#define MO_BLOCK_LIMIT 5
+#define MO_EXTRAS_LIMIT 4
+
+#endif
