@@ -17,7 +17,7 @@ static const struct argp_option options[] = {
     {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"profile", KEY_PROFILE, NULL, 0,
-        "step and solve: then as many runs under the profiler, and where their time goes, op by op", 0},
+        "step, solve and head: then as many runs under the profiler, and where their time goes, op by op", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a case on standard output", 0},
     {0},
 };
@@ -27,7 +27,8 @@ static const char description[] =
     "gc_enzymes gc_dd gc_enzymes_mixed. gemm: float32 products; cases N, or MxKxN. svd: truncated SVD of a random "
     "graph "
     "of N nodes and mean degree 10; cases N. solve: batches of systems, general and SPD, the solution alone and with "
-    "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS.\v"
+    "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS. head: a batch of episodes through a head, with the "
+    "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64).\v"
     "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
     "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
     "what "
@@ -37,6 +38,7 @@ static const char description[] =
     "  mochi bench gemm 4096 3600x512x512\n"
     "  mochi bench svd 20000 --runs 1 --warmup 0 --json\n"
     "  mochi bench solve 1024x32 64x512x15\n"
+    "  mochi bench head ridge lda:1024x5x5x64\n"
     "  mochi bench step nc15 --profile";
 
 typedef struct benchmark {
@@ -50,6 +52,7 @@ static const benchmark benchmarks[] = {
     {"gemm", bench_gemm, bench_gemm_knows},
     {"svd", bench_svd, bench_svd_knows},
     {"solve", bench_solve, bench_solve_knows},
+    {"head", bench_head, bench_head_knows},
 };
 
 typedef struct bench_input {
@@ -68,7 +71,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd or solve", text);
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, solve or head", text);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -94,7 +97,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd or solve");
+        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, solve or head");
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -195,8 +198,10 @@ bool bench_print(const bench_options *o, const bench_record *r) {
 }
 
 int bench_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "step|gemm|svd|solve [CASE...]", .doc = description};
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "step|gemm|svd|solve|head [CASE...]",
+        .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
     argp_parse(&argp, argc, argv, 0, NULL, &in);

@@ -45,6 +45,7 @@ bool bench_step(mo_context *ctx, const bench_options *o);
 bool bench_gemm(mo_context *ctx, const bench_options *o);
 bool bench_svd(mo_context *ctx, const bench_options *o);
 bool bench_solve(mo_context *ctx, const bench_options *o);
+bool bench_head(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
 /* The same of 1536-cube products: a fraction of a second. */
@@ -54,5 +55,6 @@ bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
 bool bench_svd_knows(const char *name);
 bool bench_solve_knows(const char *name);
+bool bench_head_knows(const char *name);
 
 #endif

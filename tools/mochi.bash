@@ -28,7 +28,7 @@ _mochi() {
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
-        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve' -- "$current") ;;
+        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve head' -- "$current") ;;
         bench:step:*)
             mapfile -t COMPREPLY < <(compgen -W 'nc15 nc64 lp gc_enzymes gc_dd gc_enzymes_mixed' -- "$current") ;;
     esac
