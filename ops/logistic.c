@@ -6,7 +6,7 @@
  * Where the penalty leaves W free (lambda = 0, the intercept) it is the one of zero class sums. Solved to the noise of
  * rounding, in float64 to a gradient norm below 1e-8; at the cost of n where n <= d (logistic_system.h). Errors: sizes;
  * lambda below 0; a class without support where nothing penalises its intercept, separable rows with lambda = 0 (the
- * optimum is at infinity). Saved: the last preconditioner, and X X^T where n <= d; nothing grows with the iterations.
+ * optimum is at infinity). Saved: a preconditioner at W, and X X^T where n <= d; nothing grows with the iterations.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
  * intercept). Its differential, with H and S of logistic_system.h and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] +
@@ -74,7 +74,7 @@ enum { CACHE_BYTES = 16 << 20 };
 
 static int64_t items_at_once(const mo_tensor *X, bool dual, int64_t batch) {
     int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), k = dual ? n : d;
-    int64_t bytes = (3 * k * k + n * d) * (int64_t)mo_dtype_size(X->dtype), fit = CACHE_BYTES / bytes;
+    int64_t bytes = (k * k + n * d) * (int64_t)mo_dtype_size(X->dtype), fit = CACHE_BYTES / bytes;
     return fit < 1 ? 1 : fit < batch ? fit : batch;
 }
 
@@ -98,11 +98,9 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
     if (!mo_ok(c->ctx))
         return false;
     c->ctx->backend->copy(c->ctx, &from, &to);
-    if (save && !s.L) { /* minimal from the start */
+    if (save) {
         mo_logistic_move(&s, W.F);
         mo_logistic_factor(&s);
-    }
-    if (save) {
         mo_call_save(c, s.D);
         mo_call_save(c, s.L);
         if (dual)

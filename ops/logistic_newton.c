@@ -14,13 +14,14 @@
 #include <float.h>
 #include <math.h>
 
-enum { NEWTON_STEPS = 100, CONJUGATE_STEPS = 250, HALVINGS = 40 };
+enum { NEWTON_STEPS = 100, PLAIN_STEPS = 60, CONJUGATE_STEPS = 250, HALVINGS = 40 };
 
 typedef struct newton {
     mo_logistic_system *s;
     mo_tape *t;
     mo_tensor *Y;
     double epsilon;
+    bool hard;        /* plain conjugate gradients took too long once: precondition them */
     mo_tensor *first; /* norm of the first gradient, [B, 1, 1] */
 } newton;
 
@@ -30,7 +31,6 @@ typedef struct newton_state {
     mo_tensor *norm;   /* of the last gradient */
     mo_tensor *moved;  /* the largest change of a logit in the last step */
     mo_tensor *active; /* 1: still moving; 0: finished */
-    mo_tensor *D, *L;  /* the last preconditioner */
 } newton_state;
 
 enum { STATE_TENSORS = sizeof(newton_state) / sizeof(mo_tensor *) };
@@ -82,18 +82,19 @@ static mo_tensor *forcing(const newton *m, mo_tensor *norm) {
     return mo_maximum(t, mo_minimum(t, fallen, third), rounding);
 }
 
-static void advance(const newton *m, newton_state *w, mo_tensor *gradient) {
+static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     mo_tape *t = m->t;
     mo_logistic_vector V;
-    mo_logistic_factor(m->s);
+    if (m->hard)
+        mo_logistic_factor(m->s);
     mo_tensor *r = mo_mul(t, w->active, mo_neg(t, mo_class_centred(t, gradient)));
-    mo_logistic_conjugate(m->s, r, forcing(m, w->norm), CONJUGATE_STEPS, &V); /* cut short it descends all the same */
+    int limit = m->hard ? CONJUGATE_STEPS : PLAIN_STEPS; /* cut short, it descends all the same */
+    if (!mo_logistic_conjugate(m->s, r, forcing(m, w->norm), limit, &V))
+        m->hard = true;
     mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
     mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), true);
     w->moved = mo_where(t, w->active, change, w->moved);
     w->W = mo_logistic_image(m->s, x);
-    w->D = m->s->D;
-    w->L = m->s->L;
 }
 
 /* The gradient at W, and which items are finished there. */
@@ -106,12 +107,12 @@ static mo_tensor *look(newton *m, newton_state *w) {
     mo_tensor *norm = mo_sqrt(t, mo_abs(t, inner(t, gradient, image)));
     if (!m->first)
         m->first = norm;
-    mo_tensor *floor = mo_full(t, mo_tensor_dtype(norm), 0, NULL, m->epsilon < 1e-10 ? 1e-10 : 0);
-    mo_tensor *small = mo_maximum(t, mo_scale(t, m->first, 64 * m->epsilon, 0), floor);
-    mo_tensor *finished = mo_greater_equal(t, small, norm);
-    if (w->norm) /* as long as it falls, it goes on */
-        finished = mo_mul(t, finished, mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm));
-    finished = mo_maximum(t, finished, mo_greater_equal(t, mo_scale(t, m->first, 2 * m->epsilon, 0), norm));
+    mo_tensor *finished = mo_greater_equal(t, mo_scale(t, m->first, 16 * m->epsilon, 0), norm);
+    if (w->norm) { /* as small as rounding lets it be */
+        mo_tensor *small = mo_greater_equal(t, mo_scale(t, m->first, 1000 * m->epsilon, 0), norm);
+        mo_tensor *stalls = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
+        finished = mo_maximum(t, finished, mo_mul(t, small, stalls));
+    }
     w->active = w->active ? mo_mul(t, w->active, complement(t, finished)) : complement(t, finished);
     w->norm = norm;
     return gradient;
@@ -181,7 +182,6 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_lo
         mo_tape_sweep(t, mark, u.tensors, STATE_TENSORS + 1);
     }
     *W = w->W;
-    s->D = w->D;
-    s->L = w->L;
+    s->L = NULL; /* of the step before */
     return mo_ok(c->ctx);
 }

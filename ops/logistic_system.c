@@ -1,21 +1,24 @@
 /* ops/logistic_system.c - products, preconditioner and conjugate gradients of logistic_system.h.
  *
- * The preconditioner puts row weights D for the curvature S: Phi^T D Phi + mu I, one matrix for all classes with
- * D_i = T_i max_c P_ic (1 - P_ic), or one for each class with D_ic = T_i P_ic (1 - P_ic), which costs C factors and
- * saves two iterations of three. In the coordinates of the rows it is
+ * The preconditioner puts row weights D_i = T_i max_c P_ic (1 - P_ic) for the curvature S: Phi^T D Phi + mu I, one
+ * matrix for all classes. In the coordinates of the rows it is
  *     D (K v + 1 b) + lambda v = r,   1^T D (K v + 1 b) = r_b,
  * solved through the symmetric lambda I + D^1/2 K D^1/2. Summing the first line gives 1^T v = (1^T r - r_b) / lambda,
  * so with s = (D K + lambda)^-1 r and q = (D K + lambda)^-1 D 1: v = s - q b, b = (1^T s - (1^T r - r_b) / lambda) /
- * 1^T q. */
+ * 1^T q.
+ *
+ * Conjugate gradients are graph code, whose products use all threads; many systems, or small ones, go to the device's
+ * kernel, where it has one. */
 #include "ops/logistic_system.h"
 #include "autograd/tape.h"
 #include "ops/factor.h"
+#include "tensor/backend.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Up to so many rows, a factor for each class is the cheaper way. */
-enum { PER_CLASS_ROWS = 128 };
+/* A matrix of so many elements is worth the threads inside its products. */
+enum { LARGE_SYSTEM = 1 << 16 };
 
 mo_tensor *mo_item_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2) | MO_AXIS(mo_ndim(X) - 1), true);
@@ -89,31 +92,9 @@ mo_tensor *mo_logistic_curvature(const mo_logistic_system *s, mo_tensor *Q) {
     return mo_sub(s->t, TPQ, mo_mul(s->t, s->P, mo_class_sum(s->t, TPQ)));
 }
 
-/* ---- preconditioner: tensors [B, g, rows, columns], g = 1 with all classes as columns, or g = C with one ---- */
+/* ---- preconditioner ---- */
 
-static bool per_class(const mo_logistic_system *s) {
-    return mo_dim(s->Phi, -1) <= PER_CLASS_ROWS;
-}
-
-static mo_tensor *grouped(const mo_logistic_system *s, mo_tensor *X) {
-    int64_t B = mo_dim(X, 0), rows = mo_dim(X, 1), classes = mo_dim(X, 2);
-    if (per_class(s))
-        return mo_reshape(s->t, mo_transpose(s->t, X), 4, (int64_t[]){B, classes, rows, 1});
-    return mo_reshape(s->t, X, 4, (int64_t[]){B, 1, rows, classes});
-}
-
-static mo_tensor *ungrouped(const mo_logistic_system *s, mo_tensor *X) {
-    int64_t B = mo_dim(X, 0), groups = mo_dim(X, 1), rows = mo_dim(X, 2), columns = mo_dim(X, 3);
-    if (!per_class(s))
-        return mo_reshape(s->t, X, 3, (int64_t[]){B, rows, columns});
-    return mo_transpose(s->t, mo_reshape(s->t, X, 3, (int64_t[]){B, groups, rows}));
-}
-
-static mo_tensor *fourth_axis(mo_tape *t, mo_tensor *X) { /* [B, a, b] -> [B, 1, a, b] */
-    return mo_reshape(t, X, 4, (int64_t[]){mo_dim(X, 0), 1, mo_dim(X, 1), mo_dim(X, 2)});
-}
-
-/* (D K + lambda)^-1 R, grouped. */
+/* (D K + lambda)^-1 R. */
 static mo_tensor *solve_rows(const mo_logistic_system *s, mo_tensor *R) {
     mo_tensor *Y = mo_solve_spd_factored(s->t, s->L, mo_div(s->t, R, s->root), s->L);
     return mo_mul(s->t, Y, s->root);
@@ -122,75 +103,63 @@ static mo_tensor *solve_rows(const mo_logistic_system *s, mo_tensor *R) {
 /* The matrix without its ridge: D^1/2 K D^1/2, or Phi^T D Phi. */
 static mo_tensor *weighted_gram(const mo_logistic_system *s) {
     mo_tape *t = s->t;
-    mo_tensor *Phi = fourth_axis(t, s->Phi);
     if (s->dual)
-        return mo_mul(t, mo_mul(t, Phi, s->root), mo_transpose(t, s->root));
-    return mo_matmul(t, mo_transpose(t, Phi), mo_mul(t, Phi, s->D));
+        return mo_mul(t, mo_mul(t, s->Phi, s->root), mo_transpose(t, s->root));
+    return mo_matmul(t, mo_transpose(t, s->Phi), mo_mul(t, s->Phi, s->D));
 }
 
-static mo_tensor *trace_of_gram(const mo_logistic_system *s) { /* sum_i D_i |Phi_i|^2, [B, g, 1, 1] */
+static mo_tensor *trace_of_gram(const mo_logistic_system *s) { /* sum_i D_i |Phi_i|^2, [B, 1, 1] */
     mo_tape *t = s->t;
     int64_t B = mo_dim(s->Phi, 0), n = mo_dim(s->Phi, 1);
     mo_tensor *norms = s->dual ? mo_diagonal(t, s->Phi) : mo_class_sum(t, mo_square(t, s->Phi));
-    return mo_item_sum(t, mo_mul(t, s->D, mo_reshape(t, norms, 4, (int64_t[]){B, 1, n, 1})));
+    return mo_item_sum(t, mo_mul(t, s->D, mo_reshape(t, norms, 3, (int64_t[]){B, n, 1})));
 }
 
-/* What D alone gives: roots, the ridge (a preconditioner need not be exact, so it may carry what keeps the factor
- * positive in rounding), the border. */
-static void derive(mo_logistic_system *s) {
+/* What D alone gives: roots, and the ridge. A preconditioner need not be exact: it carries what keeps the factor
+ * positive in rounding. */
+static void weigh(mo_logistic_system *s, mo_tensor *D) {
     mo_tape *t = s->t;
     double epsilon = mo_tensor_dtype(s->X) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    mo_tensor *rounding = mo_scale(t, trace_of_gram(s), 2 * epsilon, (double)FLT_MIN);
-    s->ridge = mo_add(t, rounding, fourth_axis(t, s->lambda));
-    s->root = s->dual ? mo_sqrt(t, s->D) : NULL;
+    s->D = D;
+    s->root = s->dual ? mo_sqrt(t, D) : NULL;
+    s->ridge = mo_add(t, mo_scale(t, trace_of_gram(s), 2 * epsilon, (double)FLT_MIN), s->lambda);
 }
 
-static void border(mo_logistic_system *s) {
+void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L) {
+    weigh(s, D);
+    s->L = L;
     s->border = s->dual && s->free_intercept ? solve_rows(s, s->D) : NULL;
 }
 
 void mo_logistic_factor(mo_logistic_system *s) {
     mo_tape *t = s->t;
-    mo_tensor *D = mo_mul(t, s->TP, mo_scale(t, s->P, -1, 1));
-    if (!per_class(s))
-        D = mo_max(t, D, MO_AXIS(2), true);
-    s->D = mo_contiguous(t, grouped(s, mo_clamp(t, D, 1e-12, INFINITY)));
-    if (!per_class(s)) /* one column, whatever the number of classes */
-        s->D = mo_reshape(t, s->D, 4, (int64_t[]){mo_dim(D, 0), 1, mo_dim(D, 1), 1});
-    derive(s);
+    mo_tensor *D = mo_max(t, mo_mul(t, s->TP, mo_scale(t, s->P, -1, 1)), MO_AXIS(2), true);
+    weigh(s, mo_clamp(t, D, 1e-12, INFINITY));
     mo_tensor *M = weighted_gram(s), *diagonal = s->ridge;
-    int64_t B = mo_dim(M, 0), groups = mo_dim(M, 1), rows = mo_dim(M, 3);
-    if (s->free_intercept && !s->dual) { /* lambda but for the intercept */
-        mo_tensor *excess = mo_sub(t, fourth_axis(t, s->mu), fourth_axis(t, s->lambda));
-        diagonal = mo_add(t, s->ridge, excess);
-    }
-    diagonal = mo_reshape(t, mo_contiguous(t, mo_broadcast_to(t, diagonal, 4, (int64_t[]){B, groups, rows, 1})), 3,
-        (int64_t[]){B, groups, rows});
-    s->L = mo_cholesky(t, mo_add(t, M, mo_diagonal_embed(t, diagonal)));
-    border(s);
-}
-
-void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L) {
-    s->D = D;
-    s->L = L;
-    derive(s);
-    border(s);
+    int64_t B = mo_dim(M, 0), rows = mo_dim(M, 2);
+    if (s->free_intercept && !s->dual) /* lambda but for the intercept */
+        diagonal = mo_add(t, s->ridge, mo_sub(t, s->mu, s->lambda));
+    diagonal = mo_contiguous(t, mo_broadcast_to(t, diagonal, 3, (int64_t[]){B, rows, 1}));
+    diagonal = mo_reshape(t, diagonal, 2, (int64_t[]){B, rows});
+    mo_logistic_reuse(s, s->D, mo_cholesky(t, mo_add(t, M, mo_diagonal_embed(t, diagonal))));
 }
 
 static mo_tensor *precondition(const mo_logistic_system *s, mo_tensor *r) {
     mo_tape *t = s->t;
-    mo_tensor *R = grouped(s, r), *V;
+    mo_tensor *V;
+    if (!s->L)
+        return r;
     if (!s->dual)
-        V = mo_solve_spd_factored(t, s->L, R, s->L);
+        V = mo_solve_spd_factored(t, s->L, r, s->L);
     else if (!s->free_intercept)
-        V = solve_rows(s, R);
+        V = solve_rows(s, r);
     else {
-        mo_tensor *head = upper(t, R), *S = solve_rows(s, head);
-        mo_tensor *excess = mo_div(t, mo_sub(t, row_sum(t, head), last(t, R)), s->ridge);
+        mo_tensor *head = upper(t, r), *S = solve_rows(s, head);
+        mo_tensor *excess = mo_div(t, mo_sub(t, row_sum(t, head), last(t, r)), s->ridge);
         mo_tensor *b = mo_div(t, mo_sub(t, row_sum(t, S), excess), row_sum(t, s->border));
         V = below(t, mo_sub(t, S, mo_mul(t, s->border, b)), b);
     }
-    return mo_class_centred(t, ungrouped(s, V));
+    return mo_class_centred(t, V);
 }
 
 /* ---- conjugate gradients (Hestenes and Stiefel 1952), every item of the batch at its own pace ---- */
@@ -240,7 +209,11 @@ static mo_logistic_vector vector_scale(mo_tape *t, const mo_logistic_vector *X, 
     return Z;
 }
 
-bool mo_logistic_conjugate(
+static bool all_closed(mo_tape *t, mo_tensor *open) {
+    return mo_item(mo_sum(t, open, 0, false)) == 0 && mo_ok(mo_tape_context(t));
+}
+
+static bool conjugate_composed(
     const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
     mo_tape *t = s->t;
     union {
@@ -253,14 +226,56 @@ bool mo_logistic_conjugate(
     i->alive = mo_sub(t, mo_scale(t, zero, 0, 1), mo_greater_equal(t, zero, i->rz)); /* 1 where rz > 0 */
     i->v = vector_scale(t, &i->p, 0);
     int64_t mark = t->n_tensors;
-    for (int k = 0; k < limit && mo_ok(mo_tape_context(t)); k++) {
-        if (!(mo_item(mo_sum(t, i->alive, 0, false)) > 0))
-            break;
+    for (int k = 0; k < limit && mo_ok(mo_tape_context(t)) && !all_closed(t, i->alive); k++) {
         step(s, i, target);
         mo_tape_sweep(t, mark, u.tensors, ITERATE_TENSORS);
     }
     *solution = i->v;
-    return mo_ok(mo_tape_context(t)) && mo_item(mo_sum(t, i->alive, 0, false)) == 0;
+    return all_closed(t, i->alive);
+}
+
+static mo_view dense(mo_tape *t, mo_tensor *X) {
+    return X ? mo_tensor_view(mo_contiguous(t, X)) : (mo_view){0};
+}
+
+static bool conjugate_by_kernel(
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
+    mo_tape *t = s->t;
+    mo_context *ctx = mo_tape_context(t);
+    int64_t B = mo_dim(r, 0);
+    mo_tensor *x = mo_tape_tensor(t, r->dtype, 3, r->shape), *F = mo_tape_tensor(t, r->dtype, 3, s->P->shape);
+    mo_tensor *open = mo_tape_tensor(t, r->dtype, 3, (int64_t[]){B, 1, 1});
+    mo_logistic_cg g = {.dual = s->dual, .free_intercept = s->free_intercept, .limit = limit};
+    g.Phi = dense(t, s->Phi);
+    g.P = dense(t, s->P);
+    g.T = dense(t, s->weight);
+    g.lambda = dense(t, s->lambda);
+    g.r = dense(t, r);
+    g.eta = dense(t, eta);
+    g.L = dense(t, s->L);
+    g.root = dense(t, s->root);
+    g.border = dense(t, s->border);
+    g.ridge = dense(t, s->ridge);
+    g.x = dense(t, x);
+    g.F = dense(t, F);
+    g.open = dense(t, open);
+    if (!mo_ok(ctx))
+        return false;
+    mo_kernels_of(ctx, r->dtype)->logistic_cg(ctx, &g);
+    *solution = (mo_logistic_vector){x, x, F};
+    if (s->dual) {
+        mo_tensor *b = s->free_intercept ? last(t, x) : NULL;
+        solution->G = b ? below(t, mo_sub(t, F, b), b) : F;
+    }
+    return all_closed(t, open);
+}
+
+bool mo_logistic_conjugate(
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
+    const mo_kernels *k = mo_kernels_of(mo_tape_context(s->t), mo_tensor_dtype(r));
+    bool composed =
+        !k || !k->logistic_cg || (mo_dim(r, 0) == 1 && mo_dim(s->Phi, 1) * mo_dim(s->Phi, 2) > LARGE_SYSTEM);
+    return (composed ? conjugate_composed : conjugate_by_kernel)(s, r, eta, limit, solution);
 }
 
 /* ---- between tensors of the caller and the system ---- */

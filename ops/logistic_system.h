@@ -25,9 +25,9 @@ typedef struct mo_logistic_system {
     mo_tensor *Phi;                 /* dual: K [B, n, n]; else X or [X | 1] */
     mo_tensor *mu;                  /* the penalty of each coordinate row, [B or 1, rows or 1, 1] */
     mo_tensor *P, *TP;              /* softmax at the logits, and its rows times their weights */
-    mo_tensor *D, *L;               /* preconditioner: row weights [B, g, n, 1] and factor; g is 1 or C */
+    mo_tensor *D, *L;               /* preconditioner: row weights [B, n, 1] and factor; L NULL: none */
     mo_tensor *root, *border;       /* dual: D^1/2; with a free intercept, what couples it */
-    mo_tensor *ridge;               /* lambda and what rounding asks for, [B, g, 1, 1] */
+    mo_tensor *ridge;               /* lambda and what rounding asks for, [B, 1, 1] */
 } mo_logistic_system;
 
 /* Prepares the system; K may be given where dual, or NULL. lambda > 0 where dual. */

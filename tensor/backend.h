@@ -65,6 +65,17 @@ typedef struct mo_adamw {
     int64_t step;       /* 1 for the first */
 } mo_adamw;
 
+/* Conjugate gradients for H V = r, item by item: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), mu =
+ * lambda but 0 on a free intercept. dual: Phi is K [B, n, n] and vectors are coordinates on the rows, below them the
+ * intercept's; else Phi [B, n, m]. An item is done when <r, M r> has fallen by eta^2. All views contiguous. */
+typedef struct mo_logistic_cg {
+    bool dual, free_intercept;
+    int limit;                         /* iterations */
+    mo_view Phi, P, T, lambda, r, eta; /* T [B, n, 1], lambda [B or 1, 1, 1], r [B, rows, C], eta [B or 1, 1, 1] */
+    mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border where dual */
+    mo_view x, F, open;                /* V, its logits [B, n, C], and 1 for items that limit left open, [B, 1, 1] */
+} mo_logistic_cg;
+
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
@@ -135,6 +146,9 @@ typedef struct mo_kernels {
     void (*dropout_mask)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
     /* Uniform in [a, b), or normal with mean a and sd b; element i at the random position r plus i; contiguous. */
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
+    /* May be NULL: then ops compose it. */
+    void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
+
     /* One pass over n elements of one parameter: moments m, v and parameter p in place. Loshchilov and Hutter 2019. */
     void (*adamw)(mo_context *ctx, const mo_adamw *options, const mo_view *g, const mo_view *m, const mo_view *v,
         const mo_view *p);

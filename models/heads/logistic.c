@@ -6,15 +6,20 @@
  * class needs support. Gradients of both orders to Zs, Ys, Zq and lambda. */
 #include "models/head.h"
 
+/* Zq W + b for W above b. */
+static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
+    int rows = mo_ndim(Zq) - 2;
+    int64_t d = mo_dim(Zq, -1);
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+}
+
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE);
-    return mo_matmul(t, mo_append_ones(t, Zq), Wb);
+    return readout(t, Zq, mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE));
 }
 
 static mo_tensor *logits_penalised(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE);
-    return mo_matmul(t, mo_append_ones(t, Zq), Wb);
+    return readout(t, Zq, mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
