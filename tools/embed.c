@@ -1,20 +1,25 @@
-/* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file. */
+/* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
+ * labels beside them. */
 #include "tools/command.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { KEY_WEIGHTS = 0x100, KEY_DATA, KEY_OUT, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
+enum { KEY_WEIGHTS = 0x100, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
 
 typedef struct embed_options {
-    const char *weights, *data, *out, *cache;
+    const char *weights, *data, *out, *labels, *cache;
     int64_t max_rows;
-    int threads;
+    int hop, threads;
 } embed_options;
 
 static const struct argp_option options[] = {
-    {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run", 0},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+        "weights.safetensors of a run; none: no encoder, the frozen features of one hop", 0},
     {"data", KEY_DATA, "NAME", 0, "a graph: a name of `mochi data list`, or a path", 0},
     {"out", KEY_OUT, "Z.npy", 0, "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", 0},
+    {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
+    {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
@@ -23,8 +28,9 @@ static const struct argp_option options[] = {
 
 static const char description[] = "Encodes a graph with trained weights and writes the embeddings of its nodes; for a "
                                   "set of graphs, the mean over each graph's nodes.\v"
-                                  "Example:\n"
-                                  "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy";
+                                  "Examples:\n"
+                                  "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy\n"
+                                  "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
@@ -34,6 +40,10 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->data = text;
     else if (key == KEY_OUT)
         o->out = text;
+    else if (key == KEY_LABELS)
+        o->labels = text;
+    else if (key == KEY_HOP)
+        o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
     else if (key == KEY_MAX_ROWS)
         o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     else if (key == KEY_CACHE)
@@ -52,37 +62,55 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-/* Encodes with a model made as the weights say. Raises on failure. */
-static void embed_graph(const embed_options *o, const mo_weights *weights, mo_graph *graph) {
-    mo_feature_options features = weights->features;
-    features.cache = o->cache;
-    mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
-    bool of_examples = features.form == MO_FEATURES_OF_EXAMPLES;
-    source.features = of_examples ? mo_example_features_open(graph, source.task, NULL, &features)
-                                  : mo_features_open(graph, &features);
-    mo_model model = source.features ? mo_weights_model(weights) : (mo_model){NULL, NULL};
-    if (model.table) {
-        mo_tensor *Z = mo_embed_all(model, &source, o->max_rows);
-        char shape[64];
-        if (mo_npy_write(Z, o->out) == MO_OK)
-            printf("%s: float32 %s of %s\n", o->out, mo_shape_string(Z, shape, sizeof shape), graph->name);
-        mo_tensor_release(Z);
-    }
+/* The embeddings by a model made as the weights say, or the rows of a hop. The null tensor on failure. */
+static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const mo_source *source) {
+    if (!weights)
+        return mo_embed_hop(source, o->hop);
+    mo_model model = mo_weights_model(weights);
+    mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
     mo_model_release(model);
+    return Z;
+}
+
+static void write_array(mo_tensor *T, const char *path, const char *of) {
+    char shape[64];
+    if (mo_npy_write(T, path) == MO_OK)
+        printf(
+            "%s: %s %s of %s\n", path, mo_dtype_name(mo_tensor_dtype(T)), mo_shape_string(T, shape, sizeof shape), of);
+    mo_tensor_release(T);
+}
+
+static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
+    mo_feature_options features =
+        weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
+    features.cache = o->cache;
+    if (o->labels && !graph->n_labels)
+        mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
+    mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
+    if (mo_ok(ctx))
+        source.features = features.form == MO_FEATURES_OF_EXAMPLES
+                              ? mo_example_features_open(graph, source.task, NULL, &features)
+                              : mo_features_open(graph, &features);
+    mo_tensor *Z = source.features ? embed(o, weights, &source) : mo_null_tensor(ctx);
+    if (mo_ok(ctx))
+        write_array(Z, o->out, graph->name);
+    if (mo_ok(ctx) && o->labels)
+        write_array(mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label), o->labels, graph->name);
     mo_features_release(source.features);
 }
 
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
-    embed_options o = {.max_rows = 32768};
+    embed_options o = {.max_rows = 32768, .hop = 2};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;
-    mo_weights *weights = mo_weights_read(ctx, o.weights);
-    mo_graph *graph = weights ? mo_graph_open(ctx, o.data) : NULL;
+    bool none = !strcmp(o.weights, "none");
+    mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
+    mo_graph *graph = weights || none ? mo_graph_open(ctx, o.data) : NULL;
     if (graph)
-        embed_graph(&o, weights, graph);
+        embed_graph(ctx, &o, weights, graph);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_graph_release(graph);
     mo_weights_release(weights);

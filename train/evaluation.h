@@ -23,10 +23,6 @@ typedef struct mo_evaluation {
 /* Where the values of one candidate, shot and metric start. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
-/* embed.c: rows of the examples as a head reads them without a model: nodes of one hop, or their means over graphs; or
- * rows of examples. Owned by the caller. */
-mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-
 /* readout.c: logits of the plan's queries. rows: what the candidate made of all examples [E, d]; NULL for a model of
  * rows of examples, which it embeds itself. */
 mo_tensor *mo_candidate_logits(

@@ -4,6 +4,7 @@
 #define MO_TRAIN_H
 
 #include "models/models.h"
+#include "train/fit.h"
 #include "train/metrics.h"
 
 #ifdef __cplusplus
@@ -268,6 +269,9 @@ MO_API mo_model mo_weights_model(const mo_weights *weights);
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
+
+/* The same rows as a head reads them without a model: nodes of one hop of the features, or their means over graphs. */
+MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
 

@@ -1,0 +1,402 @@
+/* tests/test_fit.c - embeddings from files, episodes on them, held-out rows, the figures of heads, the diagnosis. */
+#include "scratch.h"
+#include "train/fit_batch.h"
+
+#include <math.h>
+
+enum { N = 60, D = 6, C = 3 };
+
+/* N rows about C centres, class i % C; labels 10, -3, 7 in turn. */
+static mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
+    static const int64_t names[C] = {10, -3, 7};
+    double z[N * D];
+    int64_t y[N];
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < N; i++) {
+        y[i] = names[i % C];
+        for (int k = 0; k < D; k++)
+            z[i * D + k] = (k == i % C ? 2 : 0) + noise * mo_random_normal(&r);
+    }
+    mo_tensor *wide = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, z);
+    mo_tensor *Z = mo_tensor_create(s->ctx, real, 2, (int64_t[]){N, D});
+    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_tensor_copy(Z, wide);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "made");
+    mo_tensor_release(wide);
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+    assert_non_null(E);
+    return E;
+}
+
+static void labels_of_any_integers_become_classes(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    assert_int_equal(E->graph->classes, C);
+    static const int64_t rising[C] = {-3, 7, 10}, class_of[C] = {2, 0, 1};
+    for (int c = 0; c < C; c++) {
+        assert_int_equal(E->value[c], rising[c]);
+        assert_int_equal(E->count[c], N / C);
+    }
+    for (int i = 0; i < N; i++)
+        assert_int_equal(E->graph->label[i], class_of[i % C]);
+    mo_embeddings_release(E);
+}
+
+/* Rows and labels as members of one archive, and rows of two other dtypes. */
+static void members_of_an_archive_are_taken_by_name(void **state) {
+    scratch *s = *state;
+    char rows[600], labels[600];
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    float z[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F16, 2, (int64_t[]){4, 2});
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){4, 2}, z);
+    mo_tensor_copy(narrow, Z);
+    mo_tensor_release(Z);
+    mo_arrays_take(arrays, "half", narrow);
+    mo_arrays_take(arrays, "y", mo_tensor_from(s->ctx, MO_I32, 1, (int64_t[]){4}, (int32_t[]){5, 5, -1, -1}));
+    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
+    mo_arrays_release(arrays);
+    snprintf(rows, sizeof rows, "%s:half", s->path);
+    snprintf(labels, sizeof labels, "%s:y", s->path);
+    mo_embeddings *E = mo_embeddings_open(s->ctx, rows, labels);
+    assert_non_null(E);
+    assert_int_equal(mo_tensor_dtype(E->Z), MO_F32);
+    float got[8];
+    mo_tensor_read(E->Z, got, sizeof got);
+    assert_memory_equal(got, z, sizeof z);
+    mo_embeddings_release(E);
+    assert_null(mo_embeddings_open(s->ctx, s->path, labels));
+    assert_failed(s->ctx, MO_INVALID, PARTS("a.npz", "FILE:NAME", "half, y"));
+    snprintf(rows, sizeof rows, "%s:other", s->path);
+    assert_null(mo_embeddings_open(s->ctx, rows, labels));
+    assert_failed(s->ctx, MO_INVALID, PARTS("named other", "half, y"));
+    scratch_files(s, true);
+}
+
+static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
+
+static void draws_share_no_row_between_support_and_queries(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    mo_draws d;
+    assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
+    assert_int_equal(d.n_support, 4 * C);
+    assert_int_equal(d.n_query, 5 * C);
+    for (int64_t e = 0; e < d.episodes; e++) {
+        int seen[N] = {0};
+        int64_t class_of[C] = {-1, -1, -1}; /* the episode's own numbering */
+        for (int64_t i = 0; i < d.n_support; i++) {
+            int64_t row = d.support[e * d.n_support + i], label = d.support_label[e * d.n_support + i];
+            seen[row]++;
+            class_of[label] = class_of[label] < 0 ? E->graph->label[row] : class_of[label];
+            assert_int_equal(class_of[label], E->graph->label[row]);
+        }
+        for (int64_t i = 0; i < d.n_query; i++) {
+            int64_t row = d.query[e * d.n_query + i];
+            seen[row]++;
+            assert_int_equal(class_of[d.query_label[e * d.n_query + i]], E->graph->label[row]);
+        }
+        for (int i = 0; i < N; i++)
+            assert_true(seen[i] <= 1);
+    }
+    mo_draws_release(&d);
+    mo_embeddings_release(E);
+}
+
+static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *t) {
+    return (mo_fitting){.ctx = mo_tensor_context(E->Z), .t = t, .Z = E->Z, .head = head, .classes = C, .tuned = -1};
+}
+
+/* Logits of row `at` of episode e's support by a fit on the rows that `keep` keeps. */
+static void refit(const mo_fitting *f, const mo_draws *d, int64_t e, const bool *keep, int64_t at, double *logits) {
+    int64_t row[N], label[N], n = 0;
+    for (int64_t i = 0; i < d->n_support; i++)
+        if (keep[i]) {
+            row[n] = d->support[e * d->n_support + i];
+            label[n++] = d->support_label[e * d->n_support + i];
+        }
+    mo_fit_batch one = {1, n, 1, row, label, d->support + e * d->n_support + at};
+    assert_true(mo_fit_logits(f, &one, NAN, logits));
+}
+
+static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
+    return (mo_fit_batch){
+        B, d->n_support, 0, d->support + first * d->n_support, d->support_label + first * d->n_support, NULL};
+}
+
+/* Leave-one-out: every row by the n_s - 1 others. Cross-validation: by those outside its fold, the fold being its place
+ * among the rows of its class, modulo the number of folds (k = 4: the place). */
+static void held_out_rows_are_those_of_explicit_refits(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_fitting f = fitting(E, &mo_head_ridge, t);
+    mo_draws d;
+    mo_draws_create(E, 4, &defaults, &d);
+    mo_fit_batch b = support_of(&d, 2, 3);
+    double held[2][3 * 4 * C * C], expected[C];
+    assert_true(mo_leave_one_out(&f, &b, &(double){NAN}, 1, held[0]));
+    assert_true(mo_cross_validate(&f, &b, 4, false, &(double){NAN}, 1, held[1]));
+    for (int64_t e = 0; e < 3; e++)
+        for (int64_t i = 0; i < d.n_support; i++) {
+            bool others[4 * C], outside[4 * C];
+            int place[C] = {0}, fold[4 * C];
+            for (int64_t j = 0; j < d.n_support; j++)
+                fold[j] = place[d.support_label[(2 + e) * d.n_support + j]]++;
+            for (int64_t j = 0; j < d.n_support; j++) {
+                others[j] = j != i;
+                outside[j] = fold[j] != fold[i];
+            }
+            for (int how = 0; how < 2; how++) {
+                refit(&f, &d, 2 + e, how ? outside : others, i, expected);
+                for (int c = 0; c < C; c++)
+                    assert_true(fabs(held[how][(e * d.n_support + i) * C + c] - expected[c]) <= 1e-9);
+            }
+        }
+    mo_draws_release(&d);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
+/* 20 rows a class and k + q = 40: rows repeat, and a copy in the fit would give the held-out one away. With a tiny
+ * penalty a fit repeats the labels of its rows exactly. */
+static void copies_of_a_held_out_row_are_never_fitted(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 30);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_fitting f = fitting(E, &mo_head_ridge, t);
+    mo_fit_options options = defaults;
+    options.queries = 34;
+    f.lambda = 1e-9;
+    mo_draws d;
+    mo_draws_create(E, 6, &options, &d);
+    assert_int_equal(d.small_classes, C);
+    int copies = 0;
+    for (int64_t e = 0; e < d.episodes; e++) {
+        double held[6 * C * C];
+        mo_fit_batch b = support_of(&d, e, 1);
+        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held));
+        for (int64_t i = 0; i < d.n_support; i++) {
+            bool copied = false, alone = true;
+            for (int64_t j = 0; j < d.n_support; j++) {
+                bool same = b.support[i] == b.support[j];
+                copied |= j != i && same;
+                alone &= same || b.support_label[i] != b.support_label[j];
+            }
+            copies += copied && !alone;
+            /* a class with one row keeps it in every fit */
+            assert_true(alone ? isnan(held[i * C]) : fabs(held[i * C + b.support_label[i]] - 1) > 1e-3);
+        }
+    }
+    assert_true(copies > 0);
+    mo_draws_release(&d);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
+typedef struct seen {
+    int n;
+    mo_fit_row row[8];
+    double accuracy, nll, brier;
+} seen;
+
+static void on_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    x->row[x->n++] = *row;
+}
+
+/* Prototypes by their definition. */
+static void on_prototype_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    const mo_draws *d = row->draws;
+    mo_embeddings *E = (mo_embeddings *)x->row[7].draws; /* passed in by the test */
+    double z[N * D], right = 0, n = 0;
+    mo_tensor_read(E->Z, z, sizeof z);
+    for (int64_t e = 0; e < d->episodes; e++) {
+        double P[C][D] = {{0}};
+        for (int64_t i = 0; i < d->n_support; i++)
+            for (int k = 0; k < D; k++)
+                P[d->support_label[e * d->n_support + i]][k] +=
+                    z[d->support[e * d->n_support + i] * D + k] / (double)d->k;
+        for (int64_t i = 0; i < d->n_query; i++, n++) {
+            double score[C] = {0}, sum = 0;
+            int64_t best = 0, y = d->query_label[e * d->n_query + i];
+            for (int c = 0; c < C; c++) {
+                for (int k = 0; k < D; k++)
+                    score[c] += P[c][k] * z[d->query[e * d->n_query + i] * D + k];
+                best = score[c] > score[best] ? c : best;
+                sum += exp(score[c]);
+            }
+            right += best == y;
+            x->nll -= log(exp(score[y]) / sum);
+            for (int c = 0; c < C; c++)
+                x->brier += pow(exp(score[c]) / sum - (c == y), 2);
+        }
+    }
+    x->accuracy = 100 * right / n;
+    x->nll /= n;
+    x->brier /= n;
+    x->row[x->n++] = *row;
+}
+
+static void figures_are_those_of_the_definitions(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1);
+    seen x = {0};
+    x.row[7].draws = (void *)E;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_prototype}, 1, &defaults, on_prototype_row, &x), MO_OK);
+    assert_int_equal(x.n, 1);
+    assert_true(fabs(x.row[0].accuracy - x.accuracy) <= 1e-10);
+    assert_true(fabs(x.row[0].nll - x.nll) <= 1e-12);
+    assert_true(fabs(x.row[0].brier - x.brier) <= 1e-12);
+    int64_t queries = 0;
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        queries += x.row[0].by_norm[part].n;
+    assert_int_equal(queries, 7 * 5 * C);
+    mo_embeddings_release(E);
+}
+
+static void float32_and_float64_agree(void **state) {
+    scratch *s = *state;
+    seen x = {0};
+    for (int wide = 0; wide < 2; wide++) {
+        mo_embeddings *E = make(s, wide ? MO_F64 : MO_F32, 1);
+        mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype}, 2, &defaults, on_row, &x);
+        mo_embeddings_release(E);
+    }
+    assert_true(mo_ok(s->ctx));
+    for (int h = 0; h < 2; h++) {
+        assert_true(fabs(x.row[h].nll - x.row[2 + h].nll) <= 1e-5);
+        assert_true(fabs(x.row[h].ece_temperature - x.row[2 + h].ece_temperature) <= 1e-4);
+    }
+}
+
+static void tuning_beats_a_penalty_that_is_far_off(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1.5);
+    mo_fit_options options = defaults;
+    seen x = {0};
+    options.episodes = 40;
+    options.shots = (int64_t[]){8};
+    options.lambda = 1e-6;
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    options.tune = true;
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    assert_int_equal(x.n, 2);
+    assert_true(x.row[1].accuracy > x.row[0].accuracy);
+    mo_embeddings_release(E);
+}
+
+static void one_shot_has_no_temperature_but_figures(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    mo_fit_options options = defaults;
+    seen x = {0};
+    options.shots = (int64_t[]){1};
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
+    mo_embeddings_release(E);
+}
+
+static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
+    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, &n, y);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "example");
+    mo_diagnosis x = {0};
+    assert_int_equal(mo_diagnose(E, epsilon, &x), MO_OK);
+    mo_embeddings_release(E);
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+    return x;
+}
+
+/* The paper's four points: prototypes -1/2 and 3/2, whose boundary 0 separates them; shifted by 5 it misses all. */
+static void the_papers_four_points_are_missed_once_shifted(void **state) {
+    scratch *s = *state;
+    mo_diagnosis x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
+    assert_true(x.missed == 0 && x.pairs == 1);
+    mo_diagnosis_release(&x);
+    x = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
+    assert_true(x.missed == 1 && fabs(x.offset - 5.5) <= 1e-15 && fabs(x.spread - 0.5) <= 1e-15);
+    assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
+    mo_diagnosis_release(&x);
+}
+
+static void the_papers_three_prototypes_have_one_inside(void **state) {
+    scratch *s = *state;
+    const double z[] = {3, 1, 1, 3, 1, 1, 0, 0}; /* A = (2, 2), B = (1, 1), C = (0, 0) */
+    mo_diagnosis x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
+    assert_true(x.prototype[1].inside && x.prototype[1].included && x.prototype[1].flagged && !x.prototype[1].outer);
+    for (int c = 0; c < 3; c += 2)
+        assert_true(!x.prototype[c].inside && !x.prototype[c].flagged && x.prototype[c].outer);
+    assert_true(fabs(x.prototype[0].distance * x.mean_distance - sqrt(2)) <= 1e-14);
+    mo_diagnosis_release(&x);
+    /* B' = (1, 1.2), 0.2 / sqrt(2) from the segment AC */
+    const double near[] = {2, 2, 1, 1.2, 0, 0};
+    x = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
+    assert_true(!x.prototype[1].inside && x.prototype[1].included);
+    assert_true(fabs(x.prototype[1].distance * x.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
+    mo_diagnosis_release(&x);
+}
+
+static void bad_input_names_what_is_wrong(void **state) {
+    scratch *s = *state;
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, NAN, 5});
+    mo_tensor *fine = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, 4, 5});
+    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
+    mo_tensor *same = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){4, 4, 4});
+    mo_tensor *two = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
+    assert_null(mo_embeddings_create(Z, y, "Z"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("Z:", "nan", "row 2, column 0"));
+    assert_null(mo_embeddings_create(fine, two, "Z"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("each of 3 rows", "[2]"));
+    assert_null(mo_embeddings_create(fine, fine, "Z"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("integer", "float32"));
+    assert_null(mo_embeddings_create(y, y, "Z"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows [n, d]", "int64 [3]"));
+    assert_null(mo_embeddings_create(fine, same, "Z"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("two classes", "label 4"));
+    mo_tensor *all[] = {Z, fine, y, same, two};
+    for (int i = 0; i < 5; i++)
+        mo_tensor_release(all[i]);
+}
+
+/* The first grows the workspace that the context keeps. */
+static void a_second_run_leaves_nothing_behind(void **state) {
+    scratch *s = *state;
+    int64_t live[2];
+    for (int run = 0; run < 2; run++) {
+        mo_embeddings *E = make(s, MO_F32, 1);
+        mo_diagnosis x;
+        seen rows = {0};
+        mo_fit_options options = defaults;
+        options.tune = true;
+        mo_fit(E, (const mo_head *[]){&mo_head_ridge, mo_find_head("lda")}, 2, &options, on_row, &rows);
+        mo_diagnose(E, 0.1, &x);
+        mo_diagnosis_release(&x);
+        mo_embeddings_release(E);
+        assert_true(mo_ok(s->ctx));
+        live[run] = mo_context_counters(s->ctx).bytes_live;
+    }
+    assert_int_equal(live[0], live[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_of_any_integers_become_classes),
+        cmocka_unit_test(members_of_an_archive_are_taken_by_name),
+        cmocka_unit_test(draws_share_no_row_between_support_and_queries),
+        cmocka_unit_test(held_out_rows_are_those_of_explicit_refits),
+        cmocka_unit_test(copies_of_a_held_out_row_are_never_fitted),
+        cmocka_unit_test(figures_are_those_of_the_definitions),
+        cmocka_unit_test(float32_and_float64_agree),
+        cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
+        cmocka_unit_test(one_shot_has_no_temperature_but_figures),
+        cmocka_unit_test(the_papers_four_points_are_missed_once_shifted),
+        cmocka_unit_test(the_papers_three_prototypes_have_one_inside),
+        cmocka_unit_test(bad_input_names_what_is_wrong),
+        cmocka_unit_test(a_second_run_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,107 @@
+/* tools/fit.c - `mochi fit`: heads side by side on embeddings from array files, and what is wrong with the embeddings.
+ */
+#include "tools/fit_options.h"
+#include "tools/fit_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What the rows go to. */
+typedef struct report {
+    mo_context *ctx;
+    const fit_options *options;
+    const mo_embeddings *E;
+    mo_fit_row *rows; /* all of them */
+    int n_rows;
+    mo_arrays *draws; /* for --draws, else NULL */
+    bool lost_output;
+} report;
+
+static void warn_of_small_classes(const report *r, const mo_draws *d) {
+    if (r->options->quiet)
+        return;
+    if (d->small_classes)
+        fprintf(stderr,
+            "mochi fit: k = %" PRId64 ": %" PRId64 " classes have fewer than k + %" PRId64
+            " rows; theirs are divided between support and queries and drawn repeatedly\n",
+            d->k, d->small_classes, r->options->fit.queries);
+    if (d->left_out)
+        fprintf(stderr, "mochi fit: k = %" PRId64 ": %" PRId64 " classes of one row are left out\n", d->k, d->left_out);
+}
+
+static void keep_draw(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
+    char name[64];
+    snprintf(name, sizeof name, "k%" PRId64 "_%s", k, what);
+    int64_t shape[] = {r->options->fit.episodes, rows};
+    mo_tensor *T = mo_tensor_from(r->ctx, MO_I64, 2, shape, numbers);
+    mo_arrays_take(r->draws, name, T);
+}
+
+/* At the first head of a k: what there is to say about its episodes. */
+static void on_draws(const report *r, const mo_draws *d) {
+    warn_of_small_classes(r, d);
+    if (!r->draws)
+        return;
+    keep_draw(r, d->k, "support", d->support, d->n_support);
+    keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
+    keep_draw(r, d->k, "query", d->query, d->n_query);
+    keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
+}
+
+static void on_row(const mo_fit_row *row, void *state) {
+    report *r = state;
+    if (r->n_rows % r->options->n_heads == 0)
+        on_draws(r, row->draws);
+    r->rows[r->n_rows++] = *row;
+    if (!r->options->json)
+        fit_print_row(row);
+    else if (!r->lost_output)
+        r->lost_output = !fit_print_row_object(row);
+}
+
+static void diagnose(report *r) {
+    mo_diagnosis x = {0};
+    if (mo_diagnose(r->E, r->options->epsilon, &x) == MO_OK) {
+        if (!r->options->json)
+            fit_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
+        else if (!r->lost_output)
+            r->lost_output = !fit_print_diagnosis_objects(r->E, &x, r->rows, r->n_rows);
+    }
+    mo_diagnosis_release(&x);
+}
+
+static void run(report *r) {
+    const fit_options *o = r->options;
+    r->rows = calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows);
+    r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
+    if (!r->rows)
+        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
+    if (mo_ok(r->ctx) && !o->json)
+        fit_print_title(r->E, o->rows);
+    mo_fit(r->E, o->heads, o->n_heads, &o->fit, on_row, r);
+    if (mo_ok(r->ctx) && r->draws)
+        mo_npz_write(r->draws, o->draws);
+    if (mo_ok(r->ctx) && (!o->json || o->diagnose))
+        diagnose(r);
+    mo_arrays_release(r->draws);
+    free(r->rows);
+}
+
+int fit_command(int argc, char **argv) {
+    fit_options o;
+    parse_fit_options(&o, argc, argv);
+    mo_context *ctx = open_context(o.threads);
+    if (!ctx)
+        return EXIT_FAILED;
+    mo_embeddings *E = NULL;
+    report r = {.ctx = ctx, .options = &o};
+    if ((E = mo_embeddings_open(ctx, o.rows, o.labels))) {
+        r.E = E;
+        run(&r);
+    }
+    int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
+    mo_embeddings_release(E);
+    mo_context_release(ctx);
+    return code;
+}

@@ -1,0 +1,23 @@
+/* tools/fit_options.h - the command line of `mochi fit`. */
+#ifndef FIT_OPTIONS_H
+#define FIT_OPTIONS_H
+
+#include "tools/command.h"
+
+enum { FIT_HEADS = 16, FIT_SHOTS = 64 };
+
+typedef struct fit_options {
+    const char *rows, *labels, *draws;
+    const mo_head *heads[FIT_HEADS];
+    int n_heads;
+    int64_t shots[FIT_SHOTS];
+    mo_fit_options fit;
+    double epsilon;
+    int threads;
+    bool diagnose, json, quiet;
+} fit_options;
+
+/* Wrong usage ends the program. */
+void parse_fit_options(fit_options *o, int argc, char **argv);
+
+#endif

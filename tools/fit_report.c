@@ -1,0 +1,161 @@
+/* tools/fit_report.c - the table of `mochi fit` and the diagnosis below it. */
+#include "tools/fit_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
+
+void fit_print_title(const mo_embeddings *E, const char *rows) {
+    int64_t least = E->count[0], most = E->count[0];
+    for (int64_t c = 1; c < E->graph->classes; c++) {
+        least = E->count[c] < least ? E->count[c] : least;
+        most = E->count[c] > most ? E->count[c] : most;
+    }
+    printf("%s: %" PRId64 " %s rows of %" PRId64 ", %" PRId64 " classes of %" PRId64 " to %" PRId64 " rows\n\n", rows,
+        mo_dim(E->Z, 0), mo_dtype_name(mo_tensor_dtype(E->Z)), mo_dim(E->Z, 1), E->graph->classes, least, most);
+    printf("%6s  %-20s%16s%9s%8s%8s%8s%9s\n", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)", "seconds");
+    fflush(stdout);
+}
+
+/* A number of that many columns, or a dash where there is none. */
+static void print_number(const char *format, int columns, double value) {
+    if (isnan(value))
+        printf("%*s", columns, "-");
+    else
+        printf(format, columns, value);
+}
+
+void fit_print_row(const mo_fit_row *r) {
+    printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->accuracy);
+    print_number("%*.2f", 6, r->ci95);
+    printf("%9.3f%8.3f%8.3f", r->nll, r->brier, r->ece);
+    print_number("%*.3f", 8, r->ece_temperature);
+    printf("%9.3f\n", r->seconds);
+    fflush(stdout);
+}
+
+bool fit_print_row_object(const mo_fit_row *r) {
+    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "head", r->head, "k", (json_int_t)r->k,
+        "accuracy", json_number(r->accuracy), "ci95", json_number(r->ci95), "nll", json_number(r->nll), "brier",
+        json_number(r->brier), "ece", json_number(r->ece), "ece_temperature", json_number(r->ece_temperature),
+        "seconds", json_number(r->seconds)));
+}
+
+/* ---- diagnosis ---- */
+
+static double mean_confidence(const mo_calibration *c) {
+    double sum = 0;
+    for (int b = 0; b < MO_ECE_BINS; b++)
+        sum += c->bin[b].confidence;
+    return c->n ? sum / (double)c->n : NAN;
+}
+
+static double accuracy_of(const mo_calibration *c) {
+    return c->n ? (double)c->right / (double)c->n : NAN;
+}
+
+static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double epsilon) {
+    int64_t inside = 0, included = 0, flagged = 0, nearest = 0;
+    for (int64_t c = 0; c < x->classes; c++) {
+        inside += x->prototype[c].inside;
+        included += x->prototype[c].included;
+        flagged += x->prototype[c].flagged;
+        nearest = x->prototype[c].distance < x->prototype[nearest].distance ? c : nearest;
+    }
+    printf("\noffset  the mean is %.3g from the origin, %.2f times the spread within classes (%.3g);\n"
+           "        the boundaries of %" PRId64 " of %" PRId64 " pairs of prototypes have all their rows on one side\n",
+        x->offset, x->spread > 0 ? x->offset / x->spread : INFINITY, x->spread, x->missed, x->pairs);
+    printf("hull    %" PRId64 " of %" PRId64 " prototypes inside the hull of the others, %" PRId64
+           " within epsilon = %g, %" PRId64 " flagged as interior;\n"
+           "        nearest: class %" PRId64 ", %.3f of the mean distance, wins a score by %.3g at most\n",
+        inside, x->classes, included, epsilon, flagged, E->value[nearest], x->prototype[nearest].distance,
+        x->prototype[nearest].distance * x->mean_distance * x->radius);
+}
+
+static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
+    printf("\n%12s%8s%10s%16s%12s\n", "class", "rows", "|p|", "hull distance", "normalised");
+    for (int64_t c = 0; c < x->classes; c++) {
+        const mo_prototype *p = &x->prototype[c];
+        printf("%12" PRId64 "%8" PRId64 "%10.4g%16.4g%12.4f  %s%s%s\n", E->value[c], E->count[c], p->norm,
+            p->distance * x->mean_distance, p->distance, p->outer ? "outer " : "",
+            p->inside     ? "INSIDE "
+            : p->included ? "epsilon-included "
+                          : "",
+            p->flagged ? "flagged" : "");
+    }
+}
+
+/* Confidence and accuracy in each quarter of the norms. */
+static void print_norms(const mo_fit_row *rows, int n_rows) {
+    printf("\nconfidence / accuracy of queries by |z|, in quarters of all rows\n%6s  %-20s", "k", "head");
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        printf("%14s", quarters[part]);
+    putchar('\n');
+    for (int i = 0; i < n_rows; i++) {
+        printf("%6" PRId64 "  %-20s", rows[i].k, rows[i].head);
+        for (int part = 0; part < MO_NORM_PARTS; part++)
+            printf("   %.3f/%.3f", mean_confidence(&rows[i].by_norm[part]), accuracy_of(&rows[i].by_norm[part]));
+        putchar('\n');
+    }
+}
+
+/* The row whose confidence differs most between the outer quarters, in one line. */
+static void print_norm_line(const mo_fit_row *rows, int n_rows) {
+    const mo_fit_row *worst = rows;
+    double largest = -1;
+    for (int i = 0; i < n_rows; i++) {
+        const mo_calibration *part = rows[i].by_norm;
+        double gap = fabs(mean_confidence(&part[MO_NORM_PARTS - 1]) - mean_confidence(&part[0]));
+        if (gap > largest) {
+            largest = gap;
+            worst = &rows[i];
+        }
+    }
+    const mo_calibration *low = &worst->by_norm[0], *high = &worst->by_norm[MO_NORM_PARTS - 1];
+    if (largest >= 0)
+        printf("norm    %s, k = %" PRId64 ": confidence %.2f and accuracy %.2f in the lowest quarter of |z|,\n"
+               "        %.2f and %.2f in the highest (--diagnose: class by class, head by head)\n",
+            worst->head, worst->k, mean_confidence(low), accuracy_of(low), mean_confidence(high), accuracy_of(high));
+}
+
+void fit_print_diagnosis(
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon) {
+    print_geometry(E, x, epsilon);
+    if (whole) {
+        print_prototypes(E, x);
+        print_norms(rows, n_rows);
+    } else {
+        print_norm_line(rows, n_rows);
+    }
+}
+
+static bool print_prototype_object(const mo_embeddings *E, const mo_diagnosis *x, int64_t c) {
+    const mo_prototype *p = &x->prototype[c];
+    return print_json(json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "diagnosis", "class", "class",
+        (json_int_t)E->value[c], "rows", (json_int_t)E->count[c], "norm", json_number(p->norm), "hull_distance",
+        json_number(p->distance * x->mean_distance), "hull_distance_normalised", json_number(p->distance), "inside",
+        p->inside, "epsilon_included", p->included, "outer", p->outer, "flagged", p->flagged));
+}
+
+static bool print_norm_object(const mo_fit_row *r, int part) {
+    const mo_calibration *c = &r->by_norm[part];
+    return print_json(json_pack("{s:s, s:s, s:I, s:s, s:I, s:o, s:o, s:o}", "diagnosis", "norm", "head", r->head, "k",
+        (json_int_t)r->k, "quarter", quarters[part], "queries", (json_int_t)c->n, "accuracy",
+        json_number(100 * accuracy_of(c)), "confidence", json_number(mean_confidence(c)), "ece",
+        json_number(mo_calibration_ece(c))));
+}
+
+bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
+    bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
+        json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
+        json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));
+    for (int64_t c = 0; written && c < x->classes; c++)
+        written = print_prototype_object(E, x, c);
+    for (int i = 0; written && i < n_rows; i++)
+        for (int part = 0; written && part < MO_NORM_PARTS; part++)
+            written = print_norm_object(&rows[i], part);
+    return written;
+}

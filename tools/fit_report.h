@@ -1,0 +1,18 @@
+/* tools/fit_report.h - what `mochi fit` prints. */
+#ifndef FIT_REPORT_H
+#define FIT_REPORT_H
+
+#include "tools/command.h"
+
+/* The table: a title line of the data, column names, a line a row. */
+void fit_print_title(const mo_embeddings *E, const char *rows);
+void fit_print_row(const mo_fit_row *row);
+/* The diagnosis: three lines, or class by class and head by head; rows: all that were visited. */
+void fit_print_diagnosis(
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
+
+/* The same as JSON lines; false where one could not be written. */
+bool fit_print_row_object(const mo_fit_row *row);
+bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows);
+
+#endif

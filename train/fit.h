@@ -1,0 +1,110 @@
+/* train/fit.h - labelled embeddings from array files: few-shot accuracy and calibration of heads on them, and what
+ * their geometry does to prototypes. Part of train/train.h. */
+#ifndef MO_FIT_H
+#define MO_FIT_H
+
+#include "models/models.h"
+#include "train/metrics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mo_graph;
+
+/* ---- embeddings: rows with labels ---- */
+
+typedef struct mo_embeddings {
+    mo_tensor *Z;           /* [n, d] float32 or float64 */
+    struct mo_graph *graph; /* of n nodes without edges, for the plans: label 0 .. classes - 1 */
+    int64_t *value, *count; /* [classes]: the labels as they were given, rising, and the rows of each */
+} mo_embeddings;
+
+/* Rows [n, d] of any real dtype (float16 and bfloat16 become float32) and one label a row, of any integer dtype and
+ * any values; both are copied. Raises where lengths differ, a number is not finite or there are fewer than two
+ * classes. NULL on failure; the name is used in errors. */
+MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
+/* The same from files: .npy, .npz or .safetensors; one of several arrays of a file as FILE:NAME. */
+MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
+MO_API void mo_embeddings_release(mo_embeddings *E);
+
+/* ---- episodes ---- */
+
+typedef struct mo_fit_options {
+    int n_shots;
+    const int64_t *shots;      /* k: support rows a class */
+    int64_t episodes, queries; /* 100, and 30 a class */
+    int64_t ways;              /* classes of an episode, drawn where there are more: 64 */
+    uint64_t seed;
+    double lambda; /* above 0: of every head that has one */
+    bool tune;     /* each episode chooses its head's regularisation by the held-out rows of its support */
+} mo_fit_options;
+
+/* The episodes of one k, numbered from 0: row numbers and classes of the episode, 0 .. classes - 1. */
+typedef struct mo_draws {
+    int64_t k, classes, episodes, n_support, n_query; /* rows of one episode: classes k, classes q */
+    int64_t *support, *support_label;                 /* [episodes, n_support] */
+    int64_t *query, *query_label;                     /* [episodes, n_query] */
+    int64_t small_classes, left_out;                  /* of one episode, as mo_plan has them */
+} mo_draws;
+
+/* Plans (mo_plan_draw) of all episodes. Returns the status; release in any case. */
+MO_API mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *options, mo_draws *draws);
+MO_API void mo_draws_release(mo_draws *draws);
+
+/* ---- heads on them ---- */
+
+#define MO_NORM_PARTS 4
+
+/* One head at one k. Probabilities are softmax(logits); sums run over all queries of all episodes. */
+typedef struct mo_fit_row {
+    const char *head;
+    int64_t k;
+    double accuracy, ci95; /* in percent: mean over episodes and half width of its 95% interval */
+    double nll, brier, ece;
+    double ece_temperature; /* after a temperature an episode, fitted to the held-out rows of its support; NaN: none */
+    double seconds;
+    mo_calibration by_norm[MO_NORM_PARTS]; /* queries by |z|: those in the lowest quarter of all rows first */
+    const mo_draws *draws;                 /* borrowed for the call */
+} mo_fit_row;
+
+typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
+
+/* Fits every head on every episode and visits a row for each k and head, all heads of a k on the same episodes.
+ * Held-out rows come from cross-validation of the support: 5 folds (k where k < 5), balanced, all copies of a row in
+ * one. The temperature has the least cross-entropy on them, smoothed by the rule of succession; none at k = 1. Tuning
+ * takes the value whose held-out rows, at their temperature, have the least; for the head ridge they come from
+ * leave-one-out in closed form. Returns the status. */
+MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
+    mo_fit_visit visit, void *state);
+
+/* ---- what the geometry does to prototypes (paper, section 2) ---- */
+
+/* The mean of a class. Distances in units of mo_diagnosis.mean_distance. */
+typedef struct mo_prototype {
+    double norm;     /* |p_c|, not normalised */
+    double distance; /* to the convex hull of the other prototypes */
+    bool inside;     /* the distance is 0 to rounding: never the only largest score */
+    bool included;   /* epsilon-inclusion: the distance is below epsilon */
+    bool outer;      /* a corner of the outer hull in the plane of the first two principal components */
+    bool flagged; /* nearer to the hull of the others than every outer one: the paper's mark of interior prototypes */
+} mo_prototype;
+
+typedef struct mo_diagnosis {
+    int64_t classes;
+    double offset;           /* |mean of all rows| */
+    double spread;           /* root mean squared distance of the rows to their prototypes */
+    double radius;           /* R, the largest |z|: an included class wins by at most epsilon R */
+    double mean_distance;    /* between two prototypes */
+    int64_t pairs, missed;   /* of classes; those whose boundary <z, p_i - p_j> = 0 has all their rows on one side */
+    mo_prototype *prototype; /* [classes] */
+} mo_diagnosis;
+
+/* epsilon in units of the mean distance. Returns the status; release in any case. */
+MO_API mo_code mo_diagnose(const mo_embeddings *E, double epsilon, mo_diagnosis *diagnosis);
+MO_API void mo_diagnosis_release(mo_diagnosis *diagnosis);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

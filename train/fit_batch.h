@@ -1,0 +1,45 @@
+/* train/fit_batch.h - heads on batches of episodes of equal shapes, from host numbers to host logits (library
+ * internal).
+ */
+#ifndef MO_FIT_BATCH_H
+#define MO_FIT_BATCH_H
+
+#include "train/train.h"
+
+/* One head on embeddings. */
+typedef struct mo_fitting {
+    mo_context *ctx;
+    mo_tape *t; /* MO_EVAL */
+    mo_tensor *Z;
+    const mo_head *head;
+    int64_t classes;
+    double lambda; /* above 0: of a head that has one */
+    int tuned;     /* the parameter that tuning sets; -1: none */
+    uint64_t seed;
+} mo_fitting;
+
+/* Row numbers of B episodes: support [B, n_s] with labels, and the rows [B, n_q] to be predicted. */
+typedef struct mo_fit_batch {
+    int64_t B, n_s, n_q;
+    const int64_t *support, *support_label, *query;
+} mo_fit_batch;
+
+/* Writes the logits [B, n_q, classes]. value: of the tuned parameter, NaN for its own. False on failure. */
+bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits);
+
+/* held_out.c: both write logits [values, B, n_s, classes] of the support rows, each by a fit that has not seen the row,
+ * for each value of the tuned parameter (NaN: its own). The queries of the batch are not looked at. NaN where there is
+ * no such fit: rows that cannot be spared, systems without a solution. False on failure. */
+
+/* Every row by all others, in closed form: the head ridge alone. */
+bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits);
+/* By folds, at most 5, for any head. k: support rows a class; repeated: whether rows may repeat, B is then 1. */
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+    int n_values, double *logits);
+
+/* Helpers of both: row numbers as rows [B, m, d] of Z, labels as one-hot [B, m, C]; a tensor as doubles. */
+mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
+mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
+bool mo_fit_read(mo_tensor *T, double *host);
+
+#endif
