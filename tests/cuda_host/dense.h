@@ -1,0 +1,44 @@
+/* tests/cuda_host/dense.h - column-major matrices of the device, checked as the vendor's libraries document it. */
+#ifndef CUDA_HOST_DENSE_H
+#define CUDA_HOST_DENSE_H
+
+#include "tensor/cuda/seam.h"
+#include "tests/cuda_host/memory.h"
+#include "tests/cuda_host/violation.h"
+
+#include <cstdint>
+
+namespace cuda_host {
+
+inline std::size_t size_of(seam_type type) {
+    return type == SEAM_F64 ? 8 : type == SEAM_F32 ? 4 : 2;
+}
+
+/* Matrices [rows, columns] at data + i stride, i below batch; strides in elements. */
+struct matrices {
+    const void *data;
+    seam_type type;
+    std::int64_t rows, columns, ld, stride, batch;
+};
+
+/* Violations where a size is below 1, the leading dimension too small, the bytes not the device's or not aligned, or
+ * where matrices overlap that are written. */
+void require_matrices(const matrices &A, bool written, const char *what);
+/* Violation unless 1 <= size <= INT32_MAX. */
+int require_size(std::int64_t size, const char *what);
+/* The words of `n` elements of `bytes` each. */
+void require_vector(const void *x, std::int64_t n, std::size_t bytes, const char *what);
+
+/* f of a pointer of the type: [](auto *A) { ... }. */
+template <typename F> void with_type(seam_type type, F f) {
+    if (type == SEAM_F64)
+        f(static_cast<double *>(nullptr));
+    else if (type == SEAM_F32)
+        f(static_cast<float *>(nullptr));
+    else
+        violation("a type that this function does not take");
+}
+
+} // namespace cuda_host
+
+#endif

@@ -1,0 +1,53 @@
+/* tests/cuda_host/lapack.h - the routines of BLAS and LAPACK under one name for both float types; column-major. */
+#ifndef CUDA_HOST_LAPACK_H
+#define CUDA_HOST_LAPACK_H
+
+#include <cblas.h>
+
+extern "C" {
+void spotrf_(const char *uplo, const int *n, float *A, const int *lda, int *info);
+void sgetrf_(const int *m, const int *n, float *A, const int *lda, int *pivot, int *info);
+void ssyevd_(const char *job, const char *uplo, const int *n, float *A, const int *lda, float *w, float *work,
+    const int *lwork, int *iwork, const int *liwork, int *info);
+void sgeqrf_(
+    const int *m, const int *n, float *A, const int *lda, float *tau, float *work, const int *lwork, int *info);
+void sorgqr_(const int *m, const int *n, const int *k, float *A, const int *lda, const float *tau, float *work,
+    const int *lwork, int *info);
+void dpotrf_(const char *uplo, const int *n, double *A, const int *lda, int *info);
+void dgetrf_(const int *m, const int *n, double *A, const int *lda, int *pivot, int *info);
+void dsyevd_(const char *job, const char *uplo, const int *n, double *A, const int *lda, double *w, double *work,
+    const int *lwork, int *iwork, const int *liwork, int *info);
+void dgeqrf_(
+    const int *m, const int *n, double *A, const int *lda, double *tau, double *work, const int *lwork, int *info);
+void dorgqr_(const int *m, const int *n, const int *k, double *A, const int *lda, const double *tau, double *work,
+    const int *lwork, int *info);
+}
+
+namespace cuda_host {
+
+/* The routines of one float type. */
+template <typename real> struct lapack;
+
+template <> struct lapack<float> {
+    static constexpr auto gemm = cblas_sgemm;
+    static constexpr auto trsm = cblas_strsm;
+    static constexpr auto potrf = spotrf_;
+    static constexpr auto getrf = sgetrf_;
+    static constexpr auto syevd = ssyevd_;
+    static constexpr auto geqrf = sgeqrf_;
+    static constexpr auto orgqr = sorgqr_;
+};
+
+template <> struct lapack<double> {
+    static constexpr auto gemm = cblas_dgemm;
+    static constexpr auto trsm = cblas_dtrsm;
+    static constexpr auto potrf = dpotrf_;
+    static constexpr auto getrf = dgetrf_;
+    static constexpr auto syevd = dsyevd_;
+    static constexpr auto geqrf = dgeqrf_;
+    static constexpr auto orgqr = dorgqr_;
+};
+
+} // namespace cuda_host
+
+#endif

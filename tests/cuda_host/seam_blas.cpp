@@ -1,0 +1,147 @@
+/* tests/cuda_host/seam_blas.cpp - the twin of tensor/cuda/seam_blas.c: products, triangular solves, batched LU. */
+#include "tests/cuda_host/dense.h"
+#include "tests/cuda_host/lapack.h"
+#include "tests/cuda_host/seam.h"
+
+#include <cstring>
+#include <vector>
+
+using namespace cuda_host;
+
+/* An element as the product sees it: bfloat16 widened, float32 cut to the 10 bits of TF32 where asked for. */
+static float narrow(const void *data, std::int64_t i, seam_type type, seam_math math) {
+    std::uint32_t bits;
+    if (type == SEAM_BF16) {
+        bits = std::uint32_t{static_cast<const std::uint16_t *>(data)[i]} << 16;
+    } else {
+        std::memcpy(&bits, static_cast<const float *>(data) + i, sizeof bits);
+        bool finite = (bits & 0x7f800000) != 0x7f800000;
+        if (math == SEAM_TF32 && finite)
+            bits = (bits + 0x0fff + (bits >> 13 & 1)) & ~0x1fffu; /* to the nearest, ties to even */
+    }
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* A copy of one matrix in the precision of the product, of the same leading dimension. */
+static std::vector<float> narrowed(const void *data, std::int64_t n, seam_type type, seam_math math) {
+    std::vector<float> copy((std::size_t)n);
+    for (std::int64_t i = 0; i < n; i++)
+        copy[(std::size_t)i] = narrow(data, i, type, math);
+    return copy;
+}
+
+static std::int64_t elements(std::int64_t rows, std::int64_t columns, std::int64_t ld) {
+    return ld * (columns - 1) + rows;
+}
+
+template <typename real> static void multiply_one(const seam_gemm &g, const real *A, const real *B, real *C) {
+    lapack<real>::gemm(CblasColMajor, g.transposed_a ? CblasTrans : CblasNoTrans,
+        g.transposed_b ? CblasTrans : CblasNoTrans, (int)g.m, (int)g.n, (int)g.k, (real)g.alpha, A, (int)g.lda, B,
+        (int)g.ldb, (real)g.beta, C, (int)g.ldc);
+    const real *bias = static_cast<const real *>(g.bias);
+    for (std::int64_t j = 0; j < g.n; j++)
+        for (std::int64_t i = 0; i < g.m; i++) {
+            real &c = C[j * g.ldc + i];
+            c = bias ? c + bias[i] : c;
+            c = g.relu && c < 0 ? 0 : c;
+        }
+}
+
+static const void *at(const void *data, std::int64_t i, seam_type type) {
+    return static_cast<const char *>(data) + i * (std::int64_t)size_of(type);
+}
+
+static void multiply(const seam_gemm &g) {
+    std::int64_t size_a = g.transposed_a ? elements(g.k, g.m, g.lda) : elements(g.m, g.k, g.lda);
+    std::int64_t size_b = g.transposed_b ? elements(g.n, g.k, g.ldb) : elements(g.k, g.n, g.ldb);
+    for (std::int64_t i = 0; i < g.batch; i++) {
+        const void *A = at(g.A, i * g.stride_a, g.input), *B = at(g.B, i * g.stride_b, g.input);
+        void *C = const_cast<void *>(at(g.C, i * g.stride_c, g.output));
+        if (g.input == SEAM_F64) {
+            multiply_one(g, static_cast<const double *>(A), static_cast<const double *>(B), static_cast<double *>(C));
+        } else {
+            std::vector<float> a = narrowed(A, size_a, g.input, g.math), b = narrowed(B, size_b, g.input, g.math);
+            multiply_one(g, a.data(), b.data(), static_cast<float *>(C));
+        }
+    }
+}
+
+const char *seam_multiply(seam *s, const seam_gemm *g) {
+    if (const char *why = planned_failure("seam_multiply"))
+        return why;
+    if (g->output != (g->input == SEAM_F64 ? SEAM_F64 : SEAM_F32))
+        violation("product: inputs of type %d, output of type %d", g->input, g->output);
+    require_size(g->k, "product: k");
+    std::int64_t m = require_size(g->m, "product: m"), n = require_size(g->n, "product: n");
+    bool ta = g->transposed_a, tb = g->transposed_b;
+    require_matrices(
+        {g->A, g->input, ta ? g->k : m, ta ? m : g->k, g->lda, g->stride_a, g->batch}, false, "product: A");
+    require_matrices(
+        {g->B, g->input, tb ? n : g->k, tb ? g->k : n, g->ldb, g->stride_b, g->batch}, false, "product: B");
+    require_matrices({g->C, g->output, m, n, g->ldc, g->stride_c, g->batch}, true, "product: C");
+    if (g->bias)
+        require_vector(g->bias, m, size_of(g->output), "product: bias");
+    if ((g->bias || g->relu) && (g->batch != 1 || g->beta != 0))
+        violation("product: an epilogue with a batch of %lld and beta %g", (long long)g->batch, g->beta);
+    stream_enqueue(stream_of(s), [g = *g] { multiply(g); });
+    return nullptr;
+}
+
+static void solve_triangle(const seam_triangle &t, const void *T, void *B) {
+    std::int64_t order = t.left ? t.m : t.n;
+    require_matrices({T, t.type, order, order, t.ldt, 0, 1}, false, "trsm: T");
+    require_matrices({B, t.type, t.m, t.n, t.ldb, 0, 1}, true, "trsm: B");
+    with_type(t.type, [&](auto *type) {
+        using real = std::remove_pointer_t<decltype(type)>;
+        lapack<real>::trsm(CblasColMajor, t.left ? CblasLeft : CblasRight, t.lower ? CblasLower : CblasUpper,
+            t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, (int)t.m, (int)t.n, real(1),
+            static_cast<const real *>(T), (int)t.ldt, static_cast<real *>(B), (int)t.ldb);
+    });
+}
+
+const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B) {
+    if (const char *why = planned_failure("seam_trsm"))
+        return why;
+    require_size(t->m, "trsm: m");
+    require_size(t->n, "trsm: n");
+    require_device(T, 1, "trsm: T");
+    require_device(B, 1, "trsm: B");
+    stream_enqueue(stream_of(s), [t = *t, T, B] { solve_triangle(t, T, B); });
+    return nullptr;
+}
+
+const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch) {
+    if (const char *why = planned_failure("seam_trsm_batched"))
+        return why;
+    require_size(t->m, "trsm_batched: m");
+    require_size(t->n, "trsm_batched: n");
+    require_vector(T, require_size(batch, "trsm_batched: batch"), sizeof *T, "trsm_batched: T");
+    require_vector(B, batch, sizeof *B, "trsm_batched: B");
+    stream_enqueue(stream_of(s), [t = *t, T, B, batch] {
+        for (std::int64_t i = 0; i < batch; i++)
+            solve_triangle(t, T[i], B[i]);
+    });
+    return nullptr;
+}
+
+const char *seam_getrf_batched(
+    seam *s, seam_type type, int64_t n, void *const *A, int64_t lda, int32_t *pivot, int32_t *info, int64_t batch) {
+    if (const char *why = planned_failure("seam_getrf_batched"))
+        return why;
+    int order = require_size(n, "getrf_batched: n"), ld = require_size(lda, "getrf_batched: lda");
+    require_vector(A, require_size(batch, "getrf_batched: batch"), sizeof *A, "getrf_batched: A");
+    require_vector(pivot, batch * n, sizeof *pivot, "getrf_batched: pivot");
+    require_vector(info, batch, sizeof *info, "getrf_batched: info");
+    stream_enqueue(stream_of(s), [=] {
+        for (std::int64_t i = 0; i < batch; i++) {
+            require_matrices({A[i], type, order, order, lda, 0, 1}, true, "getrf_batched: A");
+            with_type(type, [&](auto *of) {
+                using real = std::remove_pointer_t<decltype(of)>;
+                lapack<real>::getrf(&order, &order, static_cast<real *>(A[i]), &ld, pivot + i * n, info + i);
+            });
+        }
+    });
+    return nullptr;
+}
