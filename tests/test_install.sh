@@ -42,6 +42,7 @@ for source in tools/examples/*.c; do
 done
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
 claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
+claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
 # The archive alone: found first, so that the linker cannot take the shared library.
