@@ -162,6 +162,9 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     bin_remove(a, c);
     if (!split(a, c, size))
         return NULL;
+    a->ctx->counters.tape_live += (int64_t)c->size;
+    if (a->ctx->counters.tape_live > a->ctx->counters.tape_peak)
+        a->ctx->counters.tape_peak = a->ctx->counters.tape_live;
     *S = (mo_storage){
         .ctx = a->ctx, .data = c->slab->data + c->offset, .bytes = bytes, .references = 1, .arena = a, .chunk = c};
     return S;
@@ -180,6 +183,7 @@ static void merge_next(mo_arena *a, chunk *c) {
 
 void mo_arena_free(mo_arena *a, mo_storage *S) {
     chunk *c = S->chunk;
+    a->ctx->counters.tape_live -= (int64_t)c->size;
     if (c->next && c->next->free)
         merge_next(a, c);
     if (c->prev && c->prev->free) {

@@ -52,6 +52,11 @@ mo_counters mo_context_counters(const mo_context *ctx) {
     return ctx->counters;
 }
 
+void mo_context_reset_peaks(mo_context *ctx) {
+    ctx->counters.bytes_peak = ctx->counters.bytes_live;
+    ctx->counters.tape_peak = ctx->counters.tape_live;
+}
+
 const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {
     if (dtype == MO_F32)
         return ctx->backend->f32;

@@ -72,6 +72,8 @@ typedef struct mo_counters {
     int64_t allocations;    /* blocks asked of the operating system or the device, tapes and tensors alike */
     int64_t bytes_live;     /* bytes of those still held */
     int64_t bytes_peak;     /* the most that bytes_live has been */
+    int64_t tape_live;      /* bytes that values on its tapes take */
+    int64_t tape_peak;      /* the most that tape_live has been */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions of one matrix each */
 } mo_counters;
 
@@ -83,6 +85,8 @@ MO_API void mo_context_release(mo_context *ctx);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
+/* Lets bytes_peak and tape_peak start again from what is held now. */
+MO_API void mo_context_reset_peaks(mo_context *ctx);
 /* Whether BLAS may be called from several threads. Where not (a serial OpenBLAS that another library loaded before this
  * one), matrix products run on one thread. */
 MO_API bool mo_context_blas_is_safe(const mo_context *ctx);

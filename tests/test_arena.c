@@ -74,6 +74,10 @@ static void freed_memory_is_used_again_within_a_round(void **state) {
     for (int i = 0; i < 10000; i++)
         mo_storage_release(mo_arena_storage(arena, 500000));
     assert_true(mo_context_counters(ctx).bytes_live - base < 2 << 20);
+    assert_int_equal(mo_context_counters(ctx).tape_live, 0);
+    assert_int_equal(mo_context_counters(ctx).tape_peak, (500000 + 63) / 64 * 64); /* chunks of 64 bytes */
+    mo_context_reset_peaks(ctx);
+    assert_int_equal(mo_context_counters(ctx).tape_peak, 0);
     mo_arena_release(arena);
     mo_context_release(ctx);
 }

@@ -239,7 +239,7 @@ static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
         .batch_axes = 1, .dense_limit = -1, .restart = 3, .symmetric = symmetric, .tolerance = tolerance};
     mo_tensor *x = mo_implicit(f.t, solve_cubic(f.t, f.theta, newton), cubic, f.theta, 2, &o);
     assert_int_equal(mo_backward(f.t, mo_sum(f.t, x, 0, false)), MO_OK);
-    int64_t peak = mo_context_counters(f.ctx).bytes_peak;
+    int64_t peak = mo_context_counters(f.ctx).tape_peak;
     mo_tape_release(f.t);
     mo_tensor_release(f.theta[0]);
     mo_tensor_release(f.theta[1]);

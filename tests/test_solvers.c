@@ -187,7 +187,7 @@ static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, 
     run_method(f.t, f.theta, 2, &x, 1, &m);
     mo_backward(f.t, mo_sum(f.t, x, 0, false));
     assert_string_equal(mo_context_status(f.ctx)->message, "");
-    int64_t peak = mo_context_counters(f.ctx).bytes_peak;
+    int64_t peak = mo_context_counters(f.ctx).tape_peak;
     *iterations = report.iterations;
     mo_tape_release(f.t);
     mo_tensor_release(f.theta[0]);

@@ -19,6 +19,7 @@ int gradcheck_command(int argc, char **argv);
 int new_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
+int lab_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */

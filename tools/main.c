@@ -24,6 +24,7 @@ static const command commands[] = {
     {"bench", "mochi bench", "time training steps, matrix products, linear systems and the truncated SVD",
         bench_command},
     {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},
+    {"lab", "mochi lab", "gradients through a solver, four ways: error, memory and time", lab_command},
     {"doctor", "mochi doctor", "what this machine offers, and whether the program makes use of it", doctor_command},
 };
 

@@ -29,6 +29,11 @@ _mochi() {
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve head' -- "$current") ;;
+        lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;
+        lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;
+        lab:--method:*)
+            mapfile -t COMPREPLY < <(compgen -W 'analytic unrolled implicit neumann' -- "$current") ;;
+        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve' -- "$current") ;;
         bench:step:*)
             mapfile -t COMPREPLY < <(compgen -W 'nc15 nc64 lp gc_enzymes gc_dd gc_enzymes_mixed' -- "$current") ;;
     esac
