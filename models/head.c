@@ -1,5 +1,5 @@
 /* models/head.c - calling a head: what it must be, its first parameters, the shapes that go in and come out. */
-#include "models/head.h"
+#include "models/heads/residual.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,8 +19,8 @@ bool mo_head_check(mo_context *ctx, const mo_head *head) {
              (head->n_parameters && !head->parameters))
         mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected a table of 0 to %d", head->name, head->n_parameters,
             MO_MAX_HEAD_PARAMETERS);
-    else if (!head->logits)
-        mo_fail(ctx, MO_INVALID, "head %s: it has no logits function", head->name);
+    else if (!head->logits && !head->residual)
+        mo_fail(ctx, MO_INVALID, "head %s: it has neither logits nor a residual", head->name);
     else if (head->order != 1 && head->order != 2)
         mo_fail(ctx, MO_INVALID, "head %s: derivatives up to order %d, expected 1 or 2", head->name, head->order);
     for (int i = 0; mo_ok(ctx) && i < head->n_parameters; i++) {
@@ -120,6 +120,8 @@ mo_tensor *mo_head_apply(
     mo_context *ctx = mo_tape_context(t);
     if (!mo_head_check(ctx, head) || !check_inputs(ctx, head, Zs, Ys, Zq))
         return mo_null_tensor(ctx);
-    mo_tensor *logits = head->logits(t, Zs, Ys, Zq, parameters);
+    mo_tensor *logits = head->logits
+                            ? head->logits(t, Zs, Ys, Zq, parameters)
+                            : mo_matmul(t, mo_append_ones(t, Zq), mo_head_weights(t, head, Zs, Ys, parameters));
     return mo_ok(ctx) && check_logits(ctx, head, logits, Zq, mo_dim(Ys, -1)) ? logits : mo_null_tensor(ctx);
 }

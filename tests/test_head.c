@@ -58,7 +58,7 @@ static void a_head_of_another_build_is_refused(void **state) {
         sizeof old);
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
-    assert_refused(*state, &empty, 4, "head prototype: it has no logits function");
+    assert_refused(*state, &empty, 4, "head prototype: it has neither logits nor a residual");
 }
 
 static void wrong_logits_are_refused_with_both_shapes(void **state) {

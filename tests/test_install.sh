@@ -43,6 +43,7 @@ done
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
 claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
 claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"
+claim custom_head_passes run_example custom_head "order 2: .* pass"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
 # The archive alone: found first, so that the linker cannot take the shared library.
@@ -68,6 +69,13 @@ claim the_static_guard_holds "$root/guard"
 claim custom_op_builds_as_a_shared_object \
     "$compiler" -shared -fPIC tools/examples/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
 claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
+claim custom_head_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC tools/examples/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
+claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
+claim the_program_trains_with_the_head "$prefix/bin/mochi" train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 3 \
+    --head "$root/custom_head.so" --out "$root/run" --quiet
+claim the_program_evaluates_the_head "$prefix/bin/mochi" eval --weights "$root/run/weights.safetensors" --data mutag \
+    --shots 4 --seeds 2 --head "$root/custom_head.so"
 
 # A head of one's own, from the skeleton on: with the build lines that the program prints.
 mkdir "$root/new"
