@@ -155,11 +155,16 @@ typedef struct mo_kernels {
 } mo_kernels;
 
 typedef struct mo_backend {
+    size_t size; /* of this struct: a shared object of another build is refused */
     const char *name;
     bool (*open)(mo_context *ctx); /* fills ctx->backend_state; raises and returns false on failure */
     void (*close)(mo_context *ctx);
     void *(*alloc)(mo_context *ctx, size_t bytes); /* 64-byte aligned; NULL on failure, without raising */
     void (*free)(mo_context *ctx, void *block, size_t bytes);
+    /* Bytes that this process holds of the device and that are left to it; NULL where alloc's failure says enough. */
+    void (*memory)(mo_context *ctx, size_t *held, size_t *left);
+    /* Writes the name of the device to text; a reason where there is none. NULL: always there. */
+    const char *(*describe)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
     void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
@@ -170,6 +175,10 @@ typedef struct mo_backend {
 } mo_backend;
 
 extern const mo_backend mo_backend_cpu;
+
+/* The backend of a device, its shared object opened where it has one. NULL where there is none: the reason, one line,
+ * is written to text. */
+const mo_backend *mo_backend_of(mo_device device, char *text, size_t bytes);
 
 /* The kernels of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */
 const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype);

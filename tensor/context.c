@@ -2,6 +2,7 @@
 #include "tensor/storage.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int available_processors(void) {
@@ -12,22 +13,52 @@ static int available_processors(void) {
     return n < 1 ? 1 : n > 64 ? 64 : n;
 }
 
+static void check_options(mo_context *ctx, const mo_context_options *o) {
+    if (o->threads < 0)
+        mo_fail(ctx, MO_INVALID, "context: threads is %d, expected 0 (all) or more", o->threads);
+    if ((unsigned)o->math > MO_MATH_BF16 || (o->math != MO_MATH_FP32 && o->device != MO_CUDA))
+        mo_fail(ctx, MO_UNSUPPORTED, "context: math %d, expected fp32 (tf32 and bf16 on cuda alone)", (int)o->math);
+}
+
+/* The device's backend, opened; where that fails the cpu's, so that the context in its error state can be used. */
+static void open_backend(mo_context *ctx) {
+    char reason[512];
+    const mo_backend *backend = mo_ok(ctx) ? mo_backend_of(ctx->device, reason, sizeof reason) : &mo_backend_cpu;
+    if (!backend)
+        mo_fail(ctx, MO_UNSUPPORTED, "context: %s", reason);
+    ctx->backend = backend ? backend : &mo_backend_cpu;
+    if (ctx->backend->open(ctx) || ctx->backend == &mo_backend_cpu)
+        return;
+    ctx->backend = &mo_backend_cpu;
+    ctx->backend->open(ctx);
+}
+
 mo_context *mo_context_create(const mo_context_options *options) {
     mo_context *ctx = calloc(1, sizeof *ctx);
     if (!ctx)
         return NULL;
     mo_context_options o = options ? *options : (mo_context_options){0};
     ctx->device = o.device;
+    ctx->math = o.math;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
-    ctx->backend = &mo_backend_cpu;
-    if (o.threads < 0)
-        mo_fail(ctx, MO_INVALID, "context: threads is %d, expected 0 (all) or more", o.threads);
-    if (o.device != MO_CPU)
-        mo_fail(ctx, MO_UNSUPPORTED, "context: this build has no device %d, only the cpu", (int)o.device);
-    if (ctx->backend->open)
-        ctx->backend->open(ctx);
+    check_options(ctx, &o);
+    open_backend(ctx);
     return ctx;
+}
+
+bool mo_device_describe(mo_device device, char *text, size_t bytes) {
+    const mo_backend *backend = mo_backend_of(device, text, bytes);
+    if (!backend)
+        return false;
+    const char *reason = NULL;
+    if (backend->describe)
+        reason = backend->describe(text, bytes);
+    else
+        snprintf(text, bytes, "%d processors", available_processors());
+    if (reason)
+        snprintf(text, bytes, "%s: %s", backend->name, reason);
+    return !reason;
 }
 
 void mo_context_release(mo_context *ctx) {
@@ -90,10 +121,21 @@ void mo_host_free(mo_context *ctx, void *block, size_t bytes) {
     free(block);
 }
 
+static void fail_device_memory(mo_context *ctx, size_t bytes) {
+    size_t held = 0, left = 0;
+    if (!ctx->backend->memory) {
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes on %s", bytes, ctx->backend->name);
+        return;
+    }
+    ctx->backend->memory(ctx, &held, &left);
+    mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes asked of %s, %zu held, %zu free", bytes, ctx->backend->name, held,
+        left);
+}
+
 void *mo_device_alloc(mo_context *ctx, size_t bytes) {
     void *block = ctx->backend->alloc(ctx, bytes ? bytes : 1);
     if (!block) {
-        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes on %s", bytes, ctx->backend->name);
+        fail_device_memory(ctx, bytes);
         return NULL;
     }
     count_allocation(ctx, bytes);

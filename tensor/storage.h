@@ -37,6 +37,7 @@ struct mo_tensor {
 struct mo_context {
     mo_status status;
     mo_device device;
+    mo_math math;
     int threads;
     const mo_backend *backend;
     void *backend_state; /* handles and streams of the backend */

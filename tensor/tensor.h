@@ -62,9 +62,15 @@ MO_API const char *mo_code_name(mo_code code);
 
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
+/* How float32 products are formed on a device that has faster ways: every factor in full; rounded to 10 bits after the
+ * point (relative error of a product up to 2^-10); or to 7 (2^-7). Sums, factorizations and solves are float32 always.
+ */
+typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
+
 typedef struct mo_context_options {
     mo_device device;
-    int threads; /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
+    int threads;  /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
+    mo_math math; /* other than MO_MATH_FP32 on MO_CUDA alone */
 } mo_context_options;
 
 /* Counters of one context since its creation, for tests and reports. */
@@ -82,6 +88,8 @@ typedef struct mo_counters {
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context. Tensors, tapes and CSR matrices made with it must have been released before. */
 MO_API void mo_context_release(mo_context *ctx);
+/* Whether contexts of that device can be made here. Writes its name to text, or the reason why not: one line. */
+MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);

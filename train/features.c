@@ -106,6 +106,16 @@ static void settle(job *j, mo_context *ctx, int64_t g, double residual) {
     mo_clear_error(ctx);
 }
 
+/* One after the other: a device works on each by itself. */
+static bool compute_in_turn(job *j) {
+    mo_context *ctx = j->graph->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    for (int64_t g = 0; g < j->graph->graphs && t && mo_ok(ctx); g++)
+        j->residual = fmax(j->residual, compute_graph(j, t, g));
+    mo_tape_release(t);
+    return mo_ok(ctx);
+}
+
 static bool compute_set(job *j) {
     mo_context *ctx = j->graph->ctx;
     sized *order = by_size(j->graph);
@@ -114,7 +124,7 @@ static bool compute_set(job *j) {
     bool started = true;
 #pragma omp parallel num_threads(mo_context_threads(ctx))
     {
-        mo_context *own = mo_context_create(&(mo_context_options){mo_context_device(ctx), 1});
+        mo_context *own = mo_context_create(&(mo_context_options){.device = mo_context_device(ctx), .threads = 1});
         mo_tape *t = own ? mo_tape_create(own, MO_EVAL) : NULL;
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < j->graph->graphs; i++)
@@ -132,15 +142,6 @@ static bool compute_set(job *j) {
     else if (j->failed >= 0)
         mo_fail(ctx, j->status.code, "features: graph %" PRId64 " of '%s': %s", j->failed, j->graph->name,
             j->status.message);
-    return mo_ok(ctx);
-}
-
-static bool compute_single(job *j) {
-    mo_context *ctx = j->graph->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    if (t)
-        j->residual = compute_graph(j, t, 0);
-    mo_tape_release(t);
     return mo_ok(ctx);
 }
 
@@ -181,7 +182,8 @@ static bool fill(job *j, mo_features *f) {
     if (folder)
         f->from_cache = mo_cache_load(folder, key, &X0, &f->svd_residual);
     if (!f->from_cache) {
-        if (!(j->graph->graphs == 1 ? compute_single(j) : compute_set(j)))
+        bool alone = j->graph->graphs == 1 || mo_context_device(j->graph->ctx) != MO_CPU;
+        if (!(alone ? compute_in_turn(j) : compute_set(j)))
             return false;
         f->svd_residual = j->residual;
         if (folder)

@@ -3,6 +3,7 @@
  * Equal dtypes move bits. Others pass through double in short blocks: every stored type but int64 converts to double
  * exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN becomes 0. */
 #include "tensor/cpu/copy.h"
+#include "tensor/conversion.h"
 #include "tensor/cpu/work.h"
 
 #include <math.h>
@@ -15,62 +16,6 @@ typedef struct copy_arguments {
     char *y;
     mo_dtype from, to;
 } copy_arguments;
-
-static float float_of_bits(uint32_t u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static uint32_t bits_of_float(float f) {
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-
-static float half_to_float(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7fff;
-    if (magnitude >= 0x7c00) /* Inf and NaN */
-        return float_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    /* Shifted into place the exponent is 112 too small; the product also normalises subnormals. */
-    return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
-}
-
-/* The float next to d towards 0, last bit set where that was inexact: rounding it again to fewer bits is rounding d. */
-static uint32_t sticky_bits(double d) {
-    float f = (float)d;
-    uint32_t u = bits_of_float(f);
-    if ((double)f == d || d != d)
-        return u;
-    if (fabs((double)f) > fabs(d))
-        u--;
-    return u | 1;
-}
-
-static uint16_t double_to_half(double d) {
-    uint32_t u = sticky_bits(d), sign = u >> 16 & 0x8000, magnitude = u & 0x7fffffff;
-    if (magnitude > 0x7f800000)
-        return (uint16_t)(sign | 0x7e00);
-    if (magnitude >= 0x477ff000) /* rounds to 65536 or more */
-        return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000) { /* subnormal: in units of 2^-24, rounded to even */
-        double scaled = fabs(d) * 0x1p24;
-        return (uint16_t)(sign | (uint16_t)nearbyint(scaled));
-    }
-    magnitude += 0xfff + (magnitude >> 13 & 1);
-    return (uint16_t)(sign | (magnitude - 0x38000000) >> 13);
-}
-
-static uint16_t double_to_bfloat(double d) {
-    uint32_t u = sticky_bits(d);
-    if ((u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(u >> 16 | 0x40);
-    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-static int64_t saturate(double x, double low, double high, int64_t least, int64_t greatest) {
-    return x <= low ? least : x >= high ? greatest : x == x ? (int64_t)x : 0;
-}
 
 /* d = n elements of x, from element i on with that stride. */
 static void load(mo_dtype dtype, const char *x, int64_t i, int64_t step, int64_t n, double *restrict d) {

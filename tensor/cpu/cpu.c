@@ -33,8 +33,8 @@ int blas_threads(const mo_context *ctx) {
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {
-    const cpu_state *state = ctx->backend_state;
-    return state && !state->serial_blas;
+    const cpu_state *state = ctx->backend == &mo_backend_cpu ? ctx->backend_state : NULL;
+    return !state || !state->serial_blas;
 }
 
 /* Huge pages spare a large block most of its page faults and TLB misses. */
@@ -94,6 +94,7 @@ static void cpu_zero(mo_context *ctx, void *device, size_t bytes) {
 }
 
 const mo_backend mo_backend_cpu = {
+    .size = sizeof(mo_backend),
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,

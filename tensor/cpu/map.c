@@ -3,7 +3,7 @@
  * The function is a constant inside each loop, so that the compiler sees one plain loop per function. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/nest.h"
-#include "tensor/scalar.h"
+#include "tensor/elementwise.h"
 
 typedef struct map1_arguments {
     mo_map1 f;
@@ -13,54 +13,6 @@ typedef struct map1_arguments {
 } map1_arguments;
 
 #define INLINE static inline __attribute__((always_inline))
-
-INLINE real value1(mo_map1 f, real a, real b, real x) {
-    switch (f) {
-    case MO_MAP_NEG:
-        return -x;
-    case MO_MAP_EXP:
-        return exp_of(x);
-    case MO_MAP_LOG:
-        return log(x);
-    case MO_MAP_SQRT:
-        return sqrt(x);
-    case MO_MAP_RELU:
-        return relu_of(x);
-    case MO_MAP_ABS:
-        return fabs(x);
-    case MO_MAP_SQUARE:
-        return x * x;
-    case MO_MAP_TANH:
-        return tanh(x);
-    case MO_MAP_SIGMOID:
-        return sigmoid_of(x);
-    case MO_MAP_SOFTPLUS:
-        return softplus_of(x);
-    case MO_MAP_GELU:
-        return gelu_of(x);
-    case MO_MAP_SIGN:
-        return sign_of(x);
-    case MO_MAP_STEP:
-        return x > 0 ? (real)1 : (real)0;
-    case MO_MAP_SCALE:
-        return a * x + b;
-    case MO_MAP_POW:
-        return pow(x, a);
-    case MO_MAP_CLAMP:
-        return x < a ? a : x > b ? b : x;
-    case MO_MAP_CLAMP_MASK:
-        return x >= a && x <= b ? (real)1 : (real)0;
-    case MO_MAP_LEAKY_RELU:
-        return x > 0 ? x : a * x;
-    case MO_MAP_LEAKY_STEP:
-        return x > 0 ? (real)1 : a;
-    case MO_MAP_GELU_SLOPE:
-        return gelu_slope_of(x);
-    case MO_MAP_GELU_CURVE:
-        return gelu_curve_of(x);
-    }
-    return x;
-}
 
 INLINE void loop1(mo_map1 f, const map1_arguments *p, int64_t n, const int64_t *at, const int64_t *step) {
     const real a = p->a, b = p->b, *restrict x = p->x + at[0];
@@ -120,32 +72,6 @@ typedef struct map2_arguments {
     const real *x1, *x2;
     real *y;
 } map2_arguments;
-
-INLINE real value2(mo_map2 f, real x1, real x2) {
-    switch (f) {
-    case MO_MAP_ADD:
-        return x1 + x2;
-    case MO_MAP_SUB:
-        return x1 - x2;
-    case MO_MAP_MUL:
-        return x1 * x2;
-    case MO_MAP_DIV:
-        return x1 / x2;
-    case MO_MAP_RELU_MASK:
-        return x2 > 0 ? x1 : (real)0;
-    case MO_MAP_DIV_OR_0:
-        return x2 == 0 ? (real)0 : x1 / x2;
-    case MO_MAP_MAX:
-        return x1 >= x2 || x1 != x1 ? x1 : x2; /* NaN wins */
-    case MO_MAP_MIN:
-        return x1 <= x2 || x1 != x1 ? x1 : x2;
-    case MO_MAP_GREATER_EQUAL:
-        return x1 >= x2 ? (real)1 : (real)0;
-    case MO_MAP_POWER:
-        return pow(x1, x2);
-    }
-    return x1;
-}
 
 /* The common rows: both operands run, or one is a constant along the row. y may be x1 itself. */
 INLINE void loop2(mo_map2 f, const map2_arguments *p, int64_t n, const int64_t *at, const int64_t *step) {

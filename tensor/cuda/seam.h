@@ -88,6 +88,8 @@ typedef struct seam_gemm {
     bool relu;
 } seam_gemm;
 const char *seam_multiply(seam *s, const seam_gemm *g);
+/* Whether the library has that epilogue for a product of that shape, type and alignment. */
+bool seam_epilogue(seam *s, const seam_gemm *g);
 
 /* The triangle that stands on one side of B in op(T) X = B (left) or X op(T) = B. */
 typedef struct seam_triangle {

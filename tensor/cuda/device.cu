@@ -1,0 +1,162 @@
+/* tensor/cuda/device.cu - the backend's memory: a stream-ordered pool, scratch, and copies that pass through
+ * page-locked memory. */
+#include "tensor/cuda/device.h"
+
+#include "tensor/cuda/kernels.h"
+
+#include <cstdlib>
+
+constexpr size_t first_staging = (size_t)1 << 20, last_staging = (size_t)64 << 20;
+
+bool cuda_ok(mo_context *ctx, const char *what, const char *failure) {
+    if (failure)
+        mo_fail(ctx, MO_IO, "cuda: %s: %s", what, failure);
+    return !failure;
+}
+
+static void cuda_close(mo_context *ctx) {
+    cuda_state *state = state_of(ctx);
+    if (!state)
+        return;
+    if (state->s)
+        seam_wait(state->s);
+    if (state->scratch)
+        seam_release(state->s, state->scratch);
+    if (state->staging)
+        seam_unpin(state->staging);
+    if (state->s)
+        seam_close(state->s);
+    free(state);
+    ctx->backend_state = nullptr;
+}
+
+static bool cuda_open(mo_context *ctx) {
+    cuda_state *state = static_cast<cuda_state *>(calloc(1, sizeof(cuda_state)));
+    if (!state) {
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of host memory", sizeof(cuda_state));
+        return false;
+    }
+    ctx->backend_state = state;
+    state->staging = seam_pin(first_staging);
+    state->staging_bytes = first_staging;
+    const char *failure = seam_open(&state->s);
+    if (!failure && state->staging)
+        return true;
+    if (failure)
+        mo_fail(ctx, MO_UNSUPPORTED, "cuda: no device to compute on: %s", failure);
+    else
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of page-locked memory", first_staging);
+    cuda_close(ctx);
+    return false;
+}
+
+static void *cuda_alloc(mo_context *ctx, size_t bytes) {
+    return seam_allocate(seam_of(ctx), bytes);
+}
+
+static void cuda_free(mo_context *ctx, void *block, size_t bytes) {
+    (void)bytes;
+    seam_release(seam_of(ctx), block);
+}
+
+static void cuda_memory(mo_context *ctx, size_t *held, size_t *left) {
+    seam_memory(seam_of(ctx), held, left);
+}
+
+void *cuda_scratch(mo_context *ctx, size_t bytes) {
+    cuda_state *state = state_of(ctx);
+    if (state->scratch && bytes <= state->scratch_bytes)
+        return state->scratch;
+    if (state->scratch)
+        seam_release(state->s, state->scratch);
+    ctx->counters.bytes_live -= (int64_t)state->scratch_bytes;
+    size_t size = bytes > 2 * state->scratch_bytes ? bytes : 2 * state->scratch_bytes;
+    state->scratch = seam_allocate(state->s, size);
+    state->scratch_bytes = state->scratch ? size : 0;
+    if (!state->scratch) {
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of scratch on cuda", size);
+        return nullptr;
+    }
+    ctx->counters.allocations++;
+    ctx->counters.bytes_live += (int64_t)size;
+    if (ctx->counters.bytes_live > ctx->counters.bytes_peak)
+        ctx->counters.bytes_peak = ctx->counters.bytes_live;
+    return state->scratch;
+}
+
+/* ---- copies ---- */
+
+static void wait(mo_context *ctx) {
+    const char *failure = seam_wait(seam_of(ctx));
+    if (!failure)
+        failure = seam_failure(seam_of(ctx));
+    cuda_ok(ctx, "the device stopped", failure);
+}
+
+/* A larger staging buffer where that pays and the system allows. */
+static void grow_staging(cuda_state *state, size_t bytes) {
+    size_t want = bytes < last_staging ? bytes : last_staging;
+    if (want <= state->staging_bytes)
+        return;
+    void *larger = seam_pin(want);
+    if (!larger)
+        return;
+    seam_unpin(state->staging);
+    state->staging = larger;
+    state->staging_bytes = want;
+}
+
+/* The stream may still read the staging buffer of the last upload: it waits first. */
+static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t bytes) {
+    cuda_state *state = state_of(ctx);
+    if (!bytes || !mo_ok(ctx))
+        return;
+    wait(ctx);
+    grow_staging(state, bytes);
+    for (size_t at = 0; at < bytes; at += state->staging_bytes) {
+        size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
+        if (at > 0)
+            wait(ctx);
+        memcpy(state->staging, (const char *)host + at, piece);
+        seam_upload(state->s, (char *)device + at, state->staging, piece);
+    }
+}
+
+static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
+    cuda_state *state = state_of(ctx);
+    if (!bytes)
+        return;
+    memset(host, 0, bytes); /* what a failed device leaves */
+    wait(ctx);
+    grow_staging(state, bytes);
+    for (size_t at = 0; at < bytes && mo_ok(ctx); at += state->staging_bytes) {
+        size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
+        seam_download(state->s, state->staging, (const char *)device + at, piece);
+        wait(ctx);
+        memcpy((char *)host + at, state->staging, piece);
+    }
+}
+
+static void cuda_zero(mo_context *ctx, void *device, size_t bytes) {
+    if (bytes)
+        seam_fill(seam_of(ctx), device, 0, bytes);
+}
+
+extern "C" MO_API const mo_backend mo_backend_cuda;
+const mo_backend mo_backend_cuda = {
+    .size = sizeof(mo_backend),
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .memory = cuda_memory,
+    .describe = seam_describe,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .zero = cuda_zero,
+    .copy = copy_cuda,
+    .fill = fill_cuda,
+    .f32 = &kernels_cuda_f32,
+    .f64 = &kernels_cuda_f64,
+};

@@ -1,0 +1,129 @@
+/* tensor/cuda/device.h - what the backend keeps in a context, and what its kernels share. */
+#ifndef MO_CUDA_DEVICE_H
+#define MO_CUDA_DEVICE_H
+
+#include "tensor/cuda/launch.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+extern "C" {
+#include "tensor/storage.h"
+}
+
+struct cuda_state {
+    seam *s;
+    void *scratch; /* device memory of the kernels */
+    size_t scratch_bytes;
+    void *staging; /* page-locked: what host copies pass through */
+    size_t staging_bytes;
+};
+
+inline cuda_state *state_of(mo_context *ctx) {
+    return static_cast<cuda_state *>(ctx->backend_state);
+}
+
+inline seam *seam_of(mo_context *ctx) {
+    return state_of(ctx)->s;
+}
+
+/* Raises what the vendor's library says, naming what was asked; true where it said nothing. */
+bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
+
+/* Device memory valid until the next call that asks for it, 256-byte aligned; NULL (and MO_MEMORY raised) on failure.
+ * Later kernels of the stream may use it again without waiting. */
+void *cuda_scratch(mo_context *ctx, size_t bytes);
+
+inline int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+inline int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+inline int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* The product of the sizes of the first `axes` axes. */
+inline int64_t leading(const mo_view *v, int axes) {
+    int64_t product = 1;
+    for (int i = 0; i < axes; i++)
+        product *= v->shape[i];
+    return product;
+}
+
+/* Rows of the last axis; a scalar is one row of one. */
+inline int64_t row_length(const mo_view *x) {
+    return x->ndim ? x->shape[x->ndim - 1] : 1;
+}
+
+inline int64_t row_count(const mo_view *x) {
+    return x->ndim ? leading(x, x->ndim - 1) : 1;
+}
+
+/* Elements of one entry along the first axis. */
+inline int64_t entry_length(const mo_view *x) {
+    int64_t length = 1;
+    for (int i = 1; i < x->ndim; i++)
+        length *= x->shape[i];
+    return length;
+}
+
+/* ---- loops of kernels ---- */
+
+constexpr unsigned block_threads = 256;
+constexpr int64_t most_blocks = 1 << 15; /* beyond them threads take several items */
+
+/* Blocks for so many items, one a thread. */
+inline dim3 blocks_for(int64_t items, unsigned threads = block_threads) {
+    return dim3((unsigned)least(ceil_div(items, threads), most_blocks));
+}
+
+/* The first item of a thread, and how far the next one is. */
+__device__ inline int64_t first_item() {
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t item_step() {
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* Warps as items: one row each. */
+__device__ inline int64_t first_warp() {
+    return ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+}
+
+__device__ inline int64_t warp_step() {
+    return (int64_t)gridDim.x * blockDim.x / 32;
+}
+
+__device__ inline int lane_of() {
+    return (int)(threadIdx.x % 32);
+}
+
+constexpr unsigned whole_warp = 0xffffffff;
+constexpr unsigned row_threads = 128; /* four warps, four rows */
+
+inline dim3 blocks_for_rows(int64_t rows) {
+    return blocks_for(rows, row_threads / 32);
+}
+
+/* The sum over the lanes of a warp, in every lane: a fixed tree. */
+template <typename T> __device__ inline T warp_sum(T x) {
+    for (int d = 16; d > 0; d /= 2)
+        x += __shfl_xor_sync(whole_warp, x, d);
+    return x;
+}
+
+template <typename T> __device__ inline T warp_max(T x) {
+    for (int d = 16; d > 0; d /= 2) {
+        T other = __shfl_xor_sync(whole_warp, x, d);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+#endif

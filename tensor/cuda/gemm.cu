@@ -1,0 +1,227 @@
+/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched.
+ *
+ * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
+ * axes become one stride where they can, else one call each. Bias and relu of one plain product ride in its epilogue;
+ * everything else that follows is one kernel. */
+#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/matrices.h"
+#include "tensor/cuda/nest.h"
+
+/* An operand as the library sees it. */
+struct operand {
+    const void *data;
+    bool transposed;
+    int64_t ld;
+    mo_view view; /* batch strides */
+};
+
+/* Describes the last two axes of v; false where neither stride is 1. */
+static bool describe(const mo_view *v, operand *X) {
+    int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
+    int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
+    X->data = v->data;
+    X->view = *v;
+    X->transposed = false;
+    X->ld = rows <= 1 ? most(1, columns) : row;
+    if ((column == 1 || columns <= 1) && (rows <= 1 || row >= most(1, columns)))
+        return true;
+    X->transposed = true;
+    X->ld = columns <= 1 ? most(1, rows) : column;
+    return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
+}
+
+/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
+static mo_view packed_view(const mo_view *v) {
+    mo_view P = *v;
+    int64_t stride = 1;
+    for (int i = v->ndim - 1; i >= 0; i--) {
+        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
+        P.shape[i] = repeats ? 1 : v->shape[i];
+        P.stride[i] = repeats ? 0 : stride;
+        stride *= P.shape[i];
+    }
+    return P;
+}
+
+/* Copies an operand that the library cannot read, or that is to be of another type. */
+static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratch, operand *X) {
+    mo_view P = packed_view(v), source = *v;
+    for (int i = 0; i < v->ndim; i++)
+        source.shape[i] = P.shape[i];
+    P.data = scratch;
+    P.dtype = dtype;
+    copy_cuda(ctx, &source, &P);
+    for (int i = 0; i < v->ndim; i++)
+        P.shape[i] = v->shape[i];
+    describe(&P, X);
+}
+
+/* ---- what follows the product ---- */
+
+struct epilogue {
+    const void *bias, *addend;
+    double scale; /* of C as it is */
+    bool relu;
+};
+
+template <typename real> static __global__ void epilogue_kernel(cuda_nest<3> N, epilogue e, real *C) {
+    const real *bias = static_cast<const real *>(e.bias), *addend = static_cast<const real *>(e.addend);
+    for (int64_t i = first_item(); i < N.total; i += item_step()) {
+        int64_t at[3];
+        nest_seek(N, i, at);
+        real y = e.scale == 0 ? (real)0 : (real)e.scale * C[at[0]];
+        y += bias ? bias[at[1]] : (real)0;
+        y += addend ? addend[at[2]] : (real)0;
+        C[at[0]] = e.relu && y < 0 ? (real)0 : y;
+    }
+}
+
+template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, double scale) {
+    if (scale == 1 && !g->bias.data && !g->addend.data && !g->relu)
+        return;
+    mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C;
+    memset(bias.stride, 0, sizeof bias.stride);
+    bias.stride[bias.ndim - 1] = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0;
+    cuda_nest<3> N = nest_of({&g->C, &bias, &addend});
+    epilogue e = {g->bias.data, g->addend.data, scale, g->relu};
+    mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
+        static_cast<real *>(g->C.data));
+}
+
+/* ---- the product ---- */
+
+struct product {
+    seam_gemm call;
+    operand A, B; /* of our C = A B */
+    mo_view C;
+    int axes; /* of the batch */
+    int64_t size[MO_MAX_AXES];
+};
+
+/* Whether the axes i and i + 1 of the batch are one to all three. */
+static bool mergeable(const product *p, int i) {
+    int64_t n = p->size[i + 1];
+    return p->A.view.stride[i] == p->A.view.stride[i + 1] * n && p->B.view.stride[i] == p->B.view.stride[i + 1] * n &&
+           p->C.stride[i] == p->C.stride[i + 1] * n;
+}
+
+static void drop_axis(product *p, int i) {
+    for (int k = i; k + 1 < p->axes; k++) {
+        p->size[k] = p->size[k + 1];
+        p->A.view.stride[k] = p->A.view.stride[k + 1];
+        p->B.view.stride[k] = p->B.view.stride[k + 1];
+        p->C.stride[k] = p->C.stride[k + 1];
+    }
+    p->axes--;
+}
+
+static void merge_batch(product *p) {
+    for (int i = p->axes - 1; i >= 0; i--)
+        if (p->size[i] == 1)
+            drop_axis(p, i);
+    for (int i = p->axes - 2; i >= 0; i--)
+        if (mergeable(p, i)) {
+            p->size[i + 1] *= p->size[i];
+            drop_axis(p, i);
+        }
+    /* The last batch axis continues the rows where B does not depend on it and the others step on. */
+    int last = p->axes - 1;
+    if (last >= 0 && p->B.view.stride[last] == 0 && !p->A.transposed && p->A.view.stride[last] == p->call.n * p->A.ld &&
+        p->C.stride[last] == p->call.n * p->call.ldc) {
+        p->call.n *= p->size[last];
+        p->axes--;
+    }
+}
+
+/* The last batch axis is the library's, the others are calls of their own. */
+static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
+    seam_gemm c = p->call;
+    int last = p->axes - 1;
+    int64_t calls = 1;
+    c.batch = p->axes ? p->size[last] : 1;
+    c.stride_a = p->axes ? p->B.view.stride[last] : 0;
+    c.stride_b = p->axes ? p->A.view.stride[last] : 0;
+    c.stride_c = p->axes ? p->C.stride[last] : 0;
+    for (int i = 0; i < last; i++)
+        calls *= p->size[i];
+    for (int64_t call = 0; call < calls && mo_ok(ctx); call++) {
+        int64_t a = 0, b = 0, out = 0, rest = call;
+        for (int i = last - 1; i >= 0; i--, rest /= p->size[i + 1]) {
+            a += rest % p->size[i] * p->A.view.stride[i];
+            b += rest % p->size[i] * p->B.view.stride[i];
+            out += rest % p->size[i] * p->C.stride[i];
+        }
+        c.A = static_cast<const char *>(p->B.data) + b * (int64_t)input;
+        c.B = static_cast<const char *>(p->A.data) + a * (int64_t)input;
+        c.C = static_cast<char *>(p->C.data) + out * (int64_t)output;
+        cuda_ok(ctx, "gemm", seam_multiply(seam_of(ctx), &c));
+    }
+}
+
+static int64_t packed_elements(const mo_view *v) {
+    mo_view P = packed_view(v);
+    return ceil_div(leading(&P, P.ndim), 64) * 64;
+}
+
+/* Finds both operands, copied where they must be. */
+static bool find_operands(mo_context *ctx, const mo_gemm *g, mo_dtype input, size_t bytes, product *p) {
+    bool copy_a = input != g->A.dtype || !describe(&g->A, &p->A);
+    bool copy_b = input != g->B.dtype || !describe(&g->B, &p->B);
+    int64_t a = copy_a ? packed_elements(&g->A) : 0, b = copy_b ? packed_elements(&g->B) : 0;
+    char *scratch = a + b ? static_cast<char *>(cuda_scratch(ctx, (size_t)(a + b) * bytes)) : nullptr;
+    if (a + b && !scratch)
+        return false;
+    if (copy_a)
+        pack(ctx, &g->A, input, scratch, &p->A);
+    if (copy_b)
+        pack(ctx, &g->B, input, scratch + (size_t)a * bytes, &p->B);
+    return true;
+}
+
+/* Lets bias and relu ride in the product where the library can. */
+static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
+    if (p->axes || g->beta != 0 || g->addend.data || !(g->relu || g->bias.data) ||
+        (g->bias.data && g->bias.stride[g->bias.ndim - 1] != 1))
+        return false;
+    p->call.A = p->B.data;
+    p->call.B = p->A.data;
+    p->call.C = p->C.data;
+    p->call.bias = g->bias.data;
+    p->call.relu = g->relu;
+    if (seam_epilogue(seam_of(ctx), &p->call))
+        return true;
+    p->call.bias = nullptr;
+    p->call.relu = false;
+    return false;
+}
+
+template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
+    int axes = g->C.ndim - 2;
+    int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1], k = g->A.shape[g->A.ndim - 1];
+    if (leading(&g->C, axes) * m * n == 0)
+        return;
+    if (k == 0) {
+        finish<real>(ctx, g, g->beta);
+        return;
+    }
+    bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
+    mo_dtype input = narrow ? MO_BF16 : g->A.dtype;
+    product p = {};
+    if (!find_operands(ctx, g, input, narrow ? 2 : sizeof(real), &p))
+        return;
+    p.C = g->C;
+    p.axes = axes;
+    memcpy(p.size, g->C.shape, (size_t)axes * sizeof *p.size);
+    p.call = {narrow ? SEAM_BF16 : seam_type_of<real>(), seam_type_of<real>(),
+        ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL, p.B.transposed, p.A.transposed, n, m, k, nullptr, nullptr,
+        nullptr, p.B.ld, p.A.ld, m <= 1 ? most(1, n) : g->C.stride[axes], 0, 0, 0, 1, g->alpha, g->beta, nullptr,
+        false};
+    merge_batch(&p);
+    bool rides = take_epilogue(ctx, g, &p);
+    multiply(ctx, &p, narrow ? 2 : sizeof(real), sizeof(real));
+    if (!rides)
+        finish<real>(ctx, g, 1);
+}
+
+template void gemm_cuda<float>(mo_context *, const mo_gemm *);
+template void gemm_cuda<double>(mo_context *, const mo_gemm *);

@@ -1,0 +1,69 @@
+/* tensor/cuda/kernels.h - the slots of the kernel table as templates over the float type; meanings in
+ * tensor/backend.h. */
+#ifndef MO_CUDA_KERNELS_H
+#define MO_CUDA_KERNELS_H
+
+#include "tensor/cuda/device.h"
+
+extern const mo_kernels kernels_cuda_f32, kernels_cuda_f64;
+
+void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
+void fill_cuda(mo_context *ctx, double value, const mo_view *y);
+
+template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
+
+template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info);
+template <typename real>
+void trsm_cuda(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
+template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
+template <typename real>
+void getrs_cuda(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
+template <typename real> void syevd_cuda(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
+template <typename real> void qr_cuda(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
+
+template <typename real>
+void map1_cuda(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y);
+template <typename real>
+void map2_cuda(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y);
+template <typename real>
+void where_cuda(mo_context *ctx, const mo_view *c, const mo_view *x1, const mo_view *x2, const mo_view *y);
+template <typename real> void reduce_cuda(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y);
+template <typename real> void argmax_cuda(mo_context *ctx, const mo_view *x, const mo_view *index);
+template <typename real> void cumsum_cuda(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y);
+template <typename real> void argsort_cuda(mo_context *ctx, const mo_view *x, const mo_view *order);
+
+template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
+template <typename real> void logsumexp_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
+template <typename real> void layer_norm_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
+template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
+template <typename real>
+void cross_entropy_cuda(
+    mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);
+
+template <typename real>
+void gather_rows_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+template <typename real>
+void scatter_add_rows_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+template <typename real>
+void segment_sum_cuda(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
+template <typename real>
+void segment_spread_cuda(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
+template <typename real>
+void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+template <typename real> void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
+template <typename real>
+void spmm_cuda(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
+    const mo_view *X, const mo_view *Y);
+template <typename real>
+void hop_mix_cuda(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
+template <typename real>
+void hop_dot_cuda(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
+
+template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
+template <typename real>
+void random_cuda(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
+template <typename real>
+void adamw_cuda(
+    mo_context *ctx, const mo_adamw *options, const mo_view *g, const mo_view *m, const mo_view *v, const mo_view *p);
+
+#endif

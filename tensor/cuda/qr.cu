@@ -1,0 +1,70 @@
+/* tensor/cuda/qr.cu - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0: that makes it unique.
+ *
+ * The library wants columns, so each matrix passes through a transposed copy, and signs are set on the way back. */
+#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/matrices.h"
+
+/* B [columns, rows] = A^T, row j of B times sign[j] where there are signs. */
+template <typename real>
+static __global__ void transpose_kernel(int64_t rows, int64_t columns, const real *A, const real *sign, real *B) {
+    for (int64_t item = first_item(); item < rows * columns; item += item_step()) {
+        int64_t i = item / columns, j = item % columns;
+        B[j * rows + i] = sign ? sign[i] * A[item] : A[item];
+    }
+}
+
+/* R from the upper triangle of the columns, its diagonal made nonnegative; sign[i] is for column i of Q. */
+template <typename real>
+static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, real *sign, real *R) {
+    for (int64_t item = first_item(); item < n * n; item += item_step()) {
+        int64_t i = item / n, j = item % n;
+        real own = columns[i * m + i] < 0 ? (real)-1 : (real)1;
+        R[item] = j < i ? (real)0 : own * columns[j * m + i];
+        if (i == j)
+            sign[i] = own;
+    }
+}
+
+template <typename real> struct panel {
+    int64_t m, n;
+    real *columns, *tau, *sign; /* [n, m], [n], [n] */
+    int32_t *words;             /* of the two steps */
+};
+
+template <typename real> static void decompose(mo_context *ctx, const panel<real> &p, real *A, real *R) {
+    seam *s = seam_of(ctx);
+    seam_type type = seam_type_of<real>();
+    mo_launch(transpose_kernel<real>, blocks_for(p.m * p.n), dim3(block_threads), 0, s, p.m, p.n,
+        static_cast<const real *>(A), static_cast<const real *>(nullptr), p.columns);
+    if (!cuda_ok(ctx, "geqrf", seam_geqrf(s, type, p.m, p.n, p.columns, p.m, p.tau, p.words)))
+        return;
+    mo_launch(take_kernel<real>, blocks_for(p.n * p.n), dim3(block_threads), 0, s, p.m, p.n,
+        static_cast<const real *>(p.columns), p.sign, R);
+    if (!cuda_ok(ctx, "orgqr", seam_orgqr(s, type, p.m, p.n, p.columns, p.m, p.tau, p.words + 1)))
+        return;
+    mo_launch(transpose_kernel<real>, blocks_for(p.m * p.n), dim3(block_threads), 0, s, p.n, p.m,
+        static_cast<const real *>(p.columns), static_cast<const real *>(p.sign), A);
+}
+
+template <typename real> void qr_cuda(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info) {
+    int64_t m = A->shape[A->ndim - 2], n = A->shape[A->ndim - 1], batch = matrix_count(A);
+    int32_t *words = static_cast<int32_t *>(info->data);
+    ctx->counters.factorizations += batch;
+    if (batch > 0)
+        seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
+    if (batch * n == 0)
+        return;
+    real *scratch = static_cast<real *>(
+        cuda_scratch(ctx, (size_t)(m * n + 2 * n) * sizeof(real) + (size_t)(batch + 2) * sizeof(int32_t)));
+    if (!scratch)
+        return;
+    int32_t *bad = reinterpret_cast<int32_t *>(scratch + m * n + 2 * n);
+    panel<real> p = {m, n, scratch, scratch + m * n, scratch + m * n + n, bad + batch};
+    find_not_finite<real>(ctx, false, A, bad);
+    for (int64_t b = 0; b < batch && mo_ok(ctx); b++)
+        decompose(ctx, p, static_cast<real *>(A->data) + b * m * n, static_cast<real *>(R->data) + b * n * n);
+    settle_info(ctx, bad, words, words, batch); /* the library's own words are about arguments alone */
+}
+
+template void qr_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);
+template void qr_cuda<double>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

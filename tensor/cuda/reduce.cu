@@ -1,0 +1,117 @@
+/* tensor/cuda/reduce.cu - sums, maxima and sums of squares over any axes, in an order that the shape alone fixes.
+ *
+ * Each result's reduced elements are cut into pieces. A piece is summed by a warp (where the reduced axes run through
+ * memory) or by one thread (where neighbouring results do), in double; where there are several pieces, a warp joins
+ * them. */
+#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/nest.h"
+
+constexpr int64_t warp_piece = 4096, thread_piece = 128;
+
+struct reduction {
+    mo_reduction kind;
+    cuda_nest<2> kept;    /* x and y */
+    cuda_nest<2> reduced; /* x, and y where it does not move */
+    int64_t pieces;
+    bool rows; /* a warp for each piece */
+};
+
+__device__ static double start_value(mo_reduction kind) {
+    return kind == MO_REDUCE_MAX ? -INFINITY : 0;
+}
+
+__device__ static double join(mo_reduction kind, double a, double b) {
+    if (kind == MO_REDUCE_MAX)
+        return b > a || b != b ? b : a; /* NaN wins and stays */
+    return a + b;
+}
+
+__device__ static double join_warp(mo_reduction kind, double value) {
+    for (int d = 16; d > 0; d /= 2)
+        value = join(kind, value, __shfl_down_sync(whole_warp, value, d));
+    return value;
+}
+
+template <typename real>
+__device__ static double piece_value(const reduction &p, const real *x, int64_t first, int64_t last, int64_t step) {
+    double value = start_value(p.kind);
+    for (int64_t r = first; r < last; r += step) {
+        int64_t at[2];
+        nest_seek(p.reduced, r, at);
+        double term = x[at[0]];
+        value = join(p.kind, value, p.kind == MO_REDUCE_SUM_OF_SQUARES ? term * term : term);
+    }
+    return value;
+}
+
+/* Item i is piece i % pieces of result i / pieces. */
+template <typename real> static __global__ void reduce_kernel(reduction p, const real *x, real *y, double *partial) {
+    int64_t items = p.kept.total * p.pieces, lane = p.rows ? lane_of() : 0;
+    int64_t step = p.rows ? warp_step() : item_step();
+    for (int64_t i = p.rows ? first_warp() : first_item(); i < items; i += step) {
+        int64_t k = p.rows ? i / p.pieces : i % p.kept.total, piece = p.rows ? i % p.pieces : i / p.kept.total;
+        int64_t at[2], first = p.reduced.total * piece / p.pieces, last = p.reduced.total * (piece + 1) / p.pieces;
+        nest_seek(p.kept, k, at);
+        double value = piece_value(p, x + at[0], first + lane, last, p.rows ? 32 : 1);
+        if (p.rows)
+            value = join_warp(p.kind, value);
+        if (lane == 0 && p.pieces > 1)
+            partial[k * p.pieces + piece] = value;
+        else if (lane == 0)
+            y[at[1]] = (real)value;
+    }
+}
+
+template <typename real> static __global__ void join_kernel(reduction p, const double *partial, real *y) {
+    for (int64_t k = first_warp(); k < p.kept.total; k += warp_step()) {
+        double value = start_value(p.kind);
+        for (int64_t piece = lane_of(); piece < p.pieces; piece += 32)
+            value = join(p.kind, value, partial[k * p.pieces + piece]);
+        value = join_warp(p.kind, value);
+        int64_t at[2];
+        nest_seek(p.kept, k, at);
+        if (lane_of() == 0)
+            y[at[1]] = (real)value;
+    }
+}
+
+/* The axes of x that y keeps, or those that it does not. */
+static cuda_nest<2> axes_of(const mo_view *x, const mo_view *y, bool kept) {
+    mo_view a = *x, b = *y;
+    a.ndim = b.ndim = 0;
+    for (int i = 0; i < x->ndim; i++)
+        if ((y->stride[i] != 0) == kept && x->shape[i] != 1) {
+            a.shape[a.ndim] = b.shape[b.ndim] = x->shape[i];
+            a.stride[a.ndim++] = x->stride[i];
+            b.stride[b.ndim++] = y->stride[i];
+        }
+    return nest_of({&a, &b});
+}
+
+static int64_t innermost(const cuda_nest<2> &N) {
+    return N.ndim ? std::abs(N.stride[0][N.ndim - 1]) : INT64_MAX;
+}
+
+template <typename real> void reduce_cuda(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y) {
+    reduction p = {kind, axes_of(x, y, true), axes_of(x, y, false), 1, false};
+    if (p.kept.total == 0)
+        return;
+    p.rows = p.reduced.total >= 32 && innermost(p.reduced) <= innermost(p.kept);
+    p.pieces = most(1, ceil_div(p.reduced.total, p.rows ? warp_piece : thread_piece));
+    double *partial = nullptr;
+    int64_t items = p.kept.total * p.pieces;
+    if (p.pieces > 1) {
+        partial = static_cast<double *>(cuda_scratch(ctx, (size_t)items * sizeof(double)));
+        if (!partial)
+            return;
+    }
+    real *out = static_cast<real *>(y->data);
+    mo_launch(reduce_kernel<real>, blocks_for(p.rows ? 32 * items : items), dim3(block_threads), 0, seam_of(ctx), p,
+        static_cast<const real *>(x->data), out, partial);
+    if (p.pieces > 1)
+        mo_launch(join_kernel<real>, blocks_for(32 * p.kept.total), dim3(block_threads), 0, seam_of(ctx), p,
+            static_cast<const double *>(partial), out);
+}
+
+template void reduce_cuda<float>(mo_context *, mo_reduction, const mo_view *, const mo_view *);
+template void reduce_cuda<double>(mo_context *, mo_reduction, const mo_view *, const mo_view *);

@@ -1,0 +1,24 @@
+/* tensor/cuda/row.h - what softmax and cross entropy read of a row, a warp together. */
+#ifndef MO_CUDA_ROW_H
+#define MO_CUDA_ROW_H
+
+#include "tensor/cuda/scalar.h"
+
+/* The largest entry; NaN is passed over and shows in the sum. A row of -Inf alone has no finite shift; 0 then gives
+ * log 0 and 0/0, as the limit has it. */
+template <typename real> __device__ inline real row_shift(const real *x, int64_t n) {
+    real m = -INFINITY;
+    for (int64_t j = lane_of(); j < n; j += 32)
+        m = x[j] > m ? x[j] : m;
+    m = warp_max(m);
+    return m == -INFINITY ? (real)0 : m;
+}
+
+template <typename real> __device__ inline double row_exponential_sum(const real *x, int64_t n, real shift) {
+    double sum = 0;
+    for (int64_t j = lane_of(); j < n; j += 32)
+        sum += exp_of(x[j] - shift);
+    return warp_sum(sum);
+}
+
+#endif

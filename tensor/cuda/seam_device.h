@@ -1,0 +1,41 @@
+/* tensor/cuda/seam_device.h - what the three seams share: the one struct that holds the vendor's handles. */
+#ifndef MO_CUDA_SEAM_DEVICE_H
+#define MO_CUDA_SEAM_DEVICE_H
+
+#include "tensor/cuda/seam.h"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cusolverDn.h>
+
+struct seam_plan; /* seam_blas.c: how a product with an epilogue is computed */
+
+struct seam {
+    int device;
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    cudaError_t failure; /* the first of what was queued */
+    void *workspace;     /* device memory of the libraries, grown where one asks for more */
+    size_t workspace_bytes;
+    void *host_workspace; /* the same on the host */
+    size_t host_bytes;
+    cublasHandle_t blas;
+    cublasLtHandle_t blas_lt;
+    struct seam_plan *plans;
+    int n_plans;
+    cusolverDnHandle_t solver;
+    cusolverDnParams_t parameters;
+};
+
+/* Remembers a failure that has no caller to go to. */
+void seam_note(seam *s, cudaError_t code);
+/* At least so many bytes of device memory, valid until the next call; NULL where there are none. */
+void *seam_workspace(seam *s, size_t bytes);
+
+const char *seam_open_blas(seam *s);
+void seam_close_blas(seam *s);
+const char *seam_open_solver(seam *s);
+void seam_close_solver(seam *s);
+
+#endif

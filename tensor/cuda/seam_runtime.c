@@ -1,0 +1,230 @@
+/* tensor/cuda/seam_runtime.c - device, memory pool, stream, copies, events and graphs of the CUDA runtime. */
+#include "tensor/cuda/seam_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct seam_event {
+    cudaEvent_t event;
+    seam *of;
+};
+
+struct seam_graph {
+    cudaGraphExec_t graph;
+};
+
+static const char *text_of(cudaError_t code) {
+    return code == cudaSuccess ? NULL : cudaGetErrorString(code);
+}
+
+void seam_note(seam *s, cudaError_t code) {
+    if (code != cudaSuccess && s->failure == cudaSuccess)
+        s->failure = code;
+}
+
+/* Keeps what is released: the driver is asked for memory only where the pool has none. */
+static cudaError_t make_pool(seam *s) {
+    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+        .handleTypes = cudaMemHandleTypeNone,
+        .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
+    uint64_t all = UINT64_MAX;
+    cudaError_t code = cudaMemPoolCreate(&s->pool, &properties);
+    return code ? code : cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &all);
+}
+
+const char *seam_open(seam **out) {
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return code ? cudaGetErrorString(code) : "no device found";
+    seam *s = calloc(1, sizeof *s);
+    if (!s)
+        return "out of host memory";
+    code = cudaSetDevice(s->device);
+    code = code ? code : cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    code = code ? code : make_pool(s);
+    const char *reason = code ? cudaGetErrorString(code) : seam_open_blas(s);
+    reason = reason ? reason : seam_open_solver(s);
+    if (reason)
+        seam_close(s);
+    else
+        *out = s;
+    return reason;
+}
+
+void seam_close(seam *s) {
+    if (s->stream)
+        cudaStreamSynchronize(s->stream);
+    seam_close_solver(s);
+    seam_close_blas(s);
+    free(s->host_workspace);
+    if (s->workspace)
+        cudaFreeAsync(s->workspace, s->stream);
+    if (s->stream)
+        cudaStreamSynchronize(s->stream);
+    if (s->pool)
+        cudaMemPoolDestroy(s->pool);
+    if (s->stream)
+        cudaStreamDestroy(s->stream);
+    free(s);
+}
+
+const char *seam_describe(char *text, size_t bytes) {
+    struct cudaDeviceProp p;
+    int driver = 0, runtime = 0, count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return code ? cudaGetErrorString(code) : "no device found";
+    code = cudaGetDeviceProperties(&p, 0);
+    if (code != cudaSuccess)
+        return cudaGetErrorString(code);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(text, bytes, "%s, compute capability %d.%d, %.1f GiB, driver %d.%d, runtime %d.%d", p.name, p.major,
+        p.minor, (double)p.totalGlobalMem / (1 << 30), driver / 1000, driver % 1000 / 10, runtime / 1000,
+        runtime % 1000 / 10);
+    return NULL;
+}
+
+const char *seam_failure(seam *s) {
+    cudaError_t code = s->failure;
+    s->failure = cudaSuccess;
+    return text_of(code);
+}
+
+/* ---- memory ---- */
+
+void *seam_allocate(seam *s, size_t bytes) {
+    void *block = NULL;
+    if (cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
+        return block;
+    cudaGetLastError();
+    cudaStreamSynchronize(s->stream); /* what is released there can be had here */
+    if (cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
+        return block;
+    cudaGetLastError(); /* forgotten: the caller says it in our words */
+    return NULL;
+}
+
+void seam_release(seam *s, void *block) {
+    if (block)
+        seam_note(s, cudaFreeAsync(block, s->stream));
+}
+
+void seam_memory(seam *s, size_t *held, size_t *left) {
+    uint64_t reserved = 0, used = 0;
+    size_t free_bytes = 0, total = 0;
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    cudaMemGetInfo(&free_bytes, &total);
+    *held = (size_t)reserved;
+    *left = free_bytes + (size_t)(reserved - used);
+}
+
+void *seam_workspace(seam *s, size_t bytes) {
+    if (bytes <= s->workspace_bytes && s->workspace)
+        return s->workspace;
+    seam_release(s, s->workspace);
+    s->workspace = seam_allocate(s, bytes ? bytes : 1);
+    s->workspace_bytes = s->workspace ? bytes : 0;
+    return s->workspace;
+}
+
+void *seam_pin(size_t bytes) {
+    void *block = NULL;
+    if (cudaMallocHost(&block, bytes) == cudaSuccess)
+        return block;
+    cudaGetLastError();
+    return NULL;
+}
+
+void seam_unpin(void *block) {
+    cudaFreeHost(block);
+}
+
+void seam_upload(seam *s, void *device, const void *pinned, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, s->stream));
+}
+
+void seam_download(seam *s, void *pinned, const void *device, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost, s->stream));
+}
+
+void seam_copy(seam *s, void *to, const void *from, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->stream));
+}
+
+void seam_fill(seam *s, void *device, int byte, size_t bytes) {
+    seam_note(s, cudaMemsetAsync(device, byte, bytes, s->stream));
+}
+
+const char *seam_wait(seam *s) {
+    return text_of(cudaStreamSynchronize(s->stream));
+}
+
+/* ---- events, graphs, launches ---- */
+
+seam_event *seam_event_create(seam *s) {
+    seam_event *e = calloc(1, sizeof *e);
+    if (e && cudaEventCreate(&e->event) == cudaSuccess) {
+        e->of = s;
+        return e;
+    }
+    free(e);
+    return NULL;
+}
+
+void seam_event_release(seam_event *e) {
+    if (e)
+        cudaEventDestroy(e->event);
+    free(e);
+}
+
+void seam_event_record(seam *s, seam_event *e) {
+    seam_note(s, cudaEventRecord(e->event, s->stream));
+}
+
+const char *seam_event_wait(seam_event *e) {
+    return text_of(cudaEventSynchronize(e->event));
+}
+
+float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
+    float milliseconds = 0;
+    seam_note(from->of, cudaEventElapsedTime(&milliseconds, from->event, to->event));
+    return milliseconds;
+}
+
+const char *seam_capture(seam *s) {
+    return text_of(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
+}
+
+const char *seam_capture_end(seam *s, seam_graph **out) {
+    cudaGraph_t recorded = NULL;
+    seam_graph *g = calloc(1, sizeof *g);
+    cudaError_t code = cudaStreamEndCapture(s->stream, &recorded);
+    if (code == cudaSuccess && g)
+        code = cudaGraphInstantiate(&g->graph, recorded, 0);
+    if (recorded)
+        cudaGraphDestroy(recorded);
+    if (code == cudaSuccess && g) {
+        *out = g;
+        return NULL;
+    }
+    free(g);
+    return code ? cudaGetErrorString(code) : "out of host memory";
+}
+
+void seam_graph_launch(seam *s, seam_graph *g) {
+    seam_note(s, cudaGraphLaunch(g->graph, s->stream));
+}
+
+void seam_graph_release(seam_graph *g) {
+    if (g)
+        cudaGraphExecDestroy(g->graph);
+    free(g);
+}
+
+void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
+    dim3 blocks = {g->blocks[0], g->blocks[1], g->blocks[2]}, threads = {g->threads[0], g->threads[1], g->threads[2]};
+    seam_note(s, cudaLaunchKernel(kernel, blocks, threads, arguments, g->shared_bytes, s->stream));
+}

@@ -1,0 +1,55 @@
+/* tensor/device.c - from a device to its backend: the cpu's is part of the library, cuda's a shared object that is
+ * opened when it is asked for. */
+#include "tensor/backend.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CUDA_OBJECT "libmochi-cuda.so"
+
+/* Beside this library (or the program that holds it); an empty path where that cannot be told. */
+static void path_beside(char *path, size_t bytes) {
+    Dl_info self;
+    path[0] = 0;
+    if (!dladdr(path_beside, &self) || !self.dli_fname)
+        return;
+    const char *slash = strrchr(self.dli_fname, '/');
+    int folder = slash ? (int)(slash - self.dli_fname) + 1 : 0;
+    snprintf(path, bytes, "%.*s" CUDA_OBJECT, folder, self.dli_fname);
+}
+
+/* First where the loader looks (LD_LIBRARY_PATH, run paths), then beside us. Never closed: its handles, kernels and
+ * the driver's threads outlive contexts. */
+static void *open_object(char *text, size_t bytes) {
+    char path[4096];
+    void *object = dlopen(CUDA_OBJECT, RTLD_NOW | RTLD_LOCAL);
+    if (object)
+        return object;
+    path_beside(path, sizeof path);
+    object = strchr(path, '/') ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *reason = object ? NULL : dlerror();
+    if (!object)
+        snprintf(text, bytes, "cuda: the backend could not be opened: %s", reason ? reason : "no " CUDA_OBJECT);
+    return object;
+}
+
+static const mo_backend *open_cuda(char *text, size_t bytes) {
+    void *object = open_object(text, bytes);
+    if (!object)
+        return NULL;
+    const mo_backend *backend = dlsym(object, "mo_backend_cuda");
+    if (backend && backend->size == sizeof *backend)
+        return backend;
+    snprintf(text, bytes, "cuda: " CUDA_OBJECT " belongs to another version than " MO_VERSION);
+    return NULL;
+}
+
+const mo_backend *mo_backend_of(mo_device device, char *text, size_t bytes) {
+    if (device == MO_CPU)
+        return &mo_backend_cpu;
+    if (device == MO_CUDA)
+        return open_cuda(text, bytes);
+    snprintf(text, bytes, "there is no device %d", (int)device);
+    return NULL;
+}
