@@ -22,6 +22,7 @@ typedef struct newton {
     mo_tensor *Y;
     double epsilon;
     bool hard;        /* plain conjugate gradients took too long once: precondition them */
+    bool settled;     /* coordinates have been cleared of what X^T x does not show */
     mo_tensor *first; /* norm of the first gradient, [B, 1, 1] */
 } newton;
 
@@ -97,21 +98,37 @@ static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     w->W = mo_logistic_image(m->s, x);
 }
 
+/* 1 where norm <= factor times the first gradient's. */
+static mo_tensor *fallen_to(const newton *m, mo_tensor *norm, double factor) {
+    return mo_greater_equal(m->t, mo_scale(m->t, m->first, factor, 0), norm);
+}
+
+/* Coordinates g of the gradient on dependent rows may be large where X^T g is small, and their rounding then hides the
+ * rest. x - g / lambda has the same X^T x as far as X^T g is 0, and no such part. */
+static void settle(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
+    mo_tape *t = m->t;
+    mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, gradient, m->s->mu));
+    w->W = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
+}
+
 /* The gradient at W, and which items are finished there. */
 static mo_tensor *look(newton *m, newton_state *w) {
     mo_tape *t = m->t;
     mo_logistic_move(m->s, w->W.F);
     mo_tensor *pulled = mo_logistic_pull(m->s, mo_sub(t, m->s->TP, m->Y));
     mo_tensor *gradient = mo_add(t, pulled, mo_mul(t, m->s->mu, w->W.x));
-    mo_tensor *image = m->s->dual ? mo_logistic_image(m->s, gradient).G : gradient;
-    mo_tensor *norm = mo_sqrt(t, mo_abs(t, inner(t, gradient, image)));
-    if (!m->first)
-        m->first = norm;
-    mo_tensor *finished = mo_greater_equal(t, mo_scale(t, m->first, 16 * m->epsilon, 0), norm);
-    if (w->norm) { /* as small as rounding lets it be */
-        mo_tensor *small = mo_greater_equal(t, mo_scale(t, m->first, 1000 * m->epsilon, 0), norm);
-        mo_tensor *stalls = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
-        finished = mo_maximum(t, finished, mo_mul(t, small, stalls));
+    mo_tensor *norm = mo_sqrt(t, mo_item_sum(t, mo_square(t, mo_logistic_weights(m->s, gradient))));
+    m->first = m->first ? m->first : norm;
+    mo_tensor *finished = fallen_to(m, norm, 16 * m->epsilon);
+    if (w->norm) {
+        mo_tensor *stalled = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
+        mo_tensor *stuck = mo_mul(t, mo_mul(t, stalled, fallen_to(m, norm, sqrt(m->epsilon))), complement(t, finished));
+        if (m->s->dual && !m->settled && any(t, stuck) > 0) {
+            m->settled = true;
+            settle(m, w, gradient, stuck);
+            return look(m, w);
+        }
+        finished = mo_maximum(t, finished, mo_mul(t, stalled, fallen_to(m, norm, 1e4 * m->epsilon)));
     }
     w->active = w->active ? mo_mul(t, w->active, complement(t, finished)) : complement(t, finished);
     w->norm = norm;
