@@ -61,7 +61,7 @@ static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratc
 struct epilogue {
     const void *bias, *addend;
     double scale; /* of C as it is */
-    bool relu;
+    int64_t relu;
 };
 
 template <typename real> static __global__ void epilogue_kernel(cuda_nest<3> N, epilogue e, real *C) {

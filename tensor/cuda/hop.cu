@@ -4,7 +4,7 @@
 constexpr int most_hops = 16; /* of one launch; further ones follow in another */
 
 template <typename real> struct hops {
-    int K;
+    int64_t K;
     int64_t n, d;
     const real *H[most_hops];
     int64_t step[most_hops];
@@ -13,7 +13,7 @@ template <typename real> struct hops {
 /* Hops first .. of H, as many as one launch takes. */
 template <typename real> static hops<real> hops_of(const mo_view *H, int first, int K, int64_t n, int64_t d) {
     hops<real> p = {};
-    p.K = (int)least(most_hops, K - first);
+    p.K = least(most_hops, K - first);
     p.n = n;
     p.d = d;
     for (int k = 0; k < p.K; k++) {

@@ -2,14 +2,13 @@
 #include "tensor/cuda/matrices.h"
 
 struct batch_axes {
-    int count;
-    int64_t size[MO_MAX_AXES], stride[MO_MAX_AXES];
+    int64_t count, size[MO_MAX_AXES], stride[MO_MAX_AXES];
 };
 
 static __global__ void address_kernel(batch_axes axes, int64_t batch, size_t element, char *data, void **address) {
     for (int64_t b = first_item(); b < batch; b += item_step()) {
         int64_t offset = 0, rest = b;
-        for (int i = axes.count - 1; i >= 0; i--) {
+        for (int64_t i = axes.count - 1; i >= 0; i--) {
             offset += rest % axes.size[i] * axes.stride[i];
             rest /= axes.size[i];
         }

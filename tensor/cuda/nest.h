@@ -7,7 +7,7 @@
 #include "tensor/cuda/device.h"
 
 template <int operands> struct cuda_nest {
-    int ndim;
+    int64_t ndim;
     int64_t total;
     int64_t size[MO_MAX_AXES];
     int64_t stride[operands][MO_MAX_AXES];
@@ -44,7 +44,7 @@ __device__ inline void nest_seek(const cuda_nest<operands> &N, int64_t i, int64_
     for (int o = 0; o < operands; o++)
         at[o] = 0;
     bool narrow = N.total <= 0xffffffff;
-    for (int axis = N.ndim - 1; axis > 0; axis--) {
+    for (int64_t axis = N.ndim - 1; axis > 0; axis--) {
         int64_t size = N.size[axis], next = narrow ? (int64_t)((uint32_t)i / (uint32_t)size) : i / size;
         for (int o = 0; o < operands; o++)
             at[o] += (i - next * size) * N.stride[o][axis];

@@ -9,24 +9,24 @@
 constexpr int64_t warp_piece = 4096, thread_piece = 128;
 
 struct reduction {
-    mo_reduction kind;
+    int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
     cuda_nest<2> reduced; /* x, and y where it does not move */
     int64_t pieces;
-    bool rows; /* a warp for each piece */
+    int64_t rows; /* a warp for each piece */
 };
 
-__device__ static double start_value(mo_reduction kind) {
+__device__ static double start_value(int64_t kind) {
     return kind == MO_REDUCE_MAX ? -INFINITY : 0;
 }
 
-__device__ static double join(mo_reduction kind, double a, double b) {
+__device__ static double join(int64_t kind, double a, double b) {
     if (kind == MO_REDUCE_MAX)
         return b > a || b != b ? b : a; /* NaN wins and stays */
     return a + b;
 }
 
-__device__ static double join_warp(mo_reduction kind, double value) {
+__device__ static double join_warp(int64_t kind, double value) {
     for (int d = 16; d > 0; d /= 2)
         value = join(kind, value, __shfl_down_sync(whole_warp, value, d));
     return value;

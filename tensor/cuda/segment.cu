@@ -3,8 +3,7 @@
 #include "tensor/cuda/kernels.h"
 
 struct segments {
-    bool mean;
-    int64_t count, d, rows; /* rows of x, or of y where it is spread */
+    int64_t mean, count, d, rows; /* rows of x, or of y where it is spread */
     const int64_t *offset;
 };
 
