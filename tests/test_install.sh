@@ -44,6 +44,9 @@ claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
 claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
 claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"
 claim custom_head_passes run_example custom_head "order 2: .* pass"
+claim deep_equilibrium_learns run_example deep_equilibrium "step 150 .* accuracy 0\.9"
+claim hypergradient_beats_the_grid run_example hypergradient "step 60 .* gradient [+-]0\.000"
+claim implicit_logistic_agrees_with_unrolled run_example implicit_logistic "embeddings: [0-9.]*e-\(0[789]\|1\)"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
 # The archive alone: found first, so that the linker cannot take the shared library.

@@ -33,7 +33,6 @@ _mochi() {
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;
         lab:--method:*)
             mapfile -t COMPREPLY < <(compgen -W 'analytic unrolled implicit neumann' -- "$current") ;;
-        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve' -- "$current") ;;
         bench:step:*)
             mapfile -t COMPREPLY < <(compgen -W 'nc15 nc64 lp gc_enzymes gc_dd gc_enzymes_mixed' -- "$current") ;;
     esac
