@@ -10,6 +10,7 @@ enum {
     KEY_PROTOCOL,
     KEY_SHOTS,
     KEY_EPISODES,
+    KEY_QUERIES,
     KEY_SEEDS,
     KEY_HEAD,
     KEY_LAMBDA,
@@ -48,11 +49,12 @@ static const struct argp_option options[] = {
         0},
     {"protocol", KEY_PROTOCOL, "NAME", 0,
         "split: a tenth of the examples is the test set, support from the rest, as "
-        "the paper does; episode: balanced episodes of 30 queries a class (default "
+        "the paper does; episode: balanced episodes (default "
         "split). Links: a fifth of the edges is the test set under both",
         0},
     {"shots", KEY_SHOTS, "K,..", 0, "support examples a class (default 4,8,16,32,64,512)", 0},
     {"episodes", KEY_EPISODES, "N", 0, "episodes of protocol episode (default 100)", 0},
+    {"queries", KEY_QUERIES, "Q", 0, "query examples a class of protocol episode (default 30)", 0},
     {"seeds", KEY_SEEDS, "N", 0, "splits of protocol split, and of links (default 3)", 0},
     {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 3},
@@ -138,6 +140,8 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
         take_shots(o, text, state);
     } else if (key == KEY_EPISODES) {
         e->episodes = parse_integer(state, "--episodes", text, 1, INT32_MAX);
+    } else if (key == KEY_QUERIES) {
+        e->queries = parse_integer(state, "--queries", text, 1, INT32_MAX);
     } else if (key == KEY_SEEDS) {
         e->seeds = parse_integer(state, "--seeds", text, 1, INT32_MAX);
     } else if (key == KEY_SEED) {

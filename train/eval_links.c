@@ -4,7 +4,8 @@
  * Features come from a graph without any of the source's positives. Those are divided, by seed, into the test (5/7: a
  * fifth of the edges) and the links that heads are fitted on (2/7: a tenth of the remaining edges). A support link is
  * thus as absent from the features' graph as a test link: were it an edge there, its rows would carry its own
- * existence, and the head would learn to read what no test link has. */
+ * existence, and the head would learn to read what no test link has. Rows of examples can be computed twice: a test
+ * link's from all edges but the test's, of which it is none either (eval_link_rows.c). */
 #include "train/evaluation.h"
 
 #include "train/host_array.h"
@@ -54,28 +55,42 @@ static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
+/* One seed's division of the pairs, and the rows that go with it: those of the evaluation, or, of examples, its own, in
+ * which the test pairs' rows follow those of all pairs. */
+typedef struct division {
+    const mo_evaluation *ev;
+    uint64_t seed;
+    pairs kind[2];
+    mo_source source;
+    mo_tensor **rows; /* of each candidate */
+    bool owns;        /* features and rows */
+} division;
+
 /* Pair `at` of a kind as example `i` of a side of the plan. */
-static void put_pair(const mo_evaluation *ev, const pairs kind[2], int side, int64_t at, int64_t i,
-    int64_t *const ends[2], int64_t *number) {
-    ends[0][i] = kind[side].end[0][at];
-    ends[1][i] = kind[side].end[1][at];
-    number[i] = side ? ev->source->links->n_positive + at : at;
+static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t *const ends[2], int64_t *number) {
+    ends[0][i] = d->kind[side].end[0][at];
+    ends[1][i] = d->kind[side].end[1][at];
+    number[i] = side ? d->source.links->n_positive + at : at;
 }
 
 /* k links, then k non-edges. */
-static void put_support(const mo_evaluation *ev, const pairs kind[2], int64_t k, uint64_t seed, mo_plan *plan) {
-    mo_random r = mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
+static void put_support(const division *d, int64_t k, mo_plan *plan) {
+    mo_random r = mo_random_at(d->seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
     for (int side = 0; side < 2; side++)
         for (int64_t i = 0; i < k; i++) {
-            put_pair(ev, kind, side, support_pair(&kind[side], i, &r), side * k + i, plan->support, plan->support_pair);
+            put_pair(d, side, support_pair(&d->kind[side], i, &r), side * k + i, plan->support, plan->support_pair);
             plan->support_label[side * k + i] = side == 0;
         }
 }
 
-static void put_queries(const mo_evaluation *ev, const pairs kind[2], int side, int64_t first, mo_plan *plan) {
+static void put_queries(const division *d, int side, int64_t first, mo_plan *plan) {
+    const mo_links *links = d->source.links;
+    int64_t behind = links->n_positive + links->n_negative + (side ? d->kind[0].test : 0);
     for (int64_t i = 0; i < plan->n_query; i++) {
-        put_pair(ev, kind, side, kind[side].order[first + i], i, plan->query, plan->query_pair);
+        put_pair(d, side, d->kind[side].order[first + i], i, plan->query, plan->query_pair);
         plan->query_label[i] = side == 0;
+        if (d->owns)
+            plan->query_pair[i] = behind + first + i;
     }
 }
 
@@ -92,49 +107,89 @@ static void read_scores(mo_tape *t, mo_tensor *logits, double *score, int64_t n)
         score[i] = pair[2 * i + 1] - pair[2 * i];
 }
 
-static void score_pairs(const mo_evaluation *ev, int c, pairs kind[2], int64_t k, uint64_t seed) {
+static void score_pairs(division *d, int c, int64_t k) {
+    const mo_evaluation *ev = d->ev;
     mo_tape *t = ev->t;
     for (int side = 0; side < 2; side++)
-        for (int64_t first = 0; first < kind[side].test && mo_ok(ev->ctx); first += CHUNK) {
-            int64_t n = kind[side].test - first < CHUNK ? kind[side].test - first : CHUNK;
+        for (int64_t first = 0; first < d->kind[side].test && mo_ok(ev->ctx); first += CHUNK) {
+            int64_t n = d->kind[side].test - first < CHUNK ? d->kind[side].test - first : CHUNK;
             mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
             mo_tape_reset(t);
             if (!mo_plan_reserve(ev->ctx, &plan, 2 * k, n))
                 return;
-            put_support(ev, kind, k, seed, &plan);
-            put_queries(ev, kind, side, first, &plan);
-            mo_tensor *logits = mo_candidate_logits(t, ev->source, &ev->candidate[c], ev->rows[c], &plan);
-            read_scores(t, logits, kind[side].score + first, n);
+            put_support(d, k, &plan);
+            put_queries(d, side, first, &plan);
+            mo_tensor *logits = mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c], &plan);
+            read_scores(t, logits, d->kind[side].score + first, n);
             mo_plan_release(&plan);
         }
 }
 
-static void put_metrics(const mo_evaluation *ev, int c, int shot, int64_t repeat, const pairs kind[2]) {
+static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
+    const pairs *kind = d->kind;
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
     mo_scores s = {pos, np, neg, nn};
     const double value[MO_EVAL_METRICS] = {
         mo_auc(s), mo_average_precision(s), mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
     for (int metric = 0; metric < MO_EVAL_METRICS; metric++)
-        mo_eval_values(ev, c, shot, metric)[repeat] = 100 * value[metric];
+        mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
+}
+
+/* Rows of examples: the test pairs seen from all edges but the test's own. */
+static void open_rows(division *d) {
+    const mo_evaluation *ev = d->ev;
+    const pairs *kind = d->kind;
+    int64_t left[2] = {kind[0].n - kind[0].test, kind[1].n - kind[1].test}, m = left[0] + left[1];
+    int64_t *reference = mo_host_array(ev->ctx, m, sizeof *reference);
+    for (int64_t i = 0; reference && i < m; i++) {
+        int side = i >= left[0];
+        int64_t at = kind[side].order[kind[side].test + (side ? i - left[0] : i)];
+        reference[i] = side ? kind[0].n + at : at;
+    }
+    mo_link_test test = {.positive = kind[0].order,
+        .negative = kind[1].order,
+        .reference = reference,
+        .n_positive = kind[0].test,
+        .n_negative = kind[1].test,
+        .n_reference = m};
+    d->source.features = reference ? mo_link_test_features(&d->source, &test) : NULL;
+    free(reference);
+    d->owns = true;
+    d->rows = mo_host_array(ev->ctx, ev->n, sizeof *d->rows);
+    for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
+        if (!ev->candidate[c].model.table)
+            d->rows[c] = mo_embed_hop(&d->source, ev->candidate[c].hop);
+}
+
+static void close_division(division *d) {
+    release_pairs(&d->kind[0]);
+    release_pairs(&d->kind[1]);
+    for (int c = 0; d->owns && d->rows && c < d->ev->n; c++)
+        mo_tensor_release(d->rows[c]);
+    if (d->owns) {
+        free(d->rows);
+        mo_features_release(d->source.features);
+    }
 }
 
 static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     const mo_links *links = ev->source->links;
-    uint64_t seed = ev->options->seed + (uint64_t)repeat;
-    mo_random r = mo_random_at(seed, MO_PURPOSE_SPLIT, 0);
+    division d = {.ev = ev, .seed = ev->options->seed + (uint64_t)repeat, .source = *ev->source, .rows = ev->rows};
+    mo_random r = mo_random_at(d.seed, MO_PURPOSE_SPLIT, 0);
     int64_t test = test_size(links->n_positive), against = test_size(links->n_negative);
-    pairs kind[2] = {0};
-    if (order_pairs(ev->ctx, &kind[0], links->positive, links->n_positive, test, &r) &&
-        order_pairs(ev->ctx, &kind[1], links->negative, links->n_negative, against < test ? against : test, &r))
-        for (int shot = 0; shot < ev->options->n_shots && mo_ok(ev->ctx); shot++)
-            for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
-                score_pairs(ev, c, kind, ev->options->shots[shot], seed);
-                if (mo_ok(ev->ctx))
-                    put_metrics(ev, c, shot, repeat, kind);
-            }
-    release_pairs(&kind[0]);
-    release_pairs(&kind[1]);
+    bool ordered =
+        order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
+        order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
+    if (ordered && mo_has_example_rows(ev->source))
+        open_rows(&d);
+    for (int shot = 0; ordered && shot < ev->options->n_shots; shot++)
+        for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
+            score_pairs(&d, c, ev->options->shots[shot]);
+            if (mo_ok(ev->ctx))
+                put_metrics(&d, c, shot, repeat);
+        }
+    close_division(&d);
 }
 
 void mo_evaluate_links(mo_evaluation *ev) {

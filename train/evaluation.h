@@ -31,6 +31,15 @@ mo_tensor *mo_candidate_logits(
 double mo_plan_accuracy(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
 
+/* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs
+ * (positives, then negatives behind them) that heads are fitted on. */
+typedef struct mo_link_test {
+    const int64_t *positive, *negative, *reference;
+    int64_t n_positive, n_negative, n_reference;
+} mo_link_test;
+/* Rows of all the source's pairs, then of the test's positives and negatives, of rows of examples. NULL on failure. */
+mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test);
+
 /* eval_split.c, eval_links.c: fill the values. */
 void mo_evaluate_classes(mo_evaluation *ev);
 void mo_evaluate_links(mo_evaluation *ev);

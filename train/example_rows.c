@@ -39,8 +39,12 @@ mo_features *mo_example_features_open(
         mo_fail(ctx, MO_MEMORY, "features: out of memory");
         return NULL;
     }
-    *f = (mo_features){
-        .arrays = mo_arrays_create(ctx), .nodes = graph->nodes, .dim = options->dim, .hops = options->hops};
+    *f = (mo_features){.arrays = mo_arrays_create(ctx),
+        .nodes = graph->nodes,
+        .dim = options->dim,
+        .hops = options->hops,
+        .power_iterations = options->power_iterations,
+        .seed = options->seed};
     bool done = f->arrays && (task == MO_TASK_LP      ? mo_pair_rows(links, options, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, options, f)
                                                       : mo_node_rows(graph, options, f));

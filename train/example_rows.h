@@ -18,8 +18,12 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 
 /* standardize.c: x [outer, n, w] less its mean over n, over its standard deviation + epsilon; both of the m rows listed
- * in reference (NULL: of all). */
-void mo_standardize(float *x, int64_t outer, int64_t n, int64_t w, const int64_t *reference, int64_t m, double epsilon);
+ * in reference (NULL: of all). moments (may be NULL): what was subtracted and divided by, [2, outer, w]. */
+typedef struct mo_rows {
+    float *x;
+    int64_t outer, n, w;
+} mo_rows;
+void mo_standardize(mo_rows rows, const int64_t *reference, int64_t m, double epsilon, float *moments);
 #define MO_BLOCK_EPSILON 1e-4
 #define MO_EXTRAS_EPSILON 1e-3
 /* Where episodes cut standardised values off. */

@@ -221,6 +221,8 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     f->nodes = graph->nodes;
     f->dim = options->dim;
     f->hops = options->hops;
+    f->power_iterations = options->power_iterations;
+    f->seed = options->seed;
     f->arrays = mo_arrays_create(ctx);
     job j = {.graph = graph, .options = options, .failed = -1};
     j.hops = mo_tensor_create(ctx, MO_F32, 3, (int64_t[]){options->hops + 1, graph->nodes, options->dim});

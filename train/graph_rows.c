@@ -199,7 +199,7 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
         x[g * EXTRAS + 2] = (float)(ends / fmax(n, 1));
     }
     if (x) {
-        mo_standardize(x, 1, graph->graphs, EXTRAS, NULL, 0, MO_EXTRAS_EPSILON);
+        mo_standardize((mo_rows){x, 1, graph->graphs, EXTRAS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
         mo_tensor_write(extras, x, (size_t)(graph->graphs * EXTRAS) * sizeof *x);
     }
     free(x);

@@ -148,6 +148,25 @@ static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, in
     return mo_graph_finish(masked);
 }
 
+mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n) {
+    upper_triangle upper = {0};
+    int64_t *rank = mo_host_array(graph->ctx, n, sizeof *rank);
+    mo_graph *rest = NULL;
+    if (rank && find_upper(graph, &upper)) {
+        for (int64_t i = 0; i < n; i++) {
+            int64_t u = ends[0][i], at = upper.first[u];
+            while (graph->column[at] != ends[1][i]) {
+                at++;
+            }
+            rank[i] = upper.edges[u] + at - upper.first[u];
+        }
+        rest = mask_edges(&upper, rank, n);
+    }
+    release_upper(&upper);
+    free(rank);
+    return rest;
+}
+
 static bool draw_positives(mo_links *links, const upper_triangle *upper, double share, uint64_t seed) {
     const mo_graph *graph = upper->graph;
     int64_t n_edges = upper->edges[graph->nodes];

@@ -7,7 +7,8 @@
  *
  * Extras: counts of the masked graph - log1p of Adamic-Adar (Adamic and Adar 2003), of 10 times resource allocation
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
- * degrees; the cosine of every block and hop. All columns are standardised over the pairs. */
+ * degrees; the cosine of every block and hop. All columns are standardised over the pairs; "block_moments" and
+ * "extras_moments" tell by what. */
 #include "ops/ops.h"
 #include "train/example_rows.h"
 #include "train/host_array.h"
@@ -186,12 +187,17 @@ static bool list_pairs(pairs *p, const mo_links *links) {
     return mo_ok(p->ctx);
 }
 
-static void write_rows(const pairs *p, mo_tensor *blocks, mo_tensor *extras) {
-    int64_t outer = MO_BLOCKS * (p->o->hops + 1);
-    mo_standardize(p->bands, outer, p->n, p->n_bands, NULL, 0, MO_BLOCK_EPSILON);
-    mo_standardize(p->extras, 1, p->n, p->n_extras, NULL, 0, MO_EXTRAS_EPSILON);
-    mo_tensor_write(blocks, p->bands, (size_t)(outer * p->n * p->n_bands) * sizeof *p->bands);
-    mo_tensor_write(extras, p->extras, (size_t)(p->n * p->n_extras) * sizeof *p->extras);
+/* Standardises rows, and keeps them with their moments under two names. */
+static void write_rows(mo_features *f, mo_rows r, double epsilon, mo_tensor *rows, const char *name) {
+    mo_context *ctx = f->arrays->ctx;
+    float *moments = mo_host_array(ctx, 2 * r.outer * r.w, sizeof *moments);
+    mo_tensor *kept = mo_own_array(f, name, 3, (int64_t[]){2, r.outer, r.w});
+    if (mo_ok(ctx)) {
+        mo_standardize(r, NULL, 0, epsilon, moments);
+        mo_tensor_write(kept, moments, (size_t)(2 * r.outer * r.w) * sizeof *moments);
+        mo_tensor_write(rows, r.x, (size_t)(r.outer * r.n * r.w) * sizeof *r.x);
+    }
+    free(moments);
 }
 
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f) {
@@ -205,8 +211,11 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
         mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, p.n, p.n_bands});
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, p.n_bands});
         mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){p.n, p.n_extras});
-        if (mo_ok(ctx) && fill(&p, &basis, spectrum))
-            write_rows(&p, blocks, extras);
+        if (mo_ok(ctx) && fill(&p, &basis, spectrum)) {
+            mo_rows of_bands = {p.bands, MO_BLOCKS * (o->hops + 1), p.n, p.n_bands};
+            write_rows(f, of_bands, MO_BLOCK_EPSILON, blocks, "block_moments");
+            write_rows(f, (mo_rows){p.extras, 1, p.n, p.n_extras}, MO_EXTRAS_EPSILON, extras, "extras_moments");
+        }
         f->svd_residual = basis.svd_residual;
         f->from_cache = basis.from_cache;
     }

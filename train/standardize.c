@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Mean and standard deviation (n - 1) of column values x[i * w], in float64, in the order of the rows. */
-static void moments(const float *x, int64_t w, const int64_t *row, int64_t m, double *mean, double *sd) {
+static void find_moments(const float *x, int64_t w, const int64_t *row, int64_t m, double *mean, double *sd) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < m; i++)
         sum += x[(row ? row[i] : i) * w];
@@ -16,14 +16,17 @@ static void moments(const float *x, int64_t w, const int64_t *row, int64_t m, do
     *sd = m > 1 ? sqrt(squares / (double)(m - 1)) : 0;
 }
 
-void mo_standardize(
-    float *x, int64_t outer, int64_t n, int64_t w, const int64_t *reference, int64_t m, double epsilon) {
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t j = 0; j < w; j++) {
-            float *column = x + o * n * w + j;
+void mo_standardize(mo_rows r, const int64_t *reference, int64_t m, double epsilon, float *moments) {
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t j = 0; j < r.w; j++) {
+            float *column = r.x + o * r.n * r.w + j;
             double mean, sd;
-            moments(column, w, reference, reference ? m : n, &mean, &sd);
-            for (int64_t i = 0; i < n; i++)
-                column[i * w] = (float)((column[i * w] - mean) / (sd + epsilon));
+            find_moments(column, r.w, reference, reference ? m : r.n, &mean, &sd);
+            for (int64_t i = 0; i < r.n; i++)
+                column[i * r.w] = (float)((column[i * r.w] - mean) / (sd + epsilon));
+            if (moments) {
+                moments[o * r.w + j] = (float)mean;
+                moments[(r.outer + o) * r.w + j] = (float)(sd + epsilon);
+            }
         }
 }

@@ -124,7 +124,8 @@ typedef struct mo_feature_options {
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;
-    int dim, hops;
+    int dim, hops, power_iterations;
+    uint64_t seed;
     double svd_residual; /* |A~ U - U S|_F / |A~|_F over the kept triplets; the worst block of a set */
     bool from_cache;
 } mo_features;
@@ -279,7 +280,8 @@ typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
     const int64_t *shots; /* k of nc and gc; for lp support links of each kind */
-    int64_t episodes;     /* of protocol episode: 100; q = 30 */
+    int64_t episodes;     /* of protocol episode: 100 */
+    int64_t queries;      /* a class, of protocol episode; 0: 30 */
     int64_t seeds;        /* of protocol split, and of links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
