@@ -99,7 +99,7 @@ static void the_temperature_is_where_the_slope_vanishes(void **state) {
     assert_near(mo_fit_temperature(logits, label, N, C, 0, NULL) / 1e6, 2.006113811467045);
 }
 
-static void right_everywhere_has_a_finite_temperature_by_the_rule_of_succession(void **state) {
+static void right_everywhere_has_a_finite_temperature_by_platts_targets(void **state) {
     (void)state;
     double logits[40], n = 20, nll;
     int64_t right[20] = {0};
@@ -128,7 +128,7 @@ int main(void) {
         cmocka_unit_test(calibrated_predictions_have_no_error_and_bold_ones_have_theirs),
         cmocka_unit_test(logits_far_apart_neither_overflow_nor_vanish),
         cmocka_unit_test(the_temperature_is_where_the_slope_vanishes),
-        cmocka_unit_test(right_everywhere_has_a_finite_temperature_by_the_rule_of_succession),
+        cmocka_unit_test(right_everywhere_has_a_finite_temperature_by_platts_targets),
         cmocka_unit_test(logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,8 @@ static double temper(const int64_t *label, int64_t n_s, int64_t C, const double 
             memcpy(b->rows + n * C, held + i * C, (size_t)C * sizeof *held);
             b->label[n++] = label[i];
         }
-    return n ? mo_fit_temperature(b->rows, b->label, n, C, (double)C / (double)(n + C), nll) : NAN;
+    double smoothing = (double)C / ((double)(C - 1) * (double)(n + 2)); /* targets (n + 1) / (n + 2), the rest shared */
+    return n ? mo_fit_temperature(b->rows, b->label, n, C, smoothing, nll) : NAN;
 }
 
 /* Held-out rows of the episodes from `first` on decide on the value of each; of equal ones the stronger penalty. */

@@ -72,7 +72,7 @@ typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
 
 /* Fits every head on every episode and visits a row for each k and head, all heads of a k on the same episodes.
  * Held-out rows come from cross-validation of the support: 5 folds (k where k < 5), balanced, all copies of a row in
- * one. The temperature has the least cross-entropy on them, smoothed by the rule of succession; none at k = 1. Tuning
+ * one. The temperature has the least cross-entropy on them, with Platt's targets; none at k = 1. Tuning
  * takes the value whose held-out rows, at their temperature, have the least; for the head ridge they come from
  * leave-one-out in closed form. Returns the status. */
 MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,

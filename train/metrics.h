@@ -50,9 +50,9 @@ MO_API void mo_calibration_add(
  * NaN without predictions. */
 MO_API double mo_calibration_ece(const mo_calibration *c);
 /* The temperature T > 0 at which softmax(logits / T) has the least cross-entropy against the labels (Guo et al. 2017),
- * whose value goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C; with s = C / (n + C), the rule
- * of succession, the optimum is finite where every prediction is right (Platt 1999). Kept within 1e-4 .. 1e4 times the
- * spread of the logits; 1 where all logits of every row are equal. */
+ * whose value goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C; with s = C / ((C - 1) (n + 2))
+ * the label's is (n + 1) / (n + 2), Platt's (1999), and the optimum finite where every prediction is right. Kept within
+ * 1e-4 .. 1e4 times the spread of the logits; 1 where all logits of every row are equal. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 
