@@ -13,6 +13,7 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 int train_command(int argc, char **argv);
 int eval_command(int argc, char **argv);
 int embed_command(int argc, char **argv);
+int explain_command(int argc, char **argv);
 int fit_command(int argc, char **argv);
 int data_command(int argc, char **argv);
 int gradcheck_command(int argc, char **argv);

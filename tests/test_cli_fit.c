@@ -1,0 +1,247 @@
+/* tests/test_cli_fit.c - `mochi fit` on files as NumPy writes them, `mochi explain`, and what they say of bad input. */
+#include "program.h"
+
+#include <math.h>
+
+enum { N = 90, D = 4, C = 3 };
+
+static void write_npy(const program *p, const char *name, const char *descr, const char *shape, const void *data,
+    size_t bytes) {
+    char header[128];
+    int used = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+    FILE *file = fopen(in_folder(p, name), "wb");
+    assert_non_null(file);
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file); /* 118 bytes of header */
+    fprintf(file, "%-117s\n", header);
+    assert_true(used < 118);
+    fwrite(data, 1, bytes, file);
+    fclose(file);
+}
+
+/* N rows about C centres, far enough apart that no head should be wrong; one-sided noise by a small generator. */
+static void write_rows(const program *p, double separation) {
+    float narrow[N * D];
+    double wide[N * D];
+    uint64_t state = 7;
+    for (int i = 0; i < N * D; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        wide[i] = (i % D == i / D % C ? separation : 0) + (double)(state >> 40) / (1 << 24);
+        narrow[i] = (float)wide[i];
+    }
+    write_npy(p, "Z.npy", "<f4", "(90, 4)", narrow, sizeof narrow);
+    write_npy(p, "Z8.npy", "<f8", "(90, 4)", wide, sizeof wide);
+    int64_t y[N];
+    for (int i = 0; i < N; i++)
+        y[i] = i % C;
+    write_npy(p, "y.npy", "<i8", "(90,)", y, sizeof y);
+}
+
+static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
+
+static void every_head_and_k_has_its_line(void **state) {
+    program *p = *state;
+    static const char *const heads[] = {"ridge", "prototype_centred", "logistic", "lda"};
+    write_rows(p, 3);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "ridge,prototype_centred,logistic,lda",
+        "--shots", "2,8", "--episodes", "20", "--queries", "10", "--json");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->err, "");
+    assert_int_equal(count_lines(p->out), 8);
+    for (int i = 0; i < 8; i++) {
+        json_t *o = json_line(p, i, members);
+        assert_string_equal(json_text_of(o, "head"), heads[i % 4]);
+        assert_int_equal((int)json_real_of(o, "k"), i < 4 ? 2 : 8);
+        assert_true(json_real_of(o, "accuracy") > 99 && json_real_of(o, "ece") >= 0);
+        assert_true(json_real_of(o, "seconds") > 0);
+        json_decref(o);
+    }
+}
+
+/* What a run printed, without the times. */
+static char *figures(const program *p) {
+    char *text = strdup(p->out), *at = text;
+    while ((at = strstr(at, ",\"seconds\":")))
+        for (; *at != '}'; at++)
+            *at = ' ';
+    return text;
+}
+
+static void one_seed_gives_the_same_figures_at_any_thread_count(void **state) {
+    program *p = *state;
+    char *first = NULL;
+    write_rows(p, 0.3);
+    for (int threads = 1; threads <= 3; threads++) {
+        const char *count = threads == 1 ? "1" : threads == 2 ? "2" : "3";
+        RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--episodes", "9", "--queries", "9",
+            "--seed", "3", "--tune", "loo", "--head", "ridge,lda", "--threads", count, "--json");
+        assert_ended(p, 0, NULL);
+        char *now = figures(p);
+        if (first)
+            assert_string_equal(first, now);
+        else
+            first = strdup(now);
+        free(now);
+    }
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--episodes", "9", "--queries", "9",
+        "--seed", "4", "--tune", "loo", "--head", "ridge,lda", "--json");
+    char *other = figures(p);
+    assert_string_not_equal(first, other);
+    free(first);
+    free(other);
+}
+
+static void every_integer_label_file_gives_the_same_figures(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *descr;
+        int bytes;
+    } kinds[] = {{"<i8", 8}, {"|i1", 1}, {"|u1", 1}, {"<i2", 2}, {"<u2", 2}, {"<i4", 4}, {"<u4", 4}, {"<u8", 8},
+        {">i8", 8}, {">i4", 4}, {">u2", 2}};
+    char *first = NULL;
+    write_rows(p, 0.3);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        unsigned char y[N * 8] = {0};
+        int bytes = kinds[i].bytes, low = kinds[i].descr[0] == '>' ? bytes - 1 : 0;
+        for (int j = 0; j < N; j++)
+            y[j * bytes + low] = (unsigned char)(j % C * 50);
+        write_npy(p, "labels.npy", kinds[i].descr, "(90,)", y, (size_t)(N * bytes));
+        RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "labels.npy"), "--shots", "4", "--episodes", "5", "--queries",
+            "9", "--head", "ridge", "--json");
+        assert_ended(p, 0, NULL);
+        char *now = figures(p);
+        if (first)
+            assert_string_equal(first, now);
+        else
+            first = strdup(now);
+        free(now);
+    }
+    free(first);
+}
+
+static void draws_are_written_for_other_programs(void **state) {
+    program *p = *state;
+    write_rows(p, 1);
+    RUN(p, "fit", in_folder(p, "Z8.npy"), in_folder(p, "y.npy"), "--shots", "2,4", "--episodes", "5", "--queries", "9",
+        "--head", "prototype", "--draws", in_folder(p, "draws.npz"), "--json");
+    assert_ended(p, 0, NULL);
+    RUN(p, "data", "info", in_folder(p, "draws.npz"));
+    assert_ended(p, 0, NULL);
+    static const char *const parts[] = {"k2_support", "k4_query_label", "[5, 12]", "[5, 27]"};
+    for (int i = 0; i < 4; i++)
+        assert_non_null(strstr(p->out, parts[i]));
+}
+
+static void the_table_ends_with_the_diagnosis(void **state) {
+    program *p = *state;
+    write_rows(p, 3);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--diagnose");
+    assert_ended(p, 0, NULL);
+    static const char *const parts[] = {"90 float32 rows of 4, 3 classes of 30 to 30 rows", "accuracy %", "ece(T)",
+        "offset", "pairs of prototypes", "hull distance", "lowest", "logistic"};
+    for (int i = 0; i < 8; i++)
+        if (!strstr(p->out, parts[i]))
+            fail_msg("no '%s' in: %s", parts[i], p->out);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head", "prototype",
+        "--diagnose", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + 1 + C + 4);
+    json_t *o = json_line(p, 2,
+        "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged");
+    assert_true(json_real_of(o, "rows") == 30);
+    json_decref(o);
+}
+
+static void small_classes_are_said_once(void **state) {
+    program *p = *state;
+    write_rows(p, 3);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "20", "--episodes", "5", "--head",
+        "ridge,prototype_centred", "--json");
+    assert_ended(p, 0, "k = 20: 3 classes have fewer than k + 30 rows");
+    assert_int_equal(count_lines(p->out), 2);
+}
+
+static void bad_input_is_one_line(void **state) {
+    program *p = *state;
+    write_rows(p, 1);
+    float rows[N * D] = {[5] = NAN};
+    int64_t y[N] = {0};
+    char path[600];
+    write_npy(p, "nan.npy", "<f4", "(90, 4)", rows, sizeof rows);
+    write_npy(p, "one.npy", "<i8", "(90,)", y, sizeof y);
+    write_npy(p, "short.npy", "<i8", "(89,)", y, 89 * sizeof *y);
+    write_npy(p, "cut.npy", "<f4", "(90, 4)", rows, 100);
+    for (int i = 0; i < N; i++)
+        y[i] = i;
+    write_npy(p, "alone.npy", "<i8", "(90,)", y, sizeof y);
+    static const struct {
+        const char *Z, *y, *head, *part;
+    } uses[] = {
+        {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
+        {"Z.npy", "Z.npy", "ridge", "labels of an integer dtype, found float32"},
+        {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
+        {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
+        {"Z.npy", "alone.npy", "ridge", "at least two classes of two or more examples"},
+        {"none.npy", "y.npy", "ridge", "none.npy"},
+        {"Z.npy", "none.npy", "ridge", "none.npy"},
+        {"cut.npy", "y.npy", "ridge", "expected 1440 bytes of data"},
+        {"y.npy", "y.npy", "ridge", "expected rows [n, d] of real numbers, found int64 [90]"},
+        {"Z.npy", "y.npy", "/no/such.so", "/no/such.so"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        snprintf(path, sizeof path, "%s", in_folder(p, uses[i].y));
+        RUN(p, "fit", in_folder(p, uses[i].Z), path, "--head", uses[i].head, "--shots", "2", "--json");
+        assert_ended(p, 1, uses[i].part);
+        assert_string_equal(p->out, "");
+    }
+    RUN(p, "fit", in_folder(p, "Z.npy"));
+    assert_ended(p, 2, "two files");
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "forest");
+    assert_ended(p, 2, "forest");
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--tune", "grid");
+    assert_ended(p, 2, "--tune");
+}
+
+/* Characters, not bytes: the sign ± has two. */
+static int widest_line(const char *text) {
+    int widest = 0, now = 0;
+    for (; *text; text++) {
+        now = *text == '\n' ? 0 : now + ((*text & 0xC0) != 0x80);
+        widest = now > widest ? now : widest;
+    }
+    return widest;
+}
+
+static void lessons_agree_with_differences_and_fit_a_terminal(void **state) {
+    program *p = *state;
+    static const char *const lessons[] = {"solve", "cholesky", "softmax_cross_entropy", "ridge", "shift", "hull"};
+    static const char *const parts[] = {"A_bar = -B_bar X^T", "M = L^-T Phi", "x_bar = (P - T) / n",
+        "lambda_bar = trace K_bar", "accuracy: prototypes 50 %, ridge with an intercept 100 %", "0.50 p_A + 0.50 p_C"};
+    for (int i = 0; i < 6; i++) {
+        RUN(p, "explain", lessons[i]);
+        assert_ended(p, 0, NULL);
+        assert_non_null(strstr(p->out, parts[i]));
+        if (widest_line(p->out) > 80)
+            fail_msg("%s: a line of %d columns", lessons[i], widest_line(p->out));
+        if (i < 4)
+            assert_non_null(strstr(p->out, "with no factorization in backward"));
+    }
+    RUN(p, "explain");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 6);
+    RUN(p, "explain", "everything");
+    assert_ended(p, 2, "softmax_cross_entropy");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_head_and_k_has_its_line),
+        cmocka_unit_test(one_seed_gives_the_same_figures_at_any_thread_count),
+        cmocka_unit_test(every_integer_label_file_gives_the_same_figures),
+        cmocka_unit_test(draws_are_written_for_other_programs),
+        cmocka_unit_test(the_table_ends_with_the_diagnosis),
+        cmocka_unit_test(small_classes_are_said_once),
+        cmocka_unit_test(bad_input_is_one_line),
+        cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}
