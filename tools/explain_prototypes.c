@@ -48,7 +48,7 @@ static void show_points(lesson *l, const double z[4], double shift) {
 
 void explain_shift(lesson *l) {
     static const double z[] = {-1, 0, 1, 2};
-    puts("shift: a boundary that is tied to the origin                (paper, section 2.1)\n\n"
+    puts("shift: a boundary that is tied to the origin               (paper, section 2.1)\n\n"
          "Prototypes are class means; a query goes to the class whose prototype has the\n"
          "larger inner product with it. Between two classes the boundary is\n"
          "    { z : <z, p0 - p1> = 0 },   through the origin, wherever the data lie.");
@@ -58,7 +58,7 @@ void explain_shift(lesson *l) {
          "task is the same. But all z are now on one side of z = 0, where one prototype is\n"
          "the larger one for all. An intercept moves with the data; so do squared\n"
          "distances to prototypes (--head prototype_euclidean) and rows less the mean of\n"
-         "the support (--head prototype_centred). `mochi fit` counts such pairs of classes.");
+         "the support (--head prototype_centred). `mochi fit` counts such pairs.");
 }
 
 void explain_hull(lesson *l) {

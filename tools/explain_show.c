@@ -105,6 +105,7 @@ void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *cons
     for (int i = 0; i < n; i++)
         largest = fmax(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, false)));
     l->largest = fmax(l->largest, largest);
-    printf("\nmo_grad returns the same %s: largest difference %.0e,\nwith %s factorization in backward. Against central differences: at most %.0e.\n",
+    printf("\nmo_grad returns the same %s: largest difference %.0e,\nwith %s factorization in backward. Against "
+           "central differences: at most %.0e.\n",
         names, largest, factorizations ? "some" : "no", l->largest);
 }
