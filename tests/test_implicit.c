@@ -284,6 +284,44 @@ static void a_batch_equals_its_items(void **state) {
     f->theta[0] = f->theta[1] = NULL;
 }
 
+/* Gradients in float32 against those in float64, by factors, GMRES and conjugate gradients. */
+static void float32_is_as_good_as_its_tolerance(void **state) {
+    fixture *f = *state;
+    enum { ITEMS = 4, M = 8 };
+    for (int method = 0; method < 3; method++) {
+        double g[2][ITEMS * M];
+        for (int wide = 0; wide < 2; wide++) {
+            draw_cubic(f, wide ? MO_F64 : MO_F32, ITEMS, M, method == 2);
+            mo_implicit_options o = {.batch_axes = 1, .dense_limit = method ? -1 : 0, .symmetric = method == 2};
+            mo_tensor *x, *grad;
+            root_function(f->t, f->theta, 2, &x, 1, &o);
+            mo_grad(f->t, &x, NULL, 1, &f->theta[1], &grad, 1, 0);
+            assert_int_equal(mo_tensor_read(mo_cast(f->t, grad, MO_F64), g[wide], sizeof g[wide]), MO_OK);
+            mo_tape_reset(f->t);
+            mo_tensor_release(f->theta[0]);
+            mo_tensor_release(f->theta[1]);
+        }
+        for (int i = 0; i < ITEMS * M; i++)
+            expect_near(g[0][i], g[1][i], 1e-4);
+    }
+    f->theta[0] = f->theta[1] = NULL;
+}
+
+/* No items, and items without unknowns. */
+static void nothing_to_solve_is_fine(void **state) {
+    fixture *f = *state;
+    const int64_t sizes[2][2] = {{0, 3}, {3, 0}};
+    for (int i = 0; i < 6; i++) {
+        const int64_t *s = sizes[i % 2];
+        mo_tensor *c = mo_require_grad(mo_full(f->t, MO_F64, 2, s, 1)), *grad;
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = i / 2 ? -1 : 0, .symmetric = i / 2 == 2};
+        o.state = &(struct test_state){2, NULL};
+        mo_tensor *x = mo_implicit(f->t, mo_scale(f->t, c, 2, 0), scaled, &c, 1, &o);
+        assert_int_equal(mo_grad(f->t, &x, NULL, 1, &c, &grad, 1, 0), MO_OK);
+        assert_int_equal(mo_numel(grad), 0);
+    }
+}
+
 static void evaluation_needs_no_factors(void **state) {
     fixture *f = *state;
     draw_cubic(f, MO_F32, 2, 4, false);
@@ -360,6 +398,8 @@ int main(void) {
         TEST(factors_are_made_in_forward_only),
         TEST(memory_does_not_grow_with_inner_iterations),
         TEST(a_batch_equals_its_items),
+        TEST(float32_is_as_good_as_its_tolerance),
+        TEST(nothing_to_solve_is_fine),
         TEST(evaluation_needs_no_factors),
         TEST(bad_problems_are_named),
         TEST(a_miss_can_be_a_report),
