@@ -90,7 +90,7 @@ extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about t
 extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */
 extern MO_API const mo_head mo_head_logistic_penalised; /* the same, the intercept penalised */
 extern MO_API const mo_head mo_head_lda;                /* shrinkage = 0.1 */
-/* lr = 0.1, steps = 20, and the first layer W1 [d, 32], b1 [32], learned by training. A head of another width has this
+/* lr = 0.3, steps = 50, and the first layer W1 [d, 32], b1 [32], learned by training. A head of another width has this
  * one's logits and another table. */
 extern MO_API const mo_head mo_head_mlp;
 

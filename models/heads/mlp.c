@@ -42,17 +42,20 @@ static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int
     return mo_needs_grad(w) ? w : mo_require_grad(w);
 }
 
-/* T steps from w, in place. */
+/* T steps from w, in place; without a graph each is a scope of its own. */
 static void descend(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **w) {
     mo_tensor *g[N_WEIGHTS];
+    mo_scope scope = mo_scope_open(t);
     for (int64_t step = 0; step < steps && mo_ok(mo_tape_context(t)); step++) {
         mo_tensor *loss = fit_loss(t, X, Y, w);
         mo_grad(t, &loss, NULL, 1, w, g, N_WEIGHTS, graph ? MO_CREATE_GRAPH : 0);
-        for (int i = 0; i < N_WEIGHTS; i++) {
+        for (int i = 0; i < N_WEIGHTS; i++)
             w[i] = mo_sub(t, w[i], mo_mul(t, g[i], lr));
-            if (!graph)
-                w[i] = mo_require_grad(mo_stop_gradient(t, w[i]));
-        }
+        if (graph)
+            continue;
+        mo_scope_close(t, &scope, w, N_WEIGHTS);
+        for (int i = 0; i < N_WEIGHTS; i++)
+            mo_require_grad(w[i]);
     }
 }
 
@@ -82,8 +85,8 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
 }
 
 static const mo_head_parameter parameters[] = {
-    [LR] = {.name = "lr", .value = 0.1, .low = 0, .high = 1e6},
-    [STEPS] = {.name = "steps", .value = 20, .low = 0, .high = 1e6, .fixed = true},
+    [LR] = {.name = "lr", .value = 0.3, .low = 0, .high = 1e6},
+    [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = 1e6, .fixed = true},
     [W1] = {.name = "W1", .value = 1.7320508, .ndim = 2, .shape = {MO_HEAD_DIM, 32}}, /* entries of variance 1 / d */
     [B1] = {.name = "b1", .value = 0, .ndim = 1, .shape = {32}},
 };

@@ -1,0 +1,134 @@
+/* tests/test_mlp.c - the head "mlp": what it fits, what it treats alike, what it leaves on the tape, what it learns. */
+#include "models/models.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LR = 0, STEPS, W1, B1 };
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* Two rings about the origin, of radius 1 and 3, alternating: no linear readout tells them apart. */
+static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
+    double z[2 * 24], y[2 * 24];
+    for (int i = 0; i < 24; i++) {
+        double angle = 0.7 * i, radius = i % 2 ? 3 : 1;
+        z[2 * i] = radius * cos(angle);
+        z[2 * i + 1] = radius * sin(angle);
+        y[2 * i] = i % 2;
+        y[2 * i + 1] = 1 - i % 2;
+    }
+    *Z = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, z);
+    *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
+}
+
+/* Rows whose largest logit is their label's. */
+static int count_right(mo_tensor *logits, mo_tensor *Y) {
+    double l[48], y[48];
+    int right = 0;
+    assert_int_equal(mo_tensor_read(logits, l, sizeof l), MO_OK);
+    assert_int_equal(mo_tensor_read(Y, y, sizeof y), MO_OK);
+    for (int i = 0; i < 24; i++)
+        right += (l[2 * i] > l[2 * i + 1]) == (y[2 * i] > y[2 * i + 1]);
+    return right;
+}
+
+static void it_tells_rings_apart_where_ridge_cannot(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    parameter[STEPS] = mo_scalar(t, MO_F64, 400);
+    assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter), Y), 24);
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+    assert_true(count_right(mo_head_apply(t, &mo_head_ridge, Z, Y, Z, &lambda), Y) < 20);
+    mo_tape_release(t);
+}
+
+static void it_treats_classes_alike(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    mo_tensor *swapped = mo_concat(t, (mo_tensor *[]){mo_slice(t, Y, 1, 1, 2), mo_slice(t, Y, 1, 0, 1)}, 2, 1);
+    mo_tensor *a = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
+    mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
+    mo_tensor *gap = mo_sub(t, mo_slice(t, a, 1, 0, 1), mo_slice(t, b, 1, 1, 2));
+    assert_true(mo_item(mo_max(t, mo_abs(t, gap), 0, false)) < 1e-12);
+    mo_tape_release(t);
+}
+
+/* Logits of 24 values at that many steps; the peak of the bytes that a new tape asked for. */
+static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
+    mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    parameter[STEPS] = mo_scalar(t, MO_F64, steps);
+    if (recorded)
+        mo_require_grad(parameter[LR]);
+    mo_tensor *out = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
+    assert_int_equal(mo_tensor_read(out, logits, 48 * sizeof *logits), MO_OK);
+    assert_int_equal(mo_tape_mode(t), recorded ? MO_RECORD : MO_EVAL);
+    int64_t held = mo_context_counters(ctx).bytes_live;
+    mo_tape_release(t);
+    return held;
+}
+
+static void recorded_or_not_it_gives_the_same_bits(void **state) {
+    double a[48], b[48];
+    run(*state, true, 30, a);
+    run(*state, false, 30, b);
+    assert_memory_equal(a, b, sizeof a);
+}
+
+static void without_gradients_memory_does_not_grow_with_steps(void **state) {
+    double logits[48];
+    assert_int_equal(run(*state, false, 10, logits), run(*state, false, 300, logits));
+    assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* recorded it does */
+}
+
+static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = 8;
+    o.head = &mo_head_mlp;
+    mo_mochi *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
+    int n = mo_mochi_n_parameters(m);
+    mo_tensor *W = mo_mochi_parameter(m, n - 2), *same = mo_mochi_parameter(again, n - 2);
+    assert_string_equal(mo_tensor_name(W), "head.W1");
+    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, n - 1)), "head.b1");
+    assert_int_equal(mo_dim(W, 0), 8);
+    assert_int_equal(mo_dim(W, 1), 32);
+    assert_true(mo_needs_grad(W));
+    float a[8 * 32], b[8 * 32];
+    mo_tensor_read(W, a, sizeof a);
+    mo_tensor_read(same, b, sizeof b);
+    assert_memory_equal(a, b, sizeof a); /* a function of the seed */
+    assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
+    mo_mochi_release(m);
+    mo_mochi_release(again);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_tells_rings_apart_where_ridge_cannot, open_context, close_context),
+        cmocka_unit_test_setup_teardown(it_treats_classes_alike, open_context, close_context),
+        cmocka_unit_test_setup_teardown(recorded_or_not_it_gives_the_same_bits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(without_gradients_memory_does_not_grow_with_steps, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            its_first_layer_is_among_the_parameters_of_a_model, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
