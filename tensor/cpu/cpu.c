@@ -1,6 +1,7 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
 #include "tensor/cpu/blas_guard.h"
 #include "tensor/cpu/copy.h"
+#include "tensor/cpu/crowd.h"
 #include "tensor/cpu/work.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ typedef struct cpu_state {
     void *scratch; /* of its kernels */
     size_t bytes;
     bool serial_blas; /* BLAS is not safe to call from several threads */
+    crowd crowd;
 } cpu_state;
 
 static bool cpu_open(mo_context *ctx) {
@@ -27,9 +29,14 @@ static bool cpu_open(mo_context *ctx) {
     return true;
 }
 
+int free_threads(const mo_context *ctx) {
+    cpu_state *state = ctx->backend_state;
+    return crowd_threads(&state->crowd, ctx->threads);
+}
+
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
-    return state->serial_blas ? 1 : ctx->threads;
+    return state->serial_blas ? 1 : free_threads(ctx);
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {
@@ -87,7 +94,7 @@ static void cpu_download(mo_context *ctx, void *host, const void *device, size_t
 
 static void cpu_zero(mo_context *ctx, void *device, size_t bytes) {
     const size_t piece = 1 << 20;
-    int threads = bytes < 2 * piece ? 1 : ctx->threads;
+    int threads = bytes < 2 * piece ? 1 : free_threads(ctx);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (size_t start = 0; start < bytes; start += piece)
         memset((char *)device + start, 0, bytes - start < piece ? bytes - start : piece);

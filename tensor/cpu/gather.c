@@ -42,7 +42,7 @@ static void scatter_parallel(mo_context *ctx, const mo_view *x, const mo_view *i
     if (!start)
         return;
     group_by_destination(index->data, m, n, start, order);
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, group)
+#pragma omp parallel for num_threads(free_threads(ctx)) schedule(dynamic, group)
     for (int64_t r = 0; r < n; r++) {
         real *row = (real *)y->data + r * d;
         memset(row, 0, (size_t)d * sizeof(real));

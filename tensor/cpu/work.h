@@ -25,9 +25,12 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
+/* The context's threads, or one while other programs want the processors. */
+int free_threads(const mo_context *ctx);
+
 /* Threads for a kernel that touches so many elements. */
 static inline int threads_for(const mo_context *ctx, int64_t elements) {
-    return elements < MO_PARALLEL_FROM ? 1 : ctx->threads;
+    return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
 
 /* Threads that may call BLAS at once. */
