@@ -1,7 +1,6 @@
 /* tests/test_cpu_crowd.c - a context works alone while others want its processor.
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
-#define _GNU_SOURCE
 #include "tensor/cpu/crowd.h"
 
 #include <pthread.h>
