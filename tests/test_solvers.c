@@ -212,60 +212,6 @@ static void only_unrolled_memory_grows_with_the_iterations(void **state) {
     }
 }
 
-/* ---- the simplex ---- */
-
-/* Projection by bisection on tau: sum max(v - tau, 0) = 1. */
-static void project_by_bisection(const double *v, double *x, int m) {
-    double low = v[0], high = v[0];
-    for (int i = 0; i < m; i++) {
-        low = fmin(low, v[i]);
-        high = fmax(high, v[i]);
-    }
-    low -= 1;
-    for (int k = 0; k < 200; k++) {
-        double tau = (low + high) / 2, sum = 0;
-        for (int i = 0; i < m; i++)
-            sum += fmax(v[i] - tau, 0);
-        *(sum > 1 ? &low : &high) = tau;
-    }
-    for (int i = 0; i < m; i++)
-        x[i] = fmax(v[i] - low, 0);
-}
-
-static void the_projection_is_the_nearest_point(void **state) {
-    fixture *f = *state;
-    enum { ROWS = 50, SIZE = 9 };
-    double v[ROWS][SIZE], x[ROWS][SIZE], expected[SIZE];
-    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
-    for (int i = 0; i < ROWS; i++)
-        for (int j = 0; j < SIZE; j++)
-            v[i][j] = i == 0 ? 1 : i == 1 ? (j == 3) * 1e6 : i == 2 ? j % 3 : 2 * mo_random_normal(&r);
-    mo_tensor *P = mo_simplex_project(f->t, mo_from(f->t, MO_F64, 2, (int64_t[]){ROWS, SIZE}, v));
-    assert_int_equal(mo_tensor_read(P, x, sizeof x), MO_OK);
-    for (int i = 0; i < ROWS; i++) {
-        project_by_bisection(v[i], expected, SIZE);
-        for (int j = 0; j < SIZE; j++)
-            if (!(fabs(x[i][j] - expected[j]) <= 1e-9 * (i == 1 ? 1e6 : 1)))
-                fail_msg("row %d, entry %d: %.17g, expected %.17g", i, j, x[i][j], expected[j]);
-    }
-}
-
-static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
-    (void)state;
-    out[0] = mo_mul(t, mo_simplex_project(t, in[0]), in[0]);
-}
-
-static void the_projection_has_its_gradient(void **state) {
-    fixture *f = *state;
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, order, 1e-6, 3);
-        if (!r.pass)
-            fail_msg("order %d: error %.3g; %s", order, r.error, r.worst);
-    }
-}
-
 /* ---- errors ---- */
 
 static void expect_message(fixture *f, mo_code code, const char *part) {
@@ -309,8 +255,6 @@ static void a_missed_tolerance_is_an_error_or_a_report(void **state) {
     m.problem = two_values;
     run_method(f->t, f->theta, 2, &x, 1, &m);
     expect_message(f, MO_INVALID, "minimise: the objective is [3, 2], expected one value for each of 3 items");
-    mo_simplex_project(f->t, mo_scalar(f->t, MO_F64, 1));
-    expect_message(f, MO_INVALID, "simplex_project: expected rows [.., m] with m >= 1; got []");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -322,8 +266,6 @@ int main(void) {
         TEST(every_solver_has_the_second_derivative),
         TEST(unrolled_iterations_have_it_too),
         TEST(only_unrolled_memory_grows_with_the_iterations),
-        TEST(the_projection_is_the_nearest_point),
-        TEST(the_projection_has_its_gradient),
         TEST(a_missed_tolerance_is_an_error_or_a_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
