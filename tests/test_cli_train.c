@@ -5,8 +5,8 @@
 
 /* Everything but --out and --steps; a citation graph and a small set of molecules serve all three families. */
 #define TINY                                                                                                           \
-    "train", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", "3",                   \
-        "--checkpoint-every", "10"
+    "train", "--recipe", "paper++", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", \
+        "3", "--checkpoint-every", "10"
 
 static void read_file(const char *path, char **data, size_t *n) {
     FILE *file = fopen(path, "rb");
@@ -175,6 +175,28 @@ static void embed_writes_a_row_a_node_or_graph(void **state) {
     }
 }
 
+/* The default recipe at two thread counts; its weights, and those that come with the program. */
+static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
+    program *p = *state;
+    RUN(p, "train", "--pool", "cora:nc+lp,mutag", "--dim", "24", "--steps", "12", "--threads", "1", "--out",
+        in_folder(p, "best"), "--quiet");
+    assert_ended(p, 0, NULL);
+    RUN(p, "train", "--pool", "cora:nc+lp,mutag", "--dim", "24", "--steps", "12", "--threads", "3", "--out",
+        in_folder(p, "best3"), "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "best/weights.safetensors", "best3/weights.safetensors");
+    RUN(p, "eval", "--weights", in_folder(p, "best/weights.safetensors"), "--data", "mutag,cora", "--shots", "4",
+        "--seeds", "2", "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 4 * (1 + 1 + 5)); /* gc; nc; the metrics of lp */
+    RUN(p, "eval", "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 4);
+    RUN(p, "embed", "--data", "mutag", "--out", in_folder(p, "B.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "float32 [188, "));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(train_writes_a_line_a_step_and_the_weights),
@@ -187,6 +209,7 @@ int main(void) {
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),
         cmocka_unit_test(embed_writes_a_row_a_node_or_graph),
+        cmocka_unit_test(the_default_recipe_trains_evaluates_and_embeds),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -15,7 +15,9 @@ typedef struct embed_options {
 
 static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0,
-        "weights.safetensors of a run; none: no encoder, the frozen features of one hop", 0},
+        "weights.safetensors of a run; best: those that come with mochi (default); none: no encoder, the frozen "
+        "features of one hop",
+        0},
     {"data", KEY_DATA, "NAME", 0, "a graph: a name of `mochi data list`, or a path", 0},
     {"out", KEY_OUT, "Z.npy", 0, "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", 0},
     {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
@@ -52,11 +54,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !(o->weights && o->data && o->out))
-        argp_failure(state, EXIT_USAGE, 0, "%s is missing",
-            !o->weights ? "--weights FILE"
-            : !o->data  ? "--data NAME"
-                        : "--out Z.npy");
+    else if (key == ARGP_KEY_END && !(o->data && o->out))
+        argp_failure(state, EXIT_USAGE, 0, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
     else
         return key < KEY_WEIGHTS || key > KEY_THREADS ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -101,7 +100,7 @@ static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
-    embed_options o = {.max_rows = 32768, .hop = 2};
+    embed_options o = {.weights = "best", .max_rows = 32768, .hop = 2};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)

@@ -29,8 +29,9 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is evaluated", 1},
     {"weights", KEY_WEIGHTS, "FILES", 0,
         "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
-        "column named by its recipe, with the baselines of the first; random: an untrained encoder; none: baselines "
-        "without an encoder",
+        "column named by its recipe, with the baselines of the first; best: the weights that come with mochi "
+        "(default); "
+        "random: an untrained encoder; none: baselines without an encoder",
         0},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most four, separated by commas: " HEADS
@@ -75,7 +76,7 @@ static const char description[] =
     "paper's figures beside them where it has some.\v"
     "Values are in percent: mean ± half width of the 95% interval (Student's t).\n\n"
     "Examples:\n"
-    "  mochi eval --weights runs/a/weights.safetensors\n"
+    "  mochi eval --data cora,mutag\n"
     "  MOCHI_DATA=../data mochi eval --weights none --data pubmed --task nc\n"
     "  mochi eval --weights runs/a/weights.safetensors --shots 4,16 --json";
 
@@ -155,8 +156,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !o->weights.count)
-        argp_failure(state, EXIT_USAGE, 0, "--weights is missing: FILE, random or none");
     else if (key < KEY_WEIGHTS || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     take_subject(o, key, text, state);
@@ -171,6 +170,8 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 3, .max_rows = 32768};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->evaluation.shots = o->shots;
+    if (!o->weights.count)
+        o->weights = parse_names(NULL, "--weights", "best");
     if (!o->data.count)
         o->data = parse_names(NULL, "--data", DEFAULT_HELD_OUT);
     if (!o->pool.count)

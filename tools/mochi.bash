@@ -23,7 +23,7 @@ _mochi() {
         *:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words "$command")" -- "$current") ;;
         *:--pool:* | *:--data:* | data:info:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'paper paper++ released' -- "$current") ;;
+        *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;

@@ -47,17 +47,17 @@ static const struct argp_option options[] = {
         0},
     {"max-classes", KEY_CLASSES, "C", 0, "classes of an episode at most (default 64)", 0},
     {"k", KEY_K, "A:B", 0,
-        "support examples a class, drawn between A and B (default 8:32; released 96; best 4:64, twice that for links)",
+        "support examples a class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released 96)",
         0},
     {"q", KEY_Q, "A:B", 0,
-        "query examples a class (default 16:64; released 192; best 24, twice that for links and graphs)", 0},
+        "query examples a class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
     {NULL, 0, NULL, 0, "The model", 2},
     {"recipe", KEY_RECIPE, "NAME", 0,
-        "paper: as the article says; paper++: with one episode of each task family a "
-        "step; released: as its program does; best: an encoder that does not see the SVD's basis (default paper++)",
+        "best: an encoder that does not see the basis of an SVD, 71 numbers (default); paper: as the article says; "
+        "paper++: with one episode of each task family a step; released: as its program does",
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
-    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 512; best 256)", 0},
+    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so with your own (default ridge)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default 10)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
@@ -71,9 +71,9 @@ static const struct argp_option options[] = {
     {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
     {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
     {NULL, 0, NULL, 0, "The optimiser", 3},
-    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 10000; released 12991; best 400)", 0},
+    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 400; paper 10000; released 12991)", 0},
     {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
-    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 3e-4; best 1e-2)", 0},
+    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 1e-2; paper 3e-4)", 0},
     {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 4},
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
@@ -126,7 +126,8 @@ static void refuse_in_best(int key, const struct argp_state *state) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         for (const struct argp_option *o = options; key == keys[i] && (o->name || o->doc); o++)
             if (o->key == key)
-                argp_failure(state, EXIT_USAGE, 0, "--%s: the recipe best has its own encoder and readout", o->name);
+                argp_failure(state, EXIT_USAGE, 0,
+                    "--%s: the recipe best has its own encoder and readout; name another --recipe", o->name);
 }
 
 static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
@@ -202,7 +203,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 bool parse_train_options(train_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
-    *o = (train_options){.recipe_number = RECIPE_PAPER_PLUS, .checkpoint_every = 500};
+    *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->recipe = recipe_defaults(o->recipe_number);
     if (o->resume && !recipe_read(&o->recipe, o->out))

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
@@ -47,17 +48,21 @@ static bool readable(char *path, size_t bytes, const char *folder, const char *n
     return length > 0 && (size_t)length < bytes && access(path, R_OK) == 0;
 }
 
-static bool locate_embedded(const char *name, char *path, size_t bytes) {
+static bool locate_embedded(const char *name, const char *ending, char *path, size_t bytes) {
     const char *folder = getenv("MOCHI_EMBEDDED");
     if (folder) {
-        return readable(path, bytes, folder, name, ".npz");
+        return readable(path, bytes, folder, name, ending);
     }
-    return readable(path, bytes, MO_INSTALLED_DATA, name, ".npz") ||
-           readable(path, bytes, MO_SOURCE_DATA, name, ".npz");
+    return readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
+           readable(path, bytes, MO_SOURCE_DATA, name, ending);
+}
+
+bool mo_locate_weights(const char *name, char *path, size_t bytes) {
+    return !strchr(name, '/') && locate_embedded(name, ".safetensors", path, bytes);
 }
 
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded) {
-    *embedded = locate_embedded(entry->name, path, bytes);
+    *embedded = locate_embedded(entry->name, ".npz", path, bytes);
     if (*embedded) {
         return true;
     }

@@ -18,4 +18,7 @@ const mo_graph_name *mo_find_graph_name(const char *name); /* any case; NULL */
  * neither place. */
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded);
 
+/* The same for embedded weights, NAME.safetensors. */
+bool mo_locate_weights(const char *name, char *path, size_t bytes);
+
 #endif

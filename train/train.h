@@ -254,7 +254,7 @@ typedef struct mo_weights {
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
 } mo_weights;
 
-/* NULL on failure. */
+/* A file, or the name of embedded weights: "best". NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
 /* A float32 model with these weights; without a table on failure. */

@@ -3,6 +3,7 @@
  *
  * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
  * rest is that program's settings. */
+#include "train/graph_names.h"
 #include "train/trainer.h"
 
 #include "tensor/storage.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char format_name[] = "mochi weights";
 
@@ -180,6 +182,9 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
 }
 
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
+    char embedded[MO_PATH];
+    if (access(path, F_OK) < 0 && mo_locate_weights(path, embedded, sizeof embedded))
+        path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
         return NULL;
