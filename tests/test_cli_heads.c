@@ -3,7 +3,8 @@
 #include "tests/program.h"
 
 #define TINY                                                                                                           \
-    "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "4", "--power-iterations", "1"
+    "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "4",       \
+        "--power-iterations", "1"
 
 static const char *plugin(const char *name) {
     static char path[512];
