@@ -2,9 +2,9 @@
  * float types, on its samples and on every sample with one of its sizes made 0, 1, 31, 32, 33, 1023 and 1025. Random
  * values are the same bits.
  *
- * Bounds. Both devices round differently, and sums are formed in other orders: an error of `units` machine epsilons,
- * relative to the largest value of the array (at least 1), is agreement. Where CPU and CUDA differ by more, both are
- * held against the CPU in float64 (float32 only): a badly conditioned sample may move both, but CUDA at most `worse`
+ * Bounds, relative to the largest value of the array (at least 1). In float64 1e-9: sums are formed in other orders,
+ * and solvers stop at other iterates, but nothing is computed in less. In float32 `units` machine epsilons; where the
+ * two differ by more, both are held against the CPU in float64: what is badly conditioned may move both, CUDA `worse`
  * times as far as the CPU. Skipped where no CUDA device answers. */
 #include "tests/op_runs.h"
 
@@ -12,7 +12,7 @@
 
 enum { NONE = -1, FORWARD = 0, ORDERS = 3, SIZES = 7 };
 static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
-static const double units = 512, worse = 16;
+static const double wide = 1e-9, units = 512, worse = 16;
 
 /* Matrices that are drawn well conditioned are that at moderate sizes only. */
 static const int64_t largest_matrix = 33;
@@ -154,7 +154,7 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
                 fail_msg("%s: %s %d has %lld elements on CUDA, %lld on the CPU", variant_name(v, real), names[order], i,
                     (long long)b->n, (long long)a->n);
             double difference = a->n > 0 ? greatest_distance(a, b) / (epsilon * largest_of(a)) : 0;
-            if (difference <= units) {
+            if (difference <= (real == MO_F64 ? wide / epsilon : units)) {
                 p->worst[real] = fmax(p->worst[real], difference);
                 continue;
             }

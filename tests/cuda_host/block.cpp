@@ -44,11 +44,19 @@ static index3 position(unsigned linear, index3 shape) {
     return {linear % shape.x, linear / shape.x % shape.y, linear / (shape.x * shape.y)};
 }
 
+int name_length(const char *name) {
+    int n = 0;
+    for (int nested = 0; name[n] && (name[n] != ',' || nested); n++)
+        nested += (name[n] == '<') - (name[n] == '>');
+    return n;
+}
+
 void describe_thread(char *text, std::size_t bytes) {
     text[0] = 0;
     if (run.g)
-        std::snprintf(text, bytes, ", in kernel %s, block (%u, %u, %u), thread (%u, %u, %u)", run.g->name,
-            block_index.x, block_index.y, block_index.z, thread_index.x, thread_index.y, thread_index.z);
+        std::snprintf(text, bytes, ", in kernel %.*s, block (%u, %u, %u), thread (%u, %u, %u)",
+            name_length(run.g->name), run.g->name, block_index.x, block_index.y, block_index.z, thread_index.x,
+            thread_index.y, thread_index.z);
 }
 
 static void become(unsigned thread) {
@@ -149,12 +157,14 @@ static void run_block() {
 void grid_check(const grid &g) {
     std::uint64_t threads = (std::uint64_t)g.threads.x * g.threads.y * g.threads.z;
     if (threads < 1 || threads > max_threads || g.threads.z > 64)
-        violation("kernel %s: %u x %u x %u threads in a block", g.name, g.threads.x, g.threads.y, g.threads.z);
+        violation("kernel %.*s: %u x %u x %u threads in a block", name_length(g.name), g.name, g.threads.x, g.threads.y,
+            g.threads.z);
     if (!g.blocks.x || !g.blocks.y || !g.blocks.z || g.blocks.x > INT32_MAX || g.blocks.y > max_grid_yz ||
         g.blocks.z > max_grid_yz)
-        violation("kernel %s: a grid of %u x %u x %u blocks", g.name, g.blocks.x, g.blocks.y, g.blocks.z);
+        violation("kernel %.*s: a grid of %u x %u x %u blocks", name_length(g.name), g.name, g.blocks.x, g.blocks.y,
+            g.blocks.z);
     if (g.shared_bytes > max_shared_bytes)
-        violation("kernel %s: %zu bytes of shared memory", g.name, g.shared_bytes);
+        violation("kernel %.*s: %zu bytes of shared memory", name_length(g.name), g.name, g.shared_bytes);
 }
 
 void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {

@@ -18,7 +18,7 @@ struct index3 {
 
 /* A call of a kernel without its stream. */
 struct grid {
-    const char *name;
+    const char *name; /* followed by ", " and the other arguments of the call, if any */
     index3 blocks, threads;
     std::size_t shared_bytes; /* dynamic */
 };
@@ -46,6 +46,9 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, plac
 /* Bit i: lane i of the mask gave a predicate that is not 0. */
 unsigned ballot(unsigned mask, bool predicate, place where);
 unsigned lane();
+
+/* The characters of a name. */
+int name_length(const char *name);
 
 /* Writes "kernel, block, thread" of what runs just now, or nothing, to text. */
 void describe_thread(char *text, std::size_t bytes);

@@ -24,6 +24,7 @@ struct allocation {
     std::size_t bytes;
     char *pages;
     std::size_t page_bytes;
+    allocation *next_open; /* of those that have been touched since the window was opened */
 };
 
 static struct {
@@ -32,6 +33,7 @@ static struct {
     std::map<char *, std::size_t> pinned;
     std::size_t live_bytes;
     int windows;
+    allocation *open;
 } device;
 
 /* The last entry that begins at or before the address. */
@@ -57,8 +59,29 @@ void violation(const char *format, ...) {
     std::abort();
 }
 
-/* A fault inside the range says what was touched; any other is passed on. */
-static void report_fault(int, siginfo_t *info, void *) {
+static void protect(const allocation &a, int protection) {
+    if (mprotect(a.pages, a.page_bytes, protection) != 0)
+        violation("the system refuses to protect pages");
+}
+
+/* Makes the allocation accessible that the address lies in, where it may be; most windows touch few. */
+static bool open_at(char *address) {
+    auto entry = device.windows ? before(device.live, address) : device.live.end();
+    if (entry == device.live.end())
+        return false;
+    allocation &a = entry->second;
+    if (address < a.pages || address >= a.pages + a.page_bytes)
+        return false;
+    a.next_open = device.open;
+    device.open = &a;
+    protect(a, PROT_READ | PROT_WRITE);
+    return true;
+}
+
+/* A fault inside the range opens an allocation or says what was touched; any other is passed on. */
+static void on_fault(int, siginfo_t *info, void *) {
+    if (in_range(info->si_addr) && open_at(static_cast<char *>(info->si_addr)))
+        return;
     if (device.windows && !in_range(info->si_addr))
         violation("device code touched %p, which is no device memory", info->si_addr);
     if (!in_range(info->si_addr)) {
@@ -88,7 +111,7 @@ static void catch_faults() {
         sigaltstack(&stack, nullptr);
     }
     struct sigaction action = {};
-    action.sa_sigaction = report_fault;
+    action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, nullptr);
 }
@@ -114,11 +137,6 @@ std::size_t memory_left() {
     return capacity > device.live_bytes ? capacity - device.live_bytes : 0;
 }
 
-static void protect(const allocation &a, int protection) {
-    if (mprotect(a.pages, a.page_bytes, protection) != 0)
-        violation("the system refuses to protect pages");
-}
-
 void *memory_allocate(std::size_t bytes) {
     begin();
     if (bytes > memory_left())
@@ -127,13 +145,12 @@ void *memory_allocate(std::size_t bytes) {
     std::size_t page_bytes = rounded ? (rounded + page - 1) / page * page : page;
     if (page_bytes + page > std::size_t(device.base + range - device.next))
         violation("the address space of the device is used up");
-    allocation a = {bytes, device.next, page_bytes};
+    allocation a = {bytes, device.next, page_bytes, nullptr};
     char *block = a.pages + page_bytes - rounded;
     device.next += page_bytes + page;
     protect(a, PROT_READ | PROT_WRITE);
     std::memset(a.pages, unset, page_bytes);
-    if (!device.windows)
-        protect(a, PROT_NONE);
+    protect(a, PROT_NONE);
     device.live.emplace(block, a);
     device.live_bytes += bytes;
     return block;
@@ -152,6 +169,11 @@ void memory_release(void *block) {
     auto entry = device.live.find(static_cast<char *>(block));
     if (entry == device.live.end())
         violation("release of an address that is no live allocation");
+    for (allocation **link = &device.open; *link; link = &(*link)->next_open)
+        if (*link == &entry->second) {
+            *link = entry->second.next_open;
+            break;
+        }
     allocation a = entry->second;
     protect(a, PROT_READ);
     check_margins(entry->first, a);
@@ -163,16 +185,15 @@ void memory_release(void *block) {
 }
 
 memory_window::memory_window() {
-    begin();
     if (device.windows++ == 0)
-        for (const auto &entry : device.live)
-            protect(entry.second, PROT_READ | PROT_WRITE);
+        begin();
 }
 
 memory_window::~memory_window() {
-    if (--device.windows == 0)
-        for (const auto &entry : device.live)
-            protect(entry.second, PROT_NONE);
+    if (--device.windows > 0)
+        return;
+    for (; device.open; device.open = device.open->next_open)
+        protect(*device.open, PROT_NONE);
 }
 
 void *pinned_allocate(std::size_t bytes) {
@@ -248,7 +269,7 @@ void require_device_words(const void *argument, std::size_t bytes, const char *k
             continue;
         space found = space_of(reinterpret_cast<void *>(word));
         if (found == space::stale || (found == space::host && is_mapped(word)))
-            violation("kernel %s is given a %s address", kernel, name_of(found));
+            violation("kernel %.*s is given a %s address", name_length(kernel), kernel, name_of(found));
     }
 }
 

@@ -5,7 +5,7 @@
 #include "tests/cuda_host/language.h"
 #include "tests/cuda_host/seam.h"
 
-/* The text of the call names the kernel in reports. */
+/* The text of the call names the kernel, and where it is called, in reports. */
 #define mo_launch(...) cuda_host::launch(#__VA_ARGS__, __VA_ARGS__)
 
 namespace cuda_host {

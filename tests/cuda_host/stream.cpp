@@ -23,6 +23,8 @@ stream *stream_create() {
 static void run_until(stream *s, std::uint64_t position) {
     if (s->capturing)
         violation("a stream is waited for while it is captured");
+    if (s->done >= position)
+        return;
     if (s->running)
         violation("streams wait for each other");
     memory_window window;
@@ -63,7 +65,7 @@ event event_record(stream *s) {
 }
 
 void event_synchronize(const event &e) {
-    if (e.on && e.on->done < e.position)
+    if (e.on)
         run_until(e.on, e.position);
 }
 

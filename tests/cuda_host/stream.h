@@ -47,6 +47,17 @@ void enqueue_download(stream *s, void *host, const void *device, std::size_t byt
 void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes);
 void enqueue_fill(stream *s, void *device, int byte, std::size_t bytes);
 
+/* Looks at one argument of a kernel. What padding holds is nobody's address. */
+template <typename T> void require_device_argument(T *argument, const char *kernel) {
+#if defined __clang__
+    if (std::is_pointer_v<T>)
+        require_device_words(argument, sizeof *argument, kernel);
+#else
+    __builtin_clear_padding(argument);
+    require_device_words(argument, sizeof *argument, kernel);
+#endif
+}
+
 /* Calls a kernel: its arguments are copied now, converted to what it declares, and looked at for addresses that the
  * device cannot use. */
 template <typename... Declared, typename... Given>
@@ -55,7 +66,7 @@ void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, 
     grid g = {name, blocks, threads, shared_bytes};
     grid_check(g);
     std::tuple<std::decay_t<Declared>...> arguments(given...);
-    std::apply([&](const auto &...a) { (require_device_words(&a, sizeof a, name), ...); }, arguments);
+    std::apply([&](auto &...a) { (require_device_argument(&a, name), ...); }, arguments);
     struct call {
         void (*kernel)(Declared...);
         std::tuple<std::decay_t<Declared>...> arguments;
