@@ -2,7 +2,7 @@
  * float types, on its samples and on every sample with one of its sizes made 0, 1, 31, 32, 33, 1023 and 1025. Random
  * values are the same bits.
  *
- * Bounds, relative to the largest value of the array (at least 1). In float64 1e-9: sums are formed in other orders,
+ * Bounds, relative to the largest value of the array (at least 1). In float64 1e-8: sums are formed in other orders,
  * and solvers stop at other iterates, but nothing is computed in less. In float32 `units` machine epsilons; where the
  * two differ by more, both are held against the CPU in float64: what is badly conditioned may move both, CUDA `worse`
  * times as far as the CPU. Skipped where no CUDA device answers. */
@@ -12,7 +12,7 @@
 
 enum { NONE = -1, FORWARD = 0, ORDERS = 3, SIZES = 7 };
 static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
-static const double wide = 1e-9, units = 512, worse = 16;
+static const double wide = 1e-8, units = 512, worse = 16;
 
 /* Matrices that are drawn well conditioned are that at moderate sizes only. */
 static const int64_t largest_matrix = 33;
@@ -37,7 +37,7 @@ typedef struct arrays {
 } arrays;
 
 typedef struct parity {
-    mo_context *cpu, *cuda;
+    mo_tape *cpu, *cuda;
     int compared, refused;
     int covered[SIZES]; /* ops */
     double worst[2];    /* difference in epsilons, by float type */
@@ -72,8 +72,9 @@ static void keep(arrays *a, int order, mo_tensor *const *T, int n) {
         a->of[order][i] = op_value_of(T[i]);
 }
 
-static arrays run(mo_context *ctx, const variant *v, mo_dtype real) {
+static arrays run(mo_tape *t, const variant *v, mo_dtype real) {
     arrays a;
+    mo_context *ctx = mo_tape_context(t);
     memset(&a, 0, sizeof a);
     for (int order = 0; order < ORDERS; order++)
         for (int i = 0; i < MO_MAX_INPUTS; i++)
@@ -85,7 +86,6 @@ static arrays run(mo_context *ctx, const variant *v, mo_dtype real) {
     for (int i = 0; v->op->vjp && i < v->sample.n_in; i++)
         if (mo_needs_grad(c.in[i]))
             xs[nx++] = c.in[i];
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     if (mo_ok(ctx) && mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out) == MO_OK) {
         keep(&a, FORWARD, out, v->op->n_out);
         if (nx) {
@@ -101,7 +101,7 @@ static arrays run(mo_context *ctx, const variant *v, mo_dtype real) {
     a.refused = !mo_ok(ctx);
     snprintf(a.message, sizeof a.message, "%s", mo_context_status(ctx)->message);
     mo_clear_error(ctx);
-    mo_tape_release(t);
+    mo_tape_reset(t);
     for (int i = 0; i < 2 * MO_MAX_INPUTS; i++)
         mo_tensor_release(gs[i]);
     op_case_close(&c);
@@ -136,10 +136,13 @@ static const char *variant_name(const variant *v, mo_dtype real) {
     return text;
 }
 
-/* The bound of float32 by way of float64: both against the exact result. */
-static bool as_good_as_cpu(const op_value *cpu, const op_value *cuda, const op_value *exact) {
-    double allowed = units * FLT_EPSILON * largest_of(exact);
-    return exact->n == cuda->n && greatest_distance(cuda, exact) <= worse * greatest_distance(cpu, exact) + allowed;
+/* Whether CUDA is as near to float64 as the CPU, whose errors in the arrays of one order are counted together: one of
+ * them may happen to be right. */
+static bool as_good_as_cpu(const arrays *cpu, const arrays *cuda, const arrays *exact, int order, int i) {
+    double allowed = units * FLT_EPSILON * largest_of(&exact->of[order][i]);
+    for (int k = 0; k < MO_MAX_INPUTS; k++)
+        allowed = fmax(allowed, worse * greatest_distance(&cpu->of[order][k], &exact->of[order][k]));
+    return greatest_distance(&cuda->of[order][i], &exact->of[order][i]) <= allowed;
 }
 
 static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cpu, const arrays *cuda) {
@@ -159,7 +162,7 @@ static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cp
                 continue;
             }
             arrays exact = run(p->cpu, v, MO_F64);
-            if (real == MO_F64 || !as_good_as_cpu(a, b, &exact.of[order][i]))
+            if (real == MO_F64 || !as_good_as_cpu(cpu, cuda, &exact, order, i))
                 fail_msg("%s: %s %d differs by %.3g epsilons", variant_name(v, real), names[order], i, difference);
             arrays_release(&exact);
         }
@@ -226,8 +229,9 @@ static int sizes_of(const mo_sample *s, int64_t *found) {
 
 static void every_op_agrees(void **state) {
     parity *p = *state;
-    for (int o = 0; o < mo_n_ops(p->cpu); o++) {
-        const mo_op *op = mo_op_at(p->cpu, o);
+    const mo_context *ctx = mo_tape_context(p->cpu);
+    for (int o = 0; o < mo_n_ops(ctx); o++) {
+        const mo_op *op = mo_op_at(ctx, o);
         bool covered[SIZES] = {0};
         for (int k = 0; k < op->n_samples; k++) {
             variant plain = {.op = op, .sample = op->samples[k], .from = NONE};
@@ -247,22 +251,34 @@ static void every_op_agrees(void **state) {
     print_message("%d samples agree, %d refused; worst %.3g epsilons in float32, %.3g in float64\n", p->compared,
         p->refused, p->worst[MO_F32], p->worst[MO_F64]);
     for (int i = 0; i < SIZES; i++)
-        if (p->covered[i] + FIXED_SIZES < mo_n_ops(p->cpu))
-            fail_msg("size %lld: only %d of %d ops", (long long)sizes[i], p->covered[i], mo_n_ops(p->cpu));
+        if (p->covered[i] + FIXED_SIZES < mo_n_ops(ctx))
+            fail_msg("size %lld: only %d of %d ops", (long long)sizes[i], p->covered[i], mo_n_ops(ctx));
+}
+
+static mo_tape *open_device(mo_device device) {
+    mo_context *ctx = device_context(device);
+    assert_int_equal(mo_register_ops(ctx), MO_OK);
+    return mo_tape_create(ctx, MO_RECORD);
+}
+
+static void close_device(mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tape_release(t);
+    mo_context_release(ctx);
 }
 
 static int open_devices(void **state) {
     parity *p = calloc(1, sizeof *p);
-    p->cpu = device_context(MO_CPU);
-    p->cuda = device_context(MO_CUDA);
+    p->cpu = open_device(MO_CPU);
+    p->cuda = open_device(MO_CUDA);
     *state = p;
-    return mo_register_ops(p->cpu) == MO_OK && mo_register_ops(p->cuda) == MO_OK ? 0 : -1;
+    return 0;
 }
 
 static int close_devices(void **state) {
     parity *p = *state;
-    mo_context_release(p->cpu);
-    mo_context_release(p->cuda);
+    close_device(p->cpu);
+    close_device(p->cuda);
     free(p);
     return 0;
 }

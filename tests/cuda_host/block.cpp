@@ -11,7 +11,7 @@ namespace cuda_host {
 
 index3 thread_index, block_index, block_shape, grid_shape;
 
-enum class condition { fresh, ready, at_barrier, in_warp, exited };
+enum class condition { running, at_barrier, in_warp, exited };
 
 struct thread_record {
     condition now;
@@ -23,6 +23,13 @@ struct thread_record {
     unsigned source;
 };
 
+/* Lanes of a warp, one bit each. */
+struct warp_record {
+    unsigned present, exited; /* lanes that the block has; that have returned */
+    unsigned met;             /* wait for others of their exchange */
+    unsigned ready;           /* may go on */
+};
+
 /* The block that runs. */
 static struct {
     const grid *g;
@@ -31,6 +38,7 @@ static struct {
     unsigned threads, started, exited, current, counted;
     bool backwards;
     thread_record thread[max_threads];
+    warp_record warp[max_threads / warp_size];
     fiber scheduler;
     fiber *idle[max_threads];
     unsigned idles;
@@ -71,6 +79,7 @@ static void live() {
         fiber *self = run.thread[run.current].on;
         run.body(run.arguments);
         run.thread[run.current].now = condition::exited;
+        run.warp[run.current / warp_size].exited |= 1u << run.current % warp_size;
         run.exited++;
         if (run.started < run.threads) {
             unsigned next = run.started++;
@@ -87,6 +96,7 @@ static void wait_as(condition how) {
     thread_record &me = run.thread[run.current];
     me.now = how;
     fiber_switch(me.on, &run.scheduler);
+    me.now = condition::running;
 }
 
 static void resume(unsigned thread) {
@@ -103,19 +113,20 @@ static void start_all() {
     }
 }
 
+static unsigned warp_count() {
+    return (run.threads + warp_size - 1) / warp_size;
+}
+
 /* Runs every warp as far as it gets without a barrier. */
 static void run_ready() {
-    unsigned warps = (run.threads + warp_size - 1) / warp_size;
+    unsigned warps = warp_count();
     for (unsigned i = 0; i < warps; i++) {
-        unsigned first = (run.backwards ? warps - 1 - i : i) * warp_size;
-        unsigned end = first + warp_size < run.threads ? first + warp_size : run.threads;
-        for (bool moved = true; moved;) {
-            moved = false;
-            for (unsigned thread = first; thread < end; thread++)
-                if (run.thread[thread].now == condition::ready) {
-                    resume(thread);
-                    moved = true;
-                }
+        unsigned which = run.backwards ? warps - 1 - i : i;
+        warp_record &w = run.warp[which];
+        while (w.ready) {
+            unsigned next = (unsigned)(run.backwards ? 31 - __builtin_clz(w.ready) : __builtin_ctz(w.ready));
+            w.ready &= ~(1u << next);
+            resume(which * warp_size + next);
         }
     }
 }
@@ -141,14 +152,16 @@ static void open_barrier() {
                 first.where.line, i, t.where.file, t.where.line);
         run.counted += t.predicate != 0;
     }
-    for (unsigned i = 0; i < run.threads; i++)
-        run.thread[i].now = condition::ready;
+    for (unsigned i = 0; i < warp_count(); i++)
+        run.warp[i].ready = run.warp[i].present;
 }
 
 static void run_block() {
     run.started = run.exited = 0;
-    for (unsigned i = 0; i < run.threads; i++)
-        run.thread[i].now = condition::fresh;
+    for (unsigned i = 0; i < warp_count(); i++) {
+        unsigned left = run.threads - i * warp_size;
+        run.warp[i] = {left >= warp_size ? 0xffffffff : (1u << left) - 1, 0, 0, 0};
+    }
     start_all();
     for (run_ready(); run.exited < run.threads; run_ready())
         open_barrier();
@@ -199,42 +212,41 @@ unsigned lane() {
 }
 
 /* Waits until every lane of the mask has arrived here; the last one lets the others go on. */
-static void meet(unsigned mask, place where, void (*settle)(thread_record *warp, unsigned mask)) {
+static void meet(unsigned mask, place where, void (*settle)(thread_record *lanes, unsigned taking_part)) {
     unsigned self = lane(), base = run.current - self;
-    thread_record *warp = run.thread + base;
+    warp_record &w = run.warp[run.current / warp_size];
+    thread_record *lanes = run.thread + base;
+    unsigned taking_part = mask & w.present;
     if (!(mask >> self & 1))
         violation("%s:%d: lane %u is not in its own mask 0x%x", where.file, where.line, self, mask);
-    warp[self].mask = mask;
-    warp[self].where = where;
-    warp[self].now = condition::in_warp;
-    for (unsigned i = 0; i < warp_size; i++) {
-        if (!(mask >> i & 1) || base + i >= run.threads)
-            continue;
-        if (warp[i].now == condition::exited)
-            violation("%s:%d: lane %u of the mask 0x%x has exited", where.file, where.line, i, mask);
-        if (warp[i].now != condition::in_warp) {
-            wait_as(condition::in_warp);
-            return;
-        }
-        if (warp[i].mask != mask || warp[i].where.line != where.line)
-            violation("%s:%d with mask 0x%x meets lane %u at %s:%d with mask 0x%x", where.file, where.line, mask, i,
-                warp[i].where.file, warp[i].where.line, warp[i].mask);
+    if (taking_part & w.exited)
+        violation("%s:%d: lane %d of the mask 0x%x has exited", where.file, where.line,
+            __builtin_ctz(taking_part & w.exited), mask);
+    lanes[self].mask = mask;
+    lanes[self].where = where;
+    w.met |= 1u << self;
+    if ((w.met & taking_part) != taking_part) {
+        wait_as(condition::in_warp);
+        return;
     }
-    settle(warp, mask);
     for (unsigned i = 0; i < warp_size; i++)
-        if (mask >> i & 1 && base + i < run.threads)
-            warp[i].now = condition::ready;
+        if (taking_part >> i & 1 && (lanes[i].mask != mask || lanes[i].where.line != where.line))
+            violation("%s:%d with mask 0x%x meets lane %u at %s:%d with mask 0x%x", where.file, where.line, mask, i,
+                lanes[i].where.file, lanes[i].where.line, lanes[i].mask);
+    settle(lanes, taking_part);
+    w.met &= ~taking_part;
+    w.ready |= taking_part & ~(1u << self);
 }
 
-static void settle_exchange(thread_record *warp, unsigned mask) {
+static void settle_exchange(thread_record *lanes, unsigned taking_part) {
     for (unsigned i = 0; i < warp_size; i++) {
-        if (!(mask >> i & 1) || warp[i].now != condition::in_warp)
+        if (!(taking_part >> i & 1))
             continue;
-        unsigned from = warp[i].source;
-        if (from >= warp_size || !(mask >> from & 1) || warp[from].now != condition::in_warp)
-            violation("%s:%d: lane %u reads from lane %u, which takes no part", warp[i].where.file, warp[i].where.line,
-                i, from);
-        warp[i].takes = warp[from].gives;
+        unsigned from = lanes[i].source;
+        if (from >= warp_size || !(taking_part >> from & 1))
+            violation("%s:%d: lane %u reads from lane %u, which takes no part", lanes[i].where.file,
+                lanes[i].where.line, i, from);
+        lanes[i].takes = lanes[from].gives;
     }
 }
 
@@ -246,13 +258,12 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, plac
     return me.takes;
 }
 
-static void settle_ballot(thread_record *warp, unsigned mask) {
-    std::uint64_t votes = 0;
+static void settle_ballot(thread_record *lanes, unsigned taking_part) {
+    unsigned votes = 0;
     for (unsigned i = 0; i < warp_size; i++)
-        if (mask >> i & 1 && warp[i].now == condition::in_warp && warp[i].gives)
-            votes |= 1u << i;
+        votes |= taking_part >> i & 1 && lanes[i].gives ? 1u << i : 0;
     for (unsigned i = 0; i < warp_size; i++)
-        warp[i].takes = mask >> i & 1 ? votes : warp[i].takes;
+        lanes[i].takes = taking_part >> i & 1 ? votes : lanes[i].takes;
 }
 
 unsigned ballot(unsigned mask, bool predicate, place where) {

@@ -24,7 +24,12 @@ struct allocation {
     std::size_t bytes;
     char *pages;
     std::size_t page_bytes;
-    allocation *next_open; /* of those that have been touched since the window was opened */
+};
+
+/* What has been touched since the window was opened. */
+struct stretch {
+    char *from;
+    std::size_t bytes;
 };
 
 static struct {
@@ -33,7 +38,8 @@ static struct {
     std::map<char *, std::size_t> pinned;
     std::size_t live_bytes;
     int windows;
-    allocation *open;
+    stretch open[1024];
+    int opened;
 } device;
 
 /* The last entry that begins at or before the address. */
@@ -59,22 +65,36 @@ void violation(const char *format, ...) {
     std::abort();
 }
 
-static void protect(const allocation &a, int protection) {
-    if (mprotect(a.pages, a.page_bytes, protection) != 0)
+static void protect(char *from, std::size_t bytes, int protection) {
+    if (mprotect(from, bytes, protection) != 0)
         violation("the system refuses to protect pages");
 }
 
-/* Makes the allocation accessible that the address lies in, where it may be; most windows touch few. */
+static void close_all() {
+    while (device.opened > 0) {
+        const stretch &s = device.open[--device.opened];
+        protect(s.from, s.bytes, PROT_NONE);
+    }
+}
+
+/* Makes what lies around the address accessible where it may be; most windows touch little of what there is. */
 static bool open_at(char *address) {
-    auto entry = device.windows ? before(device.live, address) : device.live.end();
-    if (entry == device.live.end())
+    const std::ptrdiff_t piece = 256 << 10;
+    auto entry = device.live.upper_bound(address); /* whose pages begin before its first byte */
+    if (entry == device.live.end() || entry->second.pages > address)
+        entry = before(device.live, address);
+    if (!device.windows || entry == device.live.end())
         return false;
-    allocation &a = entry->second;
-    if (address < a.pages || address >= a.pages + a.page_bytes)
+    const allocation &a = entry->second;
+    char *end = a.pages + a.page_bytes;
+    if (address >= end)
         return false;
-    a.next_open = device.open;
-    device.open = &a;
-    protect(a, PROT_READ | PROT_WRITE);
+    if (device.opened == sizeof device.open / sizeof *device.open)
+        close_all();
+    char *from = a.pages + (address - a.pages) / piece * piece;
+    stretch s = {from, std::size_t(end - from < piece ? end - from : piece)};
+    device.open[device.opened++] = s;
+    protect(s.from, s.bytes, PROT_READ | PROT_WRITE);
     return true;
 }
 
@@ -145,12 +165,12 @@ void *memory_allocate(std::size_t bytes) {
     std::size_t page_bytes = rounded ? (rounded + page - 1) / page * page : page;
     if (page_bytes + page > std::size_t(device.base + range - device.next))
         violation("the address space of the device is used up");
-    allocation a = {bytes, device.next, page_bytes, nullptr};
+    allocation a = {bytes, device.next, page_bytes};
     char *block = a.pages + page_bytes - rounded;
     device.next += page_bytes + page;
-    protect(a, PROT_READ | PROT_WRITE);
+    protect(a.pages, a.page_bytes, PROT_READ | PROT_WRITE);
     std::memset(a.pages, unset, page_bytes);
-    protect(a, PROT_NONE);
+    protect(a.pages, a.page_bytes, PROT_NONE);
     device.live.emplace(block, a);
     device.live_bytes += bytes;
     return block;
@@ -169,15 +189,10 @@ void memory_release(void *block) {
     auto entry = device.live.find(static_cast<char *>(block));
     if (entry == device.live.end())
         violation("release of an address that is no live allocation");
-    for (allocation **link = &device.open; *link; link = &(*link)->next_open)
-        if (*link == &entry->second) {
-            *link = entry->second.next_open;
-            break;
-        }
     allocation a = entry->second;
-    protect(a, PROT_READ);
+    protect(a.pages, a.page_bytes, PROT_READ);
     check_margins(entry->first, a);
-    protect(a, PROT_NONE);
+    protect(a.pages, a.page_bytes, PROT_NONE);
     madvise(a.pages, a.page_bytes, MADV_DONTNEED);
     device.live_bytes -= a.bytes;
     device.released.emplace(entry->first, a);
@@ -190,10 +205,8 @@ memory_window::memory_window() {
 }
 
 memory_window::~memory_window() {
-    if (--device.windows > 0)
-        return;
-    for (; device.open; device.open = device.open->next_open)
-        protect(*device.open, PROT_NONE);
+    if (--device.windows == 0)
+        close_all();
 }
 
 void *pinned_allocate(std::size_t bytes) {

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-static constexpr std::size_t margin = 1024;
+static constexpr std::size_t margin = 256;
 
 /* What a kernel declares as `extern __shared__`. */
 alignas(16) thread_local unsigned char mo_shared[cuda_host::max_shared_bytes + margin];
