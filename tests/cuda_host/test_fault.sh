@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Asserts that a program fails on a backend with a planted fault, and what it says.
+# Usage: test_fault.sh BACKEND TEXT PROGRAM [ARGUMENT...]
+set -uo pipefail
+backend=$1 text=$2
+shift 2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+ln -s "$backend" "$folder/libmochi-cuda.so"
+if LD_LIBRARY_PATH="$folder" "$@" >"$folder/log" 2>&1; then
+    echo "the fault was not found; $1 passes"
+    exit 1
+fi
+if ! grep -qF -- "$text" "$folder/log"; then
+    echo "expected a line with: $text"
+    tail -n 20 "$folder/log"
+    exit 1
+fi
+grep -F -- "$text" "$folder/log" | head -n 1
