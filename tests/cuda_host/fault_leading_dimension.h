@@ -1,5 +1,5 @@
-/* tests/cuda_host/fault_leading_dimension.h - the planted fault: products are given a leading dimension of A that is one
- * too large. */
+/* tests/cuda_host/fault_leading_dimension.h - the planted fault: products are given a leading dimension of A that is
+ * one too large. */
 #include "tensor/cuda/seam.h"
 
 static inline const char *multiply_with_fault(seam *s, const seam_gemm *g) {
