@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static void append_inputs(const mo_call *c, char *text, size_t bytes) {
-    size_t used = strlen(text);
+void mo_call_inputs(const mo_call *c, char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = 0;
     for (int i = 0; i < c->n_in && used + 1 < bytes; i++) {
         char shape[160];
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
@@ -19,7 +20,7 @@ bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    append_inputs(c, inputs, sizeof inputs);
+    mo_call_inputs(c, inputs, sizeof inputs);
     mo_fail(c->ctx, code, "%s: %s; got %s", c->op->name, reason, c->n_in ? inputs : "no inputs");
     return false;
 }

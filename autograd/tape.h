@@ -48,6 +48,8 @@ void mo_tape_drop(mo_tape *t, mo_tensor *T);
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
 /* Drops the nodes recorded since the scope was opened. */
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
+/* "[8, 6, 6] float32, [8, 6, 2] float32": the inputs of a call. */
+void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records a node of that call. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
 /* A + B, recorded where needed: the sum of two contributions to one gradient (autograd's only op). */

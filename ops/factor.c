@@ -1,7 +1,8 @@
 /* ops/factor.c - factors of an op's input 0, and from LAPACK-style info words to errors that name the matrix. */
 #include "ops/factor.h"
 
-#include <inttypes.h>
+#include "ops/checks.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -22,17 +23,16 @@ mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X) {
 }
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static bool fail_matrix(mo_call *c, int64_t i, int64_t batch, int word, const char *defect) {
-    char reason[160], which[80] = "the matrix";
-    if (word == -1)
+static void fail_matrix(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    char reason[160], which[80];
+    if (found.integer == -1)
         snprintf(reason, sizeof reason, "holds a value that is not finite");
-    else if (word == -2)
+    else if (found.integer == -2)
         snprintf(reason, sizeof reason, "is singular to working precision");
     else
-        snprintf(reason, sizeof reason, defect, word);
-    if (c->in[0]->ndim > 2)
-        snprintf(which, sizeof which, "matrix %" PRId64 " of %" PRId64, i, batch);
-    return mo_call_fail(c, MO_NUMERICAL, "%s %s", which, reason);
+        snprintf(reason, sizeof reason, note->check.what, (int)found.integer);
+    mo_note_fail(ctx, note, MO_NUMERICAL, "%s %s", mo_note_matrix(note, position, which, sizeof which), reason);
 }
 
 /* The position of the first word from `first` on that is not 0, with the word; -1 where there is none. */
@@ -53,9 +53,9 @@ static int64_t next_failed(mo_call *c, const mo_tensor *info, int64_t first, int
 }
 
 bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect) {
-    int32_t word;
-    int64_t i = next_failed(c, info, 0, &word);
-    return i < 0 ? mo_ok(c->ctx) : fail_matrix(c, i, mo_numel(info), word, defect);
+    mo_check check = {
+        .condition = MO_VALUES_ZERO, .values = mo_tensor_view(info), .what = defect, .raise = fail_matrix};
+    return mo_call_check(c, check, c->in[0]);
 }
 
 void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value) {

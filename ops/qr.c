@@ -9,13 +9,13 @@
  * the strict lower triangle of Q^T dA R^-1 is that of C. Hence (Walter and Lehmann 2012)
  *     M = R R_bar^T - Q_bar^T Q,   A_bar = (Q_bar + Q copyltu(M)) R^-T,
  * where copyltu makes a matrix symmetric by copying its lower triangle to the upper one. */
+#include "ops/checks.h"
 #include "ops/factor.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
 #include <float.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool shape(mo_call *c) {
@@ -32,14 +32,14 @@ static bool shape(mo_call *c) {
 
 /* ---- independent columns ---- */
 
-static bool fail_column(mo_call *c, int64_t position) {
-    int64_t n = mo_dim(c->in[0], -1), batch = mo_numel(c->out[1]) / (n * n);
-    char which[80] = "the matrix";
-    if (c->in[0]->ndim > 2)
-        snprintf(which, sizeof which, "matrix %" PRId64 " of %" PRId64, position / n, batch);
-    return mo_call_fail(c, MO_NUMERICAL,
-        "%s is rank-deficient: column %" PRId64 " is a combination of those before it, to working precision", which,
-        position % n);
+static void fail_column(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)found;
+    (void)before;
+    int64_t n = note->check.shape[note->check.ndim - 1];
+    char which[80];
+    mo_note_fail(ctx, note, MO_NUMERICAL,
+        "%s is rank-deficient: column %" PRId64 " is a combination of those before it, to working precision",
+        mo_note_matrix(note, position / n, which, sizeof which), position % n);
 }
 
 /* least = max_i |R_ij|, the size of column j, times the tolerance. */
@@ -64,26 +64,16 @@ static mo_view least_diagonals(mo_call *c, mo_view R, double tolerance) {
 }
 
 static bool check_columns(mo_call *c) {
-    enum { PIECE = 256 };
     mo_view R = mo_tensor_view(c->out[1]), diagonal = mo_diagonal_view(R);
-    int64_t total = R.shape[R.ndim - 1] ? mo_numel(c->out[1]) / R.shape[R.ndim - 1] : 0;
-    double epsilon = R.dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON, values[PIECE], bounds[PIECE];
-    if (total == 0)
+    double epsilon = R.dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    if (mo_numel(c->out[1]) == 0)
         return true;
-    mo_view least = least_diagonals(c, R, 8 * (double)mo_dim(c->in[0], -2) * epsilon);
-    mo_view wide = mo_tensor_view(mo_call_temporary(c, MO_F64, diagonal.ndim, diagonal.shape));
-    if (!mo_ok(c->ctx))
-        return false;
-    c->ctx->backend->copy(c->ctx, &diagonal, &wide);
-    for (int64_t first = 0; first < total; first += PIECE) {
-        int64_t n = total - first < PIECE ? total - first : PIECE;
-        c->ctx->backend->download(c->ctx, values, (double *)wide.data + first, (size_t)n * sizeof *values);
-        c->ctx->backend->download(c->ctx, bounds, (double *)least.data + first, (size_t)n * sizeof *bounds);
-        for (int64_t i = 0; i < n; i++)
-            if (!(values[i] > bounds[i]))
-                return fail_column(c, first + i);
-    }
-    return true;
+    mo_check check = {.condition = MO_VALUES_ABOVE, .raise = fail_column};
+    check.bounds = least_diagonals(c, R, 8 * (double)mo_dim(c->in[0], -2) * epsilon);
+    check.values = mo_tensor_view(mo_call_temporary(c, MO_F64, diagonal.ndim, diagonal.shape));
+    if (mo_ok(c->ctx))
+        c->ctx->backend->copy(c->ctx, &diagonal, &check.values);
+    return mo_call_check(c, check, c->out[1]);
 }
 
 static void forward(mo_call *c) {

@@ -7,12 +7,11 @@
  * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
  *     B_bar = op(T)^-T X_bar,
  *     op(T)_bar = -B_bar X^T, so T_bar is the triangle of -B_bar X^T, or of -X B_bar^T where op transposes. */
+#include "ops/checks.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct triangular_options {
@@ -30,33 +29,22 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, T->dtype, B->ndim, B->shape);
 }
 
-static bool fail_entry(mo_call *c, int64_t position, double value) {
-    int64_t n = mo_dim(c->in[0], -1), batch = mo_numel(c->in[0]) / (n * n);
-    char which[80] = "the matrix";
-    if (c->in[0]->ndim > 2)
-        snprintf(which, sizeof which, "matrix %" PRId64 " of %" PRId64, position / n, batch);
-    return mo_call_fail(
-        c, MO_NUMERICAL, "%s is singular: entry %" PRId64 " of its diagonal is %g", which, position % n, value);
+static void fail_entry(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    int64_t n = note->check.shape[note->check.ndim - 1];
+    char which[80];
+    mo_note_fail(ctx, note, MO_NUMERICAL, "%s is singular: entry %" PRId64 " of its diagonal is %g",
+        mo_note_matrix(note, position / n, which, sizeof which), position % n, found.real);
 }
 
 /* LAPACK's solve divides by a zero without a word. */
 static bool check_diagonal(mo_call *c) {
-    enum { PIECE = 256 };
-    double values[PIECE];
     mo_view d = mo_diagonal_view(mo_tensor_view(c->in[0]));
-    mo_tensor *copy = mo_call_temporary(c, MO_F64, d.ndim, d.shape);
-    mo_view dense = mo_tensor_view(copy);
+    mo_check check = {.condition = MO_VALUES_DIVISOR, .raise = fail_entry};
+    check.values = mo_tensor_view(mo_call_temporary(c, MO_F64, d.ndim, d.shape));
     if (mo_ok(c->ctx))
-        c->ctx->backend->copy(c->ctx, &d, &dense);
-    int64_t total = mo_numel(copy);
-    for (int64_t first = 0; first < total && mo_ok(c->ctx); first += PIECE) {
-        int64_t count = total - first < PIECE ? total - first : PIECE;
-        c->ctx->backend->download(c->ctx, values, (double *)dense.data + first, (size_t)count * sizeof *values);
-        for (int64_t i = 0; i < count; i++)
-            if (values[i] == 0 || !isfinite(values[i]))
-                return fail_entry(c, first + i, values[i]);
-    }
-    return mo_ok(c->ctx);
+        c->ctx->backend->copy(c->ctx, &d, &check.values);
+    return mo_call_check(c, check, c->in[0]);
 }
 
 static void forward(mo_call *c) {

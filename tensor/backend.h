@@ -6,7 +6,7 @@
 #ifndef MO_BACKEND_H
 #define MO_BACKEND_H
 
-#include "tensor/tensor.h"
+#include "tensor/check.h"
 
 /* y = f(x), elementwise; a and b are the function's parameters. */
 typedef enum mo_map1 {
@@ -171,6 +171,9 @@ typedef struct mo_backend {
     /* y = x between any two dtypes and strides of equal shape */
     void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);
     void (*fill)(mo_context *ctx, double value, const mo_view *y);
+    /* Notes a condition; its error is raised by the next download. NULL: values are looked at as they are made. */
+    void (*check)(mo_context *ctx, const mo_check *check);
+    void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
     const mo_kernels *f32, *f64;
 } mo_backend;
 

@@ -79,6 +79,12 @@ mo_device mo_context_device(const mo_context *ctx) {
     return ctx->device;
 }
 
+mo_code mo_context_wait(mo_context *ctx) {
+    if (ctx->backend->wait)
+        ctx->backend->wait(ctx);
+    return ctx->status.code;
+}
+
 mo_counters mo_context_counters(const mo_context *ctx) {
     return ctx->counters;
 }

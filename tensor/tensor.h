@@ -92,6 +92,8 @@ MO_API void mo_context_release(mo_context *ctx);
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
+/* Waits for all that the device has been given to do and raises what it found wrong meanwhile. Returns the status. */
+MO_API mo_code mo_context_wait(mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
 /* Lets bytes_peak and tape_peak start again from what is held now. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);

@@ -15,6 +15,7 @@ static const struct argp_option options[] = {
     {"temperature", KEY_TEMPERATURE, "WHERE", 0, "on the logit, or on the unit-norm embed(ding) (default embed)", 0},
     {"runs", KEY_RUNS, "N", 0, "timed runs of a case (default 15)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
+    DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"profile", KEY_PROFILE, NULL, 0,
         "step, solve and head: then as many runs under the profiler, and where their time goes, op by op", 0},
@@ -77,6 +78,8 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
 static error_t take_option(int key, char *text, struct argp_state *state) {
     bench_input *in = state->input;
     bench_options *o = &in->options;
+    if (take_device(&o->device, key, text, state))
+        return 0;
     if (key == KEY_DIM)
         o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
     else if (key == KEY_VARIANT)
@@ -205,7 +208,8 @@ int bench_command(int argc, char **argv) {
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
     argp_parse(&argp, argc, argv, 0, NULL, &in);
-    mo_context *ctx = open_context(in.options.threads);
+    in.options.device.threads = in.options.threads;
+    mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
     if (ctx)
         code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);

@@ -44,6 +44,15 @@ names parse_names(const struct argp_state *state, const char *option, const char
 void append_name(names *list, const char *name);
 void free_names(names *list);
 
+/* --device and --math, for commands that compute. */
+enum { KEY_DEVICE = 0x800, KEY_MATH };
+#define DEVICE_OPTIONS                                                                                                 \
+    {"device", KEY_DEVICE, "NAME", 0, "cpu or cuda (default: cpu)", 0}, {                                              \
+        "math", KEY_MATH, "NAME", 0, "float32 products on cuda: fp32, tf32 or bf16 (default: fp32)", 0                 \
+    }
+/* Whether the key is one of them; its value is then in o. */
+bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
+
 /* ---- open_head.c ---- */
 
 /* What --help says of heads: name_heads, the help filter of an argp, puts their names in the place of HEADS. */
@@ -61,6 +70,8 @@ const mo_head *parse_head(const struct argp_state *state, const char *text);
 int report_failure(const mo_context *ctx);
 /* A context, or NULL with the failure reported. */
 mo_context *open_context(int threads);
+/* The same on a device. */
+mo_context *open_context_on(mo_context_options options);
 /* Prints an object as one line on standard output and frees it. False where the line could not be written. */
 bool print_json(json_t *object);
 /* A JSON number, or null where the value is not finite. */

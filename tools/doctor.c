@@ -35,7 +35,8 @@ typedef struct findings {
     bool blas_is_safe;
     const char *cores[MAX_CORES];
     double rate[MAX_CORES]; /* GFLOP/s */
-    char gpu[1024];         /* why there is none; empty where there is one */
+    bool has_gpu;
+    char gpu[1024]; /* its name, or why there is none */
 } findings;
 
 /* ---- libraries: what is loaded says its version itself ---- */
@@ -77,10 +78,7 @@ static bool examine(const doctor_options *o, findings *f) {
     f->threads = mo_context_threads(ctx);
     f->blas_is_safe = mo_context_blas_is_safe(ctx);
     mo_context_release(ctx);
-    mo_context *gpu = mo_context_create(&(mo_context_options){.device = MO_CUDA});
-    if (!mo_ok(gpu))
-        snprintf(f->gpu, sizeof f->gpu, "%s", gpu ? mo_context_status(gpu)->message : "out of memory");
-    mo_context_release(gpu);
+    f->has_gpu = mo_device_describe(MO_CUDA, f->gpu, sizeof f->gpu);
     f->best = -1;
     f->n_cores = blas_core_candidates(f->cores, MAX_CORES);
     for (int i = 0; i < f->n_cores; i++) {
@@ -121,7 +119,7 @@ static void print_findings(const findings *f) {
     for (int i = 0; core && f->best >= 0 && i < f->n_cores; i++)
         if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
             printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
-    printf("GPU         %s%s\n", f->gpu[0] ? "none: " : "one", f->gpu);
+    printf("GPU         %s%s\n", f->has_gpu ? "" : "none: ", f->gpu);
     printf("libraries   mochi %s", MO_VERSION);
     for (int i = 0; i < N_LIBRARIES; i++)
         printf(", %s %s", libraries[i].name, text_of(libraries[i].function));
@@ -147,7 +145,7 @@ static bool print_findings_json(const findings *f) {
     json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:o}", "threads", f->threads,
         "blas_is_safe", f->blas_is_safe, "blas", core ? text_of("openblas_get_config") : NULL, "core", core,
         "core_of_openblas", own, "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu",
-        f->gpu[0] == '\0', "gpu_note", f->gpu, "libraries", versions);
+        f->has_gpu, "gpu_note", f->gpu, "libraries", versions);
     bool made = o && more && json_object_update_new(o, more) == 0;
     return print_json(made ? o : NULL);
 }

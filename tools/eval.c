@@ -195,7 +195,8 @@ static void print_legend(const evaluation *e) {
 int eval_command(int argc, char **argv) {
     eval_options o;
     parse_eval_options(&o, argc, argv);
-    mo_context *ctx = open_context(o.threads);
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
     int code = EXIT_FAILED;
     if (ctx) {
         evaluation e = {.ctx = ctx, .options = &o};

@@ -61,6 +61,7 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "The run", 3},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
         "one JSON object a row on standard output: data, task, head, features (trained, "
@@ -154,6 +155,8 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
+    if (take_device(&o->device, key, text, state))
+        return 0;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key < KEY_WEIGHTS || key > KEY_QUIET)

@@ -18,6 +18,7 @@ typedef struct eval_options {
     double lambda; /* 0: not given */
     const char *cache;
     int threads;
+    mo_context_options device; /* and math */
     bool json, quiet;
 } eval_options;
 

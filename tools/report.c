@@ -12,7 +12,11 @@ int report_failure(const mo_context *ctx) {
 }
 
 mo_context *open_context(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = threads});
+    return open_context_on((mo_context_options){.threads = threads});
+}
+
+mo_context *open_context_on(mo_context_options options) {
+    mo_context *ctx = mo_context_create(&options);
     if (ctx && mo_ok(ctx))
         return ctx;
     report_failure(ctx);

@@ -105,7 +105,8 @@ int train_command(int argc, char **argv) {
         free_train_options(&o);
         return EXIT_FAILED;
     }
-    mo_context *ctx = open_context(o.threads);
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
     int code = EXIT_FAILED;
     if (ctx) {
         run now = {.options = &o, .progress = {.form = choose_form(&o)}};

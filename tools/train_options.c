@@ -80,6 +80,7 @@ static const struct argp_option options[] = {
     {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},
     {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
@@ -184,6 +185,8 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     train_options *o = state->input;
+    if (take_device(&o->device, key, text, state))
+        return 0;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->out)

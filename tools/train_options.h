@@ -10,6 +10,7 @@ typedef struct train_options {
     char *kept_text; /* resumed runs: the settings as run.json has them, owned */
     bool resume, json, quiet;
     int threads;
+    mo_context_options device; /* and math */
     int64_t checkpoint_every;
     int recipe_number;
     bool episodes_given, sourced; /* sourced: the defaults are in place */

@@ -110,3 +110,11 @@ void free_names(names *list) {
     free(list->items);
     *list = (names){0};
 }
+
+bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_DEVICE)
+        o->device = (mo_device)parse_choice(state, "--device", text, (const char *[]){"cpu", "cuda"}, 2);
+    else if (key == KEY_MATH)
+        o->math = (mo_math)parse_choice(state, "--math", text, (const char *[]){"fp32", "tf32", "bf16"}, 3);
+    return key == KEY_DEVICE || key == KEY_MATH;
+}

@@ -2,6 +2,7 @@
  * page-locked memory. */
 #include "tensor/cuda/device.h"
 
+#include "tensor/cuda/checks.h"
 #include "tensor/cuda/kernels.h"
 
 #include <cstdlib>
@@ -18,8 +19,10 @@ static void cuda_close(mo_context *ctx) {
     cuda_state *state = state_of(ctx);
     if (!state)
         return;
-    if (state->s)
+    if (state->s) {
         seam_wait(state->s);
+        checks_close(ctx);
+    }
     if (state->scratch)
         seam_release(state->s, state->scratch);
     if (state->staging)
@@ -40,12 +43,12 @@ static bool cuda_open(mo_context *ctx) {
     state->staging = seam_pin(first_staging);
     state->staging_bytes = first_staging;
     const char *failure = seam_open(&state->s);
-    if (!failure && state->staging)
+    if (!failure && state->staging && checks_open(ctx))
         return true;
     if (failure)
         mo_fail(ctx, MO_UNSUPPORTED, "cuda: no device to compute on: %s", failure);
     else
-        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of page-locked memory", first_staging);
+        mo_fail(ctx, MO_MEMORY, "cuda: no memory for what a context needs, %zu bytes of it page-locked", first_staging);
     cuda_close(ctx);
     return false;
 }
@@ -86,13 +89,6 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 
 /* ---- copies ---- */
 
-static void wait(mo_context *ctx) {
-    const char *failure = seam_wait(seam_of(ctx));
-    if (!failure)
-        failure = seam_failure(seam_of(ctx));
-    cuda_ok(ctx, "the device stopped", failure);
-}
-
 /* A larger staging buffer where that pays and the system allows. */
 static void grow_staging(cuda_state *state, size_t bytes) {
     size_t want = bytes < last_staging ? bytes : last_staging;
@@ -111,12 +107,12 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
     cuda_state *state = state_of(ctx);
     if (!bytes || !mo_ok(ctx))
         return;
-    wait(ctx);
+    checks_wait(ctx);
     grow_staging(state, bytes);
     for (size_t at = 0; at < bytes; at += state->staging_bytes) {
         size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
         if (at > 0)
-            wait(ctx);
+            checks_wait(ctx);
         memcpy(state->staging, (const char *)host + at, piece);
         seam_upload(state->s, (char *)device + at, state->staging, piece);
     }
@@ -127,12 +123,12 @@ static void cuda_download(mo_context *ctx, void *host, const void *device, size_
     if (!bytes)
         return;
     memset(host, 0, bytes); /* what a failed device leaves */
-    wait(ctx);
+    checks_wait(ctx);
     grow_staging(state, bytes);
     for (size_t at = 0; at < bytes && mo_ok(ctx); at += state->staging_bytes) {
         size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
         seam_download(state->s, state->staging, (const char *)device + at, piece);
-        wait(ctx);
+        checks_wait(ctx);
         memcpy((char *)host + at, state->staging, piece);
     }
 }
@@ -157,6 +153,8 @@ const mo_backend mo_backend_cuda = {
     .zero = cuda_zero,
     .copy = copy_cuda,
     .fill = fill_cuda,
+    .check = check_cuda,
+    .wait = checks_wait,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
 };

@@ -12,12 +12,25 @@ extern "C" {
 #include "tensor/storage.h"
 }
 
+/* What a check leaves on the device. */
+struct found_error {
+    int64_t found, slot, position, value, before;
+};
+
+/* See checks.h. */
+struct cuda_checks {
+    mo_note *notes;
+    int count;
+    found_error *device, *host; /* the host's is page-locked */
+};
+
 struct cuda_state {
     seam *s;
     void *scratch; /* device memory of the kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked: what host copies pass through */
     size_t staging_bytes;
+    cuda_checks checks;
 };
 
 inline cuda_state *state_of(mo_context *ctx) {

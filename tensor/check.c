@@ -1,0 +1,81 @@
+/* tensor/check.c - conditions looked at through the host, in pieces. */
+#include "tensor/check.h"
+
+#include "tensor/storage.h"
+
+#include <math.h>
+
+enum { PIECE = 256 };
+
+/* A piece of the values, and of what they are compared with. */
+typedef union piece {
+    int32_t word[PIECE];
+    int64_t integer[PIECE];
+    double real[PIECE];
+} piece;
+
+/* Whether value k of the piece, which begins at `first` of n, holds; `before` is the value before the piece. */
+static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t k, mo_found before, int64_t place) {
+    switch (c->condition) {
+    case MO_VALUES_ZERO:
+        return v->word[k] == 0;
+    case MO_VALUES_INDEX:
+        return v->integer[k] >= 0 && v->integer[k] < c->limit;
+    case MO_VALUES_OFFSETS:
+        return place == 0 ? v->integer[k] == 0 : v->integer[k] >= before.integer;
+    case MO_VALUES_DIVISOR:
+        return v->real[k] != 0 && isfinite(v->real[k]);
+    case MO_VALUES_ABOVE:
+        return v->real[k] > bound->real[k];
+    }
+    return true;
+}
+
+void mo_note_take(const mo_check *check, mo_note *note) {
+    note->check = *check;
+    note->op = "";
+    note->inputs[0] = 0;
+    check->describe(check->caller, note);
+}
+
+static bool fail(mo_context *ctx, const mo_check *c, int64_t position, mo_found found, mo_found before) {
+    mo_note note;
+    mo_note_take(c, &note);
+    c->raise(ctx, &note, position, found, before);
+    return false;
+}
+
+static bool look_now(mo_context *ctx, const mo_check *c) {
+    piece v, bound;
+    size_t bytes = mo_dtype_size(c->values.dtype);
+    int64_t n = 1;
+    mo_found before = {0};
+    for (int i = 0; i < c->values.ndim; i++)
+        n *= c->values.shape[i];
+    for (int64_t first = 0; first < n && mo_ok(ctx); first += PIECE) {
+        int64_t count = n - first < PIECE ? n - first : PIECE;
+        ctx->backend->download(ctx, &v, (const char *)c->values.data + (size_t)first * bytes, (size_t)count * bytes);
+        if (c->condition == MO_VALUES_ABOVE)
+            ctx->backend->download(
+                ctx, &bound, (const char *)c->bounds.data + (size_t)first * bytes, (size_t)count * bytes);
+        for (int64_t k = 0; k < count; k++) {
+            mo_found found = {.integer = bytes == 4 ? v.word[k] : v.integer[k]};
+            bool good = holds(c, &v, &bound, k, before, first + k);
+            if (good && c->condition == MO_VALUES_OFFSETS && first + k == n - 1)
+                good = v.integer[k] == c->limit;
+            if (!good)
+                return fail(ctx, c, first + k, found, before);
+            before = found;
+        }
+    }
+    return mo_ok(ctx);
+}
+
+bool mo_check_values(mo_context *ctx, const mo_check *check) {
+    if (!mo_ok(ctx))
+        return false;
+    if (!ctx->backend->check)
+        return look_now(ctx, check);
+    ctx->backend->check(ctx, check);
+    return mo_ok(ctx);
+}

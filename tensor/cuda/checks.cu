@@ -1,0 +1,115 @@
+/* tensor/cuda/checks.cu - conditions on values of the device, whose errors are raised when the host next waits.
+ *
+ * A kernel looks for the first position that breaks the condition. The first check that finds one, in the order of the
+ * stream, leaves its number, position and value in a block of device memory; later ones leave it alone. The host keeps
+ * a note for each check until it has read the block. */
+#include "tensor/cuda/checks.h"
+
+constexpr int most_notes = 1024;
+
+struct looked_at {
+    int64_t condition, n, limit, slot;
+    const void *values;
+    const double *bounds;
+};
+
+static __device__ int64_t value_at(const looked_at &c, int64_t i) {
+    if (c.condition == MO_VALUES_ZERO)
+        return static_cast<const int32_t *>(c.values)[i];
+    return static_cast<const int64_t *>(c.values)[i]; /* the bits of a double, too */
+}
+
+static __device__ bool holds(const looked_at &c, int64_t i) {
+    const int64_t *integer = static_cast<const int64_t *>(c.values);
+    const double *real = static_cast<const double *>(c.values);
+    switch (c.condition) {
+    case MO_VALUES_ZERO:
+        return static_cast<const int32_t *>(c.values)[i] == 0;
+    case MO_VALUES_INDEX:
+        return integer[i] >= 0 && integer[i] < c.limit;
+    case MO_VALUES_OFFSETS:
+        return (i == 0 ? integer[0] == 0 : integer[i] >= integer[i - 1]) && (i < c.n - 1 || integer[i] == c.limit);
+    case MO_VALUES_DIVISOR:
+        return real[i] != 0 && real[i] - real[i] == 0;
+    default: /* MO_VALUES_ABOVE */
+        return real[i] > c.bounds[i];
+    }
+}
+
+/* One block. */
+static __global__ void check_kernel(looked_at c, found_error *error) {
+    __shared__ unsigned long long first;
+    if (threadIdx.x == 0)
+        first = (unsigned long long)c.n;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < c.n; i += blockDim.x)
+        if (!holds(c, i)) {
+            atomicMin(&first, (unsigned long long)i);
+            break;
+        }
+    __syncthreads();
+    int64_t position = (int64_t)first;
+    if (threadIdx.x != 0 || position == c.n || error->found)
+        return;
+    error->found = 1;
+    error->slot = c.slot;
+    error->position = position;
+    error->value = value_at(c, position);
+    error->before = position > 0 ? value_at(c, position - 1) : 0;
+}
+
+bool checks_open(mo_context *ctx) {
+    cuda_checks *k = &state_of(ctx)->checks;
+    k->notes = static_cast<mo_note *>(calloc(most_notes, sizeof *k->notes));
+    k->device = static_cast<found_error *>(seam_allocate(seam_of(ctx), sizeof *k->device));
+    k->host = static_cast<found_error *>(seam_pin(sizeof *k->host));
+    if (k->device)
+        seam_fill(seam_of(ctx), k->device, 0, sizeof *k->device);
+    return k->notes && k->device && k->host;
+}
+
+void checks_close(mo_context *ctx) {
+    cuda_checks *k = &state_of(ctx)->checks;
+    free(k->notes);
+    if (k->device)
+        seam_release(seam_of(ctx), k->device);
+    if (k->host)
+        seam_unpin(k->host);
+}
+
+void checks_wait(mo_context *ctx) {
+    cuda_checks *k = &state_of(ctx)->checks;
+    seam *s = seam_of(ctx);
+    if (k->count > 0)
+        seam_download(s, k->host, k->device, sizeof *k->host);
+    const char *failure = seam_wait(s);
+    if (!failure)
+        failure = seam_failure(s);
+    if (!cuda_ok(ctx, "the device stopped", failure) || k->count == 0)
+        return;
+    k->count = 0;
+    if (!k->host->found)
+        return;
+    const mo_note *note = &k->notes[k->host->slot];
+    mo_found value, before;
+    value.integer = k->host->value;
+    before.integer = k->host->before;
+    note->check.raise(ctx, note, k->host->position, value, before);
+    seam_fill(s, k->device, 0, sizeof *k->device);
+}
+
+void check_cuda(mo_context *ctx, const mo_check *check) {
+    cuda_checks *k = &state_of(ctx)->checks;
+    int64_t n = leading(&check->values, check->values.ndim);
+    if (n == 0 && check->condition != MO_VALUES_OFFSETS)
+        return;
+    if (k->count == most_notes)
+        checks_wait(ctx);
+    int64_t slot = k->count++;
+    mo_note *note = &k->notes[slot];
+    note->check = *check;
+    check->describe(check->caller, note);
+    looked_at c = {
+        check->condition, n, check->limit, slot, check->values.data, static_cast<const double *>(check->bounds.data)};
+    mo_launch(check_kernel, dim3(1), dim3(n > 256 ? 1024 : block_threads), 0, seam_of(ctx), c, k->device);
+}
