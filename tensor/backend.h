@@ -61,8 +61,7 @@ typedef struct mo_gemm {
 
 typedef struct mo_adamw {
     double lr, beta1, beta2, epsilon, weight_decay;
-    double clip_factor; /* multiplies the gradient */
-    int64_t step;       /* 1 for the first */
+    int64_t step; /* 1 for the first */
 } mo_adamw;
 
 /* Conjugate gradients for H V = r, item by item: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), mu =
@@ -149,9 +148,13 @@ typedef struct mo_kernels {
     /* May be NULL: then ops compose it. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
 
-    /* One pass over n elements of one parameter: moments m, v and parameter p in place. Loshchilov and Hutter 2019. */
-    void (*adamw)(mo_context *ctx, const mo_adamw *options, const mo_view *g, const mo_view *m, const mo_view *v,
-        const mo_view *p);
+    /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and
+     * min(1, bound / (norm + 1e-6)), or 1 where bound is 0. */
+    void (*clip)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
+    /* One step of n parameters, each contiguous: moments m, v and parameter p in place, the gradient g times scale[1].
+     * Changes nothing where a check before it has failed. Loshchilov and Hutter 2019. */
+    void (*adamw)(mo_context *ctx, const mo_adamw *options, const mo_view *scale, int n, const mo_view *g,
+        const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
 typedef struct mo_backend {

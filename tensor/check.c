@@ -25,6 +25,8 @@ static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t
         return place == 0 ? v->integer[k] == 0 : v->integer[k] >= before.integer;
     case MO_VALUES_DIVISOR:
         return v->real[k] != 0 && isfinite(v->real[k]);
+    case MO_VALUES_FINITE:
+        return isfinite(v->real[k]);
     case MO_VALUES_ABOVE:
         return v->real[k] > bound->real[k];
     }

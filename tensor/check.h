@@ -12,6 +12,7 @@ typedef enum mo_condition {
     MO_VALUES_INDEX,   /* int64 values lie in 0 .. limit-1 */
     MO_VALUES_OFFSETS, /* int64 values start at 0, never fall, end at limit */
     MO_VALUES_DIVISOR, /* float64 values are finite and not 0 */
+    MO_VALUES_FINITE,  /* float64 values are finite */
     MO_VALUES_ABOVE    /* float64 values are larger than those of `bounds` */
 } mo_condition;
 

@@ -88,7 +88,7 @@ static void dropout_keeps_the_expected_share_and_scale(void **state) {
 
 /* The update in double, as the paper states it. */
 static void expected_step(const mo_adamw *o, double g, double *m, double *v, double *p) {
-    g *= o->clip_factor;
+    g *= 0.5; /* the clip factor */
     *m = o->beta1 * *m + (1 - o->beta1) * g;
     *v = o->beta2 * *v + (1 - o->beta2) * g * g;
     double m_hat = *m / (1 - pow(o->beta1, (double)o->step)), v_hat = *v / (1 - pow(o->beta2, (double)o->step));
@@ -105,10 +105,11 @@ static void adamw_equals_the_paper_over_steps(void **state) {
         mo_context *ctx = context_with(2);
         mo_view g = UNIFORM_VIEW(dtype, 1, n), m = NEW_VIEW(dtype, n), v = NEW_VIEW(dtype, n);
         mo_view p = UNIFORM_VIEW(dtype, 2, n), p0 = clone_view(&p);
-        mo_adamw o = {
-            .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1, .clip_factor = 0.5};
+        double factor[2] = {NAN, 0.5};
+        mo_view scale = {.data = factor, .dtype = MO_F64, .ndim = 1, .shape = {2}, .stride = {1}};
+        mo_adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
         for (o.step = 1; o.step <= 5; o.step++)
-            mo_kernels_of(ctx, dtype)->adamw(ctx, &o, &g, &m, &v, &p);
+            mo_kernels_of(ctx, dtype)->adamw(ctx, &o, &scale, 1, &g, &m, &v, &p);
         for (int64_t i = 0; i < n; i++) {
             double m1 = 0, v1 = 0, p1 = element(&p0, i);
             for (o.step = 1; o.step <= 5; o.step++)

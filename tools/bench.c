@@ -145,10 +145,12 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     bench_reset_peak();
     for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
         run(state);
+    mo_context_wait(ctx);
     int64_t allocations = mo_context_counters(ctx).allocations;
     for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
         double start = bench_seconds();
         run(state);
+        mo_context_wait(ctx);
         times[i] = 1e3 * (bench_seconds() - start);
     }
     if (mo_ok(ctx)) {

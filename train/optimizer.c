@@ -22,10 +22,6 @@ static bool check_options(mo_context *ctx, const mo_adamw_options *o) {
     return mo_ok(ctx);
 }
 
-static size_t squares_bytes(const mo_optimizer *o) {
-    return (size_t)o->n * mo_dtype_size(o->real);
-}
-
 static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     mo_context *ctx = o->ctx;
     size_t bytes = (size_t)o->n * sizeof *o->parameter;
@@ -33,8 +29,10 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     o->m = mo_host_alloc(ctx, bytes);
     o->v = mo_host_alloc(ctx, bytes);
     o->dense = mo_host_alloc(ctx, bytes);
-    o->host_squares = mo_host_alloc(ctx, squares_bytes(o));
+    o->views = mo_host_alloc(ctx, 4 * (size_t)o->n * sizeof *o->views);
     o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
+    o->wide = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
+    o->scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
     for (int i = 0; i < o->n && mo_ok(ctx); i++) {
         mo_tensor *P = o->parameter[i] = parameters[i];
         if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
@@ -70,13 +68,16 @@ void mo_optimizer_release(mo_optimizer *o) {
     if (!o)
         return;
     size_t bytes = (size_t)o->n * sizeof *o->parameter;
+    mo_context_wait(o->ctx); /* a check of a step may still name us */
     for (int i = 0; i < o->n; i++) {
         mo_tensor_release(o->m ? o->m[i] : NULL);
         mo_tensor_release(o->v ? o->v[i] : NULL);
         mo_tensor_release(o->dense ? o->dense[i] : NULL);
     }
     mo_tensor_release(o->squares);
-    mo_host_free(o->ctx, o->host_squares, squares_bytes(o));
+    mo_tensor_release(o->wide);
+    mo_tensor_release(o->scale);
+    mo_host_free(o->ctx, o->views, 4 * (size_t)o->n * sizeof *o->views);
     mo_host_free(o->ctx, o->parameter, bytes);
     mo_host_free(o->ctx, o->m, bytes);
     mo_host_free(o->ctx, o->v, bytes);
@@ -95,10 +96,24 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     return mo_ok(o->ctx);
 }
 
-/* |g| over all parameters; raises and names the first parameter where it is not finite. */
-static double gradient_norm(mo_optimizer *o, mo_tensor *const *grads) {
+/* The check of the norm, as it is kept until the device has looked. */
+static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    const mo_optimizer *o = note->check.caller;
+    mo_fail(ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
+        (long long)note->check.limit, sqrt(found.real), mo_tensor_name(o->parameter[position]));
+}
+
+static void describe_step(const void *caller, mo_note *note) {
+    (void)caller; /* its name is looked up where the check fails */
+    note->op = "adamw";
+}
+
+/* |g| over all parameters and the clip factor, to o->scale; raises and names the first parameter where it is not
+ * finite. */
+static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
     const mo_kernels *k = mo_kernels_of(o->ctx, o->real);
-    mo_view all = mo_tensor_view(o->squares);
+    mo_view all = mo_tensor_view(o->squares), wide = mo_tensor_view(o->wide), scale = mo_tensor_view(o->scale);
     for (int i = 0; i < o->n; i++) {
         mo_view g = mo_tensor_view(grads[i]), one = g;
         one.data = (char *)all.data + (size_t)i * mo_dtype_size(o->real);
@@ -107,16 +122,15 @@ static double gradient_norm(mo_optimizer *o, mo_tensor *const *grads) {
             one.shape[axis] = 1;
         k->reduce(o->ctx, MO_REDUCE_SUM_OF_SQUARES, &g, &one);
     }
-    if (mo_tensor_read(o->squares, o->host_squares, squares_bytes(o)) != MO_OK)
-        return NAN;
-    double sum = 0;
-    for (int i = 0; i < o->n && mo_ok(o->ctx); i++) {
-        sum += o->real == MO_F32 ? (double)((float *)o->host_squares)[i] : ((double *)o->host_squares)[i];
-        if (!isfinite(sum))
-            mo_fail(o->ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
-                (long long)o->step + 1, sqrt(sum), mo_tensor_name(o->parameter[i]));
-    }
-    return sqrt(sum);
+    o->ctx->backend->copy(o->ctx, &all, &wide);
+    mo_check check = {.condition = MO_VALUES_FINITE,
+        .values = wide,
+        .limit = o->step + 1,
+        .raise = fail_norm,
+        .describe = describe_step,
+        .caller = o};
+    if (mo_check_values(o->ctx, &check))
+        k->clip(o->ctx, o->options.clip, &wide, &scale);
 }
 
 /* The kernel reads rows: a gradient with other strides is copied. Before the first parameter changes, so that a failure
@@ -130,11 +144,16 @@ static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
         mo_tensor_copy(o->dense[i], G);
 }
 
-static void update(mo_optimizer *o, int i, const mo_tensor *G, const mo_adamw *step) {
-    mo_tensor *P = o->parameter[i];
-    mo_view g = mo_tensor_view(G), m = mo_tensor_view(o->m[i]), v = mo_tensor_view(o->v[i]), p = mo_tensor_view(P);
-    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, step, &g, &m, &v, &p);
-    P->storage->version++;
+static void update(mo_optimizer *o, mo_tensor *const *grads, const mo_adamw *step) {
+    mo_view scale = mo_tensor_view(o->scale), *g = o->views, *m = g + o->n, *v = m + o->n, *p = v + o->n;
+    for (int i = 0; i < o->n; i++) {
+        g[i] = mo_tensor_view(mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i]);
+        m[i] = mo_tensor_view(o->m[i]);
+        v[i] = mo_tensor_view(o->v[i]);
+        p[i] = mo_tensor_view(o->parameter[i]);
+        o->parameter[i]->storage->version++;
+    }
+    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, step, &scale, o->n, g, m, v, p);
 }
 
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
@@ -143,25 +162,22 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
         check_gradient(o, i, grads[i]);
     if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
         mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
-    if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
-    double length = gradient_norm(o, grads);
-    if (norm)
-        *norm = length;
+    if (mo_ok(ctx))
+        find_norm(o, grads);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         copy_strided(o, i, grads[i]);
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     o->step++;
-    double factor = o->options.clip > 0 ? o->options.clip / (length + 1e-6) : 1;
     mo_adamw step = {.lr = lr,
         .beta1 = o->options.beta1,
         .beta2 = o->options.beta2,
         .epsilon = o->options.epsilon,
         .weight_decay = o->options.weight_decay,
-        .clip_factor = factor < 1 ? factor : 1,
         .step = o->step};
-    for (int i = 0; i < o->n; i++)
-        update(o, i, mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i], &step);
+    update(o, grads, &step);
+    double scale[2] = {NAN};
+    if (norm && mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
+        *norm = scale[0];
     return mo_context_status(ctx)->code;
 }

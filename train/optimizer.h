@@ -15,7 +15,9 @@ struct mo_optimizer {
     mo_tensor **dense;  /* a row-major copy of each gradient that came with other strides, made when first needed */
     mo_dtype real;
     mo_tensor *squares; /* [n]: the sum of squares of each gradient */
-    void *host_squares; /* the same on the host, n elements of `real` */
+    mo_tensor *wide;    /* the same in float64 */
+    mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
+    mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* tensor/cpu/adamw.c - one step of AdamW (Loshchilov and Hutter 2019) in one pass over a parameter.
+/* tensor/cpu/adamw.c - one step of AdamW (Loshchilov and Hutter 2019) in one pass over each parameter.
  *
  *   m = beta1 m + (1 - beta1) g      v = beta2 v + (1 - beta2) g^2      p = (1 - lr decay) p
  *   p = p - lr m^ / (sqrt(v^) + epsilon),  m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t) */
@@ -11,9 +11,9 @@ typedef struct adamw_step {
     real clip, beta1, beta2, rest1, rest2, keep, rate, root, epsilon;
 } adamw_step;
 
-static adamw_step step_of(const mo_adamw *o) {
+static adamw_step step_of(const mo_adamw *o, double clip) {
     double correction1 = 1 - pow(o->beta1, (double)o->step), correction2 = 1 - pow(o->beta2, (double)o->step);
-    return (adamw_step){.clip = (real)o->clip_factor,
+    return (adamw_step){.clip = (real)clip,
         .beta1 = (real)o->beta1,
         .beta2 = (real)o->beta2,
         .rest1 = (real)(1 - o->beta1),
@@ -34,13 +34,26 @@ static void update(
     }
 }
 
-void REAL(adamw_cpu)(
-    mo_context *ctx, const mo_adamw *options, const mo_view *g, const mo_view *m, const mo_view *v, const mo_view *p) {
-    int64_t n = leading(p, p->ndim);
-    adamw_step s = step_of(options);
-    int threads = threads_for(ctx, n);
+void REAL(clip_cpu)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale) {
+    (void)ctx;
+    const double *square = squares->data;
+    double *out = scale->data, sum = 0;
+    for (int64_t i = 0; i < squares->shape[0]; i++)
+        sum += square[i];
+    out[0] = sqrt(sum);
+    double factor = bound > 0 ? bound / (out[0] + 1e-6) : 1;
+    out[1] = factor < 1 ? factor : 1;
+}
+
+void REAL(adamw_cpu)(mo_context *ctx, const mo_adamw *options, const mo_view *scale, int count, const mo_view *g,
+    const mo_view *m, const mo_view *v, const mo_view *p) {
+    adamw_step s = step_of(options, ((const double *)scale->data)[1]);
+    for (int k = 0; k < count; k++) {
+        int64_t n = leading(&p[k], p[k].ndim);
+        int threads = threads_for(ctx, n);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < n; i += MO_TASK)
-        update(s, min_of(MO_TASK, n - i), (const real *)g->data + i, (real *)m->data + i, (real *)v->data + i,
-            (real *)p->data + i);
+        for (int64_t i = 0; i < n; i += MO_TASK)
+            update(s, min_of(MO_TASK, n - i), (const real *)g[k].data + i, (real *)m[k].data + i, (real *)v[k].data + i,
+                (real *)p[k].data + i);
+    }
 }

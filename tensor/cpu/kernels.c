@@ -35,5 +35,6 @@ const mo_kernels REAL(kernels_cpu) = {
     .logistic_cg = REAL(logistic_cg_cpu),
     .dropout_mask = REAL(dropout_mask_cpu),
     .random = REAL(random_cpu),
+    .clip = REAL(clip_cpu),
     .adamw = REAL(adamw_cpu),
 };

@@ -31,6 +31,8 @@ static __device__ bool holds(const looked_at &c, int64_t i) {
         return (i == 0 ? integer[0] == 0 : integer[i] >= integer[i - 1]) && (i < c.n - 1 || integer[i] == c.limit);
     case MO_VALUES_DIVISOR:
         return real[i] != 0 && real[i] - real[i] == 0;
+    case MO_VALUES_FINITE:
+        return real[i] - real[i] == 0;
     default: /* MO_VALUES_ABOVE */
         return real[i] > c.bounds[i];
     }
