@@ -8,7 +8,7 @@ typedef struct bench_options {
     names cases; /* none: all of the benchmark */
     int dim, runs, warmup, threads;
     mo_context_options device; /* and math */
-    bool plus; /* variant mochi++: three layers and a residual */
+    bool plus;                 /* variant mochi++: three layers and a residual */
     mo_temperature temperature;
     bool json;
     bool profile; /* a table of the ops after each case */
