@@ -64,6 +64,7 @@ double mo_profile_seconds(const mo_context *ctx) {
 /* ---- one execution ---- */
 
 mo_watch_start mo_watch_begin(mo_context *ctx) {
+    mo_context_wait(ctx); /* a device works ahead: only what has been waited for can be timed */
     mo_watch_start start = {.seconds = now(), .inner = ctx->profile->inner};
     ctx->profile->inner = 0;
     return start;
@@ -90,6 +91,7 @@ static mo_profile_entry *find_entry(mo_context *ctx, const mo_op *op, bool backw
 
 void mo_watch_end(const mo_call *c, mo_watch_start start) {
     mo_context *ctx = c->ctx;
+    mo_context_wait(ctx);
     double elapsed = now() - start.seconds, inner = ctx->profile->inner;
     ctx->profile->inner = start.inner + elapsed;
     if (!mo_ok(ctx))
