@@ -179,5 +179,7 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
     double scale[2] = {NAN};
     if (norm && mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
         *norm = scale[0];
+    if (!mo_ok(ctx))
+        o->step--; /* found late: the step has changed nothing */
     return mo_context_status(ctx)->code;
 }

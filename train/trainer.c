@@ -44,6 +44,9 @@ static bool create_buffers(mo_trainer *trainer) {
         trainer->parameter[i] = mo_model_parameter(trainer->model, i);
     int E = trainer->options.episodes_per_step;
     trainer->source = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->source);
+    trainer->task = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->task);
+    trainer->figures = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){E, 2});
+    trainer->host_figures = mo_host_alloc(ctx, 2 * (size_t)E * sizeof *trainer->host_figures);
     for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
         mo_tensor **sum = trainer->sum[trainer->levels] = mo_host_alloc(ctx, bytes);
         for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
@@ -95,7 +98,12 @@ void mo_trainer_release(mo_trainer *trainer) {
             mo_tensor_release(trainer->sum[level][i]);
         mo_host_free(ctx, trainer->sum[level], bytes);
     }
-    mo_host_free(ctx, trainer->source, (size_t)trainer->options.episodes_per_step * sizeof *trainer->source);
+    size_t E = (size_t)trainer->options.episodes_per_step;
+    mo_context_wait(ctx); /* a check of a step may still name us */
+    mo_host_free(ctx, trainer->source, E * sizeof *trainer->source);
+    mo_host_free(ctx, trainer->task, E * sizeof *trainer->task);
+    mo_tensor_release(trainer->figures);
+    mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
     mo_optimizer_release(trainer->optimizer);

@@ -25,6 +25,9 @@ struct mo_trainer {
     int levels;
     mo_tensor **sum[MO_TREE_LEVELS];
     const mo_source **source; /* of the episodes of a step */
+    mo_task *task;            /* likewise */
+    mo_tensor *figures;       /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
+    double *host_figures;
     bool resumed;
     int log;         /* file descriptor of log.jsonl, -1 before the first step */
     char *blas_core; /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */

@@ -14,7 +14,7 @@
 /* What the episodes of a step add up to. */
 typedef struct tally {
     double loss;
-    int64_t right[MO_TASKS], asked[MO_TASKS];
+    int64_t wrong[MO_TASKS], asked[MO_TASKS];
     const mo_source **source; /* of each episode */
 } tally;
 
@@ -24,9 +24,84 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* ---- figures of an episode, which stay on the device until the step is queued ---- */
+
+static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)position;
+    (void)before;
+    const mo_trainer *trainer = note->check.caller;
+    mo_fail(ctx, MO_NUMERICAL, "train: step %" PRId64 ": the loss on %s:%s is %g, expected it finite",
+        note->check.limit, trainer->source[note->check.shape[0]]->graph->name,
+        mo_task_name((mo_task)note->check.shape[1]), found.real);
+}
+
+static void describe_step(const void *caller, mo_note *note) {
+    (void)caller; /* its names are looked up where the check fails */
+    note->op = "train";
+}
+
+/* wrong = the number of rows whose largest logit is not at the label. */
+static void count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label, const mo_view *wrong) {
+    mo_context *ctx = t->ctx;
+    int64_t n = mo_numel(label);
+    logits = mo_contiguous(t, logits);
+    mo_tensor *best = mo_tape_tensor(t, MO_I64, 1, &n), *guess = mo_tape_tensor(t, MO_F64, 1, &n);
+    mo_tensor *truth = mo_tape_tensor(t, MO_F64, 1, &n);
+    if (!mo_ok(ctx))
+        return;
+    mo_view x = mo_tensor_view(logits), place = mo_tensor_view(best), from = mo_tensor_view(label);
+    mo_view a = mo_tensor_view(guess), b = mo_tensor_view(truth), all = *wrong;
+    const mo_kernels *k = mo_kernels_of(ctx, MO_F64);
+    all.shape[0] = n;
+    all.stride[0] = 0; /* every row adds to the one number */
+    mo_kernels_of(ctx, x.dtype)->argmax(ctx, &x, &place);
+    ctx->backend->copy(ctx, &place, &a);
+    ctx->backend->copy(ctx, &from, &b);
+    k->map2(ctx, MO_MAP_SUB, &a, &b, &a);
+    k->map1(ctx, MO_MAP_SQUARE, 0, 0, &a, &b);
+    k->map1(ctx, MO_MAP_CLAMP, 0, 1, &b, &a);
+    k->reduce(ctx, MO_REDUCE_SUM, &a, &all);
+}
+
+/* Notes loss and wrong rows of episode j; raises where the loss is not finite. */
+static bool note_figures(
+    mo_trainer *trainer, int j, mo_task task, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
+    mo_context *ctx = trainer->ctx;
+    mo_view value = mo_tensor_view(loss), to = mo_tensor_view(trainer->figures), wrong;
+    if (!mo_ok(ctx))
+        return false;
+    to.data = (double *)to.data + 2 * j;
+    to.ndim = value.ndim = 0;
+    ctx->backend->copy(ctx, &value, &to);
+    to.ndim = 1;
+    to.shape[0] = to.stride[0] = 1;
+    wrong = to;
+    wrong.data = (double *)to.data + 1;
+    count_wrong(trainer->tape, logits, label, &wrong);
+    mo_check check = {.condition = MO_VALUES_FINITE,
+        .values = to,
+        .limit = trainer->step,
+        .shape = {j, (int64_t)task},
+        .raise = fail_loss,
+        .describe = describe_step,
+        .caller = trainer};
+    return mo_check_values(ctx, &check);
+}
+
+/* The one wait of a step: all of it has been queued. */
+static void read_figures(mo_trainer *trainer, tally *sum) {
+    int E = trainer->options.episodes_per_step;
+    double *figures = trainer->host_figures;
+    if (mo_tensor_read(trainer->figures, figures, 2 * (size_t)E * sizeof *figures) != MO_OK)
+        return;
+    for (int j = 0; j < E; j++) {
+        sum->loss += figures[2 * j] / E;
+        sum->wrong[trainer->task[j]] += (int64_t)figures[2 * j + 1];
+    }
+}
+
 /* Loss and gradients of one episode, left on the tape. */
 static void run_episode(mo_trainer *trainer, int j, tally *sum) {
-    mo_context *ctx = trainer->ctx;
     mo_tape *t = trainer->tape;
     int E = trainer->options.episodes_per_step;
     uint64_t number = (uint64_t)trainer->step * (uint64_t)E + (uint64_t)j, seed = trainer->options.plan.seed;
@@ -37,15 +112,9 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     if (mo_pool_draw(trainer->pool, t, number, E > 1, &trainer->options.plan, &e, &sum->source[j]) != MO_OK)
         return;
     mo_tensor *loss = mo_model_loss(t, trainer->model, &e, &dropout, &logits);
-    int64_t right = mo_count_right(t, logits, e.query_label);
-    double value = mo_item(loss);
-    if (mo_ok(ctx) && !isfinite(value))
-        mo_fail(ctx, MO_NUMERICAL, "train: step %" PRId64 ": the loss on %s:%s is %g, expected it finite",
-            trainer->step, sum->source[j]->graph->name, mo_task_name(e.task), value);
-    if (!mo_ok(ctx))
+    if (!note_figures(trainer, j, e.task, loss, logits, e.query_label))
         return;
-    sum->loss += value / E;
-    sum->right[e.task] += right;
+    trainer->task[j] = e.task;
     sum->asked[e.task] += mo_numel(e.query_label);
     if (E > 1)
         loss = mo_scale(t, loss, 1.0 / E, 0);
@@ -92,9 +161,9 @@ static void fill_report(const mo_trainer *trainer, const tally *sum, mo_step_rep
     r->step = trainer->step;
     r->steps = o->steps;
     r->loss = sum->loss;
-    r->lr = mo_cosine(o->adamw.lr, o->adamw.lr_min, trainer->step, o->steps);
     for (int task = 0; task < MO_TASKS; task++)
-        r->accuracy[task] = sum->asked[task] ? (double)sum->right[task] / (double)sum->asked[task] : NAN;
+        r->accuracy[task] =
+            sum->asked[task] ? (double)(sum->asked[task] - sum->wrong[task]) / (double)sum->asked[task] : NAN;
 }
 
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
@@ -111,10 +180,12 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
         if (E > 1 && mo_ok(ctx))
             add_to_tree(trainer, j);
     }
-    mo_step_report r = {0};
-    fill_report(trainer, &sum, &r);
+    const mo_adamw_options *adamw = &trainer->options.adamw;
+    mo_step_report r = {.lr = mo_cosine(adamw->lr, adamw->lr_min, trainer->step, trainer->options.steps)};
     if (mo_ok(ctx))
         mo_optimizer_step(trainer->optimizer, E > 1 ? join_tree(trainer) : trainer->grad, r.lr, &r.gradient_norm);
+    read_figures(trainer, &sum);
+    fill_report(trainer, &sum, &r);
     mo_tape_reset(trainer->tape); /* joins what the first step grew, so that the second finds room */
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;

@@ -89,47 +89,51 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 
 /* ---- copies ---- */
 
-/* A larger staging buffer where that pays and the system allows. */
-static void grow_staging(cuda_state *state, size_t bytes) {
-    size_t want = bytes < last_staging ? bytes : last_staging;
-    if (want <= state->staging_bytes)
-        return;
-    void *larger = seam_pin(want);
-    if (!larger)
-        return;
-    seam_unpin(state->staging);
-    state->staging = larger;
-    state->staging_bytes = want;
+/* Page-locked memory that no queued copy uses, for *bytes or as many as can be had, which is written back. Waits where
+ * all of it is in use, so that a step's uploads, which are small, do not. */
+static char *find_staging(mo_context *ctx, size_t *wanted) {
+    cuda_state *state = state_of(ctx);
+    size_t bytes = *wanted < last_staging ? *wanted : last_staging;
+    if (bytes > state->staging_bytes - state->staging_used) {
+        checks_wait(ctx);
+        state->staging_used = 0;
+        void *larger = bytes > state->staging_bytes ? seam_pin(bytes) : nullptr;
+        if (larger) {
+            seam_unpin(state->staging);
+            state->staging = larger;
+            state->staging_bytes = bytes;
+        }
+    }
+    size_t left = state->staging_bytes - state->staging_used, taken = (bytes + 255) / 256 * 256;
+    char *room = static_cast<char *>(state->staging) + state->staging_used;
+    state->staging_used += taken < left ? taken : left;
+    *wanted = bytes < left ? bytes : left;
+    return room;
 }
 
-/* The stream may still read the staging buffer of the last upload: it waits first. */
 static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t bytes) {
     cuda_state *state = state_of(ctx);
-    if (!bytes || !mo_ok(ctx))
-        return;
-    checks_wait(ctx);
-    grow_staging(state, bytes);
-    for (size_t at = 0; at < bytes; at += state->staging_bytes) {
-        size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
-        if (at > 0)
-            checks_wait(ctx);
-        memcpy(state->staging, (const char *)host + at, piece);
-        seam_upload(state->s, (char *)device + at, state->staging, piece);
+    for (size_t at = 0; at < bytes && mo_ok(ctx);) {
+        size_t piece = bytes - at;
+        char *room = find_staging(ctx, &piece);
+        memcpy(room, (const char *)host + at, piece);
+        seam_upload(state->s, (char *)device + at, room, piece);
+        at += piece;
     }
 }
 
 static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
     cuda_state *state = state_of(ctx);
-    if (!bytes)
-        return;
-    memset(host, 0, bytes); /* what a failed device leaves */
-    checks_wait(ctx);
-    grow_staging(state, bytes);
-    for (size_t at = 0; at < bytes && mo_ok(ctx); at += state->staging_bytes) {
-        size_t piece = bytes - at < state->staging_bytes ? bytes - at : state->staging_bytes;
-        seam_download(state->s, state->staging, (const char *)device + at, piece);
+    if (bytes)
+        memset(host, 0, bytes); /* what a failed device leaves */
+    for (size_t at = 0; at < bytes && mo_ok(ctx);) {
+        size_t piece = bytes - at;
+        char *room = find_staging(ctx, &piece);
+        seam_download(state->s, room, (const char *)device + at, piece);
         checks_wait(ctx);
-        memcpy((char *)host + at, state->staging, piece);
+        memcpy((char *)host + at, room, piece);
+        state->staging_used = 0;
+        at += piece;
     }
 }
 

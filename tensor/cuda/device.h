@@ -29,7 +29,7 @@ struct cuda_state {
     void *scratch; /* device memory of the kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked: what host copies pass through */
-    size_t staging_bytes;
+    size_t staging_bytes, staging_used;
     cuda_checks checks;
 };
 
