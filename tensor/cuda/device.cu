@@ -77,7 +77,10 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
     state->scratch = seam_allocate(state->s, size);
     state->scratch_bytes = state->scratch ? size : 0;
     if (!state->scratch) {
-        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of scratch on cuda", size);
+        size_t held = 0, left = 0;
+        seam_memory(state->s, &held, &left);
+        mo_fail(
+            ctx, MO_MEMORY, "out of memory: %zu bytes of scratch asked of cuda, %zu held, %zu free", size, held, left);
         return nullptr;
     }
     ctx->counters.allocations++;
