@@ -48,6 +48,13 @@ static void adding_in_parts_adds_up(void **state) {
     mo_calibration_add(&parts, logits + 3 * C, label + 3, N - 3, C, 1);
     assert_near(parts.nll, whole.nll);
     assert_near(mo_calibration_ece(&parts), mo_calibration_ece(&whole));
+    mo_calibration first = {0}, rest = {0};
+    mo_calibration_add(&first, logits, label, 3, C, 1);
+    mo_calibration_add(&rest, logits + 3 * C, label + 3, N - 3, C, 1);
+    mo_calibration_merge(&first, &rest);
+    assert_true(first.n == N && first.right == whole.right);
+    assert_near(first.brier, whole.brier);
+    assert_near(mo_calibration_ece(&first), mo_calibration_ece(&whole));
 }
 
 /* Two classes with logit difference log(p / (1 - p)): the confidence is p. */

@@ -27,6 +27,9 @@ _mochi() {
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
+        *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
+        explain:explain:*)
+            mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd solve head' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;

@@ -13,9 +13,9 @@ enum { BATCH_NUMBERS = 1 << 21, MOST_VALUES = 13 };
 
 /* What becomes of the queries of one head at one k. */
 typedef struct tally {
-    mo_calibration plain, scaled, by_norm[MO_NORM_PARTS];
-    double *accuracy; /* [episodes], in percent */
-    bool tempered;    /* every episode had held-out rows to fit a temperature to */
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* as they are, and at the temperature */
+    double *accuracy;                              /* [episodes], in percent */
+    bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
 } tally;
 
 typedef struct run {
@@ -46,24 +46,29 @@ static double seconds_now(void) {
 
 /* ---- the regularisation of a head, and the values that are tried ---- */
 
-/* The parameter lambda, else the first scalar between two bounds; -1: none. */
+/* A share: a scalar between 0 and 1, as a shrinkage is. */
+static bool is_share(const mo_head_parameter *p) {
+    return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
+}
+
+/* The parameter lambda, else the first share; -1: none. */
 static int regularisation(const mo_head *head) {
-    int bounded = -1;
+    int share = -1;
     for (int i = head->n_parameters - 1; i >= 0; i--) {
         const mo_head_parameter *p = &head->parameters[i];
         if (p->ndim == 0 && !strcmp(p->name, "lambda"))
             return i;
-        if (p->ndim == 0 && p->low < p->high)
-            bounded = i;
+        if (is_share(p))
+            share = i;
     }
-    return bounded;
+    return share;
 }
 
 /* Between 0 and 1 a fixed grid; else seven decades about the scale of the rows, strong penalties last. */
 static void choose_values(const run *r, bool tune, batch *b) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->f.tuned >= 0 ? &r->f.head->parameters[r->f.tuned] : NULL;
-    bool share = p && p->low >= 0 && p->low < p->high && p->high <= 1;
+    bool share = p && is_share(p);
     b->n_values = 0;
     for (int i = 0; tune && p && i < (share ? 8 : 13); i++) {
         double value = share ? p->low + shares[i] * (p->high - p->low) : r->row_scale * pow(10, 0.5 * i - 4);
@@ -115,13 +120,17 @@ static bool choose(const run *r, const mo_draws *d, int64_t first, int64_t B, ba
 static void count_queries(
     const run *r, const mo_draws *d, int64_t e, const double *logits, double temperature, tally *y) {
     const int64_t *label = d->query_label + e * d->n_query, *row = d->query + e * d->n_query;
-    int64_t before = y->plain.right;
-    mo_calibration_add(&y->plain, logits, label, d->n_query, d->classes, 1);
-    y->accuracy[e] = 100.0 * (double)(y->plain.right - before) / (double)d->n_query;
-    y->tempered &= !isnan(temperature);
-    mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, isnan(temperature) ? 1 : temperature);
+    double T = isnan(temperature) ? 1 : temperature;
+    int64_t right = 0;
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        right -= y->by_norm[part].right;
     for (int64_t i = 0; i < d->n_query; i++)
         mo_calibration_add(&y->by_norm[r->part[row[i]]], logits + i * d->classes, label + i, 1, d->classes, 1);
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        right += y->by_norm[part].right;
+    y->accuracy[e] = 100.0 * (double)right / (double)d->n_query;
+    y->tempered &= !isnan(temperature);
+    mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, T);
 }
 
 /* The episodes of a batch that chose one value, side by side. */
@@ -204,14 +213,16 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     }
     if (fine) {
         mo_summary accuracy = mo_summarize(y.accuracy, d->episodes);
-        double n = (double)y.plain.n;
+        mo_calibration plain = {0};
+        for (int part = 0; part < MO_NORM_PARTS; part++)
+            mo_calibration_merge(&plain, &y.by_norm[part]);
         mo_fit_row row = {.head = head->name,
             .k = d->k,
             .accuracy = accuracy.mean,
             .ci95 = accuracy.ci95,
-            .nll = y.plain.nll / n,
-            .brier = y.plain.brier / n,
-            .ece = mo_calibration_ece(&y.plain),
+            .nll = plain.nll / (double)plain.n,
+            .brier = plain.brier / (double)plain.n,
+            .ece = mo_calibration_ece(&plain),
             .ece_temperature = y.tempered ? mo_calibration_ece(&y.scaled) : NAN,
             .seconds = seconds_now() - start,
             .draws = d};

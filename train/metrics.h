@@ -46,6 +46,8 @@ typedef struct mo_calibration {
 /* Adds n predictions: logits [n, classes], labels 0 .. classes - 1. */
 MO_API void mo_calibration_add(
     mo_calibration *c, const double *logits, const int64_t *label, int64_t n, int64_t classes, double temperature);
+/* Adds the predictions that another has counted. */
+MO_API void mo_calibration_merge(mo_calibration *c, const mo_calibration *other);
 /* Expected calibration error: the mean over predictions of |accuracy - mean confidence| of their bin (Guo et al. 2017).
  * NaN without predictions. */
 MO_API double mo_calibration_ece(const mo_calibration *c);
