@@ -64,13 +64,15 @@ static int regularisation(const mo_head *head) {
     return share;
 }
 
-/* Between 0 and 1 a fixed grid; else seven decades about the scale of the rows, strong penalties last. */
+/* Between 0 and 1 a fixed grid; else six decades about the scale of the rows, strong penalties last: by halves where
+ * they come from one system, in closed form. */
 static void choose_values(const run *r, bool tune, batch *b) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->f.tuned >= 0 ? &r->f.head->parameters[r->f.tuned] : NULL;
     bool share = p && is_share(p);
     b->n_values = 0;
-    for (int i = 0; tune && p && i < (share ? 8 : 13); i++) {
+    int step = r->f.head == &mo_head_ridge || share ? 1 : 2;
+    for (int i = 0; tune && p && i < (share ? 8 : 13); i += step) {
         double value = share ? p->low + shares[i] * (p->high - p->low) : r->row_scale * pow(10, 0.5 * i - 4);
         if (!(p->low < p->high) || (value >= p->low && value <= p->high))
             b->values[b->n_values++] = value;
