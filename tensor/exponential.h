@@ -1,4 +1,5 @@
-/* tensor/exponential.h - e^x as plain arithmetic, which compilers vectorise where a call to the C library is scalar.
+/* tensor/exponential.h - e^x and log(1 + u) as plain arithmetic, which compilers vectorise where a call to the C
+ * library is scalar.
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, and e^r by its Taylor series, long enough that the rest is below
  * the rounding error. ln 2 is split so that n times its upper part is exact. Within 2 units in the last place;
@@ -65,6 +66,31 @@ static inline __attribute__((always_inline)) double exp_d(double x) {
 
 static inline __attribute__((always_inline)) real exp_of(real x) {
     return sizeof(real) == sizeof(float) ? (real)exp_f((float)x) : (real)exp_d((double)x);
+}
+
+/* log(1 + u) for u in 0 .. 1: with s = u / (2 + u), at most 1/3, it is 2 atanh s = 2 s (1 + s^2 / 3 + s^4 / 5 + ..),
+ * long enough that the rest is below the rounding error. Within 3 units in the last place. */
+static inline __attribute__((always_inline)) real log1p_of(real u) {
+    real s = u / (2 + u), z = s * s, y = sizeof(real) == sizeof(float) ? (real)1 / 17 : (real)1 / 35;
+    if (sizeof(real) != sizeof(float)) {
+        y = y * z + (real)1 / 33;
+        y = y * z + (real)1 / 31;
+        y = y * z + (real)1 / 29;
+        y = y * z + (real)1 / 27;
+        y = y * z + (real)1 / 25;
+        y = y * z + (real)1 / 23;
+        y = y * z + (real)1 / 21;
+        y = y * z + (real)1 / 19;
+        y = y * z + (real)1 / 17;
+    }
+    y = y * z + (real)1 / 15;
+    y = y * z + (real)1 / 13;
+    y = y * z + (real)1 / 11;
+    y = y * z + (real)1 / 9;
+    y = y * z + (real)1 / 7;
+    y = y * z + (real)1 / 5;
+    y = y * z + (real)1 / 3;
+    return 2 * s * (y * z + 1);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* tensor/scalar.h - the scalar functions of the elementwise kernels, each beside its derivatives, for every device.
  *
  * The including file defines the type `real`. CUDA defines MO_SCALAR as `template <typename real> __device__ inline`
- * instead, finds the same names overloaded for float and double, and has an exponential of its own. */
+ * instead, finds the same names overloaded for float and double, and has an exponential and a logarithm of its own. */
 #ifndef MO_SCALAR_H
 #define MO_SCALAR_H
 
@@ -12,6 +12,10 @@
 #else
 MO_SCALAR real exp_of(real x) {
     return exp(x);
+}
+
+MO_SCALAR real log1p_of(real x) {
+    return log1p(x);
 }
 #endif
 
@@ -31,7 +35,7 @@ MO_SCALAR real sigmoid_of(real x) {
 
 /* log(1 + e^x); its derivative is the sigmoid. */
 MO_SCALAR real softplus_of(real x) {
-    return (x > 0 ? x : x != x ? x : (real)0) + log1p(exp_of(-fabs(x)));
+    return (x > 0 ? x : x != x ? x : (real)0) + log1p_of(exp_of(-fabs(x)));
 }
 
 /* The normal density and distribution. */

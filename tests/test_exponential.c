@@ -1,4 +1,4 @@
-/* tests/test_exponential.c - our e^x against the C library's in a wider type. */
+/* tests/test_exponential.c - our e^x and log(1 + u) against the C library's in a wider type. */
 typedef double real;
 #include "tensor/exponential.h"
 
@@ -50,11 +50,23 @@ static void limits_are_those_of_the_c_library(void **state) {
     assert_true(exp_f(88.73f) == INFINITY && exp_f(-104.1f) == 0 && exp_f(-103) > 0);
 }
 
+static void log_of_one_plus_u_is_within_3_units(void **state) {
+    (void)state;
+    for (int i = 0; i <= 100000; i++) {
+        double u = (double)i / 100000;
+        assert_within_ulps(log1p_of(u), log1pl(u), 0x1p-52, DBL_MIN, 3);
+    }
+    for (double u = 1e-300; u < 1e-3; u *= 1.37)
+        assert_within_ulps(log1p_of(u), log1pl(u), 0x1p-52, DBL_MIN, 3);
+    assert_true(isnan(log1p_of(NAN)) && log1p_of(0) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float32_is_within_2_units_everywhere),
         cmocka_unit_test(float64_is_within_2_units_everywhere),
         cmocka_unit_test(near_zero_it_is_one_plus_x),
+        cmocka_unit_test(log_of_one_plus_u_is_within_3_units),
         cmocka_unit_test(limits_are_those_of_the_c_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

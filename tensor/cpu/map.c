@@ -56,6 +56,8 @@ static void row1(const void *arguments, int64_t n, const int64_t *at, const int6
         return loop1(MO_MAP_EXP, p, n, at, step);
     case MO_MAP_SIGMOID:
         return loop1(MO_MAP_SIGMOID, p, n, at, step);
+    case MO_MAP_SOFTPLUS:
+        return loop1(MO_MAP_SOFTPLUS, p, n, at, step);
     default: /* a call per element hides the switch */
         return loop1(p->f, p, n, at, step);
     }
