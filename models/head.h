@@ -89,6 +89,7 @@ extern MO_API const mo_head mo_head_prototype_cosine;   /* scale = 10 times the 
 extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about the mean of the support */
 extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */
 extern MO_API const mo_head mo_head_logistic_penalised; /* the same, the intercept penalised */
+extern MO_API const mo_head mo_head_svm;                /* Crammer-Singer; lambda = 1; first order */
 extern MO_API const mo_head mo_head_lda;                /* shrinkage = 0.1 */
 /* lr = 0.3, steps = 50, and the first layer W1 [d, 32], b1 [32], learned by training. A head of another width has this
  * one's logits and another table. */

@@ -55,6 +55,12 @@ typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_interc
  * or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
 
+/* ---- svm_dual.c ---- */
+/* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
+ * or
+ * [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
+MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
+
 /* ---- add_diag.c, append_ones.c ---- */
 MO_API mo_tensor *mo_add_diag(
     mo_tape *t, mo_tensor *A, mo_tensor *lambda);           /* A + lambda I; lambda scalar or batch-shaped */

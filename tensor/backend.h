@@ -75,6 +75,13 @@ typedef struct mo_logistic_cg {
     mo_view x, F, open;                /* V, its logits [B, n, C], and 1 for items that limit left open, [B, 1, 1] */
 } mo_logistic_cg;
 
+/* The dual of the Crammer-Singer machine, item by item: alpha >= 0 with rows that sum to 1, least
+ * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: what is left of its optimality conditions;
+ * below 0 where they are met. All views contiguous. */
+typedef struct mo_svm_dual {
+    mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
+} mo_svm_dual;
+
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
@@ -147,6 +154,8 @@ typedef struct mo_kernels {
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
     /* May be NULL: then ops compose it. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
+    /* May be NULL: MO_UNSUPPORTED. */
+    void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
     /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and
      * min(1, bound / (norm + 1e-6)), or 1 where bound is 0. */

@@ -14,6 +14,7 @@ const mo_head *mo_head_at(int i) {
         &mo_head_prototype_centred,
         &mo_head_logistic,
         &mo_head_logistic_penalised,
+        &mo_head_svm,
         &mo_head_lda,
         &mo_head_mlp,
     };

@@ -1,0 +1,90 @@
+/* models/heads/svm.c - the multiclass support vector machine of Crammer and Singer (2001) as a readout (MetaOptNet, Lee
+ * et al. 2019), differentiated on its active set.
+ *
+ * With Z1 = [Zs | 1], the intercept penalised like the rest, K = Z1 Z1^T and labels Y, [W; b] minimises
+ *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
+ * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/svm_dual.c). Where alpha is 0 it stays 0 nearby, so near
+ * a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and takes their mean off; v solves Pi
+ * (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v, definite where the support vectors are independent; s
+ * = the mean of K's diagonal only scales. Its gradient is that of the implicit function theorem: to Zs, Zq and lambda,
+ * first order, not to the labels. */
+#include "models/head.h"
+
+/* theta: K, lambda, Y, the mask of alpha > 0, 1 / their number in the row (0 where one), A_0, s. */
+enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
+
+static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
+}
+
+/* Pi X */
+static mo_tensor *onto_face(mo_tape *t, mo_tensor *X, mo_tensor *mask, mo_tensor *share) {
+    mo_tensor *kept = mo_mul(t, X, mask);
+    return mo_sub(t, kept, mo_mul(t, mask, mo_mul(t, share, class_sum(t, kept))));
+}
+
+static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    mo_tensor *mask = theta[THETA_MASK], *share = theta[THETA_SHARE], *in_face = onto_face(t, v, mask, share);
+    mo_tensor *KA = mo_matmul(t, theta[THETA_K], mo_add(t, theta[THETA_A0], in_face));
+    mo_tensor *slack = mo_sub(t, KA, mo_mul(t, theta[THETA_LAMBDA], theta[THETA_Y]));
+    mo_tensor *rest = mo_mul(t, theta[THETA_SCALE], mo_sub(t, v, in_face));
+    return mo_add(t, onto_face(t, slack, mask, share), rest);
+}
+
+/* A with its gradient: alpha's zeros held, the rest as their system has it. */
+static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *alpha) {
+    int rows = mo_ndim(K) - 2;
+    mo_tensor *one = mo_full(t, mo_tensor_dtype(Y), 0, NULL, 1), *zero = mo_scale(t, one, 0, 0);
+    mo_tensor *positive = mo_sub(t, one, mo_greater_equal(t, zero, alpha)), *count = class_sum(t, positive);
+    mo_tensor *several = mo_greater_equal(t, count, mo_scale(t, one, 2, 0)), *mask = mo_mul(t, positive, several);
+    mo_tensor *share = mo_div_or_zero(t, several, count), *A = mo_sub(t, mo_stop_gradient(t, Y), alpha);
+    mo_tensor *v = onto_face(t, A, mask, share), *fixed = mo_stop_gradient(t, K);
+    mo_tensor *scale = mo_mean(t, mo_diagonal(t, fixed), MO_AXIS(rows), true);
+    int64_t size[MO_MAX_AXES];
+    for (int i = 0; i < rows; i++)
+        size[i] = mo_dim(K, i);
+    size[rows] = size[rows + 1] = 1;
+    mo_tensor *theta[THETA] = {
+        K, lambda, mo_stop_gradient(t, Y), mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
+    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* of rows whose logits carry the size of K */
+    const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .residual = epsilon};
+    mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
+    return mo_add(t, theta[THETA_A0], onto_face(t, solved, mask, share));
+}
+
+static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
+    mo_tensor *K = mo_matmul(t, Z1, Z1t), *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
+    if (mo_needs_grad(K) || mo_needs_grad(lambda))
+        A = differentiable(t, K, Ys, lambda, alpha);
+    else
+        A = mo_sub(t, Ys, alpha);
+    int rows = mo_ndim(Zq) - 2;
+    int64_t d = mo_dim(Zq, -1);
+    mo_tensor *Wb = mo_div(t, mo_matmul(t, Z1t, A), lambda);
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+}
+
+static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
+
+static const mo_head_sample samples[] = {
+    {.support = 6, .queries = 4, .dim = 9, .classes = 3},
+    {.support = 12, .queries = 4, .dim = 3, .classes = 3},
+    {.support = 5, .queries = 3, .dim = 4, .classes = 2, .batch = 3},
+    {.support = 1, .queries = 3, .dim = 2, .classes = 1},
+};
+
+const mo_head mo_head_svm = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "svm",
+    .n_parameters = 1,
+    .parameters = parameters,
+    .logits = logits,
+    .fixed_labels = true,
+    .order = 1,
+    .n_samples = 4,
+    .samples = samples,
+};

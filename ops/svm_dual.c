@@ -1,0 +1,122 @@
+/* ops/svm_dual.c - the dual variables of the multiclass support vector machine of Crammer and Singer (2001), batched.
+ *
+ * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..] ->
+ * alpha [.., n, C], rows in the simplex, that minimises
+ *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>.
+ * With K = X X^T the machine's weights, which minimise
+ *     sum_i max_c (X_i W_c + 1 - Y_ic) - <Y_i, X_i W> + lambda / 2 |W|^2,
+ * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
+ * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence; a device without the kernel.
+ * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+#include "tensor/backend.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    const mo_tensor *K = c->in[0], *Y = c->in[1], *lambda = c->in[2];
+    int leading = K->ndim - 2;
+    size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *K->shape;
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    if (leading < 0 || Y->ndim != K->ndim || memcmp(K->shape, Y->shape, batch + sizeof *K->shape) != 0 ||
+        mo_dim(K, -1) != mo_dim(K, -2) || mo_numel(Y) == 0)
+        return mo_call_fail(
+            c, MO_INVALID, "expected K [.., n, n] and labels [.., n, C] with a row and a class at least");
+    if (lambda->ndim && (lambda->ndim != leading || memcmp(K->shape, lambda->shape, batch) != 0))
+        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of K");
+    return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
+}
+
+/* v with its leading axes, all but the last `trailing`, as one. */
+static mo_view flat(mo_view v, int trailing) {
+    mo_view f = v;
+    int64_t batch = 1;
+    for (int i = 0; i < v.ndim - trailing; i++)
+        batch *= v.shape[i];
+    f.ndim = 3;
+    f.shape[0] = batch;
+    for (int i = 1; i < 3; i++)
+        f.shape[i] = trailing ? v.shape[v.ndim - 3 + i] : 1;
+    f.stride[2] = 1;
+    f.stride[1] = f.shape[2];
+    f.stride[0] = f.shape[1] * f.shape[2];
+    return f;
+}
+
+static bool check_violation(mo_call *c, mo_tensor *violation) {
+    double worst = mo_item(mo_max(c->t, violation, 0, false));
+    if (!mo_ok(c->ctx) || worst < 0)
+        return mo_ok(c->ctx);
+    if (!isfinite(worst))
+        return mo_call_fail(c, MO_NUMERICAL, "the rows or lambda hold a value that is not finite");
+    return mo_call_fail(c, MO_NUMERICAL, "not converged: the optimality conditions are missed by %g", worst);
+}
+
+static void forward(mo_call *c) {
+    mo_tensor *lambda = c->in[2];
+    const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
+    double least = -mo_item(mo_max(c->t, mo_neg(c->t, lambda), 0, false));
+    if (!mo_ok(c->ctx))
+        return;
+    if (!(least > 0)) {
+        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", least);
+        return;
+    }
+    if (!k->svm_dual) {
+        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
+        return;
+    }
+    mo_svm_dual g = {.K = flat(mo_call_dense(c, 0), 2), .Y = flat(mo_call_dense(c, 1), 2)};
+    mo_tensor *violation = mo_call_temporary(c, lambda->dtype, 1, g.Y.shape);
+    g.lambda = flat(mo_call_dense(c, 2), 0);
+    g.alpha = flat(mo_tensor_view(c->out[0]), 2);
+    g.violation = mo_tensor_view(violation);
+    if (!mo_ok(c->ctx))
+        return;
+    k->svm_dual(c->ctx, &g);
+    check_violation(c, violation);
+}
+
+static const mo_sample samples[] = {
+    {.name = "three classes",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 3, {3, 4, 4}, 0}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}}},
+    {.name = "one row, one class",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "not square",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {6, 5}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+        MO_INVALID, "svm_dual: expected K [.., n, n]"},
+    {{.name = "lambda of another shape",
+         .n_in = 3,
+         .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 1, {2}, 0}}},
+        MO_INVALID, "svm_dual: lambda expected to be a scalar"},
+};
+
+const mo_op mo_op_svm_dual = {
+    .name = "svm_dual",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .shape = shape,
+    .forward = forward,
+    .samples = samples,
+    .n_samples = 3,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda) {
+    mo_tensor *in[] = {mo_stop_gradient(t, K), mo_stop_gradient(t, Y), mo_stop_gradient(t, lambda)};
+    return mo_apply(t, &mo_op_svm_dual, in, 3, NULL);
+}

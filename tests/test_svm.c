@@ -1,0 +1,159 @@
+/* tests/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch, differentiable on
+ * its active set, and equal to scikit-learn's (MOCHI_PYTHON, python3; skipped where absent). */
+#include "models/head.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+
+typedef struct problem {
+    int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
+    double lambda;
+    mo_tensor *X, *Y, *lambda_tensor;
+} problem;
+
+static void draw_problem(mo_tape *t, problem *p) {
+    mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
+    int64_t rows = p->batch * p->n;
+    double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < p->d; j++)
+            x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : mo_random_normal(&r);
+        y[i * p->classes + i % p->classes] = 1;
+    }
+    p->X = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x);
+    p->Y = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->classes}, y);
+    p->lambda_tensor = mo_scalar(t, MO_F64, p->lambda);
+    free(x);
+    free(y);
+}
+
+static double sum(mo_tape *t, mo_tensor *A) {
+    return mo_item(mo_sum(t, A, 0, false));
+}
+
+/* The weights of feasible dual variables have a primal value; where it equals the dual one, both are optimal. */
+static void primal_and_dual_values_meet(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    static const problem problems[] = {
+        {.batch = 1, .n = 12, .d = 20, .classes = 3, .repeat = 12, .lambda = 1},
+        {.batch = 3, .n = 30, .d = 4, .classes = 5, .repeat = 90, .lambda = 0.5},
+        {.batch = 1, .n = 40, .d = 6, .classes = 2, .repeat = 15, .lambda = 0.1}, /* repeated rows, other labels too */
+        {.batch = 2, .n = 25, .d = 50, .classes = 4, .repeat = 50, .lambda = 30},
+        {.batch = 1, .n = 60, .d = 3, .classes = 3, .repeat = 60, .lambda = 1e-3},
+        {.batch = 1, .n = 1, .d = 3, .classes = 2, .repeat = 1, .lambda = 1},
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        problem p = problems[i];
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        draw_problem(t, &p);
+        mo_tensor *Xt = mo_transpose(t, p.X), *K = mo_matmul(t, p.X, Xt);
+        mo_tensor *alpha = mo_svm_dual_variables(t, K, p.Y, p.lambda_tensor), *A = mo_sub(t, p.Y, alpha);
+        if (!mo_ok(ctx))
+            fail_msg("problem %zu: %s", i, mo_context_status(ctx)->message);
+        mo_tensor *W = mo_scale(t, mo_matmul(t, Xt, A), 1 / p.lambda, 0), *F = mo_matmul(t, p.X, W);
+        double penalty = p.lambda / 2 * sum(t, mo_square(t, W));
+        double hinge = sum(t, mo_max(t, mo_scale(t, mo_sub(t, F, p.Y), 1, 1), MO_AXIS(2), true));
+        double primal = hinge - sum(t, mo_mul(t, p.Y, F)) + penalty, dual = sum(t, mo_mul(t, p.Y, A)) - penalty;
+        double below = -mo_item(mo_max(t, mo_neg(t, alpha), 0, false));
+        mo_tensor *off = mo_scale(t, mo_sum(t, alpha, MO_AXIS(2), true), 1, -1);
+        if (!(fabs(primal - dual) <= 1e-9 * (1 + fabs(primal))) || below < 0 || sum(t, mo_abs(t, off)) > 1e-11)
+            fail_msg("problem %zu: primal %.12g, dual %.12g, least alpha %g", i, primal, dual, below);
+        mo_tape_release(t);
+    }
+}
+
+static void a_batch_equals_its_items(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
+    draw_problem(t, &p);
+    mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
+    for (int64_t b = 0; b < p.batch; b++) {
+        mo_tensor *X = mo_slice(t, p.X, 0, b, b + 1), *Y = mo_slice(t, p.Y, 0, b, b + 1);
+        mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, X, &p.lambda_tensor);
+        assert_true(mo_ok(ctx));
+        mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, 0, b, b + 1)));
+        assert_true(mo_item(mo_max(t, off, 0, false)) < 1e-9);
+    }
+    mo_tape_release(t);
+}
+
+static void gradients_hold_at_the_size_of_an_episode(void **state) {
+    static const mo_head_sample samples[] = {
+        {.support = 20, .queries = 6, .dim = 30, .classes = 5},
+        {.support = 40, .queries = 6, .dim = 5, .classes = 3},
+        {.support = 10, .queries = 4, .dim = 12, .classes = 2, .batch = 3},
+    };
+    mo_head head = mo_head_svm;
+    head.samples = samples;
+    head.n_samples = 3;
+    mo_check_result r = mo_check_head(((scratch *)*state)->ctx, &head, 1, 22);
+    if (!r.pass || !(r.error <= 1e-6))
+        fail_msg("error %g; %s", r.error, r.worst);
+}
+
+static void lambda_has_to_be_above_zero(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
+    draw_problem(t, &p);
+    assert_true(mo_is_null(mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor)));
+    assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
+/* Of the column of ones, X and the logits, which have a free mean in every row. Of support vectors the logits tie, so
+ * predictions are not compared. */
+static const char oracle[] =
+    "import sys, numpy as np\n"
+    "from sklearn.svm import LinearSVC\n"
+    "X, Y, F, lam = (np.load(f'{sys.argv[1]}/{k}.npy') for k in ('X', 'Y', 'F', 'lam'))\n"
+    "y = Y.argmax(1)\n"
+    "m = LinearSVC(multi_class='crammer_singer', C=1 / lam.item(), fit_intercept=False, tol=1e-9, max_iter=1000000,\n"
+    "              random_state=0).fit(X, y)\n"
+    "G = X @ m.coef_.T\n"
+    "G -= G.mean(1, keepdims=True); F -= F.mean(1, keepdims=True)\n"
+    "print(np.abs(G - F).max() / np.abs(F).max())\n";
+
+static void logits_equal_those_of_scikit_learn(void **state) {
+    scratch *s = *state;
+    char command[1600];
+    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
+    snprintf(command, sizeof command, "%s -c 'import sklearn.svm' 2>/dev/null", python);
+    if (system(command) != 0) {
+        print_message("skipped: no scikit-learn for %s (set MOCHI_PYTHON)\n", python);
+        skip();
+    }
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    problem p = {.batch = 1, .n = 60, .d = 8, .classes = 4, .repeat = 60, .lambda = 0.7};
+    draw_problem(t, &p);
+    mo_tensor *F = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
+    mo_tensor *X1 = mo_reshape(t, mo_append_ones(t, p.X), 2, (int64_t[]){60, 9});
+    assert_int_equal(mo_npy_write(X1, scratch_path(s, "X.npy")), MO_OK);
+    mo_npy_write(mo_reshape(t, p.Y, 2, (int64_t[]){60, 4}), scratch_path(s, "Y.npy"));
+    mo_npy_write(mo_reshape(t, F, 2, (int64_t[]){60, 4}), scratch_path(s, "F.npy"));
+    mo_npy_write(p.lambda_tensor, scratch_path(s, "lam.npy"));
+    assert_true(mo_ok(s->ctx));
+    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
+    snprintf(command, sizeof command, "%s %s/oracle.py %s 2>/dev/null", python, s->folder, s->folder);
+    FILE *answer = popen(command, "r");
+    double error = NAN;
+    assert_int_equal(fscanf(answer, "%lf", &error), 1);
+    assert_int_equal(pclose(answer), 0);
+    if (!(error < 1e-6))
+        fail_msg("logits differ by %g of their size", error);
+    mo_tape_release(t);
+    scratch_files(s, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(primal_and_dual_values_meet),
+        cmocka_unit_test(a_batch_equals_its_items),
+        cmocka_unit_test(gradients_hold_at_the_size_of_an_episode),
+        cmocka_unit_test(lambda_has_to_be_above_zero),
+        cmocka_unit_test(logits_equal_those_of_scikit_learn),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}
