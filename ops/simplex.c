@@ -6,6 +6,8 @@
  * (Held, Wolfe and Crowder 1974). Entries that tie with the last of the support belong to it: they are equal to tau
  * or make no difference.
  *
+ * V less its largest entry, held fixed, has the same X: a large u_1 would drown the 1 in rounding.
+ *
  * Let s be 1 on the support, else 0. dX = s (dV - dtau), dtau = <s, dV> / k, hence (Martins and Astudillo 2016)
  *     V_bar = s (X_bar - <s, X_bar> / k).
  * Composed of ops with s held fixed: that is the same projection onto a face, linear in V. Where an entry equals tau
@@ -37,10 +39,11 @@ mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V) {
             mo_is_null(V) ? "null" : mo_shape_string(V, got, sizeof got));
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
+    unsigned last = 1u << (V->ndim - 1);
+    V = mo_sub(t, V, mo_max(t, mo_stop_gradient(t, V), last, true));
     mo_tensor *s = support(t, V);
     if (mo_is_null(s))
         return s;
-    unsigned last = 1u << (V->ndim - 1);
     mo_tensor *k = mo_sum(t, s, last, true);
     mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, s, V), last, true), 1, -1), k);
     return mo_mul(t, s, mo_sub(t, V, tau));

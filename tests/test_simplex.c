@@ -37,6 +37,18 @@ static void the_projection_is_the_nearest_point(void **state) {
     }
 }
 
+/* Beside a large entry the 1 of sum - 1 is lost to rounding. */
+static void large_entries_stay_on_the_simplex(void **state) {
+    fixture *f = *state;
+    const float v[2][3] = {{1e8f, 0, -1}, {3e9f, 3e9f, -3e9f}}, expected[2][3] = {{1, 0, 0}, {0.5f, 0.5f, 0}};
+    float x[2][3];
+    mo_tensor *P = mo_simplex_project(f->t, mo_from(f->t, MO_F32, 2, (int64_t[]){2, 3}, v));
+    assert_int_equal(mo_tensor_read(P, x, sizeof x), MO_OK);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++)
+            assert_true(x[i][j] == expected[i][j]);
+}
+
 static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
@@ -65,6 +77,7 @@ static void a_point_without_coordinates_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_projection_is_the_nearest_point),
+        TEST(large_entries_stay_on_the_simplex),
         TEST(the_projection_has_its_gradient),
         TEST(a_point_without_coordinates_is_an_error),
     };
