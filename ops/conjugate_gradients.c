@@ -6,13 +6,12 @@
  * freed when the next has been made: four are held. */
 #include "ops/solver.h"
 
-#include <math.h>
-
 enum { X, R, P, RHO, VECTORS };
 
-/* 1 for items above their limit, else 0; a NaN is above. */
+/* 1 for items above their limit, else 0; nothing becomes of a NaN, and the others go on. */
 static mo_tensor *unfinished(mo_tape *t, mo_tensor *rho, mo_tensor *limit) {
-    return mo_stop_gradient(t, mo_scale(t, mo_greater_equal(t, limit, rho), -1, 1));
+    mo_tensor *above = mo_scale(t, mo_greater_equal(t, limit, rho), -1, 1);
+    return mo_stop_gradient(t, mo_mul(t, above, mo_greater_equal(t, rho, limit)));
 }
 
 static void step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **s) {
@@ -33,7 +32,7 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_scope scope = mo_scope_open(t);
     for (k->iterations = 0; k->iterations < k->limit && mo_ok(ctx); k->iterations++) {
         mo_tensor *active = unfinished(t, s[RHO], limit);
-        if (mo_item(mo_sum(t, active, 0, false)) == 0 || !isfinite(mo_item(mo_sum(t, s[RHO], 0, false))))
+        if (mo_item(mo_sum(t, active, 0, false)) == 0)
             break;
         step(t, k, active, s);
         if (!k->record)

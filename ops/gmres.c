@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_PRODUCTS = 10000 };
+
 /* One cycle. Host arrays hold an item after the other. */
 typedef struct cycle {
     mo_tape *t;
@@ -206,6 +208,9 @@ static mo_tensor *run_cycles(cycle *y, mo_tensor *b, mo_tensor *x) {
 mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *x = mo_scale(t, b, 0, 0);
+    if (mo_ok(ctx) && (k->restart < 1 || k->restart > MOST_PRODUCTS))
+        mo_fail(ctx, MO_INVALID, "gmres: restart after %d products, expected 1 to %d, or 0 for 30", k->restart,
+            MOST_PRODUCTS);
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     cycle y = {.t = t, .k = k, .items = mo_item_count(b, k->batch_axes), .m = k->restart};

@@ -186,7 +186,7 @@ typedef struct mo_implicit_options {
     mo_residual jacobian; /* dF/dx [.., m, m] for that, without gradient; NULL: from m vjps of F */
     double tolerance;     /* of a linear system, relative; 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;       /* at most so many for a linear system; 0: 10 m, at least 100 */
-    int restart;          /* GMRES starts anew after so many; 0: 30 */
+    int restart;          /* GMRES starts anew after so many, at most 10000; 0: 30 */
     double residual;      /* |F(x_star)| / max(1, |x_star|) may be so large; 0: 1e-6, 1e-3; < 0: not checked */
     bool accept;          /* what misses its tolerance is no error: it is in the report */
     mo_implicit_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */

@@ -121,6 +121,48 @@ static void a_miss_can_be_a_report(void **state) {
     assert_true(report.adjoint_residual > 1e-9 && report.adjoint_residual < 1);
 }
 
+static void restarts_that_cannot_be_are_errors(void **state) {
+    fixture *f = *state;
+    static const int wrong[] = {-1, 10001};
+    draw_cubic(f, MO_F64, 2, 9, false);
+    for (int i = 0; i < 2; i++) {
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .restart = wrong[i]};
+        mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
+        assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, false)), MO_INVALID);
+        assert_non_null(strstr(mo_context_status(f->ctx)->message, "gmres: restart after "));
+        mo_clear_error(f->ctx);
+        mo_tape_reset(f->t);
+    }
+}
+
+/* F = A x - c, with an item of c that is not a number. */
+static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    int64_t items = mo_dim(x, 0), m = mo_dim(x, 1);
+    mo_tensor *Ax = mo_matmul(t, theta[0], mo_reshape(t, x, 3, (int64_t[]){items, m, 1}));
+    return mo_sub(t, mo_reshape(t, Ax, 2, (int64_t[]){items, m}), theta[1]);
+}
+
+static void an_item_without_a_number_leaves_the_others_alone(void **state) {
+    fixture *f = *state;
+    enum { ITEMS = 3, M = 7 };
+    draw_cubic(f, MO_F64, ITEMS, M, true);
+    double c[ITEMS * M], F[ITEMS * M];
+    assert_int_equal(mo_tensor_read(f->theta[1], c, sizeof c), MO_OK);
+    c[M] = NAN;
+    assert_int_equal(mo_tensor_write(f->theta[1], c, sizeof c), MO_OK);
+    mo_tape_set_mode(f->t, MO_EVAL);
+    mo_tensor *start = mo_full(f->t, MO_F64, 2, (int64_t[]){ITEMS, M}, 0), *x;
+    for (int method = 0; method < 2; method++) {
+        mo_solver_options o = {.implicit = {.batch_axes = 1, .accept = true, .residual = -1}};
+        x = (method ? mo_gmres : mo_conjugate_gradients)(f->t, start, affine, f->theta, 2, &o);
+        assert_int_equal(mo_tensor_read(affine(f->t, x, f->theta, 2, NULL), F, sizeof F), MO_OK);
+        for (int i = 0; i < ITEMS * M; i++)
+            assert_true(i / M == 1 ? isnan(F[i]) : fabs(F[i]) < 1e-8);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(factors_are_made_in_forward_only),
@@ -129,6 +171,8 @@ int main(void) {
         TEST(float32_is_as_good_as_its_tolerance),
         TEST(evaluation_needs_no_factors),
         TEST(a_miss_can_be_a_report),
+        TEST(restarts_that_cannot_be_are_errors),
+        TEST(an_item_without_a_number_leaves_the_others_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
