@@ -122,8 +122,8 @@ static void every_integer_label_file_gives_the_same_figures(void **state) {
 static void draws_are_written_for_other_programs(void **state) {
     program *p = *state;
     write_rows(p, 1);
-    RUN(p, "fit", in_folder(p, "Z8.npy"), in_folder(p, "y.npy"), "--shots", "2,4", "--episodes", "5", "--queries", "9",
-        "--head", "prototype", "--draws", in_folder(p, "draws.npz"), "--json");
+    RUN(p, "fit", in_folder(p, "Z8.npy"), in_folder(p, "y.npy"), "--shots", "2,4,2", "--episodes", "5", "--queries",
+        "9", "--head", "prototype", "--draws", in_folder(p, "draws.npz"), "--json");
     assert_ended(p, 0, NULL);
     RUN(p, "data", "info", in_folder(p, "draws.npz"));
     assert_ended(p, 0, NULL);

@@ -41,7 +41,9 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
 /* At the first head of a k: what there is to say about its episodes. */
 static void on_draws(const report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
-    if (!r->draws)
+    char name[64];
+    snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
+    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k that is named twice draws the same episodes twice */
         return;
     keep_draw(r, d->k, "support", d->support, d->n_support);
     keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
