@@ -97,10 +97,11 @@ static double batch_error(problem *p) {
                 t, mo_slice(t, p->in[i], 0, b, b + 1), 2, (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
         head_function(t, in, p->n_in, &alone, 1, p);
         mo_tensor *gap = mo_sub(t, mo_slice(t, together, 0, b, b + 1), alone);
-        error = fmax(error, mo_item(mo_max(t, mo_abs(t, gap), 0, false)) / scale);
+        double apart = mo_item(mo_max(t, mo_abs(t, gap), 0, false)) / scale;
+        error = apart <= error ? error : apart;
     }
     mo_tape_release(t);
-    return mo_ok(p->ctx) ? error : INFINITY;
+    return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
 static void check_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {

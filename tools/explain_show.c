@@ -52,6 +52,11 @@ void show(lesson *l, const char *const *names, mo_tensor *const *matrices) {
     (void)l;
 }
 
+/* The larger of two differences; a NaN counts as the largest, where fmax would drop it. */
+static double larger(double a, double b) {
+    return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
+}
+
 /* Central differences of the loss in every element of X. */
 static bool differentiate(lesson *l, mo_tensor *X, bool symmetric, loss_of loss, void *state, double *slope) {
     double x[MOST], h = 1e-5;
@@ -91,8 +96,8 @@ void show_adjoint(
         putchar('\n');
     }
     for (int i = 0; i < rows * columns; i++)
-        largest = fmax(largest, fabs(value[i] - slope[i]));
-    l->largest = fmax(l->largest, isnan(largest) ? INFINITY : largest);
+        largest = larger(largest, fabs(value[i] - slope[i]));
+    l->largest = larger(l->largest, largest);
 }
 
 void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *const *X, mo_tensor *const *X_bar, int n) {
@@ -103,8 +108,8 @@ void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *cons
     int64_t factorizations = mo_context_counters(l->ctx).factorizations - before;
     double largest = 0;
     for (int i = 0; i < n; i++)
-        largest = fmax(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, false)));
-    l->largest = fmax(l->largest, largest);
+        largest = larger(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, false)));
+    l->largest = larger(l->largest, largest);
     printf("\nmo_grad returns the same %s: largest difference %.0e,\nwith %s factorization in backward. Against "
            "central differences: at most %.0e.\n",
         names, largest, factorizations ? "some" : "no", l->largest);
