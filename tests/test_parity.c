@@ -86,15 +86,17 @@ static arrays run(mo_tape *t, const variant *v, mo_dtype real) {
     for (int i = 0; v->op->vjp && i < v->sample.n_in; i++)
         if (mo_needs_grad(c.in[i]))
             xs[nx++] = c.in[i];
-    if (mo_ok(ctx) && mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out) == MO_OK) {
+    if (mo_ok(ctx))
+        mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out);
+    if (mo_context_wait(ctx) == MO_OK) { /* a device finds some errors later */
         keep(&a, FORWARD, out, v->op->n_out);
         if (nx) {
             differentiate(t, out, gs, v->op->n_out, xs, first, nx);
-            if (mo_ok(ctx)) {
+            if (mo_context_wait(ctx) == MO_OK) {
                 keep(&a, 1, first, nx);
                 differentiate(t, first, gs + MO_MAX_INPUTS, nx, xs, second, nx);
             }
-            if (mo_ok(ctx))
+            if (mo_context_wait(ctx) == MO_OK)
                 keep(&a, 2, second, nx);
         }
     }
