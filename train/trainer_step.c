@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* What the episodes of a step add up to. */
@@ -166,6 +168,16 @@ static void fill_report(const mo_trainer *trainer, const tally *sum, mo_step_rep
             sum->asked[task] ? (double)(sum->asked[task] - sum->wrong[task]) / (double)sum->asked[task] : NAN;
 }
 
+/* Says in which step an op failed, where its message does not. */
+static void name_step(const mo_trainer *trainer) {
+    mo_status *status = &trainer->ctx->status;
+    char text[sizeof status->message];
+    if (strstr(status->message, "step "))
+        return;
+    snprintf(text, sizeof text, "train: step %" PRId64 ": %.900s", trainer->step, status->message);
+    memcpy(status->message, text, sizeof text);
+}
+
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_context *ctx = trainer->ctx;
     int E = trainer->options.episodes_per_step;
@@ -187,8 +199,10 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     read_figures(trainer, &sum);
     fill_report(trainer, &sum, &r);
     mo_tape_reset(trainer->tape); /* joins what the first step grew, so that the second finds room */
-    if (!mo_ok(ctx))
+    if (!mo_ok(ctx)) {
+        name_step(trainer);
         return mo_context_status(ctx)->code;
+    }
     trainer->step++;
     r.seconds = seconds() - start;
     mo_log_step(ctx, trainer->log, &r, trainer->source, E);
