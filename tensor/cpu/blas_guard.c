@@ -27,7 +27,7 @@ static allocate_buffer *allocator_of_openblas(void) {
 }
 
 void *blas_memory_alloc(int position) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held shorter than a sleep takes */
     static allocate_buffer *next;
     pthread_mutex_lock(&lock);
     atomic_store(&guard_called, true);

@@ -13,7 +13,7 @@
 enum {
     LANES = 64 / sizeof(real), /* a cache line */
     SMALL_COLUMNS = 16,        /* of right-hand sides in lanes */
-    FEW = 4                    /* fewer matrices or columns do not fill a vector */
+    FEW = 4                    /* fewer matrices do not fill a vector */
 };
 
 /* One entry of LANES matrices; a comparison of two gives words of 0 and -1. */
@@ -128,7 +128,7 @@ static inline void from_lanes(
 
 /* Whether systems of order n <= SMALL_MATRIX with m columns go in lanes; otherwise loops along the columns. */
 static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
-    return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && (batch >= FEW || m < FEW);
+    return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;
 }
 
 /* The system op(T) X = B of lanes: T in W, B [n, m] in x, in rows of m vectors. */

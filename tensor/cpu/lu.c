@@ -70,10 +70,13 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
         return -1;
     int size = (int)n, info;
     real norm = largest_row_sum(A, n), epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
-    lapack_getrf(&size, &size, A, &size, pivot, &info);
+    if (n <= SMALL_MATRIX)
+        info = getrf_one(A, n, pivot);
+    else
+        lapack_getrf(&size, &size, A, &size, pivot, &info);
     if (info != 0)
         return info;
-    return estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
+    return n == 0 || estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
 }
 
 static void factor_small(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *pivot, int32_t *info) {
@@ -88,7 +91,7 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
     real *a = A->data;
     int32_t *pivots = pivot->data, *status = info->data;
     ctx->counters.factorizations += batch;
-    if (n <= SMALL_MATRIX) {
+    if (n <= SMALL_MATRIX && batch >= FEW) {
         factor_small(ctx, a, batch, n, pivots, status);
         return;
     }

@@ -19,9 +19,12 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
     const int *lwork, int *info);
 
 #define potrf_small REAL(potrf_small)
+#define potrf_one REAL(potrf_one)
 
 /* Factors count <= MATRIX_LANES matrices of n <= SMALL_MATRIX; info as the potrf slot's. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
+/* Factors one whose lower triangle is finite, with the same bits: the operations of a lane, along the columns. */
+int32_t potrf_one(real *A, int64_t n);
 
 enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
 

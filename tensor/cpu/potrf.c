@@ -3,6 +3,7 @@
  * Small matrices go to potrf_small.c, medium ones to LAPACK, large ones through the blocked algorithm below, whose
  * parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>
@@ -61,6 +62,8 @@ static bool lower_finite(const real *A, int64_t n) {
 static int factor(real *A, int64_t n, int threads) {
     if (!lower_finite(A, n))
         return -1;
+    if (n <= SMALL_MATRIX)
+        return potrf_one(A, n);
     int info = 0, size = (int)n;
     if (n < BLOCKED_FROM && n > 0)
         lapack_potrf("U", &size, A, &size, &info);
@@ -86,7 +89,7 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     real *a = A->data;
     int32_t *status = info->data;
     ctx->counters.factorizations += batch;
-    if (n <= SMALL_MATRIX) {
+    if (n <= SMALL_MATRIX && batch >= FEW) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }

@@ -28,6 +28,27 @@ static inline __attribute__((always_inline)) void solve_row(
         B[i * ld + j] = row[j] * inverse;
 }
 
+/* One column: each entry found is subtracted from those to come, along the columns of op(T). */
+static void solve_vector(const triangle *t, real *B, int64_t ld) {
+    real x[SMALL_MATRIX], turned[SMALL_MATRIX * SMALL_MATRIX];
+    int64_t n = t->n;
+    bool down = t->lower != t->transposed;
+    for (int64_t k = 0; k < n && !t->transposed; k++)
+        for (int64_t i = 0; i < n; i++)
+            turned[k * n + i] = t->T[i * n + k];
+    const real *columns = t->transposed ? t->T : turned;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = B[i * ld];
+    for (int64_t step = 0; step < n; step++) {
+        int64_t k = down ? step : n - 1 - step, last = down ? n : k;
+        x[k] *= t->unit ? 1 : 1 / t->T[k * n + k];
+        for (int64_t i = down ? k + 1 : 0; i < last; i++)
+            x[i] -= columns[k * n + i] * x[k];
+    }
+    for (int64_t i = 0; i < n; i++)
+        B[i * ld] = x[i];
+}
+
 /* Downwards when op(T) is lower, WIDTH columns at a time. */
 static void solve_small(const triangle *t, real *B, int64_t m, int64_t ld) {
     bool down = t->lower != t->transposed;
@@ -44,7 +65,9 @@ void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
     CBLAS_UPLO side = t->lower ? CblasLower : CblasUpper;
     CBLAS_TRANSPOSE op = t->transposed ? CblasTrans : CblasNoTrans;
     CBLAS_DIAG diagonal = t->unit ? CblasUnit : CblasNonUnit;
-    if (t->n <= SMALL_MATRIX)
+    if (t->n <= SMALL_MATRIX && m == 1)
+        solve_vector(t, B, ld);
+    else if (t->n <= SMALL_MATRIX)
         solve_small(t, B, m, ld);
     else if (m == 1 && t->n >= VECTOR_FROM) /* reads T once and in place; trsm would pack it */
         blas_trsv(CblasRowMajor, side, op, diagonal, (blasint)t->n, t->T, (blasint)t->n, B, (blasint)ld);
