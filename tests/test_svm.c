@@ -147,12 +147,70 @@ static void logits_equal_those_of_scikit_learn(void **state) {
     scratch_files(s, true);
 }
 
+/* The gradient of the summed squares of the logits, or their sum alone. */
+static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
+    static const double y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1};
+    mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){6, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){6, 3}, y), *bar;
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+    if (gradient)
+        mo_require_grad(Z);
+    mo_tensor *loss = mo_sum(t, mo_square(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda)), 0, false);
+    double value = mo_item(loss);
+    if (gradient && mo_grad(t, &loss, NULL, 1, &Z, &bar, 1, 0) == MO_OK)
+        mo_tensor_read(bar, gradient, 12 * sizeof *gradient);
+    mo_tape_reset(t);
+    return value;
+}
+
+/* Equal support vectors: their shares of alpha are not unique, the weights are. */
+static void equal_rows_have_a_gradient(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
+    loss_of(t, z, gradient);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    for (int i = 0; i < 4; i++) { /* row 0 with row 2, its copy; row 1 */
+        int other = i < 2 ? i + 4 : i;
+        double moved[2], both = gradient[i] + (other != i ? gradient[other] : 0);
+        for (int side = 0; side < 2; side++) {
+            double at[12];
+            memcpy(at, z, sizeof at);
+            at[i] += side ? -1e-5 : 1e-5;
+            at[other] = at[i];
+            moved[side] = loss_of(t, at, NULL);
+        }
+        double slope = (moved[0] - moved[1]) / 2e-5;
+        if (!(fabs(slope - both) <= 1e-5 * fmax(1, fabs(slope))))
+            fail_msg("element %d: %.9g, by differences %.9g", i, both, slope);
+    }
+    mo_tape_release(t);
+}
+
+static void rows_that_are_no_numbers_are_an_error(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    const double wrong[] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        const double z[] = {1, 2, wrong[i], 1, -1, -2}, y[] = {1, 0, 0, 1, 0, 1};
+        mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, y);
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+        mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda);
+        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
+        assert_non_null(strstr(mo_context_status(ctx)->message, "the rows or lambda hold a value that is not finite"));
+        mo_clear_error(ctx);
+    }
+    mo_tape_release(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(primal_and_dual_values_meet),
         cmocka_unit_test(a_batch_equals_its_items),
         cmocka_unit_test(gradients_hold_at_the_size_of_an_episode),
         cmocka_unit_test(lambda_has_to_be_above_zero),
+        cmocka_unit_test(equal_rows_have_a_gradient),
+        cmocka_unit_test(rows_that_are_no_numbers_are_an_error),
         cmocka_unit_test(logits_equal_those_of_scikit_learn),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -5,9 +5,10 @@
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
  * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/svm_dual.c). Where alpha is 0 it stays 0 nearby, so near
  * a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and takes their mean off; v solves Pi
- * (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v, definite where the support vectors are independent; s
- * = the mean of K's diagonal only scales. Its gradient is that of the implicit function theorem: to Zs, Zq and lambda,
- * first order, not to the labels. */
+ * (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only scales. Support
+ * vectors that depend on one another, as equal rows do, make it semidefinite; but what reaches v lies in its range, for
+ * the weights are unique, and conjugate gradients stay there, where factors would fail. Its gradient is that of the
+ * implicit function theorem: to Zs, Zq and lambda, first order, not to the labels. */
 #include "models/head.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0, 1 / their number in the row (0 where one), A_0, s. */
@@ -49,7 +50,7 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
     mo_tensor *theta[THETA] = {
         K, lambda, mo_stop_gradient(t, Y), mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
     double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* of rows whose logits carry the size of K */
-    const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .residual = epsilon};
+    const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
     return mo_add(t, theta[THETA_A0], onto_face(t, solved, mask, share));
 }

@@ -208,6 +208,8 @@ static double violation(const dual *s, double *size) {
         real top = -(real)INFINITY, low = (real)INFINITY;
         for (int64_t k = i * s->classes; k < (i + 1) * s->classes; k++) {
             real g = s->F[k] - s->Y[k];
+            if (!isfinite(g)) /* comparisons and fmax would pass over a NaN */
+                return INFINITY;
             top = g > top ? g : top;
             low = s->alpha[k] > 0 && g < low ? g : low;
             *size = fmax(*size, (double)(s->F[k] < 0 ? -s->F[k] : s->F[k]));
@@ -215,7 +217,7 @@ static double violation(const dual *s, double *size) {
         if (s->K[i * s->n + i] > 0)
             worst = fmax(worst, (double)(top - low));
     }
-    return isfinite(*size) ? worst : INFINITY;
+    return worst;
 }
 
 /* Below 0, or what is missed. It ends on the exact solution of its face, or where rounding lets it come no closer. */
