@@ -189,7 +189,11 @@ static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
         "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 4 * (1 + 1 + 5)); /* gc; nc; the metrics of lp */
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(p->folder), 0); /* where a run has the name of the embedded weights */
     RUN(p, "eval", "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--quiet");
+    assert_int_equal(chdir(here), 0);
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 4);
     RUN(p, "embed", "--data", "mutag", "--out", in_folder(p, "B.npy"));

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char format_name[] = "mochi weights";
 
@@ -183,7 +182,7 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
 
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     char embedded[MO_PATH];
-    if (access(path, F_OK) < 0 && mo_locate_weights(path, embedded, sizeof embedded))
+    if (mo_locate_weights(path, embedded, sizeof embedded)) /* before a folder of that name, as graphs are found */
         path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
