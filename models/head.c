@@ -1,9 +1,8 @@
 /* models/head.c - calling a head: what it must be, its first parameters, the shapes that go in and come out. */
 #include "models/heads/residual.h"
+#include "tensor/storage.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +22,8 @@ bool mo_head_check(mo_context *ctx, const mo_head *head) {
         mo_fail(ctx, MO_INVALID, "head %s: it has neither logits nor a residual", head->name);
     else if (head->order != 1 && head->order != 2)
         mo_fail(ctx, MO_INVALID, "head %s: derivatives up to order %d, expected 1 or 2", head->name, head->order);
+    else if (head->n_samples < 0 || (head->n_samples && !head->samples))
+        mo_fail(ctx, MO_INVALID, "head %s: %d samples without a table of them", head->name, head->n_samples);
     for (int i = 0; mo_ok(ctx) && i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
         if (!p->name || p->ndim < 0 || p->ndim > 2)
@@ -97,7 +98,8 @@ static bool check_inputs(
 /* Whether the head returned logits [.., n_q, C] of the queries' dtype. */
 static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *L, const mo_tensor *Zq, int64_t C) {
     int n = mo_ndim(Zq);
-    char got[160], want[160], *end = want;
+    char got[160], want[160];
+    int64_t shape[MO_MAX_AXES];
     if (mo_is_null(L)) {
         mo_fail(ctx, MO_INVALID, "head %s: it returned no tensor", head->name);
         return false;
@@ -107,10 +109,10 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
         fit = mo_dim(L, i) == mo_dim(Zq, i);
     if (!fit || mo_tensor_dtype(L) != mo_tensor_dtype(Zq)) {
         for (int i = 0; i < n; i++)
-            end += sprintf(end, "%s%" PRId64, i ? ", " : "[", i < n - 1 ? mo_dim(Zq, i) : C);
-        mo_fail(ctx, MO_INVALID, "head %s: it returned logits %s %s, expected %s] %s", head->name,
-            mo_shape_string(L, got, sizeof got), mo_dtype_name(mo_tensor_dtype(L)), want,
-            mo_dtype_name(mo_tensor_dtype(Zq)));
+            shape[i] = i < n - 1 ? mo_dim(Zq, i) : C;
+        mo_fail(ctx, MO_INVALID, "head %s: it returned logits %s %s, expected %s %s", head->name,
+            mo_shape_string(L, got, sizeof got), mo_dtype_name(mo_tensor_dtype(L)),
+            mo_format_shape(n, shape, want, sizeof want), mo_dtype_name(mo_tensor_dtype(Zq)));
     }
     return mo_ok(ctx);
 }

@@ -59,6 +59,9 @@ static void a_head_of_another_build_is_refused(void **state) {
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
     assert_refused(*state, &empty, 4, "head prototype: it has neither logits nor a residual");
+    mo_head untold = mo_head_prototype;
+    untold.n_samples = 3;
+    assert_refused(*state, &untold, 4, "head prototype: 3 samples without a table of them");
 }
 
 static void wrong_logits_are_refused_with_both_shapes(void **state) {
