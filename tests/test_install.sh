@@ -75,8 +75,8 @@ claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.
 claim custom_head_builds_as_a_shared_object \
     "$compiler" -shared -fPIC tools/examples/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
 claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
-claim the_program_trains_with_the_head "$prefix/bin/mochi" train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 3 \
-    --head "$root/custom_head.so" --out "$root/run" --quiet
+claim the_program_trains_with_the_head "$prefix/bin/mochi" train --recipe paper++ --pool mutag --dim 8 --k 2:4 \
+    --q 2:5 --steps 3 --head "$root/custom_head.so" --out "$root/run" --quiet
 claim the_program_evaluates_the_head "$prefix/bin/mochi" eval --weights "$root/run/weights.safetensors" --data mutag \
     --shots 4 --seeds 2 --head "$root/custom_head.so"
 
