@@ -72,7 +72,7 @@ static void wrong_addresses_of_kernels_are_reported(void **) {
     expect_violation("device memory before all allocations", [] { run_misuse(write_at, -2000); });
     expect_violation("which is no device memory", [] {
         array *a = misused();
-        a->launch(1, 32, write_at, static_cast<float *>(nullptr), 0);
+        a->launch(1, 32, write_at, reinterpret_cast<float *>(4096), 0);
         stream_synchronize(a->s);
     });
     expect_violation("byte 256 of 256 bytes of shared memory was written", [] { run_misuse(write_shared, 256); });
