@@ -115,7 +115,7 @@ MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep); /* gradient to the first of ties */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
-#define MO_AXIS(i) (1u << (i))
+#define MO_AXIS(i) (1u << ((unsigned)(i)&31)) /* any of the null tensor, which has none, too */
 
 /* ---- cumsum.c, top_k.c: along an axis; negative ones count from the end ---- */
 MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);
