@@ -49,6 +49,8 @@ bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *t
     if (!s->o.unrolled)
         mo_tape_set_mode(t, MO_EVAL);
     s->scope = mo_scope_open(t);
+    if (!mo_ok(s->ctx))
+        mo_tape_set_mode(t, s->mode);
     return mo_ok(s->ctx);
 }
 

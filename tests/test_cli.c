@@ -54,6 +54,7 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
         {{"eval", "--weights", "none", "--task", "cv"}, "cv"},
         {{"eval", "--weights", "none", "--protocol", "guess"}, "split or episode"},
         {{"embed", "--weights", "w"}, "--data"},
+        {{"embed", "--data", "cora", "--out", "Z.npy", "--hop", "1"}, "--weights none"},
         {{"data"}, "list"},
         {{"data", "info"}, "info"},
         {{"gradcheck", "--order", "3"}, "--order"},

@@ -161,6 +161,20 @@ static void small_classes_are_said_once(void **state) {
     assert_int_equal(count_lines(p->out), 2);
 }
 
+static void a_head_without_a_fit_leaves_the_others(void **state) {
+    program *p = *state;
+    write_rows(p, 1);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
+        "--queries", "5", "--episodes", "5", "--json");
+    assert_ended(p, 1, "lda");
+    assert_int_equal(count_lines(p->out), 4);
+    assert_non_null(strstr(p->out, "\"accuracy\":null"));
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
+        "--queries", "5", "--episodes", "5");
+    assert_ended(p, 1, "lda");
+    assert_non_null(strstr(p->out, "     4  prototype "));
+}
+
 static void bad_input_is_one_line(void **state) {
     program *p = *state;
     write_rows(p, 1);
@@ -241,6 +255,7 @@ int main(void) {
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(small_classes_are_said_once),
+        cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
         cmocka_unit_test(bad_input_is_one_line),
         cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),
     };

@@ -56,6 +56,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !(o->data && o->out))
         argp_failure(state, EXIT_USAGE, 0, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
+    else if (key == ARGP_KEY_END && o->hop >= 0 && strcmp(o->weights, "none") != 0)
+        usage_error(state, "--hop", "--weights none beside it", o->weights);
     else
         return key < KEY_WEIGHTS || key > KEY_THREADS ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -64,7 +66,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 /* The embeddings by a model made as the weights say, or the rows of a hop. The null tensor on failure. */
 static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const mo_source *source) {
     if (!weights)
-        return mo_embed_hop(source, o->hop);
+        return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
     mo_model model = mo_weights_model(weights);
     mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
     mo_model_release(model);
@@ -100,7 +102,7 @@ static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
-    embed_options o = {.weights = "best", .max_rows = 32768, .hop = 2};
+    embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)

@@ -29,6 +29,11 @@ static void print_number(const char *format, int columns, double value) {
 }
 
 void fit_print_row(const mo_fit_row *r) {
+    if (r->failure) {
+        printf("%6" PRId64 "  %-20s%16s  %s\n", r->k, r->head, "-", r->failure);
+        fflush(stdout);
+        return;
+    }
     printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->accuracy);
     print_number("%*.2f", 6, r->ci95);
     printf("%9.3f%8.3f%8.3f", r->nll, r->brier, r->ece);
@@ -38,10 +43,10 @@ void fit_print_row(const mo_fit_row *r) {
 }
 
 bool fit_print_row_object(const mo_fit_row *r) {
-    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "head", r->head, "k", (json_int_t)r->k,
-        "accuracy", json_number(r->accuracy), "ci95", json_number(r->ci95), "nll", json_number(r->nll), "brier",
-        json_number(r->brier), "ece", json_number(r->ece), "ece_temperature", json_number(r->ece_temperature),
-        "seconds", json_number(r->seconds)));
+    return print_json(json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}", "head", r->head, "k",
+        (json_int_t)r->k, "accuracy", json_number(r->accuracy), "ci95", json_number(r->ci95), "nll",
+        json_number(r->nll), "brier", json_number(r->brier), "ece", json_number(r->ece), "ece_temperature",
+        json_number(r->ece_temperature), "seconds", json_number(r->seconds), "error", r->failure));
 }
 
 /* ---- diagnosis ---- */
@@ -95,6 +100,8 @@ static void print_norms(const mo_fit_row *rows, int n_rows) {
         printf("%14s", quarters[part]);
     putchar('\n');
     for (int i = 0; i < n_rows; i++) {
+        if (rows[i].failure)
+            continue;
         printf("%6" PRId64 "  %-20s", rows[i].k, rows[i].head);
         for (int part = 0; part < MO_NORM_PARTS; part++)
             printf("   %.3f/%.3f", mean_confidence(&rows[i].by_norm[part]), accuracy_of(&rows[i].by_norm[part]));

@@ -24,6 +24,7 @@ typedef struct run {
     mo_fitting f;
     uint8_t *part;    /* [n] quarter of |z| */
     double row_scale; /* mean squared norm of a row of [Z | 1] */
+    mo_status first;  /* why the first head that had no fit had none */
 } run;
 
 /* Buffers of a batch of at most B episodes, and what its episodes chose. */
@@ -110,7 +111,8 @@ static bool choose(const run *r, const mo_draws *d, int64_t first, int64_t B, ba
         double least = INFINITY, nll = INFINITY;
         for (int v = 0; v < b->n_values; v++) {
             const double *held = b->held + (v * B + e) * d->n_support * d->classes;
-            if (!isnan(temper(label + e * d->n_support, d->n_support, d->classes, held, b, &nll)) && nll <= least) {
+            if (!isnan(temper(label + e * d->n_support, d->n_support, d->classes, held, b, &nll)) && isfinite(nll) &&
+                nll <= least) {
                 least = nll;
                 b->choice[e] = v;
             }
@@ -197,6 +199,17 @@ static void release(batch *b) {
 
 /* ---- one head at one k ---- */
 
+/* A head without a fit ends its own row and no other: the status is put aside; the first of them is kept. */
+static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
+    *status = *mo_context_status(ctx);
+    if (status->code != MO_NUMERICAL)
+        return false;
+    if (first->code == MO_OK)
+        *first = *status;
+    mo_clear_error(ctx);
+    return true;
+}
+
 static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visit visit, void *state) {
     mo_context *ctx = r->f.ctx;
     double start = seconds_now();
@@ -213,10 +226,12 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
         for (int v = 0; fine && v <= b.n_values; v++)
             fine = fit_choice(r, d, first, B, v, &b, &y);
     }
-    if (fine) {
-        mo_summary accuracy = mo_summarize(y.accuracy, d->episodes);
+    mo_status status;
+    bool unfit = !fine && set_aside(ctx, &r->first, &status);
+    if (fine || unfit) {
+        mo_summary accuracy = unfit ? (mo_summary){NAN, NAN, NAN, 0} : mo_summarize(y.accuracy, d->episodes);
         mo_calibration plain = {0};
-        for (int part = 0; part < MO_NORM_PARTS; part++)
+        for (int part = 0; fine && part < MO_NORM_PARTS; part++)
             mo_calibration_merge(&plain, &y.by_norm[part]);
         mo_fit_row row = {.head = head->name,
             .k = d->k,
@@ -225,39 +240,16 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
             .nll = plain.nll / (double)plain.n,
             .brier = plain.brier / (double)plain.n,
             .ece = mo_calibration_ece(&plain),
-            .ece_temperature = y.tempered ? mo_calibration_ece(&y.scaled) : NAN,
+            .ece_temperature = fine && y.tempered ? mo_calibration_ece(&y.scaled) : NAN,
             .seconds = seconds_now() - start,
-            .draws = d};
-        memcpy(row.by_norm, y.by_norm, sizeof row.by_norm);
+            .draws = d,
+            .failure = unfit ? status.message : NULL};
+        if (fine)
+            memcpy(row.by_norm, y.by_norm, sizeof row.by_norm);
         visit(&row, state);
     }
     release(&b);
     free(y.accuracy);
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Quarters of the rows by their norm, and the scale of the rows. */
-static bool measure_rows(run *r) {
-    mo_context *ctx = r->f.ctx;
-    int64_t n = mo_dim(r->E->Z, 0);
-    double *norm = mo_host_array(ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
-    r->part = mo_host_array(ctx, n, sizeof *r->part);
-    if (norm && r->part && mo_fit_read(mo_norm(r->f.t, r->E->Z), norm)) {
-        memcpy(sorted, norm, (size_t)n * sizeof *norm);
-        qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-        for (int64_t i = 0; i < n; i++) {
-            for (int part = 1; part < MO_NORM_PARTS; part++)
-                r->part[i] += norm[i] >= sorted[n * part / MO_NORM_PARTS];
-            r->row_scale += (norm[i] * norm[i] + 1) / (double)n;
-        }
-    }
-    mo_tape_reset(r->f.t);
-    free(norm);
-    return mo_ok(ctx);
 }
 
 static bool check(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
@@ -277,14 +269,19 @@ mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const
     run r = {
         .E = E, .options = options, .f = {.ctx = ctx, .Z = E->Z, .lambda = options->lambda, .seed = options->seed}};
     r.f.t = mo_tape_create(ctx, MO_EVAL);
-    if (r.f.t && measure_rows(&r))
+    r.part = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *r.part);
+    if (r.f.t && r.part && mo_fit_quarters(&r.f, r.part, &r.row_scale))
         for (int shot = 0; shot < options->n_shots && mo_ok(ctx); shot++) {
             mo_draws draws;
             mo_draws_create(E, options->shots[shot], options, &draws);
-            for (int h = 0; h < n && mo_ok(ctx); h++)
+            for (int h = 0; h < n && mo_ok(ctx); h++) {
                 fit_head(&r, heads[h], &draws, visit, state);
+                mo_tape_reset(r.f.t);
+            }
             mo_draws_release(&draws);
         }
+    if (r.first.code != MO_OK && mo_ok(ctx))
+        mo_fail(ctx, r.first.code, "%s", r.first.message);
     mo_tape_release(r.f.t);
     free(r.part);
     return mo_context_status(ctx)->code;

@@ -66,6 +66,7 @@ typedef struct mo_fit_row {
     double seconds;
     mo_calibration by_norm[MO_NORM_PARTS]; /* queries by |z|: those in the lowest quarter of all rows first */
     const mo_draws *draws;                 /* borrowed for the call */
+    const char *failure; /* why the head has no fit at this k, borrowed for the call: the figures are NaN; or NULL */
 } mo_fit_row;
 
 typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
@@ -74,7 +75,8 @@ typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
  * Held-out rows come from cross-validation of the support: 5 folds (k where k < 5), balanced, all copies of a row in
  * one. The temperature has the least cross-entropy on them, with Platt's targets; none at k = 1. Tuning
  * takes the value whose held-out rows, at their temperature, have the least; for the head ridge they come from
- * leave-one-out in closed form. Returns the status. */
+ * leave-one-out in closed form. A head without a fit at some k (MO_NUMERICAL) has a row that says why; the others go
+ * on, and the first such failure is the status at the end. Returns the status. */
 MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
     mo_fit_visit visit, void *state);
 

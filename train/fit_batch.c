@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m) {
     mo_tensor *index = mo_from(f->t, MO_I64, 1, (int64_t[]){B * m}, row);
@@ -42,4 +43,28 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
     if (!mo_ok(f->ctx))
         return false;
     return mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
+    int64_t n = mo_dim(f->Z, 0);
+    double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
+    *row_scale = 0;
+    if (norm && mo_fit_read(mo_norm(f->t, f->Z), norm)) {
+        memcpy(sorted, norm, (size_t)n * sizeof *norm);
+        qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+        for (int64_t i = 0; i < n; i++) {
+            part[i] = 0;
+            for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)
+                part[i] += norm[i] >= sorted[n * quarter / MO_NORM_PARTS];
+            *row_scale += (norm[i] * norm[i] + 1) / (double)n;
+        }
+    }
+    mo_tape_reset(f->t);
+    free(norm);
+    return mo_ok(f->ctx);
 }

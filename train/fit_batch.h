@@ -41,5 +41,7 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
 bool mo_fit_read(mo_tensor *T, double *host);
+/* Quarter of each row of Z by its norm, part [n], and the mean squared norm of a row of [Z | 1]. */
+bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
 
 #endif

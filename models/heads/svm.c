@@ -68,7 +68,7 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
 }
 
-static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
+static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};
 
 static const mo_head_sample samples[] = {
     {.support = 6, .queries = 4, .dim = 9, .classes = 3},
