@@ -232,79 +232,10 @@ MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 /* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
 MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 
-/* ---- checker ---- */
-
-typedef struct mo_check_result {
-    int samples;  /* samples compared */
-    double error; /* the largest relative error of a directional derivative */
-    bool pass;
-    char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
-} mo_check_result;
-
-/* Compares <Y_bar, J v> with <J^T Y_bar, v> by central differences in float64 on every sample of the op, along random
- * directions. order 1: the vjp; order 2: the vjp of the vjp. An op without samples fails. Tolerance 1e-6 (order 1),
- * 1e-5 (order 2). */
-MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
-
-/* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
-typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
-
-/* The same check for any graph code: in are float64 leaves with mo_require_grad (others are held fixed), perturbed
- * freely. */
-MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
-    int n_out, int order, double tolerance, uint64_t seed);
-
-/* ---- see inside: what was recorded, what went wrong first, where the time goes ---- */
-
-/* Takes a piece of text, borrowed for the call: the library itself never prints. */
-typedef void (*mo_write)(const char *text, void *state);
-
-typedef enum mo_print_format { MO_PRINT_TEXT = 0, MO_PRINT_DOT } mo_print_format;
-
-/* A name for a tensor in a printed graph: "loss", "gradient of W". */
-typedef struct mo_label {
-    const char *text;
-    const mo_tensor *tensor;
-} mo_label;
-
-typedef struct mo_print_options {
-    mo_print_format format;
-    int64_t values; /* prints the elements of tensors with at most so many; 0: none */
-    int n_labels;
-    const mo_label *labels;
-} mo_print_options;
-
-/* Writes the recorded graph: every node with its inputs, shapes and dtypes, oldest first, as lines of text or for
- * graphviz. Works in the error state, too. Returns the status. */
-MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
-
-/* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL, naming op, forward or
- * backward and the rule it ran in, output, index and value; an input that held one before is told apart. Every result
- * is read once more. */
-MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
-
-/* One op in one place: calls there since mo_profile_start, and what they cost. */
-typedef struct mo_profile_entry {
-    const mo_op *op;
-    bool backward;
-    const mo_op *vjp_of; /* the op whose rule called it; NULL: forward, or the sum of contributions to a gradient */
-    int64_t calls;
-    double seconds;      /* checks, execution and recording, without the ops it ran itself */
-    double flops, bytes; /* bytes of its inputs and outputs; 0 for views */
-} mo_profile_entry;
-
-/* Counts the ops of every tape of the context from here on, from zero. Off, an op pays for one test. Return the status.
- */
-MO_API mo_code mo_profile_start(mo_context *ctx);
-MO_API void mo_profile_stop(mo_context *ctx);
-/* Writes the first `capacity` entries, forward before backward, slowest first; returns how many there are. */
-MO_API int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity);
-/* Seconds between start and stop (or now). */
-MO_API double mo_profile_seconds(const mo_context *ctx);
-/* Writes the entries as a table, with the share of gemm_rate (FLOP/s; 0: unknown) that each reaches. */
-MO_API void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "autograd/inspect.h"
+
 #endif

@@ -109,6 +109,11 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
     return mo_ok(c->ctx);
 }
 
+bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
+    mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
+    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, false)) < 0;
+}
+
 static void forward(mo_call *c) {
     mo_tape *t = c->t;
     bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;

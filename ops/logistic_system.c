@@ -298,8 +298,3 @@ mo_tensor *mo_flat_batch(mo_tape *t, mo_tensor *X) {
 mo_tensor *mo_flat_lambda(mo_tape *t, mo_tensor *lambda) {
     return mo_reshape(t, mo_contiguous(t, lambda), 3, (int64_t[]){mo_numel(lambda), 1, 1});
 }
-
-bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
-    mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
-    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, false)) < 0;
-}

@@ -54,7 +54,7 @@ bool mo_logistic_conjugate(
 bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_logistic_vector *W);
 /* The weights [B, d (+ 1), C] of coordinates x. */
 mo_tensor *mo_logistic_weights(const mo_logistic_system *s, mo_tensor *x);
-/* Whether to work on the rows: n <= d and lambda > 0 throughout. */
+/* logistic.c: whether to work on the rows: n <= d and lambda > 0 throughout. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
 /* Logits F -> the weights' U with H[U] = B at those logits, both of zero class sums; differentiable in X, F, weight,

@@ -1,78 +1,9 @@
-/* tests/test_fit.c - embeddings from files, episodes on them, held-out rows, the figures of heads, the diagnosis. */
+/* tests/test_fit.c - episodes on embeddings, held-out rows, the figures of heads. */
+#include "labelled_rows.h"
 #include "scratch.h"
 #include "train/fit_batch.h"
 
 #include <math.h>
-
-enum { N = 60, D = 6, C = 3 };
-
-/* N rows about C centres, class i % C; labels 10, -3, 7 in turn. */
-static mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
-    static const int64_t names[C] = {10, -3, 7};
-    double z[N * D];
-    int64_t y[N];
-    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
-    for (int i = 0; i < N; i++) {
-        y[i] = names[i % C];
-        for (int k = 0; k < D; k++)
-            z[i * D + k] = (k == i % C ? 2 : 0) + noise * mo_random_normal(&r);
-    }
-    mo_tensor *wide = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, z);
-    mo_tensor *Z = mo_tensor_create(s->ctx, real, 2, (int64_t[]){N, D});
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
-    mo_tensor_copy(Z, wide);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "made");
-    mo_tensor_release(wide);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
-    assert_non_null(E);
-    return E;
-}
-
-static void labels_of_any_integers_become_classes(void **state) {
-    scratch *s = *state;
-    mo_embeddings *E = make(s, MO_F32, 1);
-    assert_int_equal(E->graph->classes, C);
-    static const int64_t rising[C] = {-3, 7, 10}, class_of[C] = {2, 0, 1};
-    for (int c = 0; c < C; c++) {
-        assert_int_equal(E->value[c], rising[c]);
-        assert_int_equal(E->count[c], N / C);
-    }
-    for (int i = 0; i < N; i++)
-        assert_int_equal(E->graph->label[i], class_of[i % C]);
-    mo_embeddings_release(E);
-}
-
-/* Rows and labels as members of one archive, and rows of two other dtypes. */
-static void members_of_an_archive_are_taken_by_name(void **state) {
-    scratch *s = *state;
-    char rows[600], labels[600];
-    mo_arrays *arrays = mo_arrays_create(s->ctx);
-    float z[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F16, 2, (int64_t[]){4, 2});
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){4, 2}, z);
-    mo_tensor_copy(narrow, Z);
-    mo_tensor_release(Z);
-    mo_arrays_take(arrays, "half", narrow);
-    mo_arrays_take(arrays, "y", mo_tensor_from(s->ctx, MO_I32, 1, (int64_t[]){4}, (int32_t[]){5, 5, -1, -1}));
-    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
-    mo_arrays_release(arrays);
-    snprintf(rows, sizeof rows, "%s:half", s->path);
-    snprintf(labels, sizeof labels, "%s:y", s->path);
-    mo_embeddings *E = mo_embeddings_open(s->ctx, rows, labels);
-    assert_non_null(E);
-    assert_int_equal(mo_tensor_dtype(E->Z), MO_F32);
-    float got[8];
-    mo_tensor_read(E->Z, got, sizeof got);
-    assert_memory_equal(got, z, sizeof z);
-    mo_embeddings_release(E);
-    assert_null(mo_embeddings_open(s->ctx, s->path, labels));
-    assert_failed(s->ctx, MO_INVALID, PARTS("a.npz", "FILE:NAME", "half, y"));
-    snprintf(rows, sizeof rows, "%s:other", s->path);
-    assert_null(mo_embeddings_open(s->ctx, rows, labels));
-    assert_failed(s->ctx, MO_INVALID, PARTS("named other", "half, y"));
-    scratch_files(s, true);
-}
 
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
@@ -299,69 +230,6 @@ static void one_shot_has_no_temperature_but_figures(void **state) {
     mo_embeddings_release(E);
 }
 
-static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, &n, y);
-    mo_embeddings *E = mo_embeddings_create(Z, label, "example");
-    mo_diagnosis x = {0};
-    assert_int_equal(mo_diagnose(E, epsilon, &x), MO_OK);
-    mo_embeddings_release(E);
-    mo_tensor_release(Z);
-    mo_tensor_release(label);
-    return x;
-}
-
-/* The paper's four points: prototypes -1/2 and 3/2, whose boundary 0 separates them; shifted by 5 it misses all. */
-static void the_papers_four_points_are_missed_once_shifted(void **state) {
-    scratch *s = *state;
-    mo_diagnosis x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
-    assert_true(x.missed == 0 && x.pairs == 1);
-    mo_diagnosis_release(&x);
-    x = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
-    assert_true(x.missed == 1 && fabs(x.offset - 5.5) <= 1e-15 && fabs(x.spread - 0.5) <= 1e-15);
-    assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
-    mo_diagnosis_release(&x);
-}
-
-static void the_papers_three_prototypes_have_one_inside(void **state) {
-    scratch *s = *state;
-    const double z[] = {3, 1, 1, 3, 1, 1, 0, 0}; /* A = (2, 2), B = (1, 1), C = (0, 0) */
-    mo_diagnosis x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
-    assert_true(x.prototype[1].inside && x.prototype[1].included && x.prototype[1].flagged && !x.prototype[1].outer);
-    for (int c = 0; c < 3; c += 2)
-        assert_true(!x.prototype[c].inside && !x.prototype[c].flagged && x.prototype[c].outer);
-    assert_true(fabs(x.prototype[0].distance * x.mean_distance - sqrt(2)) <= 1e-14);
-    mo_diagnosis_release(&x);
-    /* B' = (1, 1.2), 0.2 / sqrt(2) from the segment AC */
-    const double near[] = {2, 2, 1, 1.2, 0, 0};
-    x = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
-    assert_true(!x.prototype[1].inside && x.prototype[1].included);
-    assert_true(fabs(x.prototype[1].distance * x.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
-    mo_diagnosis_release(&x);
-}
-
-static void bad_input_names_what_is_wrong(void **state) {
-    scratch *s = *state;
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, NAN, 5});
-    mo_tensor *fine = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, 4, 5});
-    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
-    mo_tensor *same = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){4, 4, 4});
-    mo_tensor *two = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
-    assert_null(mo_embeddings_create(Z, y, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("Z:", "nan", "row 2, column 0"));
-    assert_null(mo_embeddings_create(fine, two, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("each of 3 rows", "[2]"));
-    assert_null(mo_embeddings_create(fine, fine, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("integer", "float32"));
-    assert_null(mo_embeddings_create(y, y, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("rows [n, d]", "int64 [3]"));
-    assert_null(mo_embeddings_create(fine, same, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("two classes", "label 4"));
-    mo_tensor *all[] = {Z, fine, y, same, two};
-    for (int i = 0; i < 5; i++)
-        mo_tensor_release(all[i]);
-}
-
 /* The first grows the workspace that the context keeps. */
 static void a_second_run_leaves_nothing_behind(void **state) {
     scratch *s = *state;
@@ -384,8 +252,6 @@ static void a_second_run_leaves_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_of_any_integers_become_classes),
-        cmocka_unit_test(members_of_an_archive_are_taken_by_name),
         cmocka_unit_test(draws_share_no_row_between_support_and_queries),
         cmocka_unit_test(held_out_rows_are_those_of_explicit_refits),
         cmocka_unit_test(copies_of_a_held_out_row_are_never_fitted),
@@ -393,9 +259,6 @@ int main(void) {
         cmocka_unit_test(float32_and_float64_agree),
         cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
         cmocka_unit_test(one_shot_has_no_temperature_but_figures),
-        cmocka_unit_test(the_papers_four_points_are_missed_once_shifted),
-        cmocka_unit_test(the_papers_three_prototypes_have_one_inside),
-        cmocka_unit_test(bad_input_names_what_is_wrong),
         cmocka_unit_test(a_second_run_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-static int open_context(void **state) {
+static int begin(void **state) {
     *state = mo_context_create(NULL);
     return *state ? 0 : -1;
 }
 
-static int close_context(void **state) {
+static int end(void **state) {
     mo_context_release(*state);
     return 0;
 }
@@ -29,22 +29,20 @@ typedef struct problem {
 static void draw_problem(mo_context *ctx, problem *p, uint64_t seed) {
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 1);
     int64_t rows = p->batch * p->n;
-    double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
-    double *mean = calloc((size_t)(p->classes * p->d), sizeof *mean);
-    for (int64_t i = 0; i < p->classes * p->d; i++)
+    int64_t d = p->d, C = p->classes;
+    double *x = calloc((size_t)(rows * d + rows * C + C * d), sizeof *x), *y = x + rows * d, *mean = y + rows * C;
+    for (int64_t i = 0; i < C * d; i++)
         mean[i] = p->spread * mo_random_normal(&r);
     for (int64_t i = 0; i < rows; i++) {
-        int64_t c = i % p->n % p->classes;
-        y[i * p->classes + c] = 1;
-        for (int64_t j = 0; j < p->d; j++)
-            x[i * p->d + j] = mean[c * p->d + j] + mo_random_normal(&r);
+        int64_t c = i % p->n % C;
+        y[i * C + c] = 1;
+        for (int64_t j = 0; j < d; j++)
+            x[i * d + j] = mean[c * d + j] + mo_random_normal(&r);
     }
-    p->X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x));
-    p->Y = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, p->classes}, y));
+    p->X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x));
+    p->Y = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y));
     p->lambda_tensor = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &p->lambda));
     free(x);
-    free(y);
-    free(mean);
 }
 
 static void release_problem(problem *p) {
@@ -286,19 +284,16 @@ static void a_penalty_on_everything_always_has_an_optimum(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_gradient_vanishes_at_the_solution, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            rows_and_columns_give_the_same_solution_and_gradients, open_context, close_context),
-        cmocka_unit_test_setup_teardown(kernel_and_composed_iterations_agree, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_batch_equals_its_items, open_context, close_context),
-        cmocka_unit_test_setup_teardown(derivatives_hold_at_the_size_of_an_episode, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            one_node_is_recorded_and_backward_never_factorizes, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            without_penalty_rows_that_overlap_have_their_optimum, open_context, close_context),
-        cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, open_context, close_context),
+        cmocka_unit_test_setup_teardown(the_gradient_vanishes_at_the_solution, begin, end),
+        cmocka_unit_test_setup_teardown(rows_and_columns_give_the_same_solution_and_gradients, begin, end),
+        cmocka_unit_test_setup_teardown(kernel_and_composed_iterations_agree, begin, end),
+        cmocka_unit_test_setup_teardown(a_batch_equals_its_items, begin, end),
+        cmocka_unit_test_setup_teardown(derivatives_hold_at_the_size_of_an_episode, begin, end),
+        cmocka_unit_test_setup_teardown(one_node_is_recorded_and_backward_never_factorizes, begin, end),
+        cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, begin, end),
+        cmocka_unit_test_setup_teardown(without_penalty_rows_that_overlap_have_their_optimum, begin, end),
+        cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, begin, end),
+        cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

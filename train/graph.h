@@ -1,0 +1,102 @@
+/* train/graph.h - graphs and link splits in host memory, and the plans that say which of their examples an episode has.
+ * Part of train/train.h. */
+#ifndef MO_GRAPH_H
+#define MO_GRAPH_H
+
+#include "models/models.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- graph: one data set, a single graph or a set of graphs laid one after another ---- */
+
+/* Host arrays, owned by the graph. The adjacency is undirected, without duplicates and self-loops: both triangles,
+ * columns rising. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
+typedef struct mo_graph {
+    mo_context *ctx;
+    char *name;
+    int64_t nodes, graphs;
+    int64_t *graph_offset; /* [graphs + 1] */
+    int64_t nnz;           /* 2 x undirected edges */
+    int64_t *row_pointer;  /* [nodes + 1] */
+    int32_t *column;       /* [nnz] */
+    int64_t features;      /* columns of the node features; 0: none */
+    int64_t feature_nnz;
+    int64_t *feature_pointer; /* [nodes + 1], CSR, or NULL */
+    int32_t *feature_column;
+    float *feature_value;
+    int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
+    int64_t *label;   /* 0 .. classes - 1, or -1 where unlabelled */
+    int64_t classes;
+    int64_t dropped_loops, dropped_duplicates; /* what the loader removed */
+    char *source;                              /* path or name it was read from */
+    uint64_t hash[2];                          /* XXH3-128 of the content */
+} mo_graph;
+
+/* Reads a data set by name (train/data, then $MOCHI_DATA laid out as the shared data folder) or by path: .npz, a TU
+ * folder, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz). NULL on failure, with the status naming file, line,
+ * expected, found. */
+MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
+MO_API void mo_graph_release(mo_graph *graph);
+/* From host arrays: any directed edge list (self-loops and duplicates are dropped and counted). Ends outside 0..nodes-1
+ * are an error. The graph has no features and no labels. */
+MO_API mo_graph *mo_graph_from_edges(
+    mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
+MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
+MO_API bool mo_graph_has_task(
+    const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
+/* Names that mo_graph_open knows: calls visit(name, path, embedded) for each. */
+MO_API mo_code mo_graph_list(
+    mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);
+
+/* ---- splits and episodes: which examples (host side) ---- */
+
+/* Which examples take part in one episode. Ids are nodes (nc), graphs (gc) or the two ends of links (lp). Owned;
+ * release. */
+typedef struct mo_plan {
+    mo_task task;
+    int64_t classes, k, q; /* classes present; support and query examples per class */
+    int64_t n_support, n_query;
+    int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
+    int64_t *support_label, *query_label;
+    int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
+    int64_t small_classes; /* classes below k + q, whose members were split k : q and drawn with replacement */
+    int64_t left_out;      /* classes of one member, left out */
+} mo_plan;
+
+typedef struct mo_plan_options {
+    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
+    int64_t max_classes;                /* 64 */
+    uint64_t seed;
+    bool log_uniform;                         /* k, which else is uniform between its bounds */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* k and q of a family are multiplied by this; 0: 1 */
+} mo_plan_options;
+
+/* What links may be used for: positives held out of the adjacency and a fixed pool of non-edges (neither direction an
+ * edge). */
+typedef struct mo_links {
+    int64_t n_positive, n_negative;
+    int64_t *positive[2], *negative[2]; /* u < v */
+    mo_graph *masked; /* the graph without the positives; features and labels are those of the original */
+} mo_links;
+
+/* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. NULL on failure.
+ */
+MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
+MO_API void mo_links_release(mo_links *links);
+
+/* Plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
+ * labelled), with labels from the graph. links: for lp, else NULL. Returns the status; MO_INVALID where fewer than two
+ * classes are left. */
+MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
+    const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
+/* Protocol "split": support of k per class from the training part (small classes with replacement), all of the test
+ * part as queries at natural frequencies; test part: 10% of the labelled examples, a function of the seed. */
+MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
+MO_API void mo_plan_release(mo_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
