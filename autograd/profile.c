@@ -4,12 +4,12 @@
  * leaving mo_apply, less those of ops that the op ran itself, so that they add up. Bytes are what the algorithm has to
  * touch: each distinct element of inputs and outputs once; caches may spare some and kernels may need more. */
 #include "autograd/watch.h"
+#include "tensor/clock.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct mo_profile {
     int capacity, count;
@@ -18,12 +18,6 @@ struct mo_profile {
     double inner;   /* of the ops that the one being executed has run */
     mo_profile_entry entries[];
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static struct mo_profile *resize(mo_context *ctx, int capacity) {
     struct mo_profile *p = realloc(ctx->profile, sizeof *p + (size_t)capacity * sizeof *p->entries);
@@ -43,7 +37,7 @@ mo_code mo_profile_start(mo_context *ctx) {
     if (p) {
         p->count = 0;
         p->seconds = p->inner = 0;
-        p->since = now();
+        p->since = mo_clock(CLOCK_MONOTONIC);
         ctx->profiling = true;
     }
     return ctx->status.code;
@@ -58,14 +52,14 @@ void mo_profile_stop(mo_context *ctx) {
 double mo_profile_seconds(const mo_context *ctx) {
     if (!ctx->profile)
         return 0;
-    return ctx->profiling ? now() - ctx->profile->since : ctx->profile->seconds;
+    return ctx->profiling ? mo_clock(CLOCK_MONOTONIC) - ctx->profile->since : ctx->profile->seconds;
 }
 
 /* ---- one execution ---- */
 
 mo_watch_start mo_watch_begin(mo_context *ctx) {
     mo_context_wait(ctx); /* a device works ahead: only what has been waited for can be timed */
-    mo_watch_start start = {.seconds = now(), .inner = ctx->profile->inner};
+    mo_watch_start start = {.seconds = mo_clock(CLOCK_MONOTONIC), .inner = ctx->profile->inner};
     ctx->profile->inner = 0;
     return start;
 }
@@ -92,7 +86,7 @@ static mo_profile_entry *find_entry(mo_context *ctx, const mo_op *op, bool backw
 void mo_watch_end(const mo_call *c, mo_watch_start start) {
     mo_context *ctx = c->ctx;
     mo_context_wait(ctx);
-    double elapsed = now() - start.seconds, inner = ctx->profile->inner;
+    double elapsed = mo_clock(CLOCK_MONOTONIC) - start.seconds, inner = ctx->profile->inner;
     ctx->profile->inner = start.inner + elapsed;
     if (!mo_ok(ctx))
         return;

@@ -1,11 +1,12 @@
 /* tools/bench.c - `mochi bench`: options, timing, memory, one line a case. */
 #include "tools/bench.h"
 
+#include "tensor/clock.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEY_DIM = 0x100, KEY_VARIANT, KEY_TEMPERATURE, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_PROFILE, KEY_JSON };
 
@@ -106,12 +107,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-double bench_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double bench_memory(bool peak) {
     const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
     char line[256];
@@ -158,10 +153,10 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     mo_context_wait(ctx);
     int64_t allocations = mo_context_counters(ctx).allocations;
     for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
-        double start = bench_seconds();
+        double start = mo_clock(CLOCK_MONOTONIC);
         run(state);
         mo_context_wait(ctx);
-        times[i] = 1e3 * (bench_seconds() - start);
+        times[i] = 1e3 * (mo_clock(CLOCK_MONOTONIC) - start);
     }
     if (mo_ok(ctx)) {
         qsort(times, (size_t)o->runs, sizeof *times, compare_times);

@@ -27,7 +27,6 @@ typedef struct bench_record {
 
 /* ---- bench.c ---- */
 
-double bench_seconds(void);
 /* Resident memory in MB: now, or its peak since bench_reset_peak. NaN where /proc does not tell. */
 double bench_memory(bool peak);
 void bench_reset_peak(void);

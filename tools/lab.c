@@ -2,11 +2,12 @@
  */
 #include "tools/lab.h"
 
+#include "tensor/clock.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEY_PROBLEM = 0x100, KEY_METHOD, KEY_ITERATIONS, KEY_SEED, KEY_RUNS, KEY_SVG, KEY_THREADS, KEY_JSON };
 enum { MOST_ITERATIONS = 16, LARGEST = 1 << 20 };
@@ -136,12 +137,6 @@ static double relative_error(const double *x, const double *reference, int64_t n
     return sqrt(error / size);
 }
 
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -155,9 +150,9 @@ static bool measure(const lab_problem *p, int runs, const double *reference, dou
     bool fine = times && lab_gradient(p, row->method, row->iterations, gradient); /* the first warms up */
     row->peak_bytes = mo_context_counters(p->ctx).tape_peak;
     for (int i = 0; fine && i < runs; i++) {
-        double start = seconds();
+        double start = mo_clock(CLOCK_MONOTONIC);
         fine = lab_gradient(p, row->method, row->iterations, gradient);
-        times[i] = seconds() - start;
+        times[i] = mo_clock(CLOCK_MONOTONIC) - start;
     }
     if (fine) {
         qsort(times, (size_t)runs, sizeof *times, by_value);

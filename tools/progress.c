@@ -4,22 +4,17 @@
  * read. */
 #include "tools/progress.h"
 
+#include "tensor/clock.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
-
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 progress progress_start(progress_form form, int64_t steps) {
     progress p = {.form = form, .every = steps < 20 ? 1 : steps < 2000 ? steps / 20 : 100, .loss = NAN};
     for (int task = 0; task < MO_TASKS; task++)
         p.accuracy[task] = NAN;
-    p.started = seconds_now();
+    p.started = mo_clock(CLOCK_MONOTONIC);
     return p;
 }
 
@@ -39,7 +34,7 @@ static bool print_object(const mo_step_report *r) {
 }
 
 static bool print_line(const progress *p, const mo_step_report *r) {
-    double elapsed = seconds_now() - p->started, rate = (double)p->shown / fmax(elapsed, 1e-9);
+    double elapsed = mo_clock(CLOCK_MONOTONIC) - p->started, rate = (double)p->shown / fmax(elapsed, 1e-9);
     int64_t left = (int64_t)((double)(r->steps - r->step - 1) / rate);
     bool terminal = p->form == PROGRESS_TERMINAL;
     printf("%sstep %" PRId64 "/%" PRId64 "  loss %.4f", terminal ? "\r" : "", r->step + 1, r->steps, p->loss);
@@ -60,7 +55,7 @@ bool progress_step(progress *p, const mo_step_report *r) {
         return true;
     if (p->form == PROGRESS_JSON)
         return print_object(r);
-    double now = seconds_now();
+    double now = mo_clock(CLOCK_MONOTONIC);
     bool due = p->form == PROGRESS_TERMINAL ? now - p->shown_at >= 0.1 : (r->step + 1) % p->every == 0;
     if (!due && r->step + 1 < r->steps)
         return true;

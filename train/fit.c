@@ -1,5 +1,6 @@
 /* train/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both after
  * what the support itself can teach: the regularisation and a temperature. */
+#include "tensor/clock.h"
 #include "train/fit_batch.h"
 #include "train/host_array.h"
 
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCH_NUMBERS = 1 << 21, MOST_VALUES = 13 };
 
@@ -38,12 +38,6 @@ typedef struct batch {
     int64_t *support, *support_label, *query, *episode; /* of the episodes that made one choice */
     int *choice;                                        /* [B] */
 } batch;
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- the regularisation of a head, and the values that are tried ---- */
 
@@ -212,7 +206,7 @@ static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
 
 static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visit visit, void *state) {
     mo_context *ctx = r->f.ctx;
-    double start = seconds_now();
+    double start = mo_clock(CLOCK_MONOTONIC);
     batch b = {.B = batch_size(r->E, d)};
     tally y = {.tempered = true, .accuracy = mo_host_array(ctx, d->episodes, sizeof *y.accuracy)};
     r->f.head = head;
@@ -241,7 +235,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
             .brier = plain.brier / (double)plain.n,
             .ece = mo_calibration_ece(&plain),
             .ece_temperature = fine && y.tempered ? mo_calibration_ece(&y.scaled) : NAN,
-            .seconds = seconds_now() - start,
+            .seconds = mo_clock(CLOCK_MONOTONIC) - start,
             .draws = d,
             .failure = unfit ? status.message : NULL};
         if (fine)

@@ -6,12 +6,12 @@
 #include "train/trainer.h"
 
 #include "autograd/tape.h"
+#include "tensor/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* What the episodes of a step add up to. */
 typedef struct tally {
@@ -19,12 +19,6 @@ typedef struct tally {
     int64_t wrong[MO_TASKS], asked[MO_TASKS];
     const mo_source **source; /* of each episode */
 } tally;
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- figures of an episode, which stay on the device until the step is queued ---- */
 
@@ -181,7 +175,7 @@ static void name_step(const mo_trainer *trainer) {
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_context *ctx = trainer->ctx;
     int E = trainer->options.episodes_per_step;
-    double start = seconds();
+    double start = mo_clock(CLOCK_MONOTONIC);
     if (mo_ok(ctx) && trainer->step >= trainer->options.steps)
         mo_fail(ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", trainer->options.steps);
     if (mo_trainer_start(trainer) != MO_OK)
@@ -204,7 +198,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
         return mo_context_status(ctx)->code;
     }
     trainer->step++;
-    r.seconds = seconds() - start;
+    r.seconds = mo_clock(CLOCK_MONOTONIC) - start;
     mo_log_step(ctx, trainer->log, &r, trainer->source, E);
     if (report)
         *report = r;

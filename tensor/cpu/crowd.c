@@ -7,19 +7,14 @@
  * while, and longer if the next window with all threads is no better. */
 #include "tensor/cpu/crowd.h"
 
+#include "tensor/clock.h"
+
 #include <stdbool.h>
 #include <sys/resource.h>
-#include <time.h>
 
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
 
 enum { PUT_ASIDE = 2 /* times in a window: once happens on an idle machine too */ };
-
-static double seconds(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static long put_aside(void) {
     struct rusage usage;
@@ -36,12 +31,12 @@ static void begin_window(crowd *c, double now, double used, long switches) {
 int crowd_threads(crowd *c, int threads) {
     if (threads < 2)
         return threads;
-    double now = seconds(CLOCK_MONOTONIC);
+    double now = mo_clock(CLOCK_MONOTONIC);
     if (now < c->until)
         return 1;
     if (c->until == 0 && now < c->start + WINDOW)
         return threads;
-    double used = seconds(CLOCK_THREAD_CPUTIME_ID);
+    double used = mo_clock(CLOCK_THREAD_CPUTIME_ID);
     long switches = put_aside();
     bool measured = c->until == 0 && c->start > 0;
     bool crowded = measured && switches - c->switches >= PUT_ASIDE && used - c->used < SHARE * (now - c->start);
