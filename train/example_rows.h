@@ -10,6 +10,11 @@ enum { MO_BLOCKS = 2 };     /* structure, attributes */
 /* A zeroed float32 tensor that the features own under that name. The null tensor on failure. */
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape);
 
+/* Neighbours of node u. */
+static inline int64_t degree(const mo_graph *graph, int64_t u) {
+    return graph->row_pointer[u + 1] - graph->row_pointer[u];
+}
+
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 /* blocks.c, pair_rows.c, graph_rows.c: "blocks", "spectrum" and "extras" of a task. */

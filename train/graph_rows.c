@@ -25,10 +25,6 @@ enum {
 };
 #define CONSTANT 1e-5 /* columns whose deviation is below this share of the largest carry nothing */
 
-static int64_t degree(const mo_graph *graph, int64_t u) {
-    return graph->row_pointer[u + 1] - graph->row_pointer[u];
-}
-
 /* ---- structure of the nodes ---- */
 
 /* Probabilities to be back at u after 2, 3, 4 steps of P = D^-1 A. Row u of Q = P^2 is enough, as walks are reversible:

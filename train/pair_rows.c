@@ -108,10 +108,6 @@ static void put_block(pairs *p, mo_tape *t, const mo_csr *A, mo_tensor *P, int b
 
 /* ---- counts ---- */
 
-static int64_t degree(const mo_graph *graph, int64_t u) {
-    return graph->row_pointer[u + 1] - graph->row_pointer[u];
-}
-
 static void count_pair(const mo_graph *graph, int64_t u, int64_t v, float *x) {
     double common = 0, adamic_adar = 0, allocation = 0;
     int64_t i = graph->row_pointer[u], j = graph->row_pointer[v];

@@ -5,6 +5,7 @@
 #include "tensor/cpu/copy.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/product.h"
+#include "tensor/packed_view.h"
 
 #include <limits.h>
 
@@ -28,19 +29,6 @@ static bool describe(const mo_view *v, int axes, matrix *M) {
         return true;
     }
     return false;
-}
-
-/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
-static mo_view packed_view(const mo_view *v) {
-    mo_view P = *v;
-    int64_t stride = 1;
-    for (int i = v->ndim - 1; i >= 0; i--) {
-        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
-        P.shape[i] = repeats ? 1 : v->shape[i];
-        P.stride[i] = repeats ? 0 : stride;
-        stride *= P.shape[i];
-    }
-    return P;
 }
 
 /* An operand of the product and, where BLAS cannot read it, the view of its packed copy. */

@@ -19,14 +19,6 @@ typedef struct item {
     real *x, *F;
 } item;
 
-static double dot(const real *x, const real *y, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)y[i];
-    return sum;
-}
-
 static void add_scaled(real *restrict y, double a, const real *restrict x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         y[i] += (real)a * x[i];

@@ -28,6 +28,15 @@ int32_t potrf_one(real *A, int64_t n);
 
 enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
 
+/* <x, y>, summed in double. */
+static inline double dot(const real *x, const real *y, int64_t n) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
 /* How many matrices [.., m, n] there are. */
 static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);

@@ -38,14 +38,6 @@ static void refresh(const dual *s) {
     apply(s, s->p, s->F);
 }
 
-static double dot(const real *x, const real *y, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)y[i];
-    return sum;
-}
-
 /* The threshold with sum max(x - it, 0) = 1 (Michelot 1986): fewer and fewer x lie above it. */
 static real simplex_threshold(const real *x, int64_t n) {
     double threshold = -INFINITY;

@@ -6,6 +6,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/nest.h"
+#include "tensor/packed_view.h"
 
 /* An operand as the library sees it. */
 struct operand {
@@ -28,19 +29,6 @@ static bool describe(const mo_view *v, operand *X) {
     X->transposed = true;
     X->ld = columns <= 1 ? most(1, rows) : column;
     return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
-}
-
-/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
-static mo_view packed_view(const mo_view *v) {
-    mo_view P = *v;
-    int64_t stride = 1;
-    for (int i = v->ndim - 1; i >= 0; i--) {
-        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
-        P.shape[i] = repeats ? 1 : v->shape[i];
-        P.stride[i] = repeats ? 0 : stride;
-        stride *= P.shape[i];
-    }
-    return P;
 }
 
 /* Copies an operand that the library cannot read, or that is to be of another type. */

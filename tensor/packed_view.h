@@ -1,0 +1,27 @@
+/* tensor/packed_view.h - operands of products that have to be copied first, on any device (library internal). */
+#ifndef MO_PACKED_VIEW_H
+#define MO_PACKED_VIEW_H
+
+#include "tensor/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
+static inline mo_view packed_view(const mo_view *v) {
+    mo_view P = *v;
+    int64_t stride = 1;
+    for (int i = v->ndim - 1; i >= 0; i--) {
+        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
+        P.shape[i] = repeats ? 1 : v->shape[i];
+        P.stride[i] = repeats ? 0 : stride;
+        stride *= P.shape[i];
+    }
+    return P;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
