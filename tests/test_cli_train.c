@@ -124,12 +124,26 @@ static void eval_has_a_row_for_each_baseline(void **state) {
     RUN(p, "eval", "--weights", in_folder(p, "whole/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
         "4,8", "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 8);
+    assert_int_equal(count_lines(p->out), 2 + 8);
+    json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,device,weights,protocol,seed,seeds");
+    assert_string_equal(json_text_of(run, "kind"), "run");
+    assert_string_equal(json_text_of(json_array_get(json_object_get(run, "weights"), 0), "features"), "trained");
+    assert_int_equal(strlen(json_text_of(json_array_get(json_object_get(run, "weights"), 0), "xxh3")), 32);
+    json_decref(run);
+    json_t *data = json_line(p, 1, "kind,data,task,xxh3,nodes,edges,graphs,columns,classes");
+    assert_int_equal(json_real_of(data, "nodes"), 2708);
+    json_decref(data);
     int seen = 0;
     const char *const features[] = {"trained", "random", "x0", "hop"};
     for (int i = 0; i < 8; i++) {
-        json_t *o = json_line(p, i, "data,task,head,features,k,metric,mean,ci95,sd");
+        const char *members = "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds,hop";
+        char without_hop[128];
+        snprintf(without_hop, sizeof without_hop, "%.*s", (int)(strlen(members) - 4), members);
+        json_t *o = json_line(p, 2 + i, i < 6 ? without_hop : members);
+        assert_string_equal(json_text_of(o, "kind"), "cell");
         assert_string_equal(json_text_of(o, "data"), "cora");
+        assert_int_equal(json_array_size(json_object_get(o, "values")), 2);
+        assert_int_equal(json_real_of(o, "n_test"), 271);
         assert_string_equal(json_text_of(o, "task"), "nc");
         assert_string_equal(json_text_of(o, "head"), "ridge");
         assert_string_equal(json_text_of(o, "metric"), "accuracy");
@@ -188,14 +202,14 @@ static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
     RUN(p, "eval", "--weights", in_folder(p, "best/weights.safetensors"), "--data", "mutag,cora", "--shots", "4",
         "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 4 * (1 + 1 + 5)); /* gc; nc; the metrics of lp */
+    assert_int_equal(count_lines(p->out), 1 + 3 + 4 * (1 + 1 + 5)); /* the run, the data; gc, nc, the metrics of lp */
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(p->folder), 0); /* where a run has the name of the embedded weights */
     RUN(p, "eval", "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--quiet");
     assert_int_equal(chdir(here), 0);
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 4);
+    assert_int_equal(count_lines(p->out), 2 + 4);
     RUN(p, "embed", "--data", "mutag", "--out", in_folder(p, "B.npy"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "float32 [188, "));

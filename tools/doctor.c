@@ -3,8 +3,8 @@
 #include "tools/core.h"
 #include "tools/core_rate.h"
 #include "tools/machine.h"
+#include "tools/versions.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,35 +38,6 @@ typedef struct findings {
     bool has_gpu;
     char gpu[1024]; /* its name, or why there is none */
 } findings;
-
-/* ---- libraries: what is loaded says its version itself ---- */
-
-static void *symbol(const char *name) {
-    return dlsym(RTLD_DEFAULT, name);
-}
-
-/* The text that a function without arguments returns, "" where there is no such function. */
-static const char *text_of(const char *function) {
-    void *address = symbol(function);
-    const char *(*call)(void);
-    memcpy(&call, &address, sizeof call);
-    return address ? call() : "";
-}
-
-static const char *xxhash_version(char text[32]) {
-    void *address = symbol("XXH_versionNumber");
-    unsigned (*call)(void);
-    memcpy(&call, &address, sizeof call);
-    unsigned v = address ? call() : 0;
-    snprintf(text, 32, "%u.%u.%u", v / 10000, v / 100 % 100, v % 100);
-    return address ? text : "";
-}
-
-static const struct {
-    const char *name, *function;
-} libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
-
-enum { N_LIBRARIES = sizeof libraries / sizeof *libraries };
 
 /* ---- the examination ---- */
 
@@ -104,12 +75,11 @@ static void print_machine(const machine *m) {
 
 static void print_findings(const findings *f) {
     const char *core = blas_core(), *own = blas_core_of_openblas();
-    char version[32];
     print_machine(&f->machine);
     printf("threads     %d; in BLAS: %s\n", f->threads,
         f->blas_is_safe ? "as many (its allocator is guarded, or needs no guard)"
                         : "1 (a serial OpenBLAS was loaded before libmochi)");
-    printf("BLAS        %s\n", core ? text_of("openblas_get_config") : "not OpenBLAS");
+    printf("BLAS        %s\n", core ? blas_build() : "not OpenBLAS");
     if (core)
         printf(
             "kernels     %s in use; OpenBLAS's own choice: %s\n", core, own ? own : "overridden by OPENBLAS_CORETYPE");
@@ -120,22 +90,22 @@ static void print_findings(const findings *f) {
         if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
             printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
     printf("GPU         %s%s\n", f->has_gpu ? "" : "none: ", f->gpu);
-    printf("libraries   mochi %s", MO_VERSION);
-    for (int i = 0; i < N_LIBRARIES; i++)
-        printf(", %s %s", libraries[i].name, text_of(libraries[i].function));
-    printf(", xxhash %s\n", xxhash_version(version));
+    json_t *versions = library_versions(), *version;
+    const char *name, *separator = "libraries   ";
+    json_object_foreach(versions, name, version) {
+        printf("%s%s %s", separator, name, json_string_value(version));
+        separator = ", ";
+    }
+    putchar('\n');
+    json_decref(versions);
 }
 
 static bool print_findings_json(const findings *f) {
     const machine *m = &f->machine;
     const char *core = blas_core(), *own = blas_core_of_openblas();
-    char version[32];
-    json_t *rates = json_object(),
-           *versions = json_pack("{s:s, s:s}", "mochi", MO_VERSION, "xxhash", xxhash_version(version));
+    json_t *rates = json_object();
     for (int i = 0; i < f->n_cores; i++)
         json_object_set_new(rates, f->cores[i], json_number(f->rate[i]));
-    for (int i = 0; i < N_LIBRARIES; i++)
-        json_object_set_new(versions, libraries[i].name, json_string(text_of(libraries[i].function)));
     json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:o, s:[o,o,o], s:o, s:o, s:o, s:s}", "processor", m->processor,
         "instructions", m->instructions, "cores", m->cores, "cores_usable", m->cores_usable, "cores_quota",
         json_number(m->cores_quota), "cache_kib", json_number(m->cache_kib[0]), json_number(m->cache_kib[1]),
@@ -143,9 +113,9 @@ static bool print_findings_json(const findings *f) {
         json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
         m->huge_pages);
     json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:o}", "threads", f->threads,
-        "blas_is_safe", f->blas_is_safe, "blas", core ? text_of("openblas_get_config") : NULL, "core", core,
-        "core_of_openblas", own, "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu",
-        f->has_gpu, "gpu_note", f->gpu, "libraries", versions);
+        "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core, "core_of_openblas", own,
+        "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu", f->has_gpu, "gpu_note",
+        f->gpu, "libraries", library_versions());
     bool made = o && more && json_object_update_new(o, more) == 0;
     return print_json(made ? o : NULL);
 }

@@ -1,5 +1,5 @@
 /* tools/eval.c - `mochi eval`: trained weights and the baselines on graphs that were not trained on. */
-#include "tools/eval_options.h"
+#include "tools/eval_json.h"
 #include "tools/eval_table.h"
 
 #include <stdio.h>
@@ -26,17 +26,24 @@ typedef struct evaluation {
     subject subjects[MAX_WEIGHTS]; /* the first one has the baselines */
     int n_subjects;
     eval_table table;
+    eval_weights weights[MAX_WEIGHTS];
+    int n_weights;
     bool lost_output, in_paper;
 } evaluation;
+
+static mo_task task_of(const mo_eval_row *r) {
+    int task = 0;
+    while (task < MO_TASKS - 1 && strcmp(r->task, mo_task_name((mo_task)task)) != 0)
+        task++;
+    return (mo_task)task;
+}
 
 static void on_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!e->options->json)
         eval_table_add(&e->table, r);
     else if (!e->lost_output)
-        e->lost_output = !print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "data", r->data, "task",
-            r->task, "head", r->head, "features", r->features, "k", (json_int_t)r->k, "metric", r->metric, "mean",
-            json_number(r->mean), "ci95", json_number(r->ci95), "sd", json_number(r->sd)));
+        e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)]);
 }
 
 static void on_notice(const char *line, void *state) {
@@ -125,8 +132,12 @@ static void add_subject(evaluation *e, const char *name) {
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
     for (int task = 0; task < MO_TASKS; task++)
         s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;
-    if (weights)
+    if (weights) {
         choose_label(e, s, weights);
+        eval_weights *w = &e->weights[e->n_weights++];
+        *w = (eval_weights){.label = s->label, .file = name, .hash = {weights->hash[0], weights->hash[1]}};
+        snprintf(w->recipe, sizeof w->recipe, "%s", weights->recipe);
+    }
     add_candidates(e, s, weights, e->n_subjects == 0, !none);
     e->n_subjects++;
     mo_weights_release(weights);
@@ -154,8 +165,10 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
 
 static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
     mo_eval_options options = e->options->evaluation;
-    if (s == e->subjects)
+    if (s == e->subjects) {
         choose_hop(e, s, source->task);
+        e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
+    }
     for (int i = 0; i < s->n_candidates; i++)
         if (!strcmp(s->candidates[i].features, "hop"))
             s->candidates[i].hop = s->best_hop[source->task];
@@ -202,6 +215,8 @@ int eval_command(int argc, char **argv) {
         evaluation e = {.ctx = ctx, .options = &o};
         for (int i = 0; i < o.weights.count && mo_ok(ctx); i++)
             add_subject(&e, o.weights.items[i]);
+        if (o.json && mo_ok(ctx))
+            e.lost_output = !print_eval_run(&o, e.weights, e.n_weights);
         for (int i = 0; i < o.data.count && mo_ok(ctx) && !e.lost_output; i++)
             evaluate_name(&e, o.data.items[i]);
         code = mo_ok(ctx) ? e.lost_output ? EXIT_FAILED : EXIT_FINE : report_failure(ctx);

@@ -64,8 +64,9 @@ static const struct argp_option options[] = {
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object a row on standard output: data, task, head, features (trained, "
-        "random, x0 or hop), k, metric, mean, ci95, sd",
+        "one JSON object a line on standard output, told apart by \"kind\": the run, each data set, each figure "
+        "(cell), "
+        "with mean, sd, ci95 and the values they come from",
         0},
     {"quiet", KEY_QUIET, NULL, 0, "no notices on standard error", 0},
     {0},
@@ -169,7 +170,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 void parse_eval_options(eval_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
-    *o = (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}};
+    *o =
+        (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}, .argc = argc, .argv = argv};
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 3, .max_rows = 32768};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->evaluation.shots = o->shots;

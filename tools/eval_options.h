@@ -20,6 +20,8 @@ typedef struct eval_options {
     int threads;
     mo_context_options device; /* and math */
     bool json, quiet;
+    int argc; /* the command's words, argv[0] its full name */
+    char **argv;
 } eval_options;
 
 /* Wrong usage ends the program. */

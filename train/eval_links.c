@@ -181,6 +181,7 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     bool ordered =
         order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
         order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
+    ev->n_test = d.kind[0].test + d.kind[1].test;
     if (ordered && mo_has_example_rows(ev->source))
         open_rows(&d);
     for (int shot = 0; ordered && shot < ev->options->n_shots; shot++)

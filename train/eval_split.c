@@ -22,6 +22,7 @@ void mo_evaluate_classes(mo_evaluation *ev) {
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
             mo_plan plan = {0};
             draw(ev, ev->options->shots[shot], repeat, &plan);
+            ev->n_test = plan.n_query;
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
                 mo_eval_values(ev, c, shot, 0)[repeat] =
                     mo_plan_accuracy(ev->t, s, &ev->candidate[c], ev->rows[c], &plan);

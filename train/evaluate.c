@@ -6,6 +6,10 @@
 
 #include <inttypes.h>
 
+const char *mo_protocol_name(mo_protocol protocol) {
+    return protocol == MO_PROTOCOL_EPISODE ? "episode" : "split";
+}
+
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
     int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
     return ev->value + at * ev->repeats;
@@ -72,7 +76,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
         for (int shot = 0; shot < ev->options->n_shots; shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
-                mo_summary summary = mo_summarize(mo_eval_values(ev, c, shot, metric), ev->repeats);
+                const double *values = mo_eval_values(ev, c, shot, metric);
+                mo_summary summary = mo_summarize(values, ev->repeats);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model.table->name,
@@ -82,7 +87,9 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .mean = summary.mean,
                     .ci95 = summary.ci95,
                     .sd = summary.sd,
-                    .n = summary.n};
+                    .n = summary.n,
+                    .values = values,
+                    .n_test = ev->n_test};
                 visit(&row, state);
             }
 }

@@ -16,8 +16,8 @@ typedef struct mo_evaluation {
     mo_tape *t;
     mo_tensor **rows; /* of each candidate: examples that it encoded [E, d], owned, or NULL */
     int metrics;
-    int64_t repeats;
-    double *value; /* [n, n_shots, metrics, repeats], in percent */
+    int64_t repeats, n_test; /* n_test: examples asked about in each */
+    double *value;           /* [n, n_shots, metrics, repeats], in percent */
 } mo_evaluation;
 
 /* Where the values of one candidate, shot and metric start. */

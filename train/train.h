@@ -164,6 +164,7 @@ typedef struct mo_weights {
     char head[64];                  /* its name */
     mo_invariant_options invariant; /* of rows of examples */
     char recipe[32];                /* "" where unknown */
+    uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* of the ridge on single hops */
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
 } mo_weights;
@@ -190,6 +191,8 @@ MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
 
+MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode" */
+
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
@@ -202,11 +205,13 @@ typedef struct mo_eval_options {
 } mo_eval_options;
 
 typedef struct mo_eval_row {
-    const char *data, *task, *head, *features; /* features: trained | random | x0 | hop */
+    const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
     const char *metric;    /* accuracy | auc | ap | hits_rank | hits_ogb | hits_pooled */
     double mean, ci95, sd; /* in percent */
-    int64_t n;
+    int64_t n;             /* of seeds or episodes */
+    const double *values;  /* of each of them; two candidates' are paired. Borrowed for the visit */
+    int64_t n_test;        /* examples asked about in each */
 } mo_eval_row;
 
 typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);

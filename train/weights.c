@@ -6,12 +6,14 @@
 #include "train/graph_names.h"
 #include "train/trainer.h"
 
+#include "tensor/file.h"
 #include "tensor/storage.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static const char format_name[] = "mochi weights";
 
@@ -180,6 +182,18 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
         w->best_hop[task] = -1;
 }
 
+static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
+    mo_file_bytes content;
+    char label[MO_LABEL];
+    mo_file_label("weights", path, label);
+    if (!mo_file_read(ctx, label, path, &content))
+        return;
+    XXH128_hash_t digest = XXH3_128bits(content.data, content.n);
+    hash[0] = digest.high64;
+    hash[1] = digest.low64;
+    mo_file_bytes_free(ctx, &content);
+}
+
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     char embedded[MO_PATH];
     if (mo_locate_weights(path, embedded, sizeof embedded)) /* before a folder of that name, as graphs are found */
@@ -189,6 +203,8 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
         return NULL;
     w->ctx = ctx;
     w->arrays = mo_safetensors_read(ctx, path);
+    if (w->arrays)
+        hash_file(ctx, path, w->hash);
     json_t *metadata = w->arrays && w->arrays->metadata ? json_loads(w->arrays->metadata, 0, NULL) : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};

@@ -1,0 +1,71 @@
+/* tools/eval_json.c - the lines of `mochi eval --json`: what was run, on what, and a figure a cell. */
+#include "tools/eval_json.h"
+
+#include "tools/core.h"
+#include "tools/versions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+static json_t *json_hash(const uint64_t hash[2]) {
+    return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
+static json_t *list_weights(const eval_weights *weights, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o}", "features", weights[i].label, "file", weights[i].file, "recipe",
+                      weights[i].recipe, "xxh3", json_hash(weights[i].hash)));
+    return list;
+}
+
+static void set_repeats(json_t *o, bool episodes, const mo_eval_options *e) {
+    if (episodes)
+        json_object_set_new(o, "episodes", json_integer(e->episodes));
+    else
+        json_object_set_new(o, "seeds", json_integer(e->seeds));
+}
+
+bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
+    const mo_eval_options *e = &o->evaluation;
+    json_t *command = json_array();
+    for (int i = 0; i < o->argc; i++)
+        json_array_append_new(command, json_string(o->argv[i]));
+    json_t *run = json_pack("{s:s, s:i, s:o, s:o, s:s?, s:s, s:o, s:s, s:I}", "kind", "run", "format", FORMAT,
+        "command", command, "versions", library_versions(), "blas_core", blas_core(), "device",
+        o->device.device == MO_CUDA ? "cuda" : "cpu", "weights", list_weights(weights, n_weights), "protocol",
+        mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+    set_repeats(run, e->protocol == MO_PROTOCOL_EPISODE, e);
+    return print_json(run);
+}
+
+bool print_eval_data(const mo_source *s) {
+    const mo_graph *g = s->graph;
+    bool links = s->task == MO_TASK_LP;
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "kind", "data", "data", g->name, "task",
+        mo_task_name(s->task), "xxh3", json_hash(g->hash), "nodes", (json_int_t)g->nodes, "edges",
+        (json_int_t)g->nnz / 2, "graphs", (json_int_t)g->graphs, "columns", (json_int_t)g->features, "classes",
+        (json_int_t)(links ? 2 : g->classes));
+    if (links)
+        json_object_set_new(o, "held_out", json_integer(s->links->n_positive));
+    return print_json(o);
+}
+
+bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop) {
+    bool links = !strcmp(r->task, "lp"), episodes = !links && o->evaluation.protocol == MO_PROTOCOL_EPISODE;
+    json_t *values = json_array();
+    for (int64_t i = 0; i < r->n; i++)
+        json_array_append_new(values, json_number(r->values[i]));
+    json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o}", "kind", "cell",
+        "data", r->data, "task", r->task, "protocol",
+        mo_protocol_name(episodes ? MO_PROTOCOL_EPISODE : MO_PROTOCOL_SPLIT), "features", r->features, "head", r->head,
+        "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
+        json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
+    set_repeats(cell, episodes, &o->evaluation);
+    if (!strcmp(r->features, "hop"))
+        json_object_set_new(cell, "hop", json_integer(hop));
+    return print_json(cell);
+}

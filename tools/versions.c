@@ -1,0 +1,42 @@
+/* tools/versions.c - what is loaded says its version itself. */
+#include "tools/versions.h"
+
+#include "tensor/tensor.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *function;
+} libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
+
+/* The text that a function without arguments returns, "" where there is no such function. */
+static const char *text_of(const char *function) {
+    void *address = dlsym(RTLD_DEFAULT, function);
+    const char *(*call)(void);
+    memcpy(&call, &address, sizeof call);
+    return address ? call() : "";
+}
+
+static const char *xxhash_version(char text[32]) {
+    void *address = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
+    unsigned (*call)(void);
+    memcpy(&call, &address, sizeof call);
+    unsigned v = address ? call() : 0;
+    snprintf(text, 32, "%u.%u.%u", v / 10000, v / 100 % 100, v % 100);
+    return address ? text : "";
+}
+
+json_t *library_versions(void) {
+    char version[32];
+    json_t *versions = json_pack("{s:s}", "mochi", MO_VERSION);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        json_object_set_new(versions, libraries[i].name, json_string(text_of(libraries[i].function)));
+    json_object_set_new(versions, "xxhash", json_string(xxhash_version(version)));
+    return versions;
+}
+
+const char *blas_build(void) {
+    return text_of("openblas_get_config");
+}
