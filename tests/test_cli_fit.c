@@ -146,8 +146,8 @@ static void the_table_ends_with_the_diagnosis(void **state) {
         "--diagnose", "--json");
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 1 + 1 + C + 4);
-    json_t *o = json_line(
-        p, 2, "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged");
+    json_t *o = json_line(p, 2,
+        "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged,plane");
     assert_true(json_real_of(o, "rows") == 30);
     json_decref(o);
 }

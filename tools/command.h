@@ -21,6 +21,7 @@ int new_command(int argc, char **argv);
 int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
+int pitfalls_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */

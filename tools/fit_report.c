@@ -133,7 +133,8 @@ void fit_print_diagnosis(
     print_geometry(E, x, epsilon);
     if (whole) {
         print_prototypes(E, x);
-        print_norms(rows, n_rows);
+        if (n_rows)
+            print_norms(rows, n_rows);
     } else {
         print_norm_line(rows, n_rows);
     }
@@ -141,10 +142,11 @@ void fit_print_diagnosis(
 
 static bool print_prototype_object(const mo_embeddings *E, const mo_diagnosis *x, int64_t c) {
     const mo_prototype *p = &x->prototype[c];
-    return print_json(json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "diagnosis", "class", "class",
-        (json_int_t)E->value[c], "rows", (json_int_t)E->count[c], "norm", json_number(p->norm), "hull_distance",
-        json_number(p->distance * x->mean_distance), "hull_distance_normalised", json_number(p->distance), "inside",
-        p->inside, "epsilon_included", p->included, "outer", p->outer, "flagged", p->flagged));
+    return print_json(json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:[o, o]}", "diagnosis", "class",
+        "class", (json_int_t)E->value[c], "rows", (json_int_t)E->count[c], "norm", json_number(p->norm),
+        "hull_distance", json_number(p->distance * x->mean_distance), "hull_distance_normalised",
+        json_number(p->distance), "inside", p->inside, "epsilon_included", p->included, "outer", p->outer, "flagged",
+        p->flagged, "plane", json_number(p->x), json_number(p->y)));
 }
 
 static bool print_norm_object(const mo_fit_row *r, int part) {

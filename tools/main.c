@@ -26,6 +26,8 @@ static const command commands[] = {
         bench_command},
     {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},
     {"lab", "mochi lab", "gradients through a solver, four ways: error, memory and time", lab_command},
+    {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
+        pitfalls_command},
     {"doctor", "mochi doctor", "what this machine offers, and whether the program makes use of it", doctor_command},
 };
 

@@ -125,11 +125,16 @@ static bool project(const geometry *g, corner *at) {
     return mo_ok(g->ctx);
 }
 
-/* Marks the corners of the outer hull (Andrew 1979): the lower chain from left to right, then the upper one back. */
+/* Places in the plane; and the corners of the outer hull (Andrew 1979): the lower chain from left to right, then the
+ * upper one back. */
 static void mark_outer(const geometry *g, mo_prototype *prototype) {
     int64_t C = g->C, used = 0;
     corner *at = mo_host_array(g->ctx, 3 * C + 1, sizeof *at), *chain = at ? at + C : NULL;
     if (at && project(g, at)) {
+        for (int64_t c = 0; c < C; c++) {
+            prototype[c].x = at[c].x;
+            prototype[c].y = at[c].y;
+        }
         qsort(at, (size_t)C, sizeof *at, by_place);
         for (int64_t i = 0; i < C; i++) {
             while (used >= 2 && turn(chain[used - 2], chain[used - 1], at[i]) <= 0)

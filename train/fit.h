@@ -88,7 +88,8 @@ typedef struct mo_prototype {
     double distance; /* to the convex hull of the other prototypes */
     bool inside;     /* the distance is 0 to rounding: never the only largest score */
     bool included;   /* epsilon-inclusion: the distance is below epsilon */
-    bool outer;      /* a corner of the outer hull in the plane of the first two principal components */
+    double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
+    bool outer;      /* a corner of the outer hull in that plane */
     bool flagged; /* nearer to the hull of the others than every outer one: the paper's mark of interior prototypes */
 } mo_prototype;
 

@@ -1,0 +1,300 @@
+/* tests/test_cli_pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments come out as the paper has them, and
+ * as an independent program has them (synthetic.json of the shared folder). */
+#include "tests/program.h"
+
+#include <math.h>
+
+static const char members[] = "pitfall,setting,x,head,metric,mean,sd,ci95,values";
+
+enum { MOST_FIGURES = 256, SEEDS = 20 };
+
+typedef struct figures {
+    json_t *rows[MOST_FIGURES];
+    int n;
+} figures;
+
+/* The figures of a run, without its reliability diagrams. */
+static figures read_figures(const program *p) {
+    figures f = {0};
+    for (int i = 0; i < count_lines(p->out) && f.n < MOST_FIGURES; i++) {
+        const char *line = p->out;
+        for (int k = 0; k < i; k++)
+            line = strchr(line, '\n') + 1;
+        if (!strncmp(line, "{\"pitfall\":\"reliability\"", 24))
+            json_decref(json_line(p, i, "pitfall,setting,head,n,right,confidence"));
+        else
+            f.rows[f.n++] = json_line(p, i, members);
+    }
+    return f;
+}
+
+static void release_figures(figures *f) {
+    while (f->n)
+        json_decref(f->rows[--f->n]);
+}
+
+/* The figure of that name; x is not compared where it is NaN. */
+static const json_t *find(const figures *f, const char *setting, double x, const char *head, const char *metric) {
+    for (int i = 0; i < f->n; i++) {
+        const json_t *r = f->rows[i];
+        if (!strcmp(json_text_of(r, "setting"), setting) && (isnan(x) || json_real_of(r, "x") == x) &&
+            !strcmp(json_text_of(r, "head"), head) && !strcmp(json_text_of(r, "metric"), metric))
+            return r;
+    }
+    fail_msg("no figure %s %g %s %s", setting, x, head, metric);
+    return NULL;
+}
+
+static double mean(const figures *f, const char *setting, double x, const char *head, const char *metric) {
+    return json_real_of(find(f, setting, x, head, metric), "mean");
+}
+
+/* On how many seeds the ece of one readout is above another's. */
+static int count_above(const figures *f, const char *setting, const char *above, const char *below) {
+    const json_t *a = json_object_get(find(f, setting, NAN, above, "ece"), "values"),
+                 *b = json_object_get(find(f, setting, NAN, below, "ece"), "values");
+    int count = 0;
+    for (size_t i = 0; i < json_array_size(a); i++)
+        count += json_number_value(json_array_get(a, i)) > json_number_value(json_array_get(b, i));
+    return count;
+}
+
+static void a_shift_sends_prototypes_to_chance_and_leaves_ridge(void **state) {
+    program *p = *state;
+    RUN(p, "pitfalls", "origin", "--json");
+    assert_ended(p, 0, NULL);
+    figures f = read_figures(p);
+    double before = 101, t[] = {0, 1, 2, 3, 4, 5};
+    for (int i = 0; i < 6; i++) {
+        double prototype = mean(&f, "t", t[i], "prototype", "accuracy"),
+               ridge = mean(&f, "t", t[i], "ridge", "accuracy");
+        if (!(ridge > 99.9) || !(prototype <= before))
+            fail_msg("t = %g: prototype %g after %g, ridge %g", t[i], prototype, before, ridge);
+        before = prototype;
+    }
+    assert_true(mean(&f, "t", 0, "prototype", "accuracy") > 99.9);
+    assert_true(mean(&f, "t", 5, "prototype", "accuracy") == 50);
+    release_figures(&f);
+}
+
+/* The paper: recall of A to exactly 0 and accuracy to two thirds; ridge at 80 to 85 on A (here 77 to 86: the mean of 20
+ * draws has a standard error of 1.6). The text's "enters the hull" is not what happens: the distance stays. */
+static void two_modes_lose_all_recall_outside_the_hull(void **state) {
+    program *p = *state;
+    RUN(p, "pitfalls", "hull", "--json");
+    assert_ended(p, 0, NULL);
+    figures f = read_figures(p);
+    double delta[] = {0, 1, 2, 4, 10};
+    for (int i = 0; i < 5; i++) {
+        double ridge = mean(&f, "delta", delta[i], "ridge", "recall_A"),
+               distance = mean(&f, "delta", delta[i], "prototype", "hull_distance");
+        if (!(ridge > 75 && ridge < 88) || !(fabs(distance - 1.5) < 0.2))
+            fail_msg("delta = %g: ridge %g, distance %g", delta[i], ridge, distance);
+    }
+    assert_true(mean(&f, "delta", 0, "prototype", "recall_A") > 98);
+    assert_true(mean(&f, "delta", 10, "prototype", "recall_A") == 0);
+    assert_true(mean(&f, "delta", 10, "prototype", "recall_B") == 100);
+    assert_true(fabs(mean(&f, "delta", 10, "prototype", "accuracy") - 200.0 / 3) < 1e-6);
+    assert_true(mean(&f, "delta", 10, "ridge", "accuracy") > mean(&f, "delta", 10, "prototype", "accuracy") + 5);
+    release_figures(&f);
+}
+
+/* On single draws a temperature may do harm to shifted prototypes: the least cross-entropy on the support is not the
+ * least ece on the queries. 7% of 400 draws here, 5% of 400 by the program behind synthetic.json; 15 of 100 would be
+ * three standard deviations more. */
+static void logistic_is_calibrated_where_a_temperature_is_not(void **state) {
+    program *p = *state;
+    static const char *const settings[] = {"shifted", "radius"};
+    RUN(p, "pitfalls", "calibration", "--seeds", "100", "--json");
+    assert_ended(p, 0, NULL);
+    figures f = read_figures(p);
+    for (int i = 0; i < 2; i++) {
+        const char *s = settings[i];
+        assert_true(mean(&f, s, NAN, "prototype", "ece") > 1.3 * mean(&f, s, NAN, "temperature", "ece"));
+        assert_true(mean(&f, s, NAN, "logistic", "ece") < 0.003);
+        assert_int_equal(count_above(&f, s, "temperature", "logistic"), 100);
+        assert_int_equal(count_above(&f, s, "prototype", "logistic"), 100);
+        int above = count_above(&f, s, "prototype", "temperature");
+        if (above < (i ? 100 : 85))
+            fail_msg("%s: prototype above temperature on %d of 100 draws", s, above);
+    }
+    release_figures(&f);
+}
+
+/* ---- against the other program ---- */
+
+typedef struct comparison {
+    json_t *file;
+    int compared;
+} comparison;
+
+/* Mean and standard deviation (n) of a figure there, in percent where it is a share; false where it has none. */
+static bool reference_of(const comparison *c, const json_t *row, bool share, double *m, double *sd) {
+    const char *pitfall = json_text_of(row, "pitfall"), *head = json_text_of(row, "head"),
+               *metric = json_text_of(row, "metric"), *setting = json_text_of(row, "setting");
+    char name[64], sd_name[80];
+    bool path = strcmp(pitfall, "calibration") != 0, hull = !strcmp(pitfall, "hull");
+    const json_t *part = json_object_get(c->file, hull ? "convex_hull" : path ? "translation" : "calibration");
+    const char *there = strcmp(head, "logistic") ? head : "logreg";
+    part = path ? part : json_object_get(part, setting);
+    if (!path)
+        snprintf(name, sizeof name, strcmp(metric, "temperature") ? "%s_%s" : "%s", metric, there);
+    else if (!strcmp(metric, "hull_distance"))
+        snprintf(name, sizeof name, "hull_distance");
+    else
+        snprintf(name, sizeof name, hull ? "%s_%s" : "%s", head, metric);
+    snprintf(sd_name, sizeof sd_name, "%s_sd", name);
+    const json_t *sds =
+        path && !hull ? json_object_get(part, sd_name) : json_object_get(json_object_get(part, "sd"), name);
+    const json_t *means = json_object_get(part, name), *steps = json_object_get(part, hull ? "delta" : "t");
+    for (size_t i = 0; path && i < json_array_size(steps); i++)
+        if (json_number_value(json_array_get(steps, i)) == json_real_of(row, "x")) {
+            means = json_array_get(means, i);
+            sds = json_array_get(sds, i);
+        }
+    *m = (share ? 100 : 1) * json_number_value(means);
+    *sd = (share ? 100 : 1) * json_number_value(sds);
+    return json_is_number(means) && json_is_number(sds);
+}
+
+/* Both means are of 20 draws, so the standard error of their difference has both variances. Where neither program saw
+ * any, shares may differ by one query of one draw: at most 0.05%. */
+static void compare(comparison *c, const json_t *row) {
+    double m, sd, ours = json_real_of(row, "mean"), our_sd = json_real_of(row, "sd");
+    const char *metric = json_text_of(row, "metric");
+    bool share = strstr(metric, "recall") || !strcmp(metric, "accuracy");
+    if (!reference_of(c, row, share, &m, &sd))
+        return;
+    double error = sqrt((sd * sd * SEEDS / (SEEDS - 1) + our_sd * our_sd) / SEEDS);
+    if (!(fabs(ours - m) <= 3 * error + (share ? 0.05 : 0)))
+        fail_msg("%s %s %g %s %s: %g, expected %g to 3 times %g", json_text_of(row, "pitfall"),
+            json_text_of(row, "setting"), json_real_of(row, "x"), json_text_of(row, "head"), metric, ours, m, error);
+    c->compared++;
+}
+
+static void means_are_those_of_an_independent_program(void **state) {
+    program *p = *state;
+    char path[512];
+    const char *shared = getenv("MOCHI_SHARED");
+    snprintf(path, sizeof path, "%s/golden/synthetic.json", shared ? shared : "../shared");
+    comparison c = {.file = json_load_file(path, 0, NULL)};
+    if (!c.file) {
+        print_message("skipped: no file %s (set MOCHI_SHARED)\n", path);
+        skip();
+    }
+    RUN(p, "pitfalls", "all", "--json");
+    assert_ended(p, 0, NULL);
+    figures f = read_figures(p);
+    for (int i = 0; i < f.n; i++)
+        compare(&c, f.rows[i]);
+    assert_int_equal(c.compared, 2 * 17 + 9 * 16 + 2 * 6);
+    release_figures(&f);
+    json_decref(c.file);
+}
+
+/* ---- the command ---- */
+
+static void tables_say_where_the_paper_contradicts_itself(void **state) {
+    program *p = *state;
+    RUN(p, "pitfalls", "all", "--seeds", "3");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->err, "");
+    assert_non_null(strstr(p->out, "\n  5.00     50.0 ± 0.0 "));
+    assert_non_null(strstr(p->out, "stays\n      outside, and the recall of A falls because the norms"));
+    assert_non_null(strstr(p->out, "prototype above temperature on "));
+    RUN(p, "pitfalls", "origin", "--seeds", "1");
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(p->out, "nan"));
+    assert_null(strstr(p->out, "hull"));
+}
+
+static void equal_seeds_give_equal_figures(void **state) {
+    program *p = *state;
+    static char first[MAX_TEXT];
+    RUN(p, "pitfalls", "all", "--seeds", "2", "--json");
+    memcpy(first, p->out, sizeof first);
+    RUN(p, "pitfalls", "all", "--seeds", "2", "--threads", "3", "--json");
+    assert_string_equal(p->out, first);
+}
+
+static void write_file(const program *p, const char *name, const void *data, size_t bytes, const char *header) {
+    FILE *file = fopen(in_folder(p, name), "wb");
+    assert_non_null(file);
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file); /* 118 bytes of header */
+    fprintf(file, "%-117s\n", header);
+    fwrite(data, 1, bytes, file);
+    fclose(file);
+}
+
+/* Four classes at the corners of a square, a fifth in its middle: inside, and flagged. */
+static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **state) {
+    program *p = *state;
+    static const double place[5][2] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}, {0.1, 0.2}};
+    double Z[20][2];
+    int64_t y[20];
+    for (int i = 0; i < 20; i++) {
+        y[i] = i % 5;
+        for (int k = 0; k < 2; k++)
+            Z[i][k] = place[i % 5][k] + (i / 5 - 1.5) * 0.01;
+    }
+    write_file(p, "Z.npy", Z, sizeof Z, "{'descr': '<f8', 'fortran_order': False, 'shape': (20, 2), }");
+    write_file(p, "y.npy", y, sizeof y, "{'descr': '<i8', 'fortran_order': False, 'shape': (20,), }");
+    RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + 5);
+    for (int c = 0; c < 5; c++) {
+        json_t *o = json_line(p, 1 + c,
+            "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged,"
+            "plane");
+        assert_int_equal(json_is_true(json_object_get(o, "inside")), c == 4);
+        assert_int_equal(json_is_true(json_object_get(o, "flagged")), c == 4);
+        assert_int_equal(json_is_true(json_object_get(o, "outer")), c != 4);
+        const json_t *plane = json_object_get(o, "plane");
+        double x = json_number_value(json_array_get(plane, 0)), v = json_number_value(json_array_get(plane, 1));
+        /* the plane is that of the data, about the mean of the prototypes */
+        double expected = hypot(place[c][0] - 0.02, place[c][1] - 0.04);
+        assert_true(fabs(hypot(x, v) - expected) < 1e-6);
+        json_decref(o);
+    }
+    RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "y.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "INSIDE flagged"));
+}
+
+static void what_cannot_be_done_is_one_line(void **state) {
+    program *p = *state;
+    const struct {
+        const char *words[8], *part;
+    } uses[] = {
+        {{"pitfalls"}, "EXPERIMENT"},
+        {{"pitfalls", "norm"}, "'norm'"},
+        {{"pitfalls", "origin", "Z.npy"}, "'Z.npy'"},
+        {{"pitfalls", "hull", "Z.npy"}, "Z and y"},
+        {{"pitfalls", "hull", "Z.npy", "y.npy", "x.npy"}, "'x.npy'"},
+        {{"pitfalls", "hull", "Z.npy", "y.npy", "--seeds", "3"}, "--seeds"},
+        {{"pitfalls", "all", "--seeds", "0"}, "--seeds"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        run_program_to(p, NULL, uses[i].words);
+        assert_ended(p, 2, uses[i].part);
+        assert_string_equal(p->out, "");
+    }
+    RUN(p, "pitfalls", "hull", "/no/Z.npy", "/no/y.npy");
+    assert_ended(p, 1, "/no/Z.npy");
+    run_program_to(p, "/dev/full", (const char *const[]){"pitfalls", "origin", "--seeds", "1", "--json", NULL});
+    assert_ended(p, 1, "standard output");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shift_sends_prototypes_to_chance_and_leaves_ridge),
+        cmocka_unit_test(two_modes_lose_all_recall_outside_the_hull),
+        cmocka_unit_test(logistic_is_calibrated_where_a_temperature_is_not),
+        cmocka_unit_test(means_are_those_of_an_independent_program),
+        cmocka_unit_test(tables_say_where_the_paper_contradicts_itself),
+        cmocka_unit_test(equal_seeds_give_equal_figures),
+        cmocka_unit_test(a_prototype_in_the_middle_of_others_is_inside_and_flagged),
+        cmocka_unit_test(what_cannot_be_done_is_one_line),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

@@ -1,0 +1,130 @@
+/* tools/pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments, and the hull of prototypes of real
+ * embeddings.
+ */
+#include "tools/pitfalls.h"
+
+#include "tools/fit_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_THREADS, KEY_JSON };
+
+typedef struct pitfalls_options {
+    int which;
+    const char *rows, *labels; /* of hull: real embeddings */
+    int64_t seeds;
+    double epsilon;
+    int threads;
+    bool json, seeds_given;
+} pitfalls_options;
+
+static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
+
+static const struct argp_option options[] = {
+    {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment (default 20)", 0},
+    {"epsilon", KEY_EPSILON, "E", 0,
+        "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a figure on standard output, nothing else there", 0},
+    {0},
+};
+
+static const char description[] =
+    "What is wrong with class means as a readout under inner products: the paper's three synthetic experiments.\n\n"
+    "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
+    "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
+    "far each class mean is from the convex hull of the others, in the full space.\n"
+    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
+    "Z: rows [n, d] (.npy, .npz or .safetensors; FILE:NAME takes one array of several), y: their integer labels.\n"
+    "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
+    "others than every corner of the outer hull in the plane of the first two principal components.\n\n"
+    "Examples:\n"
+    "  mochi pitfalls all\n"
+    "  mochi pitfalls calibration --seeds 120 --json\n"
+    "  mochi pitfalls hull Z.npy y.npy";
+
+static void take_argument(pitfalls_options *o, char *text, const struct argp_state *state) {
+    static const int bits[] = {
+        PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION, PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION};
+    if (state->arg_num == 0)
+        o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 4)];
+    else if (state->arg_num <= 2 && o->which == PITFALL_HULL)
+        *(state->arg_num == 1 ? &o->rows : &o->labels) = text;
+    else
+        usage_error(state, "ARGUMENT", o->which == PITFALL_HULL ? "Z and y" : "nothing after the experiment", text);
+}
+
+static void check(const pitfalls_options *o, const struct argp_state *state) {
+    if (!o->which)
+        usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
+    if (o->rows && !o->labels)
+        usage_error(state, "hull", "Z and y", o->rows);
+    if (o->rows && o->seeds_given)
+        usage_error(state, "--seeds", "no seeds where Z and y are given", "some");
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    pitfalls_options *o = state->input;
+    if (key == KEY_SEEDS) {
+        o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
+        o->seeds_given = true;
+    } else if (key == KEY_EPSILON)
+        o->epsilon = parse_positive(state, "--epsilon", text);
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == ARGP_KEY_ARG)
+        take_argument(o, text, state);
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+/* False where a line could not be written. */
+static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
+    pitfall_figures figures = {0};
+    bool written = true;
+    if (pitfalls_run(ctx, o->which, o->seeds, &figures) == MO_OK) {
+        if (o->json)
+            written = pitfalls_print_objects(&figures);
+        else
+            pitfalls_print(&figures, o->which);
+    }
+    pitfalls_free(&figures);
+    return written;
+}
+
+static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
+    mo_embeddings *E = mo_embeddings_open(ctx, o->rows, o->labels);
+    mo_diagnosis x = {0};
+    bool written = true;
+    if (E && mo_diagnose(E, o->epsilon, &x) == MO_OK) {
+        if (o->json)
+            written = fit_print_diagnosis_objects(E, &x, NULL, 0);
+        else
+            fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
+    }
+    mo_diagnosis_release(&x);
+    mo_embeddings_release(E);
+    return written;
+}
+
+int pitfalls_command(int argc, char **argv) {
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "origin|hull|calibration|all\nhull Z y",
+        .doc = description};
+    pitfalls_options o = {.seeds = 20, .epsilon = 0.1, .threads = 1};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    mo_context *ctx = open_context(o.threads);
+    if (!ctx)
+        return EXIT_FAILED;
+    bool written = o.rows ? diagnose_embeddings(ctx, &o) : run_experiments(ctx, &o);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
+    mo_context_release(ctx);
+    return code;
+}
