@@ -119,6 +119,21 @@ typedef struct mo_mixture {
 MO_API mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight);
 
+/* All rows of a graph as every expert embeds them: Z [N, M (d + 1)], the experts side by side, a 1 behind the rows of
+ * each, and gram = Z^T Z. */
+typedef struct mo_population {
+    mo_tensor *Z, *gram;
+} mo_population;
+/* Rounds of self-training, 0 or more, on softmax(sharpness logits). */
+typedef struct mo_transduction {
+    int rounds;
+    mo_tensor *sharpness; /* scalar */
+} mo_transduction;
+/* The mixture fitted on the support (int64 [n_s], rows of Z; labels Ys [n_s, C]), then refitted on all rows under the
+ * assumption that classes are of equal size (ridge_transduce.c) -> logits [N, C] of all rows. */
+MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
+    const mo_mixture *mix, const mo_transduction *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -188,22 +188,34 @@ static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random 
 
 /* ---- readout ---- */
 
-static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
     static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
     static const int64_t of_expert[] = {EXPERTS, 1}, of_penalty[] = {1, PENALTIES};
-    const invariant *m = model;
-    mo_task task = e->task;
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
-    mo_mixture mix = {
+    return (mo_mixture){
         .lambda = mo_mul(t, mo_exp(t, of_task(t, m, LOG_LAMBDA, task, 2, of_expert)), grid),
         .prior = mo_add(t, of_task(t, m, EXPERT, task, 2, of_expert), of_task(t, m, PENALTY, task, 2, of_penalty)),
         .sharpness = mo_exp(t, of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
         .power = of_task(t, m, POWER, task, 0, NULL),
         .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
     };
+}
+
+static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    const invariant *m = model;
+    mo_mixture mix = mixture(t, m, e->task);
     mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     mo_tensor *logits = mo_ridge_mixture(t, Zs, Ys, Zq, &mix, NULL);
-    return mo_mul(t, logits, mo_exp(t, of_task(t, m, LOG_TEMP, task, 0, NULL)));
+    return mo_mul(t, logits, mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
+}
+
+static mo_tensor *transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all) {
+    const invariant *m = model;
+    mo_mixture mix = mixture(t, m, e->task);
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *temperature = mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL));
+    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, 2, 0)};
+    return mo_mul(t, mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
 }
 
 static const mo_model_table table = {
@@ -215,6 +227,7 @@ static const mo_model_table table = {
     .settings = settings,
     .embed = embed,
     .readout = readout,
+    .transduce = transduce,
     .release = release,
 };
 

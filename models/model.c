@@ -38,6 +38,14 @@ mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tens
     return m.table->readout(t, m.content, e, Zs, Zq);
 }
 
+mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all) {
+    if (m.table->transduce)
+        return m.table->transduce(t, m.content, e, all);
+    mo_context *ctx = mo_tape_context(t);
+    mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m.table->name);
+    return mo_null_tensor(ctx);
+}
+
 mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
     mo_tensor *Zs, *Zq;
     mo_model_embed(t, m, e, r, &Zs, &Zq);

@@ -60,6 +60,7 @@ typedef struct mo_model_table {
     int (*settings)(const void *model, mo_setting list[MO_MAX_SETTINGS]); /* how many */
     void (*embed)(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
     mo_tensor *(*readout)(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
+    mo_tensor *(*transduce)(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all); /* or NULL */
     void (*release)(void *model);
 } mo_model_table;
 
@@ -81,7 +82,12 @@ MO_API double mo_model_setting(mo_model m, const char *key);
 MO_API void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
 /* Readout fitted on embeddings of the support: logits [n_q, C]. */
 MO_API mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
-/* Both; and the cross-entropy of the queries, smoothed by the model's setting "smoothing". logits may be NULL. */
+/* Logits [N, C] of all rows, from the labels of the support e->support[0] (rows of all) and from what the other rows
+ * look like, under the assumption that classes are of equal size. Raises MO_UNSUPPORTED where the model has no such
+ * readout (its table: NULL). */
+MO_API mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all);
+/* Embeddings and readout; and the cross-entropy of the queries, smoothed by the model's setting "smoothing". logits may
+ * be NULL. */
 MO_API mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
 MO_API mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits);
 

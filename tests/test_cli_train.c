@@ -167,6 +167,24 @@ static void eval_prints_the_paper_beside_its_table(void **state) {
     assert_null(strstr(p->out, "trained"));
 }
 
+static void transductive_adds_a_column_on_nodes(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--transductive", "--data", "cora", "--task", "nc", "--shots", "4", "--seeds", "2", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 2 + 5);
+    double mean[2];
+    for (int i = 0; i < 2; i++) {
+        json_t *o =
+            json_line(p, 2 + i, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds");
+        assert_string_equal(json_text_of(o, "features"), i ? "trained+T" : "trained");
+        mean[i] = json_real_of(o, "mean");
+        json_decref(o);
+    }
+    assert_true(mean[0] > 55 && mean[1] > mean[0]);
+    RUN(p, "eval", "--transductive", "--weights", "none", "--hop", "2", "--data", "cora", "--task", "nc");
+    assert_ended(p, 1, "expected weights of the recipe best");
+}
+
 static void embed_writes_a_row_a_node_or_graph(void **state) {
     program *p = *state;
     const char *weights = in_folder(p, "whole/weights.safetensors");
@@ -226,6 +244,7 @@ int main(void) {
         cmocka_unit_test(a_full_disk_stops_training),
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),
+        cmocka_unit_test(transductive_adds_a_column_on_nodes),
         cmocka_unit_test(embed_writes_a_row_a_node_or_graph),
         cmocka_unit_test(the_default_recipe_trains_evaluates_and_embeds),
     };

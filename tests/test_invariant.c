@@ -99,6 +99,61 @@ static void a_pool_of_the_other_form_is_refused(void **state) {
     mo_pool_release(examples);
 }
 
+/* ---- all nodes ---- */
+
+typedef struct figures {
+    int n;
+    double mean[4];
+} figures;
+
+static void keep_mean(const mo_eval_row *row, void *state) {
+    figures *f = state;
+    assert_true(f->n < 4);
+    f->mean[f->n++] = row->mean;
+}
+
+static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model model, int64_t max_rows, figures *f) {
+    mo_candidate c[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
+        {.features = "random+T", .model = model, .head = &mo_head_ridge, .transductive = true}};
+    mo_eval_options o = {.protocol = MO_PROTOCOL_EPISODE,
+        .n_shots = 2,
+        .shots = (const int64_t[]){1, 60}, /* 60: rows drawn again */
+        .episodes = 10,
+        .queries = 8,
+        .seeds = 1,
+        .seed = 3,
+        .max_rows = max_rows};
+    *f = (figures){0};
+    return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
+}
+
+static void the_transductive_readout_is_a_candidate_on_nodes_alone(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_mochi *mochi = planted_model(s->ctx, 1);
+    figures whole, parts;
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        if (source->task == MO_TASK_NC) {
+            assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_OK);
+            assert_int_equal(evaluate(s->ctx, source, model, 7, &parts), MO_OK);
+            assert_int_equal(whole.n, 4);
+            assert_memory_equal(whole.mean, parts.mean, sizeof whole.mean);
+            assert_true(whole.mean[2] != whole.mean[0] && whole.mean[2] > 100.0 / 3);
+        } else {
+            assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_UNSUPPORTED);
+            assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("no transductive readout of copies:lp"));
+        }
+    }
+    assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mo_mochi_model(mochi), 0, &whole), MO_UNSUPPORTED);
+    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("the model mochi has no transductive readout"));
+    mo_model_release(model);
+    mo_mochi_release(mochi);
+    mo_pool_release(pool);
+    mo_pool_release(nodes);
+}
+
 /* ---- runs ---- */
 
 /* Trains from the start or from the checkpoint to `steps` of 6. */
@@ -164,6 +219,7 @@ int main(void) {
         cmocka_unit_test(gradients_of_every_parameter_hold_to_order_two),
         cmocka_unit_test(rows_that_do_not_fit_are_named),
         cmocka_unit_test(a_pool_of_the_other_form_is_refused),
+        cmocka_unit_test(the_transductive_readout_is_a_candidate_on_nodes_alone),
         cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes_and_reads_back),
     };
     return cmocka_run_group_tests_name("invariant", tests, scratch_create, planted_release);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_CANDIDATES = 4 * MAX_HEADS };
+enum { MAX_CANDIDATES = 5 * MAX_HEADS };
 
 /* Weights, or none, and the candidates that read the same features. */
 typedef struct subject {
-    char label[40];
+    char label[40], transductive_label[44];
     mo_feature_options features;
     mo_mochi_options mochi;
     double lambda; /* of heads on single hops */
@@ -62,6 +62,18 @@ static void add_model(subject *s, mo_model model, const mo_head *head, const cha
         (mo_candidate){.features = label, .model = model, .head = head, .lambda = s->lambda};
 }
 
+/* The model added last, by its readout of all nodes. */
+static void add_transductive(subject *s) {
+    if (!s->n_candidates)
+        return;
+    mo_candidate c = s->candidates[s->n_candidates - 1];
+    memcpy(s->transductive_label, s->label, sizeof s->label);
+    strcat(s->transductive_label, "+T");
+    c.features = s->transductive_label;
+    c.transductive = true;
+    s->candidates[s->n_candidates++] = c;
+}
+
 static void add_hop(subject *s, const mo_head *head, const char *label) {
     s->candidates[s->n_candidates++] = (mo_candidate){.features = label, .head = head, .lambda = s->lambda};
 }
@@ -86,6 +98,8 @@ static void add_candidates(evaluation *e, subject *s, const mo_weights *weights,
         const mo_head *head = o->n_heads ? o->heads[i] : own_readout ? &mo_head_ridge : s->mochi.head;
         if (own_readout && i == 0) {
             add_model(s, mo_weights_model(weights), head, s->label);
+            if (o->transductive)
+                add_transductive(s);
             if (untrained && baselines)
                 add_model(s, mo_invariant_create(e->ctx, MO_F32, &weights->invariant), head, "random");
         } else if (!own_readout) {
@@ -143,6 +157,14 @@ static void add_subject(evaluation *e, const char *name) {
     mo_weights_release(weights);
 }
 
+static bool any_transductive(const evaluation *e) {
+    bool any = false;
+    for (int j = 0; j < e->n_subjects; j++)
+        for (int i = 0; i < e->subjects[j].n_candidates; i++)
+            any |= e->subjects[j].candidates[i].transductive;
+    return any;
+}
+
 /* ---- evaluation ---- */
 
 /* The hop that serves a task best on the pool, where neither the weights nor the user say. */
@@ -165,14 +187,21 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
 
 static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
     mo_eval_options options = e->options->evaluation;
+    mo_candidate able[MAX_CANDIDATES]; /* to do the task */
+    int n = 0;
     if (s == e->subjects) {
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
     }
-    for (int i = 0; i < s->n_candidates; i++)
-        if (!strcmp(s->candidates[i].features, "hop"))
-            s->candidates[i].hop = s->best_hop[source->task];
-    mo_evaluate(e->ctx, source, s->candidates, s->n_candidates, &options, on_row, e);
+    for (int i = 0; i < s->n_candidates; i++) {
+        if (s->candidates[i].transductive && source->task != MO_TASK_NC)
+            continue;
+        able[n] = s->candidates[i];
+        if (!strcmp(able[n].features, "hop"))
+            able[n].hop = s->best_hop[source->task];
+        n++;
+    }
+    mo_evaluate(e->ctx, source, able, n, &options, on_row, e);
 }
 
 /* Every data set is opened, evaluated and released before the next, once for each form of features. */
@@ -215,6 +244,8 @@ int eval_command(int argc, char **argv) {
         evaluation e = {.ctx = ctx, .options = &o};
         for (int i = 0; i < o.weights.count && mo_ok(ctx); i++)
             add_subject(&e, o.weights.items[i]);
+        if (o.transductive && !any_transductive(&e))
+            mo_fail(ctx, MO_UNSUPPORTED, "--transductive: expected weights of the recipe best");
         if (o.json && mo_ok(ctx))
             e.lost_output = !print_eval_run(&o, e.weights, e.n_weights);
         for (int i = 0; i < o.data.count && mo_ok(ctx) && !e.lost_output; i++)

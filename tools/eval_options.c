@@ -18,6 +18,7 @@ enum {
     KEY_POOL,
     KEY_DIM,
     KEY_SEED,
+    KEY_TRANSDUCTIVE,
     KEY_MAX_ROWS,
     KEY_CACHE,
     KEY_THREADS,
@@ -44,6 +45,11 @@ static const struct argp_option options[] = {
         "embedded pool)",
         0},
     {"dim", KEY_DIM, "D", 0, "width of the features without weights (default 512)", 0},
+    {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
+        "on nodes, a further column for every weights of the recipe best, with +T behind its name: the readout "
+        "refitted "
+        "on its own predictions for all nodes, which are taken to be of equally many nodes a class",
+        0},
     {NULL, 0, NULL, 0, "On what", 2},
     {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},
     {"task", KEY_TASK, "TASK", 0, "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)",
@@ -123,6 +129,8 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->cache = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_TRANSDUCTIVE)
+        o->transductive = true;
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == KEY_QUIET)

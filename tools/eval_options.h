@@ -19,7 +19,7 @@ typedef struct eval_options {
     const char *cache;
     int threads;
     mo_context_options device; /* and math */
-    bool json, quiet;
+    bool transductive, json, quiet;
     int argc; /* the command's words, argv[0] its full name */
     char **argv;
 } eval_options;

@@ -17,8 +17,9 @@ static void add_source(
             mo_plan_options options = {
                 .k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = MAX_CLASSES, .seed = seed};
             mo_plan plan = {0};
+            mo_tape_reset(t);
             if (mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, NULL, 0, &plan) == MO_OK)
-                total[hop] += mo_plan_accuracy(t, s, &candidate, rows, &plan);
+                total[hop] += mo_plan_accuracy(t, mo_candidate_logits(t, s, &candidate, rows, &plan), &plan);
             mo_plan_release(&plan);
         }
         mo_tensor_release(rows);

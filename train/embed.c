@@ -71,8 +71,8 @@ static mo_tensor *embed_nodes(mo_tape *t, const mo_mochi *model, const mo_source
     return all;
 }
 
-/* Examples first .. first + n - 1: [n, d], what several experts make of one side by side. */
-static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n) {
+/* Examples first .. first + n - 1: [n, d], what several experts make of one side by side; with a 1 behind each. */
+static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
     int64_t *id = mo_tape_scratch(t, n, sizeof *id);
     mo_tensor *Z, *none;
@@ -83,18 +83,19 @@ static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source
         id[i] = first + i;
     mo_put_example_rows(t, source, id, n, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
+    Z = ones ? mo_append_ones(t, Z) : Z;
     if (mo_ndim(Z) == 3)
         Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, (int64_t[]){n, -1});
     return Z;
 }
 
-static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows) {
+static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
     mo_context *ctx = mo_tape_context(t);
     int64_t examples = mo_dim(mo_arrays_find(source->features->arrays, "extras"), 0);
     mo_tensor *all = NULL;
     for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
         int64_t left = examples - done, n = max_rows > 0 && max_rows < left ? max_rows : left;
-        mo_tensor *Z = embed_some(t, model, source, done, n);
+        mo_tensor *Z = embed_some(t, model, source, done, n, ones);
         if (!all && mo_ok(ctx))
             all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
         if (mo_ok(ctx))
@@ -104,7 +105,7 @@ static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *so
     return all;
 }
 
-mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
+static mo_tensor *embed(mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
     mo_context *ctx = source->graph->ctx;
     if (mo_ok(ctx) && max_rows < 0)
         mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
@@ -114,13 +115,36 @@ mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_row
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     mo_tensor *all = NULL;
     if (t)
-        all = model.table->of_examples ? embed_examples(t, model, source, max_rows)
+        all = model.table->of_examples ? embed_examples(t, model, source, max_rows, ones)
                                        : embed_nodes(t, model.content, source, max_rows);
     mo_tape_release(t);
     if (mo_ok(ctx) && all)
         return all;
     mo_tensor_release(all);
     return mo_null_tensor(ctx);
+}
+
+mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
+    return embed(model, source, max_rows, false);
+}
+
+mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows) {
+    mo_context *ctx = source->graph->ctx;
+    mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
+    if (mo_ok(ctx) && !(model.table->of_examples && model.table->transduce && source->task == MO_TASK_NC))
+        mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model.table->name,
+            source->graph->name, mo_task_name(source->task));
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t) {
+        all.Z = embed(model, source, max_rows, true);
+        mo_tensor *gram = mo_matmul(t, mo_transpose(t, all.Z), all.Z);
+        if (mo_ok(ctx)) {
+            all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), 2, (int64_t[]){mo_dim(gram, 0), mo_dim(gram, 1)});
+            mo_tensor_copy(all.gram, gram);
+        }
+    }
+    mo_tape_release(t);
+    return all;
 }
 
 /* What a head without a model reads of examples at one hop: nodes, the attributes (structure where there are none) at

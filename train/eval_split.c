@@ -16,16 +16,22 @@ static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan 
     return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
 }
 
+static double accuracy(const mo_evaluation *ev, int c, const mo_plan *plan) {
+    const mo_candidate *candidate = &ev->candidate[c];
+    mo_tape_reset(ev->t);
+    mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
+                                                : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan);
+    return mo_plan_accuracy(ev->t, logits, plan);
+}
+
 void mo_evaluate_classes(mo_evaluation *ev) {
-    const mo_source *s = ev->source;
     for (int shot = 0; shot < ev->options->n_shots; shot++)
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
             mo_plan plan = {0};
             draw(ev, ev->options->shots[shot], repeat, &plan);
             ev->n_test = plan.n_query;
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
-                mo_eval_values(ev, c, shot, 0)[repeat] =
-                    mo_plan_accuracy(ev->t, s, &ev->candidate[c], ev->rows[c], &plan);
+                mo_eval_values(ev, c, shot, 0)[repeat] = accuracy(ev, c, &plan);
             mo_plan_release(&plan);
         }
 }

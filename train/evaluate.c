@@ -27,6 +27,8 @@ static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!c[i].model.table && !c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
+        else if (c[i].transductive && !c[i].model.table)
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
     if (mo_ok(ctx) && (!source->features || (links && !source->links)))
         mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
             source->features ? "held-out links" : "features");
@@ -48,11 +50,14 @@ static bool prepare(mo_evaluation *ev) {
     ev->metrics = links ? MO_EVAL_METRICS : 1;
     ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
+    ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
-        if (c->model.table && c->model.table->of_examples)
+        if (c->transductive)
+            ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
+        else if (c->model.table && c->model.table->of_examples)
             require_example_rows(ev);
         else if (c->model.table)
             ev->rows[i] = mo_embed_all(c->model, ev->source, ev->options->max_rows);
@@ -65,8 +70,13 @@ static bool prepare(mo_evaluation *ev) {
 static void finish(mo_evaluation *ev) {
     for (int i = 0; ev->rows && i < ev->n; i++)
         mo_tensor_release(ev->rows[i]);
+    for (int i = 0; ev->all && i < ev->n; i++) {
+        mo_tensor_release(ev->all[i].Z);
+        mo_tensor_release(ev->all[i].gram);
+    }
     mo_tape_release(ev->t);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
+    mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
 }
 

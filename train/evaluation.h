@@ -14,7 +14,8 @@ typedef struct mo_evaluation {
     int n; /* candidates */
     const mo_eval_options *options;
     mo_tape *t;
-    mo_tensor **rows; /* of each candidate: examples that it encoded [E, d], owned, or NULL */
+    mo_tensor **rows;   /* of each candidate: examples that it encoded [E, d], owned, or NULL */
+    mo_population *all; /* of each candidate that is transductive, owned; null tensors of the others */
     int metrics;
     int64_t repeats, n_test; /* n_test: examples asked about in each */
     double *value;           /* [n, n_shots, metrics, repeats], in percent */
@@ -27,9 +28,14 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
  * rows of examples, which it embeds itself. */
 mo_tensor *mo_candidate_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
-/* Share of the plan's queries whose first maximum is right, in percent. Resets the tape. NaN on failure. */
-double mo_plan_accuracy(
-    mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
+/* The same by the model's transductive readout. */
+mo_tensor *mo_population_logits(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
+/* Share of the plan's queries whose first maximum is right, in percent. NaN on failure. */
+double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
+
+/* embed.c: all nodes as a model's experts embed them, and their Gram matrix; release both. Null tensors on failure. */
+mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows);
 
 /* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs
  * (positives, then negatives behind them) that heads are fitted on. */

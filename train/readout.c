@@ -41,10 +41,15 @@ mo_tensor *mo_candidate_logits(
     return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e.support_label, e.classes, real), Zq, parameter);
 }
 
-double mo_plan_accuracy(
-    mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan) {
-    mo_tape_reset(t);
+mo_tensor *mo_population_logits(
+    mo_tape *t, const mo_source *source, const mo_candidate *c, const mo_population *all, const mo_plan *plan) {
+    mo_episode e;
+    plan_episode(t, source, plan, &e);
+    return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all), e.query[0]);
+}
+
+double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan) {
     mo_tensor *label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
-    int64_t right = mo_count_right(t, mo_candidate_logits(t, source, candidate, rows, plan), label);
+    int64_t right = mo_count_right(t, logits, label);
     return right < 0 ? NAN : 100.0 * (double)right / (double)plan->n_query;
 }

@@ -7,6 +7,8 @@
  *     pi = softmax_mr(prior_mr - sharpness n_s^power CE(temperature Yloo_mr, Y)),   logits = sum_m [Zq_m | 1] sum_r
  *     pi_mr W_mr
  * As a head: one expert, penalties of a thirtieth of lambda, lambda, and thirty times it. */
+#include "models/heads/ridge_mixture.h"
+
 #include "models/heads/ridge_loo.h"
 
 #include <math.h>
@@ -41,44 +43,52 @@ static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
     return ndim == 2 ? X : mo_broadcast_to(t, X, ndim, shape);
 }
 
-static bool check(
-    mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *Zq, const mo_mixture *mix) {
+static bool check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_mixture *mix) {
     if (!mo_ok(ctx))
         return false;
     int ndim = mo_ndim(Zs);
-    if (ndim < 3 || mo_ndim(Zq) != ndim || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 ||
-        mo_dim(Zs, -3) != mo_dim(mix->lambda, 0) || mo_dim(Zs, -3) != mo_dim(Zq, -3)) {
-        char z[160], y[160], q[160], l[160];
+    if (ndim < 3 || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 || mo_dim(Zs, -3) != mo_dim(mix->lambda, 0)) {
+        char z[160], y[160], l[160];
         mo_fail(ctx, MO_INVALID,
-            "ridge_mixture: expected Zs [.., M, n_s, d], Ys [.., n_s, C], Zq [.., M, n_q, d], lambda [M, R]; got %s, "
-            "%s, "
-            "%s, %s",
-            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y), mo_shape_string(Zq, q, sizeof q),
+            "ridge_mixture: expected Zs [.., M, n_s, d], Ys [.., n_s, C], lambda [M, R]; got %s, %s, %s",
+            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y),
             mo_shape_string(mix->lambda, l, sizeof l));
     }
     return mo_ok(ctx);
 }
 
-mo_tensor *mo_ridge_mixture(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+mo_tensor *mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix, mo_tensor **share) {
     mo_context *ctx = mo_tape_context(t);
-    if (weight)
-        *weight = mo_null_tensor(ctx);
-    if (!check(ctx, Zs, Ys, Zq, mix))
-        return mo_null_tensor(ctx);
+    *share = mo_null_tensor(ctx);
+    if (!check(ctx, Zs, Ys, mix))
+        return *share;
     int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
     mo_tensor *W, *Yloo;
     mo_ridge_loo_fit(t, Zs, mo_with_axis(t, Ys, -3, M), for_batch(t, mix->lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);
     if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
+        return *share;
     mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, mo_scale(t, mix->power, log((double)n_s), 0)));
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix->temperature), scale);
-    mo_tensor *pi = softmax_of_pairs(t, mo_sub(t, mix->prior, evidence));
+    *share = softmax_of_pairs(t, mo_sub(t, mix->prior, evidence));
+    mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, *share, -1, 1), -1, 1);
+    return mo_sum(t, mo_mul(t, W, pi), MO_AXIS(mo_ndim(W) - 3), false);
+}
+
+mo_tensor *mo_ridge_mixture(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *share, *W = mo_ridge_mixture_fit(t, Zs, Ys, mix, &share);
     if (weight)
-        *weight = pi;
-    mo_tensor *share = mo_with_axis(t, mo_with_axis(t, pi, -1, 1), -1, 1);
-    mo_tensor *mixed = mo_sum(t, mo_mul(t, W, share), MO_AXIS(mo_ndim(W) - 3), false); /* [.., M, d + 1, C] */
-    return mo_sum(t, mo_matmul(t, mo_append_ones(t, Zq), mixed), MO_AXIS(mo_ndim(mixed) - 3), false);
+        *weight = share;
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (mo_ndim(Zq) != mo_ndim(Zs) || mo_dim(Zq, -3) != mo_dim(Zs, -3)) {
+        char z[160], q[160];
+        mo_fail(ctx, MO_INVALID, "ridge_mixture: expected Zq [.., M, n_q, d] beside Zs %s; got %s",
+            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Zq, q, sizeof q));
+        return mo_null_tensor(ctx);
+    }
+    return mo_sum(t, mo_matmul(t, mo_append_ones(t, Zq), W), MO_AXIS(mo_ndim(W) - 3), false);
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
