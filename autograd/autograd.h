@@ -92,7 +92,8 @@ MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, i
 
 /* ---- ops: one descriptor each ---- */
 
-#define MO_MAX_INPUTS 16
+#define MO_MAX_INPUTS 40
+#define MO_MAX_SAMPLE_INPUTS 16
 #define MO_MAX_OUTPUTS 4
 #define MO_MAX_SAVED 4
 
@@ -151,7 +152,7 @@ typedef struct mo_sample_input {
 typedef struct mo_sample {
     const char *name;
     int n_in;
-    mo_sample_input in[MO_MAX_INPUTS];
+    mo_sample_input in[MO_MAX_SAMPLE_INPUTS];
     const void *attributes;
     void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
     void (*finish)(mo_context *ctx, void *attributes);
@@ -169,7 +170,7 @@ struct mo_op {
     int min_in, max_in;     /* inputs */
     int n_out;              /* outputs */
     size_t attributes_size; /* bytes of the options struct, copied into the node */
-    unsigned reads_in;      /* bit i: the vjp reads the value of input i */
+    uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
     /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
@@ -194,7 +195,7 @@ MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
 MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL where there is none */
 
-#define MO_OP_ABI 1
+#define MO_OP_ABI 2
 
 /* What a shared object with ops exports under the name mo_ops. */
 typedef struct mo_op_list {

@@ -7,6 +7,7 @@
  * W_a is used in its two halves, so that the half of h_0 is multiplied once instead of once a hop. The mean over a
  * graph's nodes commutes with the last layer and comes before it. */
 #include "models/gamlp.h"
+#include "models/row_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,8 +98,22 @@ void mo_gamlp_release(mo_gamlp *m) {
     free(m);
 }
 
-static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, mo_random *r) {
-    return m->options.dropout > 0 && r ? mo_dropout(t, X, m->options.dropout, r) : X;
+/* Rows first .. of all that the episode has: dropout numbers its entries over all of them. */
+typedef struct stretch {
+    int64_t first, all;
+} stretch;
+
+static bool drops(mo_tape *t, const mo_gamlp *m, const mo_random *r) {
+    return r && m->options.dropout > 0 && mo_tape_mode(t) == MO_RECORD;
+}
+
+static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, stretch rows, mo_random *r) {
+    if (!drops(t, m, r))
+        return X;
+    mo_random at = *r;
+    at.index += (uint64_t)(rows.first * m->options.dim);
+    r->index += (uint64_t)(rows.all * m->options.dim);
+    return mo_dropout(t, X, m->options.dropout, &at);
 }
 
 static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
@@ -111,12 +126,8 @@ static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
-mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
-    mo_context *ctx = mo_tape_context(t);
-    if (attention)
-        *attention = mo_null_tensor(ctx);
-    if (!check_hops(t, m, hops))
-        return mo_null_tensor(ctx);
+static mo_tensor *mix(
+    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r, mo_tensor **attention) {
     int K = m->options.hops + 1;
     int64_t N = mo_dim(hops, 1), d = m->options.dim;
     mo_tensor *H[MO_GAMLP_MAX_HOPS + 1], *s[MO_GAMLP_MAX_HOPS + 1];
@@ -126,29 +137,145 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_rando
             H[k] = mo_linear_relu(t, x, m->input[k].weight, m->input[k].bias, NULL);
         else
             H[k] = mo_linear(t, x, m->input[k].weight, m->input[k].bias);
-        H[k] = drop(t, m, H[k], r);
+        H[k] = drop(t, m, H[k], rows, r);
     }
     mo_tensor *W_query = mo_slice(t, m->attention[0].weight, 1, 0, d),
               *W_key = mo_slice(t, m->attention[0].weight, 1, d, 2 * d);
     mo_tensor *query = mo_linear(t, H[0], W_query, m->attention[0].bias); /* once, for every hop */
     for (int k = 0; k < K; k++)
         s[k] = mo_linear(t, mo_linear_relu(t, H[k], W_key, NULL, query), m->attention[1].weight, m->attention[1].bias);
-    mo_tensor *a = mo_softmax(t, mo_concat(t, s, K, 1), 1);
-    if (attention)
-        *attention = a;
-    return mo_hop_mix(t, a, H, K);
+    *attention = mo_softmax(t, mo_concat(t, s, K, 1), 1);
+    return mo_hop_mix(t, *attention, H, K);
 }
 
-mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r) {
-    mo_tensor *h = mo_gamlp_mix(t, m, hops, r, NULL), *z = h;
-    int last = m->options.layers - 1;
-    bool residual = m->options.layers == 3;
-    for (int i = 0; i < last; i++)
-        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), r);
+mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
+    mo_tensor *own;
+    mo_tensor **a = attention ? attention : &own;
+    *a = mo_null_tensor(mo_tape_context(t));
+    return check_hops(t, m, hops) ? mix(t, m, hops, (stretch){0, mo_dim(hops, 1)}, r, a) : *a;
+}
+
+/* All but the last output layer: its input, and the h that its residual adds. */
+static mo_tensor *hidden(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r, mo_tensor **h) {
+    mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
+    for (int i = 0; i < m->options.layers - 1; i++)
+        z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), rows, r);
+    return z;
+}
+
+static bool residual(const mo_gamlp *m) {
+    return m->options.layers == 3;
+}
+
+static mo_tensor *last_layer(mo_tape *t, const mo_gamlp *m, mo_tensor *z, mo_tensor *h) {
+    const mo_linear_layer *last = &m->output[m->options.layers - 1];
+    z = mo_linear(t, z, last->weight, last->bias);
+    return residual(m) ? mo_add(t, z, h) : z;
+}
+
+/* ---- in blocks of rows ---- */
+
+/* Rows first .. of hops; r: where the episode's dropout begins. */
+typedef struct block {
+    const mo_gamlp *m;
+    stretch rows;
+    bool drops;
+    mo_random r;
+} block;
+
+typedef struct episode {
+    block block;
+    mo_tensor *hops, *segment;
+} episode;
+
+/* The same encoder over other tensors in place of its parameters. */
+static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
+    mo_gamlp own = *m;
+    int n = 0;
+    for (int k = 0; k <= m->options.hops; k++, n += 2)
+        own.input[k] = (mo_linear_layer){P[n], P[n + 1]};
+    for (int i = 0; i < 2; i++, n += 2)
+        own.attention[i] = (mo_linear_layer){P[n], P[n + 1]};
+    for (int i = 0; i < m->options.layers; i++, n += 2)
+        own.output[i] = (mo_linear_layer){P[n], P[n + 1]};
+    return own;
+}
+
+/* in: rows of hops, the parameters. */
+static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    block *b = state;
+    (void)n;
+    mo_gamlp m = with_parameters(b->m, in + 1);
+    mo_tensor *h, *z = hidden(t, &m, in[0], b->rows, b->drops ? &b->r : NULL, &h);
+    return last_layer(t, &m, z, h);
+}
+
+/* offset [G + 1] of all rows, as seen by n of them. Those of the last rows are not cut off above: the sum says what is
+ * wrong with them. */
+static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, stretch rows, int64_t n) {
+    mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)rows.first);
+    return mo_cast(t, mo_clamp(t, place, 0, rows.first + n < rows.all ? (double)n : INFINITY), MO_I64);
+}
+
+/* in: rows of hops, the offsets of all graphs, the parameters -> [z | h] (z where there is no residual) summed over the
+ * rows of each graph. */
+static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    block *b = state;
+    (void)n;
+    mo_gamlp m = with_parameters(b->m, in + 2);
+    mo_tensor *h, *z = hidden(t, &m, in[0], b->rows, b->drops ? &b->r : NULL, &h);
+    mo_tensor *offset = offsets_within(t, in[1], b->rows, mo_dim(in[0], 1));
+    z = mo_segment_sum(t, z, offset);
+    return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, 1) : z;
+}
+
+static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+    const episode *e = state;
+    block b = e->block;
+    mo_tensor *in[2 + MO_GAMLP_MAX_PARAMETERS];
+    int n = 0;
+    b.rows.first = first;
+    in[n++] = mo_slice(t, e->hops, 1, first, last);
+    if (e->segment)
+        in[n++] = e->segment;
+    for (int i = 0; i < b.m->n_parameters; i++)
+        in[n++] = b.m->parameter[i];
+    return mo_recompute(t, e->segment ? sum_rows : embed_rows, in, n, &b, sizeof b);
+}
+
+/* From the sums [G, d] or [G, 2 d] to the embeddings of graphs. */
+static mo_tensor *finish_graphs(mo_tape *t, const mo_gamlp *m, mo_tensor *sums, mo_tensor *segment) {
+    int64_t G = mo_dim(segment, 0) - 1, d = m->options.dim;
+    mo_tensor *offset = mo_cast(t, segment, MO_F64);
+    mo_tensor *count = mo_sub(t, mo_slice(t, offset, 0, 1, G + 1), mo_slice(t, offset, 0, 0, G));
+    count = mo_reshape(t, mo_cast(t, count, mo_tensor_dtype(m->parameter[0])), 2, (int64_t[]){G, 1});
+    sums = mo_div_or_zero(t, sums, count);
+    return last_layer(t, m, mo_slice(t, sums, 1, 0, d), residual(m) ? mo_slice(t, sums, 1, d, 2 * d) : NULL);
+}
+
+static mo_tensor *encode_blocks(
+    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows) {
+    int64_t N = mo_dim(hops, 1);
+    episode e = {.block = {.m = m, .rows.all = N, .drops = drops(t, m, r)}, .hops = hops, .segment = segment};
+    if (e.block.drops) {
+        e.block.r = *r;
+        r->index += (uint64_t)((m->options.hops + m->options.layers) * N * m->options.dim);
+    }
+    mo_tensor *Z = mo_encode_blocks(t, N, max_rows, segment ? MO_ADD_BLOCKS : 0, encode_block, &e);
+    return segment ? finish_graphs(t, m, Z, segment) : Z;
+}
+
+mo_tensor *mo_gamlp_encode(
+    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!check_hops(t, m, hops))
+        return mo_null_tensor(ctx);
+    if (mo_needs_blocks(ctx, mo_dim(hops, 1), max_rows))
+        return encode_blocks(t, m, hops, segment, r, max_rows);
+    mo_tensor *h, *z = hidden(t, m, hops, (stretch){0, mo_dim(hops, 1)}, r, &h);
     if (segment) {
         z = mo_segment_mean(t, z, segment);
-        h = residual ? mo_segment_mean(t, h, segment) : h;
+        h = residual(m) ? mo_segment_mean(t, h, segment) : h;
     }
-    z = mo_linear(t, z, m->output[last].weight, m->output[last].bias);
-    return residual ? mo_add(t, z, h) : z;
+    return last_layer(t, m, z, h);
 }

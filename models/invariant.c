@@ -10,7 +10,7 @@
  * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
  * inner products stay. The readout reads those alone: ridges of both experts and three penalties, mixed by their
  * leave-one-out evidence (ridge_mixture.c), every task with its own penalty, prior, sharpness and temperatures. */
-#include "models/models.h"
+#include "models/row_blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,20 +158,57 @@ static bool check_rows(const invariant *m, const mo_tensor *H, const mo_tensor *
     return mo_ok(m->ctx);
 }
 
-/* Embeddings of all rows, [EXPERTS, n, 2 d + p]. */
-static mo_tensor *encode(mo_tape *t, const invariant *m, const mo_episode *e) {
-    mo_tensor *H = mo_episode_rows(t, e, "blocks"), *l = mo_episode_rows(t, e, "spectrum"),
-              *extras = mo_episode_rows(t, e, "extras");
-    if (!check_rows(m, H, l, extras))
-        return mo_null_tensor(m->ctx);
+/* Embeddings of rows [EXPERTS, n, 2 d + p] from blocks H, spectrum l and extras. */
+static mo_tensor *encode_rows(
+    mo_tape *t, const invariant *m, mo_task task, mo_tensor *H, mo_tensor *l, mo_tensor *extras) {
     int64_t n = mo_dim(H, 2), d = mo_dim(H, 3), p = mo_dim(extras, 1);
-    mo_tensor *weight = mo_exp(t, of_task(t, m, WEIGHT, e->task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
+    mo_tensor *weight = mo_exp(t, of_task(t, m, WEIGHT, task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
     mo_tensor *h = mo_mul(t, unit_blocks(t, m, H, l), mo_slice(t, weight, 0, 0, BLOCKS)), *part[PARTS];
     for (int b = 0; b < BLOCKS; b++)
         part[b] = mo_reshape(t, mo_slice(t, h, 0, b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
     mo_tensor *of_extras = mo_reshape(t, mo_slice(t, weight, 0, BLOCKS, PARTS), 3, (int64_t[]){EXPERTS, 1, 1});
     part[BLOCKS] = mo_mul(t, mo_scale(t, extras, 1 / sqrt((double)p), 0), of_extras);
     return mo_l2_normalize(t, mo_concat(t, part, PARTS, 2), 1e-12);
+}
+
+/* ---- in blocks of rows ---- */
+
+enum { N_ENCODER = WEIGHT + 1 }; /* the parameters that it reads come first */
+
+/* What of it does not change from block to block. */
+typedef struct episode {
+    const invariant *m;
+    mo_task task;
+    mo_tensor *H, *l, *extras;
+} episode;
+
+/* in: H and extras of those rows, the spectrum, the encoder's parameters. */
+static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    const episode *e = state;
+    (void)n;
+    invariant own = *e->m;
+    for (int i = 0; i < N_ENCODER; i++)
+        own.parameter[i] = in[3 + i];
+    return encode_rows(t, &own, e->task, in[0], in[2], in[1]);
+}
+
+static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+    const episode *e = state;
+    mo_tensor *in[3 + N_ENCODER] = {mo_slice(t, e->H, 2, first, last), mo_slice(t, e->extras, 0, first, last), e->l};
+    for (int i = 0; i < N_ENCODER; i++)
+        in[3 + i] = e->m->parameter[i];
+    return mo_recompute(t, encode_recomputed, in, 3 + N_ENCODER, e, sizeof *e);
+}
+
+static mo_tensor *encode(mo_tape *t, const invariant *m, const mo_episode *given) {
+    episode e = {m, given->task, mo_episode_rows(t, given, "blocks"), mo_episode_rows(t, given, "spectrum"),
+        mo_episode_rows(t, given, "extras")};
+    if (!check_rows(m, e.H, e.l, e.extras))
+        return mo_null_tensor(m->ctx);
+    int64_t n = mo_dim(e.H, 2);
+    if (mo_needs_blocks(m->ctx, n, given->max_rows))
+        return mo_encode_blocks(t, n, given->max_rows, 1, encode_block, &e);
+    return encode_rows(t, m, e.task, e.H, e.l, e.extras);
 }
 
 static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {

@@ -36,6 +36,7 @@ typedef struct mo_episode {
     mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *segment;                     /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+    int64_t max_rows; /* rows encoded at once, which backward encodes once more; 0: all, and they stay in memory */
 } mo_episode;
 
 /* The rows of that name; raises MO_INVALID, naming it, where the episode has none. */
@@ -106,8 +107,10 @@ typedef struct mo_gamlp mo_gamlp;
 MO_API mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed);
 MO_API void mo_gamlp_release(mo_gamlp *model);
 /* hops [l + 1, N, d] -> Z [N, d]; with segment (int64 [G + 1]) the mean over each graph's rows, [G, d]: the last output
- * layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate is 0. */
-MO_API mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_tensor *segment, mo_random *r);
+ * layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate is 0.
+ * max_rows: see mo_episode. */
+MO_API mo_tensor *mo_gamlp_encode(
+    mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows);
 /* The two halves, for diagnosis: attention [N, l + 1] and the mixed hops [N, d]. */
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_random *r, mo_tensor **attention);
 

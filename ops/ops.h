@@ -161,6 +161,20 @@ MO_API mo_tensor *mo_spmm(
 /* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
 MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
+/* ---- recompute.c: memory for time ---- */
+
+enum { MO_MAX_STATE = 256 };
+
+/* A function of tensors as graph code. */
+typedef mo_tensor *(*mo_graph_code)(mo_tape *t, mo_tensor *const *in, int n, void *state);
+
+/* F(in[0], .., in[n-1]) by gradient checkpointing: nothing that F makes stays but its result, and backward runs F
+ * again (Griewank and Walther 2000; Chen et al. 2016). What of it needs a gradient belongs in `in`, n <= MO_MAX_INPUTS;
+ * F depends on nothing but that and its state, of which every run gets a fresh copy (state_size at most MO_MAX_STATE
+ * bytes; 0: state is handed on as it is, and outlives the tape's use). Differentiable any number of times. */
+MO_API mo_tensor *mo_recompute(
+    mo_tape *t, mo_graph_code F, mo_tensor *const *in, int n, const void *state, size_t state_size);
+
 /* ---- implicit.c: a solution found by any means, with the gradient of the implicit function theorem ---- */
 
 /* F(x, theta) as graph code, in the shape of x: 0 at the solution. What of it needs a gradient belongs in theta; state
@@ -175,8 +189,6 @@ typedef struct mo_implicit_report {
     int64_t systems;         /* linear systems solved so far, a batch counting once */
     bool missed;             /* something has missed its tolerance so far */
 } mo_implicit_report;
-
-enum { MO_MAX_STATE = 256 };
 
 /* Zeroes are defaults. A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {

@@ -53,6 +53,7 @@ static const mo_op *const ops[] = {
     &mo_op_put_along,
     &mo_op_qr,
     &mo_op_quadratic_form,
+    &mo_op_recompute,
     &mo_op_relu,
     &mo_op_relu_mask,
     &mo_op_reshape,

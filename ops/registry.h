@@ -55,6 +55,7 @@ extern const mo_op mo_op_power;
 extern const mo_op mo_op_put_along;
 extern const mo_op mo_op_qr;
 extern const mo_op mo_op_quadratic_form;
+extern const mo_op mo_op_recompute;
 extern const mo_op mo_op_relu;
 extern const mo_op mo_op_relu_mask;
 extern const mo_op mo_op_reshape;

@@ -60,7 +60,7 @@ void golden_encoder(golden *g) {
     mo_tensor *hops = hop_major(g->t, x, o->hops, o->dim);
     golden_compare(g, "", "mixed", mo_gamlp_mix(g->t, encoder, hops, NULL, &attention));
     golden_compare(g, "", "attention", attention);
-    mo_tensor *Z = mo_gamlp_encode(g->t, encoder, hops, NULL, NULL);
+    mo_tensor *Z = mo_gamlp_encode(g->t, encoder, hops, NULL, NULL, 0);
     golden_compare(g, "", "z", Z);
     golden_gradients(g, "", Z, xs, list, n);
     golden_end_case(g, "");

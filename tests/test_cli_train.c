@@ -94,6 +94,21 @@ static void a_resumed_run_refuses_other_settings(void **state) {
     assert_ended(p, 1, "lr");
 }
 
+static void blocks_of_rows_are_part_of_a_run(void **state) {
+    program *p = *state;
+    const char *run = in_folder(p, "blocks");
+    RUN(p, TINY, "--steps", "3", "--out", run, "--quiet", "--max-rows", "-1");
+    assert_ended(p, 2, "--max-rows");
+    RUN(p, TINY, "--steps", "3", "--out", run, "--quiet", "--max-rows", "40");
+    assert_ended(p, 0, NULL);
+    RUN(p, "train", "--out", run, "--resume", "--quiet", "--max-rows", "41");
+    assert_ended(p, 1, "trainer.max_rows = 40");
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    assert_ended(p, 0, NULL);
+    RUN(p, "bench", "step", "lp", "--dim", "16", "--runs", "1", "--max-rows", "100");
+    assert_ended(p, 0, NULL);
+}
+
 static void a_finished_run_is_not_overwritten(void **state) {
     program *p = *state;
     RUN(p, TINY, "--steps", "2", "--out", in_folder(p, "whole"), "--quiet");
@@ -239,6 +254,7 @@ int main(void) {
         cmocka_unit_test(the_thread_count_changes_no_weight),
         cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
         cmocka_unit_test(a_resumed_run_refuses_other_settings),
+        cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
         cmocka_unit_test(a_finished_run_is_not_overwritten),
         cmocka_unit_test(progress_is_plain_lines_when_piped),
         cmocka_unit_test(a_full_disk_stops_training),

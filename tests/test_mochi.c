@@ -76,8 +76,8 @@ static void mean_before_the_last_layer_equals_mean_after_it(void **state) {
         mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *hops = rows(t, ROWS), *offset = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 3, ROWS});
-        mo_tensor *Z = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, NULL, NULL);
-        mo_tensor *pooled = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, offset, NULL);
+        mo_tensor *Z = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, NULL, NULL, 0);
+        mo_tensor *pooled = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, offset, NULL, 0);
         double a[3 * DIM], b[3 * DIM];
         mo_tensor_read(mo_segment_mean(t, Z, offset), a, sizeof a);
         mo_tensor_read(pooled, b, sizeof b);
@@ -175,7 +175,7 @@ static void wrong_options_and_rows_are_named(void **state) {
     assert_non_null(strstr(mo_context_status(ctx)->message, "no rows named \"hops\""));
     mo_clear_error(ctx);
     mo_tensor *wrong = mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0);
-    assert_true(mo_is_null(mo_gamlp_encode(t, mo_mochi_encoder(m), wrong, NULL, NULL)));
+    assert_true(mo_is_null(mo_gamlp_encode(t, mo_mochi_encoder(m), wrong, NULL, NULL, 0)));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
     mo_clear_error(ctx);
     mo_tape_release(t);

@@ -24,7 +24,7 @@ static mo_pool *pool_with_cache(mo_context *ctx, const char *folder) {
     return pool;
 }
 
-static void train(mo_context *ctx, scratch *s, const char *name, run *r) {
+static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_rows, run *r) {
     char out[600];
     snprintf(out, sizeof out, "%s/%s", s->folder, name);
     mo_pool *pool = pool_with_cache(ctx, s->folder);
@@ -33,6 +33,7 @@ static void train(mo_context *ctx, scratch *s, const char *name, run *r) {
         .episodes_per_step = 3,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(1),
+        .max_rows = max_rows,
         .out = out};
     mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &options);
     mo_step_report report;
@@ -48,12 +49,12 @@ static void train(mo_context *ctx, scratch *s, const char *name, run *r) {
     remove_run(out);
 }
 
-static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
+static void compare_runs(scratch *s, int64_t max_rows) {
     static run cpu, cuda;
     double worst = 0, worst_norm = 0;
     mo_context *on_cpu = device_context(MO_CPU), *on_cuda = device_context(MO_CUDA);
-    train(on_cpu, *state, "cpu", &cpu);
-    train(on_cuda, *state, "cuda", &cuda);
+    train(on_cpu, s, "cpu", max_rows, &cpu);
+    train(on_cuda, s, "cuda", max_rows, &cuda);
     for (int i = 0; i < STEPS; i++) {
         double difference = fabs(cuda.loss[i] - cpu.loss[i]);
         if (!(difference <= tolerance))
@@ -68,9 +69,18 @@ static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
     mo_context_release(on_cuda);
 }
 
+static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
+    compare_runs(*state, 0);
+}
+
+static void steps_in_blocks_of_rows_have_them_too(void **state) {
+    compare_runs(*state, 16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fifty_steps_have_the_losses_of_the_cpu),
+        cmocka_unit_test(steps_in_blocks_of_rows_have_them_too),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -15,7 +15,7 @@ typedef struct training_run {
 /* What is varied between runs. */
 typedef struct run_options {
     int threads, episodes;
-    int64_t steps, checkpoint_every;
+    int64_t steps, checkpoint_every, max_rows;
     uint64_t seed;
     double lr;
     const char *settings;
@@ -32,6 +32,7 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .episodes_per_step = o->episodes,
         .adamw = {.lr = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(o->seed),
+        .max_rows = o->max_rows,
         .checkpoint_every = o->checkpoint_every,
         .out = folder,
         .settings = o->settings};

@@ -8,12 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIM = 0x100, KEY_VARIANT, KEY_TEMPERATURE, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_PROFILE, KEY_JSON };
+enum {
+    KEY_DIM = 0x100,
+    KEY_VARIANT,
+    KEY_TEMPERATURE,
+    KEY_MAX_ROWS,
+    KEY_RUNS,
+    KEY_WARMUP,
+    KEY_THREADS,
+    KEY_PROFILE,
+    KEY_JSON
+};
 
 static const struct argp_option options[] = {
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings; rank of the SVD (default 512)", 0},
     {"variant", KEY_VARIANT, "NAME", 0, "mochi: 2 layers; mochi++: 3 with a residual (default mochi++)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0, "on the logit, or on the unit-norm embed(ding) (default embed)", 0},
+    {"max-rows", KEY_MAX_ROWS, "N", 0, "step: rows encoded at once, and once more in backward; 0: all (default 0)", 0},
     {"runs", KEY_RUNS, "N", 0, "timed runs of a case (default 15)", 0},
     {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
     DEVICE_OPTIONS,
@@ -88,6 +99,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_TEMPERATURE)
         o->temperature =
             (mo_temperature)parse_choice(state, "--temperature", text, (const char *[]){"logit", "embed"}, 2);
+    else if (key == KEY_MAX_ROWS)
+        o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     else if (key == KEY_RUNS)
         o->runs = (int)parse_integer(state, "--runs", text, 1, 100000);
     else if (key == KEY_WARMUP)

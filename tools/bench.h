@@ -7,6 +7,7 @@
 typedef struct bench_options {
     names cases; /* none: all of the benchmark */
     int dim, runs, warmup, threads;
+    int64_t max_rows;
     mo_context_options device; /* and math */
     bool plus;                 /* variant mochi++: three layers and a residual */
     mo_temperature temperature;

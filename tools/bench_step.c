@@ -95,6 +95,7 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
 
 static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c, double rate) {
     training s = {.episode = synthetic_episode(ctx, &c->episode, o->dim)};
+    s.episode.max_rows = o->max_rows;
     bench_record record = {.name = c->name,
         .variant = o->plus ? "mochi++" : "mochi",
         .rows = synthetic_rows(&c->episode),

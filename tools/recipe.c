@@ -92,6 +92,8 @@ char *recipe_text(const recipe *r) {
         "episodes_per_step", r->episodes_per_step, "lr", r->adamw.lr, "lr_min", r->adamw.lr_min, "k",
         (json_int_t)r->plan.k_min, (json_int_t)r->plan.k_max, "q", (json_int_t)r->plan.q_min, (json_int_t)r->plan.q_max,
         "max_classes", (json_int_t)r->plan.max_classes, "seed", (json_int_t)r->seed);
+    if (r->max_rows)
+        json_object_set_new(steps, "max_rows", json_integer(r->max_rows));
     char *text = NULL;
     /* fifteen digits give back every number that was typed with as many */
     if (o && !json_object_update_new(o, model) && !json_object_update_new(o, features) &&
@@ -141,7 +143,7 @@ static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
 static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     const char *name;
     json_t *pool;
-    json_int_t steps, k[2], q[2], max_classes, seed;
+    json_int_t steps, k[2], q[2], max_classes, seed, max_rows = 0;
     if (json_unpack_ex(o, error, 0, "{s:s, s:o}", "recipe", &name, "pool", &pool))
         return false;
     int number = find_name(name, recipe_names, N_RECIPES);
@@ -151,10 +153,10 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     }
     free_names(&r->pool);
     *r = recipe_defaults(number);
-    if (json_unpack_ex(o, error, 0, "{s:i, s:i, s:F, s:I, s:i, s:F, s:F, s:[I, I], s:[I, I], s:I, s:I}", "dim",
+    if (json_unpack_ex(o, error, 0, "{s:i, s:i, s:F, s:I, s:i, s:F, s:F, s:[I, I], s:[I, I], s:I, s:I, s?I}", "dim",
             &r->features.dim, "power_iterations", &r->features.power_iterations, "link_share", &r->link_share, "steps",
             &steps, "episodes_per_step", &r->episodes_per_step, "lr", &r->adamw.lr, "lr_min", &r->adamw.lr_min, "k",
-            &k[0], &k[1], "q", &q[0], &q[1], "max_classes", &max_classes, "seed", &seed) ||
+            &k[0], &k[1], "q", &q[0], &q[1], "max_classes", &max_classes, "seed", &seed, "max_rows", &max_rows) ||
         (number != RECIPE_BEST && !unpack_model(r, o, error)))
         return false;
     unpack_pool(r, pool);
@@ -165,6 +167,7 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     r->plan.q_max = q[1];
     r->plan.max_classes = max_classes;
     r->seed = (uint64_t)seed;
+    r->max_rows = max_rows;
     return true;
 }
 

@@ -19,6 +19,7 @@ typedef struct recipe {
     double link_share;
     int64_t steps;
     int episodes_per_step;
+    int64_t max_rows; /* blocks change the order of sums, and so bits; 0: none */
     mo_adamw_options adamw;
     mo_plan_options plan;
     uint64_t seed;

@@ -83,6 +83,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
         .episodes_per_step = r->episodes_per_step,
         .adamw = r->adamw,
         .plan = r->plan,
+        .max_rows = r->max_rows,
         .checkpoint_every = o->checkpoint_every,
         .out = o->out,
         .settings = o->kept_text ? o->kept_text : text,

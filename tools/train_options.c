@@ -27,6 +27,7 @@ enum {
     KEY_SEED,
     KEY_THREADS,
     KEY_CLASSES,
+    KEY_MAX_ROWS,
     KEY_CHECKPOINT,
     KEY_CACHE,
     KEY_OUT,
@@ -79,6 +80,10 @@ static const struct argp_option options[] = {
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
     {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
+    {"max-rows", KEY_MAX_ROWS, "N", 0,
+        "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
+        "(default 0)",
+        0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
@@ -176,6 +181,8 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
     } else if (key == KEY_EPISODES) {
         o->episodes_given = true;
         r->episodes_per_step = 2 * parse_choice(state, "--episodes-per-step", text, (const char *[]){"1", "3"}, 2) + 1;
+    } else if (key == KEY_MAX_ROWS) {
+        r->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     } else if (key == KEY_LR) {
         r->adamw.lr = parse_positive(state, "--lr", text);
     } else if (key == KEY_SEED) {

@@ -51,7 +51,7 @@ static void encode_block(mo_tape *t, const mo_mochi *model, const mo_source *sou
         node[i] = b->first_node + i;
     mo_tensor *hops = node ? mo_hop_rows(t, source, node, b->rows) : mo_null_tensor(mo_tape_context(t));
     mo_tensor *segment = is_set(source) ? block_segment(t, source, b) : NULL;
-    store_block(t, all, b, mo_gamlp_encode(t, mo_mochi_encoder(model), hops, segment, NULL));
+    store_block(t, all, b, mo_gamlp_encode(t, mo_mochi_encoder(model), hops, segment, NULL, 0));
 }
 
 static int64_t example_count(const mo_source *source) {

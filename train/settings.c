@@ -58,8 +58,11 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
         "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min, "q_max", (json_int_t)p->q_max, "max_classes",
         (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times", k_times,
         "q_times", q_times);
-    return json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step", o->episodes_per_step,
-        "adamw", adamw, "episodes", episodes);
+    json_t *all = json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step",
+        o->episodes_per_step, "adamw", adamw, "episodes", episodes);
+    if (o->max_rows) /* blocks change the order of sums */
+        json_object_set_new(all, "max_rows", json_integer(o->max_rows));
+    return all;
 }
 
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {

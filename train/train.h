@@ -119,6 +119,7 @@ typedef struct mo_trainer_options {
     int episodes_per_step; /* 1, or 3: one of each family */
     mo_adamw_options adamw;
     mo_plan_options plan;
+    int64_t max_rows;         /* rows encoded at once, once more in backward (mo_episode); 0: all of an episode */
     int64_t checkpoint_every; /* steps; 0: only at the end */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */

@@ -22,6 +22,8 @@ static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, 
             (1 << MO_TREE_LEVELS) - 1);
     else if (o->checkpoint_every < 0)
         mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
+    else if (o->max_rows < 0)
+        mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
     else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
     else if (!o->out || !*o->out)

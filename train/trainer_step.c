@@ -107,6 +107,7 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_tape_reset(t);
     if (mo_pool_draw(trainer->pool, t, number, E > 1, &trainer->options.plan, &e, &sum->source[j]) != MO_OK)
         return;
+    e.max_rows = trainer->options.max_rows;
     mo_tensor *loss = mo_model_loss(t, trainer->model, &e, &dropout, &logits);
     if (!note_figures(trainer, j, e.task, loss, logits, e.query_label))
         return;

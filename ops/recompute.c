@@ -1,0 +1,157 @@
+/* ops/recompute.c - gradient checkpointing: graph code that leaves one node and is run again by backward (Griewank and
+ * Walther 2000; Chen et al. 2016).
+ *
+ * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). What F makes on its way is freed before
+ * the call returns; backward runs F again, differentiates that and frees it. So memory holds the inputs, Y, and the
+ * inside of one F at a time, for one forward more. Errors: those of F; a tensor read by F that needs a gradient and is
+ * no input. Saved: nothing beyond the inputs.
+ *
+ * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops.
+ * Where the gradient itself is recorded, the second run stays on the tape with it and every order is that of F; memory
+ * is then what it would be without. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+#include "tensor/storage.h"
+
+#include <string.h>
+
+typedef struct recomputed {
+    mo_graph_code F;
+    void *outside; /* the state, where it is not copied */
+    size_t size;
+    _Alignas(void *) unsigned char copy[MO_MAX_STATE];
+} recomputed;
+
+/* Y = F(in). F may change its state, a random position say: every run begins with the same one. */
+static mo_tensor *run(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
+    recomputed own = *o;
+    mo_tensor *Y = own.F(t, in, n, own.size ? own.copy : own.outside);
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && (!Y || mo_is_null(Y)))
+        mo_fail(ctx, MO_INVALID, "recompute: the function returned nothing and no error");
+    return Y;
+}
+
+/* The output's shape is known when F has run. */
+static bool shape(mo_call *c) {
+    return mo_ok(c->ctx);
+}
+
+static void forward(mo_call *c) {
+    mo_tensor *in[MO_MAX_INPUTS];
+    for (int i = 0; i < c->n_in; i++)
+        in[i] = mo_stop_gradient(c->t, c->in[i]);
+    mo_tensor *Y = run(c->t, c->attributes, in, c->n_in);
+    if (!mo_ok(c->ctx))
+        return;
+    if (mo_needs_grad(Y))
+        mo_call_fail(
+            c, MO_INVALID, "the function reads a tensor that needs a gradient, expected all of those among its inputs");
+    c->out[0] = mo_stop_gradient(c->t, Y);
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *in[MO_MAX_INPUTS], *at[MO_MAX_INPUTS], *bar[MO_MAX_INPUTS];
+    int which[MO_MAX_INPUTS], n = 0;
+    mo_tape_set_mode(t, MO_RECORD);
+    for (int i = 0; i < v->n_in; i++) {
+        in[i] = v->in[i];
+        if (!v->needs[i])
+            continue;
+        in[i] = mo_reshape(t, in[i], in[i]->ndim, in[i]->shape); /* of this run alone */
+        which[n] = i;
+        at[n++] = in[i];
+    }
+    mo_tensor *Y = run(t, v->attributes, in, v->n_in), *Y_bar = v->out_bar[0];
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    mo_grad(t, &Y, &Y_bar, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH : 0);
+    for (int i = 0; i < n; i++)
+        v->in_bar[which[i]] = bar[i];
+}
+
+/* ---- samples ---- */
+
+/* tanh(X W) under a mask: the position is the same in every run. */
+static mo_tensor *masked_layer(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)n;
+    (void)state;
+    mo_random r = {7, MO_PURPOSE_DROPOUT, 1, 3};
+    return mo_dropout(t, mo_tanh(t, mo_matmul(t, in[0], in[1])), 0.5, &r);
+}
+
+static mo_tensor *squared_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)n;
+    (void)state;
+    return mo_square(t, mo_gather_rows(t, in[0], in[1]));
+}
+
+static mo_tensor *first_input(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)t;
+    (void)n;
+    (void)state;
+    return in[0];
+}
+
+static mo_tensor *nothing(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)in;
+    (void)n;
+    (void)state;
+    return mo_null_tensor(mo_tape_context(t));
+}
+
+static const mo_sample samples[] = {
+    {.name = "layer",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}},
+        .attributes = &(const recomputed){.F = masked_layer}},
+    {.name = "an input without gradient",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {3, 2}}, {MO_DRAW_INDEX, 1, {5}, 3}},
+        .attributes = &(const recomputed){.F = squared_rows}},
+    {.name = "the input itself",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
+        .attributes = &(const recomputed){.F = first_input}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const recomputed){.F = nothing}},
+        MO_INVALID, "recompute: the function returned nothing and no error"},
+    {{.name = "inside",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 2}}},
+         .attributes = &(const recomputed){.F = masked_layer}},
+        MO_INVALID, "matmul: "},
+};
+
+const mo_op mo_op_recompute = {
+    .name = "recompute",
+    .min_in = 1,
+    .max_in = MO_MAX_INPUTS,
+    .n_out = 1,
+    .attributes_size = sizeof(recomputed),
+    .reads_in = UINT64_MAX,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .samples = samples,
+    .n_samples = sizeof samples / sizeof *samples,
+    .error_samples = error_samples,
+    .n_error_samples = sizeof error_samples / sizeof *error_samples,
+};
+
+mo_tensor *mo_recompute(
+    mo_tape *t, mo_graph_code F, mo_tensor *const *in, int n, const void *state, size_t state_size) {
+    recomputed o = {.F = F, .outside = (void *)state, .size = state_size};
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && state_size > sizeof o.copy)
+        mo_fail(ctx, MO_INVALID, "recompute: %zu bytes of state, expected at most %d: pass state_size 0 and keep it",
+            state_size, MO_MAX_STATE);
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (state_size)
+        memcpy(o.copy, state, state_size);
+    return mo_apply(t, &mo_op_recompute, in, n, &o);
+}
