@@ -1,5 +1,5 @@
 /* train/calibration.c - class probabilities against what came true: accuracy, cross-entropy, Brier score, expected
- * calibration error, and the temperature that mends their sharpness. All in float64. */
+ * calibration error. All in float64. */
 #include "train/metrics.h"
 
 #include <math.h>
@@ -62,83 +62,4 @@ double mo_calibration_ece(const mo_calibration *c) {
     for (int b = 0; b < MO_ECE_BINS; b++)
         sum += fabs((double)c->bin[b].right - c->bin[b].confidence);
     return c->n > 0 ? sum / (double)c->n : NAN;
-}
-
-/* The cross-entropy f(beta) = mean_i (log sum_c exp(beta x_ic) - beta sum_c t_ic x_ic) is convex in beta = 1 / T:
- *     f'  = mean_i (E_p x - E_t x),   f'' = mean_i Var_p x,   p = softmax(beta x), t the (smoothed) target. */
-typedef struct problem {
-    const double *logits;
-    const int64_t *label;
-    int64_t n, classes;
-    double smoothing;
-} problem;
-
-typedef struct at_beta {
-    double f, slope, curvature;
-} at_beta;
-
-static at_beta evaluate(const problem *q, double beta) {
-    at_beta sum = {0};
-    for (int64_t i = 0; i < q->n; i++) {
-        const double *x = q->logits + i * q->classes;
-        double x_max = x[first_largest(x, q->classes)], z = 0, mean = 0, square = 0, plain = 0;
-        for (int64_t c = 0; c < q->classes; c++) {
-            double centred = x[c] - x_max, e = exp(beta * centred);
-            z += e;
-            mean += e * centred;
-            square += e * centred * centred;
-            plain += centred;
-        }
-        mean /= z;
-        double target = (1 - q->smoothing) * (x[q->label[i]] - x_max) + q->smoothing * plain / (double)q->classes;
-        sum.f += log(z) - beta * target;
-        sum.slope += mean - target;
-        sum.curvature += square / z - mean * mean;
-    }
-    double n = (double)q->n;
-    return (at_beta){sum.f / n, sum.slope / n, sum.curvature / n};
-}
-
-/* The largest distance of two logits of a row. */
-static double spread_of(const problem *q) {
-    double spread = 0;
-    for (int64_t i = 0; i < q->n; i++) {
-        const double *x = q->logits + i * q->classes;
-        double x_max = x[first_largest(x, q->classes)];
-        for (int64_t c = 0; c < q->classes; c++)
-            spread = fmax(spread, x_max - x[c]);
-    }
-    return spread;
-}
-
-/* Newton's method, held in a shrinking interval on which f' changes sign; a step out of it becomes a bisection of
- * log beta. An end of the interval where f' does not change sign. */
-static double least_beta(const problem *q, double low, double high) {
-    if (evaluate(q, low).slope >= 0)
-        return low;
-    if (evaluate(q, high).slope <= 0)
-        return high;
-    double beta = sqrt(low * high);
-    for (int step = 0; step < 200 && high > low * (1 + 1e-14); step++) {
-        at_beta at = evaluate(q, beta);
-        *(at.slope > 0 ? &high : &low) = beta;
-        double next = beta - at.slope / at.curvature;
-        if (!(next > low && next < high))
-            next = sqrt(low * high);
-        if (at.slope == 0 || fabs(next - beta) <= 1e-14 * beta)
-            break;
-        beta = next;
-    }
-    return beta;
-}
-
-double mo_fit_temperature(
-    const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll) {
-    problem q = {logits, label, n, classes, smoothing};
-    double spread = spread_of(&q), beta = 1;
-    if (spread > 0 && isfinite(spread))
-        beta = least_beta(&q, 1e-4 / spread, 1e4 / spread);
-    if (nll)
-        *nll = n > 0 ? evaluate(&q, beta).f : NAN;
-    return 1 / beta;
 }
