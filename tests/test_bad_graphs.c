@@ -1,32 +1,7 @@
 /* tests/test_bad_graphs.c - graph files in text form that are missing, cut short, damaged or contradict themselves. */
-#include "scratch.h"
-#include "train/train.h"
+#include "bad_text.h"
 
 #include <zlib.h>
-
-/* A text file and what its refusal must say, after the path. */
-typedef struct bad_text {
-    const char *content;
-    const char *place; /* ":LINE:", or ":" where no line is to blame */
-    const char *expected, *found;
-} bad_text;
-
-static void assert_refused(scratch *s, const char *path, mo_code code, const char *const *parts) {
-    mo_graph *graph = mo_graph_open(s->ctx, path);
-    if (graph)
-        fail_msg("expected %s to be refused (%s)", path, parts[1]);
-    assert_int_equal(strncmp(mo_context_status(s->ctx)->message, path, strlen(path)), 0);
-    assert_failed(s->ctx, code, parts);
-}
-
-static void assert_texts_refused(scratch *s, const bad_text *texts, int count) {
-    for (int i = 0; i < count; i++) {
-        const char *path = scratch_write(s, "bad.txt", texts[i].content, strlen(texts[i].content));
-        char place[600];
-        snprintf(place, sizeof place, "%s%s", path, texts[i].place);
-        assert_refused(s, path, MO_FORMAT, PARTS(place, texts[i].expected, texts[i].found));
-    }
-}
 
 static void damaged_edge_lists_are_refused(void **state) {
     static const bad_text texts[] = {
@@ -46,7 +21,7 @@ static void damaged_edge_lists_are_refused(void **state) {
         {"\xff\xfe\x01 2\n", ":1:", "a node id", "\"\?\?\?\""},
         {"PK\n", ":1:", "a node id", "\"PK\""},
     };
-    assert_texts_refused(*state, texts, sizeof texts / sizeof *texts);
+    assert_texts_refused(*state, "bad.txt", texts, sizeof texts / sizeof *texts);
 }
 
 static void damaged_adjacency_lists_are_refused(void **state) {
@@ -70,7 +45,7 @@ static void damaged_adjacency_lists_are_refused(void **state) {
         {"1\n2 0\na 1 1\n0 1 0\n", ":3:", "the tag of a node", "\"a\""},
         {"1\n2 0\n0 1 1\n0 1 0\n\n3\n", ":6:", "the end of the file after the last graph", "\"3\""},
     };
-    assert_texts_refused(*state, texts, sizeof texts / sizeof *texts);
+    assert_texts_refused(*state, "bad.txt", texts, sizeof texts / sizeof *texts);
 }
 
 static void missing_and_empty_paths_are_refused(void **state) {

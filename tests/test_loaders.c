@@ -31,12 +31,18 @@ static const known data_sets[] = {
     {"enzymes", "tu/ENZYMES", 600, 19580, 37282, 3, 19580, 6, 0, 0, 0, {100, 100, 100, 100, 100, 100}},
     {"imdb-binary", "tu/IMDB-BINARY", 1000, 19773, 96531, 0, 0, 2, 0, 193062, 0, {500, 500}},
     {"dd", "tu/DD", 1178, 334925, 843046, 82, 334925, 2, 0, 0, 0, {691, 487}},
-    {"collab", "tu/COLLAB/COLLAB.txt.gz", 5000, 372474, 12286079, 0, 0, 3, 2837, 0, 0, {2600, 775, 1625}},
-    {"reddit-binary", "tu/REDDIT-BINARY/REDDIT-BINARY.txt.gz", 2000, 859254, 995508, 0, 0, 2, 0, 0, 0, {1000, 1000}},
+    {"collab", "tu/COLLAB/COLLAB.txt", 5000, 372474, 12286079, 0, 0, 3, 2837, 0, 0, {2600, 775, 1625}},
+    {"reddit-binary", "tu/REDDIT-BINARY/REDDIT-BINARY.txt", 2000, 859254, 995508, 0, 0, 2, 0, 0, 0, {1000, 1000}},
     {"gnutella06", "snap/p2p-Gnutella06.txt.gz", 1, 8717, 31525, 0, 0, 0, 0, 0, 0, {0}},
     {"epinions1", "snap/soc-Epinions1.txt.gz", 1, 75879, 405740, 0, 0, 0, 0, 0, 0, {0}},
     {"enron", "snap/email-Enron.txt.gz", 1, 36692, 183831, 0, 0, 0, 0, 0, 0, {0}},
     {"astroph", "snap/ca-AstroPh.txt.gz", 1, 18772, 198050, 0, 0, 0, 60, 0, 0, {0}},
+    {"gowalla", "gowalla", 1, 29858 + 40981, 810128 + 217242, 0, 0, 0, 0, 0, 0, {0}},
+    {"karate", "classics/karate_club_networkx.gml", 1, 34, 78, 0, 0, 2, 0, 0, 0, {17, 17}},
+    {"football", "classics/football.gml", 1, 115, 613, 0, 0, 12, 0, 0, 0, {9, 8, 11, 12, 10, 5, 13, 8, 10, 12, 7, 10}},
+    {"lesmis", "classics/lesmis.gml", 1, 77, 254, 0, 0, 0, 0, 0, 0, {0}},
+    {"polbooks", "classics/polbooks.gml", 1, 105, 441, 0, 0, 3, 0, 0, 0, {49, 43, 13}},
+    {"dolphins", "classics/dolphins.gml", 1, 62, 159, 0, 0, 0, 0, 0, 0, {0}},
 };
 enum { DATA_SETS = sizeof data_sets / sizeof *data_sets };
 
@@ -162,7 +168,7 @@ static void embedded_graphs_equal_their_sources(void **state) {
     scratch *s = *state;
     listed l = {0};
     use_shared_data(s); /* skips before anything is open */
-    unsetenv("MOCHI_DATA");
+    setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
     assert_int_equal(mo_graph_list(s->ctx, collect, &l), MO_OK);
     assert_true(l.count >= 7);
@@ -183,7 +189,7 @@ static void embedded_graphs_equal_their_sources(void **state) {
 static void embedded_graphs_have_their_verified_counts(void **state) {
     scratch *s = *state;
     int found = 0;
-    unsetenv("MOCHI_DATA");
+    setenv("MOCHI_DATA", s->folder, 1);
     unsetenv("MOCHI_EMBEDDED");
     for (int i = 0; i < DATA_SETS; i++) {
         mo_graph *graph = mo_graph_open(s->ctx, data_sets[i].name);
@@ -221,9 +227,27 @@ static void unknown_names_are_errors_that_list_what_is_known(void **state) {
     assert_null(mo_graph_open(s->ctx, ""));
     assert_failed(s->ctx, MO_INVALID, PARTS("''"));
     setenv("MOCHI_EMBEDDED", s->folder, 1);
-    unsetenv("MOCHI_DATA");
+    setenv("MOCHI_DATA", s->folder, 1);
     assert_null(mo_graph_open(s->ctx, "cora"));
     assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
+}
+
+static void data_lies_where_the_environment_says(void **state) {
+    char path[300], expected[300];
+    scratch *s = *state;
+    setenv("MOCHI_DATA", s->folder, 1);
+    assert_true(mo_data_folder(path, sizeof path));
+    assert_string_equal(path, s->folder);
+    assert_false(mo_data_folder(path, strlen(s->folder)));
+    unsetenv("MOCHI_DATA");
+    setenv("XDG_DATA_HOME", s->folder, 1);
+    snprintf(expected, sizeof expected, "%s/mochi", s->folder);
+    assert_true(mo_data_folder(path, sizeof path));
+    assert_string_equal(path, expected);
+    unsetenv("MOCHI_EMBEDDED");
+    assert_true(mo_data_file("cora.npz", path, sizeof path));
+    assert_int_equal(access(path, R_OK), 0);
+    assert_false(mo_data_file("corra.npz", path, sizeof path));
 }
 
 int main(void) {
@@ -234,6 +258,7 @@ int main(void) {
         cmocka_unit_test(embedded_graphs_have_their_verified_counts),
         cmocka_unit_test(names_come_in_any_case_and_paths_work),
         cmocka_unit_test(unknown_names_are_errors_that_list_what_is_known),
+        cmocka_unit_test(data_lies_where_the_environment_says),
         cmocka_unit_test(nothing_is_left_behind),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -34,9 +34,9 @@ typedef struct mo_graph {
     uint64_t hash[2];                          /* XXH3-128 of the content */
 } mo_graph;
 
-/* Reads a data set by name (train/data, then $MOCHI_DATA laid out as the shared data folder) or by path: .npz, a TU
- * folder, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz). NULL on failure, with the status naming file, line,
- * expected, found. */
+/* Reads a data set by name (train/data, then below mo_data_folder) or by path: .npz, .gml, an adjacency-list .txt(.gz),
+ * a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt, test.txt), a folder of
+ * features.npy and edges.txt. NULL on failure, with the status naming file, line, expected, found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
 MO_API void mo_graph_release(mo_graph *graph);
 /* From host arrays: any directed edge list (self-loops and duplicates are dropped and counted). Ends outside 0..nodes-1
@@ -49,6 +49,13 @@ MO_API bool mo_graph_has_task(
 /* Names that mo_graph_open knows: calls visit(name, path, embedded) for each. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);
+/* The folder below which data sets are looked for: $MOCHI_DATA, else mochi/ in the user's data folder
+ * ($XDG_DATA_HOME, ~/.local/share). False where none of these is set, or the path is too long. */
+MO_API bool mo_data_folder(char *path, size_t bytes);
+/* Where a file that comes with the library (train/data) lies; false where it does not. */
+MO_API bool mo_data_file(const char *name, char *path, size_t bytes);
+/* Writes the graph in the .npz form that mo_graph_open reads, all or nothing. Returns the status. */
+MO_API mo_code mo_graph_write(const mo_graph *graph, const char *path);
 
 /* ---- splits and episodes: which examples (host side) ---- */
 

@@ -8,13 +8,13 @@
 /* A name that mo_graph_open knows. */
 typedef struct mo_graph_name {
     const char *name;
-    const char *path; /* below $MOCHI_DATA */
+    const char *path; /* below mo_data_folder */
 } mo_graph_name;
 
 /* The table, ended by a NULL name. */
 extern const mo_graph_name mo_graph_names[];
 const mo_graph_name *mo_find_graph_name(const char *name); /* any case; NULL */
-/* Writes where the data set lies, embedded or below $MOCHI_DATA, and whether it is embedded; false where it is in
+/* Writes where the data set lies, embedded or below mo_data_folder, and whether it is embedded; false where it is in
  * neither place. */
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded);
 

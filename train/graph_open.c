@@ -12,7 +12,7 @@
 
 /* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
-    static const char *const endings[] = {".gz", ".npz", ".txt"};
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml"};
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/') {
         stop--;
@@ -57,6 +57,25 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
+static bool ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
+    return mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
+           : mo_is_features(folder)   ? mo_load_features(ctx, name, folder)
+                                      : mo_load_tu(ctx, name, folder);
+}
+
+/* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
+static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
+    if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0) {
+        return mo_load_interactions(ctx, name, path, false);
+    }
+    return lone_integer(head) ? mo_load_adjacency_list(ctx, name, path) : mo_load_edge_list(ctx, name, path);
+}
+
 static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) {
     struct stat status;
     char head[256];
@@ -65,14 +84,13 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         return NULL;
     }
     if (S_ISDIR(status.st_mode)) {
-        return mo_load_tu(ctx, name, path);
+        return open_folder(ctx, name, path);
     }
     if (!S_ISREG(status.st_mode)) {
         mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
         return NULL;
     }
-    size_t length = strlen(path);
-    if (length > 4 && strcmp(path + length - 4, ".npz") == 0) {
+    if (ends_with(path, ".npz")) {
         return mo_load_npz(ctx, name, path);
     }
     if (!read_head(ctx, path, head, sizeof head)) {
@@ -81,7 +99,10 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
     if (memcmp(head, "PK\003\004", 4) == 0) {
         return mo_load_npz(ctx, name, path);
     }
-    return lone_integer(head) ? mo_load_adjacency_list(ctx, name, path) : mo_load_edge_list(ctx, name, path);
+    if (ends_with(path, ".gml") || ends_with(path, ".gml.gz")) {
+        return mo_load_gml(ctx, name, path);
+    }
+    return open_text(ctx, name, path, head);
 }
 
 /* Adds the available names to a message that has room for them. */

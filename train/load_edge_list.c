@@ -2,6 +2,7 @@
  * LF.
  *
  * Ids are any non-negative integers; they become 0..n-1 in rising order. */
+#include "train/edge_ids.h"
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/text_reader.h"
@@ -9,20 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ids in file order: edge i joins id[2 i] and id[2 i + 1]. */
-typedef struct id_list {
-    int64_t *id;
-    int64_t count, capacity;
-} id_list;
-
-static bool add_line(mo_text_reader *r, id_list *ids) {
+static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
     int64_t *grown = mo_host_array_grow(r->ctx, ids->id, &ids->capacity, ids->count + 2, sizeof *grown);
     if (!grown) {
         return false;
     }
     ids->id = grown;
     for (int end = 0; end < 2; end++) {
-        if (!mo_text_integer_in(r, "a node id", 0, MO_TEXT_LARGEST, &ids->id[ids->count])) {
+        if (!mo_text_integer_in(r, "a node id", 0, highest, &ids->id[ids->count])) {
             return false;
         }
         ids->count++;
@@ -30,12 +25,12 @@ static bool add_line(mo_text_reader *r, id_list *ids) {
     return mo_text_finished(r);
 }
 
-static bool read_ids(mo_context *ctx, const char *path, id_list *ids) {
+bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids) {
     mo_text_reader r;
     bool fine = mo_text_open(&r, ctx, path);
     while (fine && mo_text_line(&r)) {
         if (!mo_text_blank(&r) && *r.cursor != '#') {
-            fine = add_line(&r, ids);
+            fine = add_line(&r, highest, ids);
         }
     }
     int64_t lines = r.line;
@@ -48,7 +43,7 @@ static bool read_ids(mo_context *ctx, const char *path, id_list *ids) {
 }
 
 /* The number of distinct ids, whose ranks become the ends of the edges; -1 on failure. */
-static int64_t rank_ids(mo_context *ctx, const id_list *ids, mo_edges *edges) {
+static int64_t rank_ids(mo_context *ctx, const mo_edge_ids *ids, mo_edges *edges) {
     int64_t *sorted = mo_host_array(ctx, ids->count, sizeof *sorted);
     if (!sorted) {
         return -1;
@@ -72,9 +67,9 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
     if (!graph) {
         return NULL;
     }
-    id_list ids = {0};
+    mo_edge_ids ids = {0};
     mo_edges edges = {0};
-    int64_t nodes = read_ids(ctx, path, &ids) ? rank_ids(ctx, &ids, &edges) : -1;
+    int64_t nodes = mo_edge_ids_read(ctx, path, MO_TEXT_LARGEST, &ids) ? rank_ids(ctx, &ids, &edges) : -1;
     free(ids.id);
     if (nodes >= 0) {
         mo_graph_set_edges(graph, nodes, &edges);

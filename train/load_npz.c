@@ -127,20 +127,9 @@ static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
-/* Classes are numbered from 0 in the file; there can be no more of them than examples. */
 static bool read_labels(const mo_npz_members *m, mo_graph *graph) {
-    int64_t expected = graph->graph_offset ? graph->graphs : graph->nodes;
-    graph->label = mo_npz_integers(m, "labels", expected, &graph->n_labels);
-    for (int64_t i = 0; graph->label && i < graph->n_labels; i++) {
-        int64_t label = graph->label[i];
-        if (label < -1 || label >= graph->n_labels) {
-            mo_fail(m->ctx, MO_FORMAT, "%s: labels[%lld]: expected a class in 0..%lld, or -1 for none, found %lld",
-                m->path, (long long)i, (long long)graph->n_labels - 1, (long long)label);
-            return false;
-        }
-        graph->classes = label >= graph->classes ? label + 1 : graph->classes;
-    }
-    return graph->label && (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
+    return mo_npz_read_labels(m, graph->graph_offset ? graph->graphs : graph->nodes, graph) &&
+           (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
 }
 
 static bool read_graph(const mo_npz_members *m, mo_graph *graph) {

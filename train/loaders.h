@@ -14,5 +14,13 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder);
 mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
+/* GML, plain or gzipped. */
+mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
+/* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
+mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
+bool mo_is_interactions(const char *folder);
+/* A folder of features.npy and edges.txt, plain or gzipped, and, if there, labels.npy. */
+mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
+bool mo_is_features(const char *folder);
 
 #endif

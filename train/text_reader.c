@@ -6,9 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FIRST_CAPACITY ((size_t)1 << 18)
 #define LONGEST_LINE ((size_t)1 << 28) /* a neighbour list of 30 million nodes; stops a file without line ends */
+
+bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
+    for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
+        int length = snprintf(path, bytes, "%s/%s%s", folder, name, *ending);
+        if (length > 0 && (size_t)length < bytes && access(path, F_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
     *r = (mo_text_reader){.ctx = ctx, .path = path};

@@ -21,6 +21,8 @@ typedef struct mo_text_reader {
     int64_t line; /* its number, from 1 */
 } mo_text_reader;
 
+/* Where a file of a folder lies, plain or with .gz behind its name; false where neither is there. */
+bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes);
 /* False on failure; close in any case. */
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
 void mo_text_close(mo_text_reader *r);
