@@ -17,6 +17,7 @@ enum {
     KEY_WARMUP,
     KEY_THREADS,
     KEY_PROFILE,
+    KEY_SAVE,
     KEY_JSON
 };
 
@@ -31,6 +32,7 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"profile", KEY_PROFILE, NULL, 0,
         "step, solve and head: then as many runs under the profiler, and where their time goes, op by op", 0},
+    {"save", KEY_SAVE, "FILE.npz", 0, "svd: write U, S and V of the last case", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a case on standard output", 0},
     {0},
 };
@@ -38,8 +40,9 @@ static const struct argp_option options[] = {
 static const char description[] =
     "step: forward, backward, clipping and AdamW on a synthetic episode of standard normal rows; cases nc15 nc64 lp "
     "gc_enzymes gc_dd gc_enzymes_mixed. gemm: float32 products; cases N, or MxKxN. svd: truncated SVD of a random "
-    "graph "
-    "of N nodes and mean degree 10; cases N. solve: batches of systems, general and SPD, the solution alone and with "
+    "graph of N nodes and mean degree 10, or of a graph by name or path; features: the SVD, LayerNorm and three hops, "
+    "nothing cached; cases N, or NAME, features also NAME:nc, NAME:lp, NAME:gc, the rows of the recipe best. solve: "
+    "batches of systems, general and SPD, the solution alone and with "
     "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS. head: a batch of episodes through a head, with the "
     "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64).\v"
     "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
@@ -50,6 +53,7 @@ static const char description[] =
     "  mochi bench step nc15 lp --threads 2\n"
     "  mochi bench gemm 4096 3600x512x512\n"
     "  mochi bench svd 20000 --runs 1 --warmup 0 --json\n"
+    "  mochi bench features 100000 enzymes cora:nc --runs 1 --warmup 0\n"
     "  mochi bench solve 1024x32 64x512x15\n"
     "  mochi bench head ridge lda:1024x5x5x64\n"
     "  mochi bench step nc15 --profile";
@@ -63,7 +67,8 @@ typedef struct benchmark {
 static const benchmark benchmarks[] = {
     {"step", bench_step, bench_step_knows},
     {"gemm", bench_gemm, bench_gemm_knows},
-    {"svd", bench_svd, bench_svd_knows},
+    {"svd", bench_svd, bench_graph_knows},
+    {"features", bench_features, bench_graph_knows},
     {"solve", bench_solve, bench_solve_knows},
     {"head", bench_head, bench_head_knows},
 };
@@ -84,7 +89,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, solve or head", text);
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, features, solve or head", text);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -107,6 +112,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->warmup = (int)parse_integer(state, "--warmup", text, 0, 100000);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_SAVE)
+        o->save = text;
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == KEY_PROFILE)
@@ -114,7 +121,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, solve or head");
+        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, features, solve or head");
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -223,7 +230,7 @@ bool bench_print(const bench_options *o, const bench_record *r) {
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_option,
-        .args_doc = "step|gemm|svd|solve|head [CASE...]",
+        .args_doc = "step|gemm|svd|features|solve|head [CASE...]",
         .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};

@@ -12,7 +12,8 @@ typedef struct bench_options {
     bool plus;                 /* variant mochi++: three layers and a residual */
     mo_temperature temperature;
     bool json;
-    bool profile; /* a table of the ops after each case */
+    bool profile;     /* a table of the ops after each case */
+    const char *save; /* svd: an .npz for U, S, V; or NULL */
 } bench_options;
 
 typedef struct bench_record {
@@ -45,16 +46,19 @@ bool bench_print(const bench_options *o, const bench_record *record);
 bool bench_step(mo_context *ctx, const bench_options *o);
 bool bench_gemm(mo_context *ctx, const bench_options *o);
 bool bench_svd(mo_context *ctx, const bench_options *o);
+bool bench_features(mo_context *ctx, const bench_options *o);
 bool bench_solve(mo_context *ctx, const bench_options *o);
 bool bench_head(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
 /* The same of 1536-cube products: a fraction of a second. */
 double bench_gemm_quick_rate(mo_context *ctx);
+/* A random graph of so many nodes and mean degree 10, or the graph of that name or path. NULL on failure. */
+mo_graph *bench_graph(mo_context *ctx, const char *name);
 /* Whether a case of that name can be run. */
 bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
-bool bench_svd_knows(const char *name);
+bool bench_graph_knows(const char *name); /* of svd and features */
 bool bench_solve_knows(const char *name);
 bool bench_head_knows(const char *name);
 
