@@ -119,11 +119,6 @@ static const mo_sample samples[] = {
 static const mo_error_sample error_samples[] = {
     {{.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const recomputed){.F = nothing}},
         MO_INVALID, "recompute: the function returned nothing and no error"},
-    {{.name = "inside",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 2}}},
-         .attributes = &(const recomputed){.F = masked_layer}},
-        MO_INVALID, "matmul: "},
 };
 
 const mo_op mo_op_recompute = {
