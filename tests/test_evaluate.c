@@ -62,7 +62,7 @@ static void planted_classes_are_found_by_both_protocols(void **state) {
             mo_eval_options o = usual_options((mo_protocol)protocol);
             evaluate(s->ctx, source_of(pool, (mo_task)task), c, 2, &o, &t);
             assert_int_equal(t.n, 4);
-            assert_true(mean_of(&t, "hop", 16, "accuracy") > 90);
+            assert_true(mean_of(&t, "hop", 16, "accuracy") > 85); /* chance: 33 and 50 */
             assert_int_equal(t.row[0].n, protocol == MO_PROTOCOL_SPLIT ? 3 : 20);
             assert_string_equal(t.row[0].task, task == MO_TASK_NC ? "nc" : "gc");
             assert_string_equal(t.row[0].head, "ridge");

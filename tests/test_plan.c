@@ -118,6 +118,34 @@ static void small_classes_split_their_members_k_to_q(void **state) {
     mo_graph_release(graph);
 }
 
+/* At k = 9 and q = 6: of 20 members 14 : 6, of 12 members 6 : 6, of 5 members 3 : 2. */
+static void support_first_leaves_no_member_of_a_small_class_unused(void **state) {
+    static const int64_t size[] = {20, 12, 5, 2}, support[] = {9, 6, 3, 1}, query[] = {6, 6, 2, 1};
+    scratch *s = *state;
+    mo_graph *graph = labelled_graph(s->ctx, size, 4);
+    mo_plan_options options = {
+        .k_min = 9, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 64, .seed = 9, .support_first = true};
+    for (uint64_t number = 0; number < 500; number++) {
+        mo_plan plan;
+        assert_int_equal(mo_plan_draw(graph, NULL, MO_TASK_NC, number, &options, NULL, 0, &plan), MO_OK);
+        assert_episode(graph, &plan);
+        assert_int_equal(plan.small_classes, 3);
+        for (int64_t c = 0; c < 4; c++) {
+            int64_t ids[2][64], n[2] = {0, 0};
+            for (int64_t i = 0; i < plan.n_support; i++)
+                if (graph->label[plan.support[0][i]] == c)
+                    ids[0][n[0]++] = plan.support[0][i];
+            for (int64_t i = 0; i < plan.n_query; i++)
+                if (graph->label[plan.query[0][i]] == c)
+                    ids[1][n[1]++] = plan.query[0][i];
+            assert_int_equal(distinct(ids[0], n[0]), support[c]);
+            assert_int_equal(distinct(ids[1], n[1]), query[c]);
+        }
+        mo_plan_release(&plan);
+    }
+    mo_graph_release(graph);
+}
+
 static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
     bool equal = a->n_support == b->n_support && a->n_query == b->n_query && a->classes == b->classes &&
                  memcmp(a->support[0], b->support[0], (size_t)a->n_support * sizeof(int64_t)) == 0 &&
@@ -280,6 +308,7 @@ int main(void) {
         cmocka_unit_test(support_and_query_never_share_an_example),
         cmocka_unit_test(large_classes_are_drawn_without_replacement),
         cmocka_unit_test(small_classes_split_their_members_k_to_q),
+        cmocka_unit_test(support_first_leaves_no_member_of_a_small_class_unused),
         cmocka_unit_test(plans_are_a_function_of_seed_and_number),
         cmocka_unit_test(draws_are_even),
         cmocka_unit_test(candidates_alone_take_part),

@@ -11,8 +11,13 @@ static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan 
     if (ev->options->protocol == MO_PROTOCOL_SPLIT)
         return mo_plan_split(s->graph, s->task, k, seed + (uint64_t)repeat, plan);
     int64_t q = ev->options->queries ? ev->options->queries : QUERIES;
-    mo_plan_options options = {
-        .k_min = k, .k_max = k, .q_min = q, .q_max = q, .max_classes = MAX_CLASSES, .seed = seed};
+    mo_plan_options options = {.k_min = k,
+        .k_max = k,
+        .q_min = q,
+        .q_max = q,
+        .max_classes = MAX_CLASSES,
+        .seed = seed,
+        .support_first = true};
     return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
 }
 

@@ -68,8 +68,8 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
-    int64_t small_classes; /* classes below k + q, whose members were split k : q and drawn with replacement */
-    int64_t left_out;      /* classes of one member, left out */
+    int64_t small_classes;              /* classes below k + q, whose members were split and drawn with replacement */
+    int64_t left_out;                   /* classes of one member, left out */
 } mo_plan;
 
 typedef struct mo_plan_options {
@@ -78,6 +78,9 @@ typedef struct mo_plan_options {
     uint64_t seed;
     bool log_uniform;                         /* k, which else is uniform between its bounds */
     int k_times[MO_TASKS], q_times[MO_TASKS]; /* k and q of a family are multiplied by this; 0: 1 */
+    /* A class below k + q gives q of its members, but at most half, as queries and has all others in the support before
+     * one of them repeats. Else it is split k : q, and both parts are drawn from with replacement. */
+    bool support_first;
 } mo_plan_options;
 
 /* What links may be used for: positives held out of the adjacency and a fixed pool of non-edges (neither direction an
@@ -98,8 +101,9 @@ MO_API void mo_links_release(mo_links *links);
  * classes are left. */
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
-/* Protocol "split": support of k per class from the training part (small classes with replacement), all of the test
- * part as queries at natural frequencies; test part: 10% of the labelled examples, a function of the seed. */
+/* Protocol "split": support of k per class from the training part (all of a smaller class, then with replacement), all
+ * of the test part as queries at natural frequencies; test part: 10% of the labelled examples, a function of the seed.
+ */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 MO_API void mo_plan_release(mo_plan *plan);
 

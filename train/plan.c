@@ -14,6 +14,7 @@ typedef struct drawing {
     mo_context *ctx;
     mo_members *members;
     const mo_links *links; /* lp, else NULL */
+    bool support_first;
     mo_plan *plan;
 } drawing;
 
@@ -87,23 +88,36 @@ static void place(const drawing *d, side s, int64_t at, int64_t id, int64_t as) 
     s.pair[at] = as ? id : d->links->n_positive + id;
 }
 
-/* k support and q query examples of class c under a label. A class below k + q is split k : q, at least one member
- * each, and drawn from with replacement inside each part, so that support and query never share an example. */
+/* Members of the support's part in a class of n, below k + q. */
+static int64_t support_part(const drawing *d, int64_t n) {
+    int64_t k = d->plan->k, q = d->plan->q, part = n * k / (k + q);
+    if (d->support_first) {
+        return n - (q < n / 2 ? q : n / 2);
+    }
+    return part < 1 ? 1 : part;
+}
+
+/* k support and q query examples of class c under a label. A class below k + q is split into two parts, which are drawn
+ * from with replacement, so that support and query never share an example; support first: with replacement only once
+ * all of a part have been drawn. */
 static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_plan *plan = d->plan;
     int64_t k = plan->k, q = plan->q, n = mo_members_count(d->members, c);
     int64_t *member = d->members->member + d->members->start[c];
     bool small = n < k + q;
-    int64_t part = small ? n * k / (k + q) : k; /* members of the support's part */
-    part = part < 1 ? 1 : part;
+    int64_t part = small ? support_part(d, n) : k, rest = small ? n - part : q;
+    int64_t once[2] = {part, rest}; /* draws of each part that repeat nothing */
+    if (small && !d->support_first) {
+        once[0] = once[1] = 0;
+    }
     plan->small_classes += small;
     mo_draw_front(&d->r, member, n, small ? n : k + q);
     for (int64_t i = 0; i < k; i++) {
-        int64_t id = member[small ? mo_random_below(&d->r, part) : i];
+        int64_t id = member[i < once[0] ? i : mo_random_below(&d->r, part)];
         place(d, support_of(plan), label * k + i, id, label);
     }
     for (int64_t i = 0; i < q; i++) {
-        int64_t id = member[small ? part + mo_random_below(&d->r, n - part) : k + i];
+        int64_t id = member[part + (i < once[1] ? i : mo_random_below(&d->r, rest))];
         place(d, query_of(plan), label * q + i, id, label);
     }
 }
@@ -170,6 +184,7 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
             .ctx = ctx,
             .members = &members,
             .links = task == MO_TASK_LP ? links : NULL,
+            .support_first = options->support_first,
             .plan = plan,
         };
         draw_plan(&d, graph, options);

@@ -1,7 +1,7 @@
 /* train/plan_split.c - protocol "split": a test part at natural frequencies, the support from the rest.
  *
  * The test part is a tenth of the labelled examples, whatever the class and whatever k. The support of k is the
- * beginning of that of any larger k, as long as the class has as many training members. */
+ * beginning of that of any larger k; a class with fewer training members has them all, then draws from them again. */
 #include "train/draw.h"
 #include "train/host_array.h"
 #include "train/plan_members.h"
@@ -61,11 +61,9 @@ static void draw_support(mo_members *train, const int64_t *number, uint64_t seed
         bool small = n < plan->k;
         mo_random r = stream(seed, 1 + c);
         plan->small_classes += small;
-        if (!small) {
-            mo_draw_front(&r, member, n, plan->k);
-        }
+        mo_draw_front(&r, member, n, small ? n : plan->k);
         for (int64_t i = 0; i < plan->k; i++, at++) {
-            plan->support[0][at] = member[small ? mo_random_below(&r, n) : i];
+            plan->support[0][at] = member[i < n ? i : mo_random_below(&r, n)];
             plan->support_label[at] = number[c];
         }
     }
