@@ -107,6 +107,34 @@ static void one_a_step_draws_families_equally(void **state) {
     mo_pool_release(pool);
 }
 
+static void families_are_drawn_by_their_weights(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    int count[MO_TASKS] = {0};
+    mo_pool_set_families(pool, (double[]){[MO_TASK_NC] = 0, [MO_TASK_LP] = 3, [MO_TASK_GC] = 1});
+    for (uint64_t number = 0; number < 600; number++)
+        count[draw_task(pool, t, number, false)]++;
+    assert_int_equal(count[MO_TASK_NC], 0);
+    assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* four standard deviations of a binomial */
+    for (uint64_t number = 0; number < 6; number++)         /* of several a step, the families that have a weight */
+        assert_int_equal(draw_task(pool, t, number, true), number % 2 ? MO_TASK_GC : MO_TASK_LP);
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+static void a_graph_may_have_its_own_share_of_links(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    const char *names[] = {"cora:lp@0.05"};
+    mo_pool *pool = mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL);
+    assert_int_equal(mo_pool_source(pool, 0)->links->n_positive, 264); /* of 5278 */
+    mo_pool_release(pool);
+    names[0] = "cora:lp@2";
+    assert_null(mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL));
+    assert_failed(s->ctx, MO_INVALID, (const char *const[]){"between 0 and 1 after @, found \"2\"", NULL});
+}
+
 static void family_and_shots_are_independent(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -264,6 +292,8 @@ int main(void) {
         cmocka_unit_test(graph_named_twice_is_kept_once),
         cmocka_unit_test(several_a_step_take_links_nodes_graphs_in_turn),
         cmocka_unit_test(one_a_step_draws_families_equally),
+        cmocka_unit_test(families_are_drawn_by_their_weights),
+        cmocka_unit_test(a_graph_may_have_its_own_share_of_links),
         cmocka_unit_test(family_and_shots_are_independent),
         cmocka_unit_test(rows_are_the_features_of_the_examples_each_once),
         cmocka_unit_test(episode_is_a_function_of_seed_and_number),

@@ -65,6 +65,19 @@ const mo_head *open_head(const char *text, char *why, size_t bytes);
 /* The same for --head: ends the program with that line, by EXIT_USAGE for a name and EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
 
+/* ---- open_pool.c ---- */
+
+/* Graphs to train on. */
+typedef struct pool_choice {
+    names graphs;            /* as mo_pool_open takes them; owned */
+    double link_share;       /* 0: not said */
+    double family[MO_TASKS]; /* weights */
+} pool_choice;
+
+/* The value of --pool: graphs separated by commas, the name of a pool, or FILE.json. A file that cannot be used ends
+ * the program by EXIT_FAILED. */
+void parse_pool(const struct argp_state *state, const char *option, const char *text, pool_choice *choice);
+
 /* ---- report.c ---- */
 
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */

@@ -21,7 +21,10 @@ _mochi() {
     [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
     case $command:$before:$current in
         *:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words "$command")" -- "$current") ;;
-        *:--pool:* | *:--data:* | data:info:*)
+        *:--pool:*)
+            mapfile -t COMPREPLY < <(compgen -f -W "paper paper-offline $(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *:--suite:*) mapfile -t COMPREPLY < <(compgen -f -W 'paper paper-offline' -- "$current") ;;
+        *:--data:* | data:info:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;

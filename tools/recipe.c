@@ -41,6 +41,7 @@ recipe recipe_defaults(int number) {
         .head = "ridge",
         .features = {.hops = 3, .power_iterations = 2},
         .link_share = 0.2,
+        .family = {1, 1, 1},
         .steps = released ? 12991 : 10000,
         .episodes_per_step = number == RECIPE_PAPER ? 1 : 3,
         .adamw = {.lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
@@ -94,6 +95,9 @@ char *recipe_text(const recipe *r) {
         "max_classes", (json_int_t)r->plan.max_classes, "seed", (json_int_t)r->seed);
     if (r->max_rows)
         json_object_set_new(steps, "max_rows", json_integer(r->max_rows));
+    if (r->family[0] != 1 || r->family[1] != 1 || r->family[2] != 1)
+        json_object_set_new(steps, "families",
+            json_pack("[f, f, f]", r->family[MO_TASK_NC], r->family[MO_TASK_LP], r->family[MO_TASK_GC]));
     char *text = NULL;
     /* fifteen digits give back every number that was typed with as many */
     if (o && !json_object_update_new(o, model) && !json_object_update_new(o, features) &&
@@ -160,6 +164,9 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
         (number != RECIPE_BEST && !unpack_model(r, o, error)))
         return false;
     unpack_pool(r, pool);
+    if (json_object_get(o, "families") && json_unpack_ex(o, error, 0, "{s:[F, F, F]}", "families",
+                                              &r->family[MO_TASK_NC], &r->family[MO_TASK_LP], &r->family[MO_TASK_GC]))
+        return false;
     r->steps = steps;
     r->plan.k_min = k[0];
     r->plan.k_max = k[1];

@@ -17,6 +17,7 @@ typedef struct recipe {
     char head[1024];                /* of that model, as --head names it: a file's path too */
     mo_feature_options features;
     double link_share;
+    double family[MO_TASKS]; /* how often each is drawn, at one episode a step */
     int64_t steps;
     int episodes_per_step;
     int64_t max_rows; /* blocks change the order of sums, and so bits; 0: none */

@@ -117,6 +117,8 @@ int train_command(int argc, char **argv) {
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
             o.recipe.link_share, on_notice, &now);
+        if (pool)
+            mo_pool_set_families(pool, o.recipe.family);
         code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
         mo_pool_release(pool);
         mo_context_release(ctx);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     KEY_POOL = 0x100,
@@ -38,9 +39,10 @@ enum {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train on", 1},
-    {"pool", KEY_POOL, "NAMES", 0,
-        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp "
-        "restricts one to those tasks (default: the embedded pool)",
+    {"pool", KEY_POOL, "NAMES|POOL|FILE.json", 0,
+        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts one to those tasks, "
+        "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: what the "
+        "article trains on, or what is at hand of it; or a file of that form (train/README.md)",
         0},
     {"link-share", KEY_LINK_SHARE, "S", 0,
         "share of each graph's edges that is held out of its features, for the "
@@ -158,13 +160,24 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->features.power_iterations = (int)parse_integer(state, "--power-iterations", text, -1, 100);
 }
 
+static void take_pool(train_options *o, const char *text, const struct argp_state *state) {
+    recipe *r = &o->recipe;
+    pool_choice choice;
+    parse_pool(state, "--pool", text, &choice);
+    free_names(&r->pool);
+    r->pool = choice.graphs;
+    memcpy(r->family, choice.family, sizeof r->family);
+    if (choice.link_share > 0 && !o->share_given)
+        r->link_share = choice.link_share;
+}
+
 static void take_recipe(train_options *o, int key, const char *text, const struct argp_state *state) {
     recipe *r = &o->recipe;
     int64_t range[2];
     if (key == KEY_POOL) {
-        free_names(&r->pool);
-        r->pool = parse_names(state, "--pool", text);
+        take_pool(o, text, state);
     } else if (key == KEY_LINK_SHARE) {
+        o->share_given = true;
         r->link_share = parse_real(state, "--link-share", text, 0.001, 0.9);
     } else if (key == KEY_CLASSES) {
         r->plan.max_classes = parse_integer(state, "--max-classes", text, 2, 1 << 20);

@@ -13,7 +13,7 @@ typedef struct train_options {
     mo_context_options device; /* and math */
     int64_t checkpoint_every;
     int recipe_number;
-    bool episodes_given, sourced; /* sourced: the defaults are in place */
+    bool episodes_given, share_given, sourced; /* sourced: the defaults are in place */
 } train_options;
 
 /* Wrong usage ends the program. False, reported, where the settings of a run to be resumed cannot be read. */

@@ -43,6 +43,8 @@ MO_API void mo_graph_release(mo_graph *graph);
  * are an error. The graph has no features and no labels. */
 MO_API mo_graph *mo_graph_from_edges(
     mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
+/* Whether mo_graph_open finds a file for that name or path. */
+MO_API bool mo_graph_exists(const char *name_or_path);
 MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
 MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */

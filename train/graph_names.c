@@ -54,6 +54,7 @@ const mo_graph_name mo_graph_names[] = {
     {"citation-classic", "anygraph/citation-classic.npz"},
     {"ppa", "ogb/ppa.npz"},
     {"reddit-multi-5k", "tu/REDDIT-MULTI-5K"},
+    {"ogbg-ppa", "ogb/ppa-graphs.npz"},
     {"karate", "classics/karate_club_networkx.gml"},
     {"football", "classics/football.gml"},
     {"lesmis", "classics/lesmis.gml"},
@@ -105,6 +106,10 @@ bool mo_data_folder(char *path, size_t bytes) {
 
 bool mo_locate_weights(const char *name, char *path, size_t bytes) {
     return !strchr(name, '/') && locate_embedded(name, ".safetensors", path, bytes);
+}
+
+bool mo_locate_list(const char *name, const char *ending, char *path, size_t bytes) {
+    return !strchr(name, '/') && locate_embedded(name, ending, path, bytes);
 }
 
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded) {

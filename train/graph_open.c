@@ -124,6 +124,14 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
     }
 }
 
+bool mo_graph_exists(const char *name_or_path) {
+    char path[PATH_MAX];
+    bool embedded;
+    const mo_graph_name *entry = mo_find_graph_name(name_or_path);
+    return (entry && mo_locate_graph(entry, path, sizeof path, &embedded)) ||
+           (*name_or_path && access(name_or_path, F_OK) == 0);
+}
+
 mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
     char path[PATH_MAX], name[256];
     bool embedded;

@@ -21,27 +21,44 @@ static void tell(const mo_pool *pool, const mo_graph *graph, mo_task task, int64
     pool->notice(line, pool->state);
 }
 
-/* Parses "name:nc+lp": the tasks as bits (0: none named) and the length of the name. -1 on failure. */
-static int parse_tasks(mo_context *ctx, const char *name, size_t *length) {
-    const char *colon = strrchr(name, ':');
-    *length = strlen(name);
+/* "0.1" behind the @ of an item; false raises. */
+static bool parse_share(mo_context *ctx, const char *item, const char *text, double *share) {
+    char *end;
+    *share = strtod(text, &end);
+    if (end == text || *end || !(*share > 0 && *share < 1))
+        mo_fail(ctx, MO_INVALID, "pool: \"%s\": expected a share of links between 0 and 1 after @, found \"%s\"", item,
+            text);
+    return mo_ok(ctx);
+}
+
+/* Parses "name:nc+lp@0.1": the tasks as bits (0: none named), the length of the name, the share where there is one. -1
+ * on failure. */
+static int parse_item(mo_context *ctx, const char *item, size_t *length, double *share) {
+    const char *colon = strrchr(item, ':'), *at = strrchr(item, '@');
+    size_t stop = strlen(item);
+    if (at && !strchr(at, '/') && !strchr(at, ':')) {
+        stop = (size_t)(at - item);
+        if (!parse_share(ctx, item, at + 1, share))
+            return -1;
+    }
+    *length = stop;
     if (!colon || strchr(colon, '/'))
         return 0;
     int tasks = 0;
-    for (const char *at = colon + 1;; at += 3) {
+    for (const char *word = colon + 1;; word += 3) {
         int task = 0;
-        while (task < MO_TASKS && strncmp(at, mo_task_name((mo_task)task), 2) != 0)
+        while (task < MO_TASKS && strncmp(word, mo_task_name((mo_task)task), 2) != 0)
             task++;
-        if (task == MO_TASKS || (at[2] && at[2] != '+')) {
+        if (task == MO_TASKS || (word + 2 != item + stop && word[2] != '+')) {
             mo_fail(ctx, MO_INVALID, "pool: \"%s\": expected nc, lp or gc, joined by +, after the colon, found \"%s\"",
-                name, at);
+                item, word);
             return -1;
         }
         tasks |= 1 << task;
-        if (!at[2])
+        if (word + 2 == item + stop)
             break;
     }
-    *length = (size_t)(colon - name);
+    *length = (size_t)(colon - item);
     return tasks;
 }
 
@@ -70,8 +87,8 @@ static mo_features *open_features(const mo_pool *pool, const mo_source *s) {
 }
 
 /* Links held out of the graph, as many non-edges (where there are), and features of what is left. */
-static void prepare_links(const mo_pool *pool, mo_source *s) {
-    double share = pool->link_share, nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
+static void prepare_links(const mo_pool *pool, mo_source *s, double share) {
+    double nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
     double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);
     s->links = mo_links_create(s->graph, share, (int64_t)negatives, pool->options.seed);
     if (!s->links)
@@ -134,7 +151,7 @@ static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
     return s;
 }
 
-mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
+static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double link_share) {
     mo_context *ctx = pool->ctx;
     mo_graph *known = find_graph(pool, graph), *used = known ? known : graph;
     bool taken = known != NULL, any = false;
@@ -148,7 +165,7 @@ mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
         s->owns_graph = !taken;
         taken = true;
         if (task == MO_TASK_LP)
-            prepare_links(pool, s);
+            prepare_links(pool, s, link_share);
         else
             prepare_graph(pool, s);
         if (!mo_ok(ctx))
@@ -161,10 +178,19 @@ mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
     return mo_context_status(ctx)->code;
 }
 
+mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
+    return add_graph(pool, graph, tasks, pool->link_share);
+}
+
+void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]) {
+    memcpy(pool->family, weight, sizeof pool->family);
+}
+
 static void open_name(mo_pool *pool, const char *name) {
     mo_context *ctx = pool->ctx;
     size_t length;
-    int tasks = parse_tasks(ctx, name, &length);
+    double share = pool->link_share;
+    int tasks = parse_item(ctx, name, &length, &share);
     char *bare = tasks < 0 ? NULL : mo_host_alloc(ctx, length + 1);
     if (!bare)
         return;
@@ -172,7 +198,7 @@ static void open_name(mo_pool *pool, const char *name) {
     mo_graph *graph = mo_graph_open(ctx, bare);
     mo_host_free(ctx, bare, length + 1);
     if (graph)
-        mo_pool_add(pool, graph, (unsigned)tasks);
+        add_graph(pool, graph, (unsigned)tasks, share);
 }
 
 mo_pool *mo_pool_create(
@@ -182,7 +208,12 @@ mo_pool *mo_pool_create(
     mo_pool *pool = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
     if (!pool)
         return NULL;
-    *pool = (mo_pool){.ctx = ctx, .options = *options, .link_share = link_share, .notice = notice, .state = state};
+    *pool = (mo_pool){.ctx = ctx,
+        .options = *options,
+        .link_share = link_share,
+        .family = {1, 1, 1},
+        .notice = notice,
+        .state = state};
     pool->options.cache = options->cache ? strdup(options->cache) : NULL;
     if (!options->cache || pool->options.cache)
         return pool;

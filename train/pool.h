@@ -8,6 +8,7 @@ struct mo_pool {
     mo_context *ctx;
     mo_feature_options options; /* cache: an owned copy */
     double link_share;
+    double family[MO_TASKS]; /* how often each is drawn */
     mo_notice notice;
     void *state;
     int n, capacity;

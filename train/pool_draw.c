@@ -22,15 +22,35 @@ static const mo_source *find_source(const mo_pool *pool, mo_task task, int64_t r
     return NULL;
 }
 
+/* Which of the present families: 1:1:1 by a draw of a whole number, other weights by their running sum. */
+static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *present, int families) {
+    double sum = 0;
+    bool equal = true;
+    for (int i = 0; i < families; i++) {
+        sum += pool->family[present[i]];
+        equal &= pool->family[present[i]] == pool->family[present[0]];
+    }
+    if (equal)
+        return mo_random_below(r, families);
+    double left = mo_random_uniform(r) * sum;
+    int family = 0;
+    while (family < families - 1 && (left -= pool->family[present[family]]) >= 0)
+        family++;
+    return family;
+}
+
+/* NULL where no family has both sources and a weight. */
 static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_robin, uint64_t seed) {
     mo_task present[MO_TASKS];
     int families = 0;
     for (int i = 0; i < MO_TASKS; i++)
-        if (count_sources(pool, family_order[i]))
+        if (pool->family[family_order[i]] > 0 && count_sources(pool, family_order[i]))
             present[families++] = family_order[i];
+    if (families == 0)
+        return NULL;
     mo_random r = mo_random_at(seed, MO_PURPOSE_EPISODE, number);
     r.index = choice_index;
-    int64_t family = round_robin ? (int64_t)(number % (uint64_t)families) : mo_random_below(&r, families);
+    int64_t family = round_robin ? (int64_t)(number % (uint64_t)families) : draw_family(pool, &r, present, families);
     mo_task task = present[family];
     return find_source(pool, task, mo_random_below(&r, count_sources(pool, task)));
 }
@@ -41,6 +61,10 @@ mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool roun
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     const mo_source *s = choose(pool, number, round_robin, options->seed);
+    if (!s) {
+        mo_fail(ctx, MO_INVALID, "pool: expected a graph of a family whose weight is above 0, found none");
+        return MO_INVALID;
+    }
     if (source)
         *source = s;
     mo_plan plan = {0};

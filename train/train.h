@@ -7,6 +7,7 @@
 #include "train/fit.h"
 #include "train/graph.h"
 #include "train/metrics.h"
+#include "train/suite.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,8 +77,8 @@ typedef struct mo_pool mo_pool;
 /* Progress of slow preparations: a line of text, borrowed for the call. May be NULL. */
 typedef void (*mo_notice)(const char *line, void *state);
 
-/* Opens graphs by mo_graph_open's names, each for the tasks it can serve; "cora:nc", "cora:nc+lp" restrict them. NULL
- * on failure. */
+/* Opens graphs by mo_graph_open's names, each for the tasks it can serve; "cora:nc", "cora:nc+lp" restrict them and
+ * "cora:nc+lp@0.1" holds out its own share of links. NULL on failure. */
 MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
     double link_share, mo_notice notice, void *state);
 /* An empty pool, for graphs made in memory; and a graph (taken over, whatever the outcome) for tasks: bits 1 << task, 0
@@ -85,6 +86,9 @@ MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, c
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
+/* How often episodes of each family are drawn, one a step, against the others (1 each); a family of weight 0 has none,
+ * at one a step or several. */
+MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);
 MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
