@@ -66,6 +66,7 @@ static const mo_op *const ops[] = {
     &mo_op_slice,
     &mo_op_slope,
     &mo_op_softmax,
+    &mo_op_softmax_adjoint,
     &mo_op_softmax_cross_entropy,
     &mo_op_softplus,
     &mo_op_solve,

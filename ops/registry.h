@@ -68,6 +68,7 @@ extern const mo_op mo_op_sigmoid;
 extern const mo_op mo_op_slice;
 extern const mo_op mo_op_slope;
 extern const mo_op mo_op_softmax;
+extern const mo_op mo_op_softmax_adjoint;
 extern const mo_op mo_op_softmax_cross_entropy;
 extern const mo_op mo_op_softplus;
 extern const mo_op mo_op_solve;

@@ -8,8 +8,15 @@
  * softmax: dY = Y * (dX - <Y, dX>), hence with sums along the row
  *     X_bar = Y * (Y_bar - sum(Y * Y_bar)).
  * log_softmax: dY = dX - <exp Y, dX>, hence
- *     X_bar = Y_bar - exp(Y) * sum(Y_bar). */
+ *     X_bar = Y_bar - exp(Y) * sum(Y_bar).
+ *
+ * softmax_adjoint: those two in one pass, as an op Z(Y, G) with adjoints of its own. Z = Y * (G - <Y, G>) has dZ =
+ * dY * (G - <Y, G>) + Y * (dG - <Y, dG> - <dY, G>), hence
+ *     G_bar = Y * (Z_bar - <Y, Z_bar>),   Y_bar = Z_bar * (G - <Y, G>) - G <Y, Z_bar>;
+ * of the logarithm, Z = G - exp(Y) sum(G):
+ *     G_bar = Z_bar - <exp Y, Z_bar>,   Y_bar = -exp(Y) * Z_bar sum(G). */
 #include "ops/ops.h"
+#include "ops/registry.h"
 #include "ops/rows.h"
 #include "ops/shapes.h"
 
@@ -50,15 +57,98 @@ static const mo_error_sample error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "softmax: input 0 is int64"},
 };
 
+/* ---- the adjoints in one pass ---- */
+
+typedef struct of_logarithm {
+    bool log;
+} of_logarithm;
+
+static bool shape_adjoint(mo_call *c) {
+    const mo_tensor *Y = c->in[0];
+    if (!mo_call_real(c, 0, 1))
+        return false;
+    if (Y->ndim < 1 || !mo_same_shape(Y, c->in[1]))
+        return mo_call_fail(c, MO_INVALID, "expected rows and their cotangents, of one shape");
+    return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
+}
+
+static void forward_adjoint(mo_call *c) {
+    mo_view y = mo_call_dense(c, 0), g = mo_call_dense(c, 1), z = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, z.dtype)->softmax_adjoint(c->ctx, ((const of_logarithm *)c->attributes)->log, &y, &g, &z);
+}
+
+static mo_tensor *adjoint(mo_tape *t, bool log, mo_tensor *Y, mo_tensor *G) {
+    return mo_apply(t, &mo_op_softmax_adjoint, (mo_tensor *[]){Y, G}, 2, &(of_logarithm){log});
+}
+
+static void vjp_adjoint(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *Y = v->in[0], *G = v->in[1], *Z_bar = v->out_bar[0];
+    if (((const of_logarithm *)v->attributes)->log) {
+        mo_tensor *weighted = mo_mul(t, mo_exp(t, Y), Z_bar);
+        if (v->needs[0])
+            v->in_bar[0] = mo_neg(t, mo_mul(t, weighted, row_sum(t, G)));
+        if (v->needs[1])
+            v->in_bar[1] = mo_sub(t, Z_bar, row_sum(t, weighted));
+        return;
+    }
+    if (v->needs[0]) {
+        mo_tensor *centred = mo_sub(t, G, row_sum(t, mo_mul(t, Y, G)));
+        v->in_bar[0] = mo_sub(t, mo_mul(t, Z_bar, centred), mo_mul(t, G, row_sum(t, mo_mul(t, Y, Z_bar))));
+    }
+    if (v->needs[1])
+        v->in_bar[1] = adjoint(t, false, Y, Z_bar);
+}
+
+static const mo_sample adjoint_samples[] = {
+    {.name = "rows",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}},
+        .attributes = &(const of_logarithm){false}},
+    {.name = "of the logarithm",
+        .n_in = 2,
+        .in = {{.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 3, .shape = {2, 3, 5}}},
+        .attributes = &(const of_logarithm){true}},
+    {.name = "no rows",
+        .n_in = 2,
+        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 3}}},
+        .attributes = &(const of_logarithm){false}},
+};
+
+static const mo_error_sample adjoint_errors[] = {
+    {{.name = "shapes",
+         .n_in = 2,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 3}}},
+         .attributes = &(const of_logarithm){false}},
+        MO_INVALID, "softmax_adjoint: expected rows and their cotangents, of one shape; got [3, 4]"},
+};
+
+const mo_op mo_op_softmax_adjoint = {
+    .name = "softmax_adjoint",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attributes_size = sizeof(of_logarithm),
+    .reads_in = 3,
+    .shape = shape_adjoint,
+    .forward = forward_adjoint,
+    .vjp = vjp_adjoint,
+    .flops = flops,
+    .samples = adjoint_samples,
+    .n_samples = 3,
+    .error_samples = adjoint_errors,
+    .n_error_samples = 1,
+};
+
+/* ---- softmax and its logarithm ---- */
+
 static void forward_softmax(mo_call *c) {
     run_rows(c, false);
 }
 
 static void vjp_softmax(mo_vjp *v) {
-    mo_tape *t = v->t;
-    mo_tensor *Y = v->out[0], *Y_bar = v->out_bar[0];
-    mo_tensor *mean = row_sum(t, mo_mul(t, Y, Y_bar));
-    v->in_bar[0] = mo_mul(t, Y, mo_sub(t, Y_bar, mean));
+    v->in_bar[0] = adjoint(v->t, false, v->out[0], v->out_bar[0]);
 }
 
 const mo_op mo_op_softmax = {
@@ -87,9 +177,7 @@ static void forward_log_softmax(mo_call *c) {
 }
 
 static void vjp_log_softmax(mo_vjp *v) {
-    mo_tape *t = v->t;
-    mo_tensor *Y = v->out[0], *Y_bar = v->out_bar[0];
-    v->in_bar[0] = mo_sub(t, Y_bar, mo_mul(t, mo_exp(t, Y), row_sum(t, Y_bar)));
+    v->in_bar[0] = adjoint(v->t, true, v->out[0], v->out_bar[0]);
 }
 
 const mo_op mo_op_log_softmax = {

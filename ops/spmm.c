@@ -31,12 +31,12 @@ static bool shape(mo_call *c) {
 
 static void forward(mo_call *c) {
     const mo_csr *A = ((const spmm_options *)c->attributes)->A;
-    mo_view row_pointer = mo_tensor_view(A->row_pointer), column = mo_tensor_view(A->column),
-            values = mo_tensor_view(A->values), y = mo_tensor_view(c->out[0]), x = mo_tensor_view(c->in[0]);
+    mo_csr_view a = mo_view_csr(A);
+    mo_view y = mo_tensor_view(c->out[0]), x = mo_tensor_view(c->in[0]);
     if (x.stride[1] != 1)
         x = mo_call_dense(c, 0);
     if (mo_ok(c->ctx))
-        mo_kernels_of(c->ctx, y.dtype)->spmm(c->ctx, &row_pointer, &column, &values, &x, &y);
+        mo_kernels_of(c->ctx, y.dtype)->spmm(c->ctx, &a, &x, &y);
 }
 
 static void vjp(mo_vjp *v) {

@@ -82,6 +82,12 @@ typedef struct mo_svm_dual {
     mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
 } mo_svm_dual;
 
+/* A sparse matrix [n, m]: row_pointer int64 [n + 1], column int32, values real. */
+typedef struct mo_csr_view {
+    mo_view row_pointer, column, values;
+    void **prepared; /* where a device keeps what it makes of the matrix for later products; NULL: it keeps nothing */
+} mo_csr_view;
+
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
@@ -118,6 +124,10 @@ typedef struct mo_kernels {
 
     /* Rows over the last axis, contiguous. */
     void (*softmax)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
+    /* The adjoint of softmax from its values: x_bar = y (y_bar - <y, y_bar>); of its logarithm y_bar - exp(y)
+     * sum(y_bar).
+     */
+    void (*softmax_adjoint)(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
     void (*logsumexp)(mo_context *ctx, const mo_view *x, const mo_view *y); /* y [..] */
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
     void (*l2_normalize)(
@@ -139,9 +149,8 @@ typedef struct mo_kernels {
     void (*take_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
     /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j */
     void (*put_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-    /* Y = A X: row_pointer int64 [n+1], column int32, values real; X [m, d], Y [n, d] contiguous in the last axis. */
-    void (*spmm)(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
-        const mo_view *X, const mo_view *Y);
+    /* Y = A X: X [m, d], Y [n, d] contiguous in the last axis. */
+    void (*spmm)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 
     /* y = w[:, 0] H[0] + ... + w[:, K-1] H[K-1]: w [n, K], H[k] [n, d], y [n, d] contiguous. */
     void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
@@ -177,6 +186,8 @@ typedef struct mo_backend {
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
     /* Writes the name of the device to text; a reason where there is none. NULL: always there. */
     const char *(*describe)(char *text, size_t bytes);
+    /* Writes which libraries it computes with to text, without a device, too; NULL: nothing to tell. */
+    void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
     void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
@@ -185,6 +196,7 @@ typedef struct mo_backend {
     void (*fill)(mo_context *ctx, double value, const mo_view *y);
     /* Notes a condition; its error is raised by the next download. NULL: values are looked at as they are made. */
     void (*check)(mo_context *ctx, const mo_check *check);
+    void (*forget)(mo_context *ctx, void *prepared); /* what spmm has kept with a matrix; NULL: it never does */
     void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
     const mo_kernels *f32, *f64;
 } mo_backend;

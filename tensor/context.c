@@ -61,6 +61,15 @@ bool mo_device_describe(mo_device device, char *text, size_t bytes) {
     return !reason;
 }
 
+bool mo_device_libraries(mo_device device, char *text, size_t bytes) {
+    char reason[512];
+    const mo_backend *backend = mo_backend_of(device, reason, sizeof reason);
+    if (!backend || !backend->libraries)
+        return false;
+    backend->libraries(text, bytes);
+    return true;
+}
+
 void mo_context_release(mo_context *ctx) {
     if (!ctx)
         return;

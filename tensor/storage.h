@@ -57,7 +57,11 @@ struct mo_csr {
     mo_tensor *values;      /* real [nnz] */
     bool symmetric;
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
+    void *prepared;     /* the backend's, for products; NULL before the first */
 };
+
+/* The arrays of a matrix as kernels see them. */
+mo_csr_view mo_view_csr(const mo_csr *A);
 
 /* Host memory that counts in mo_counters and raises MO_MEMORY on failure; mo_host_free takes the size back. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);

@@ -90,6 +90,9 @@ MO_API mo_context *mo_context_create(const mo_context_options *options);
 MO_API void mo_context_release(mo_context *ctx);
 /* Whether contexts of that device can be made here. Writes its name to text, or the reason why not: one line. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
+/* Writes which libraries contexts of that device compute with, and their versions, to text: one line. false where there
+ * is nothing to tell. */
+MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 /* Waits for all that the device has been given to do and raises what it found wrong meanwhile. Returns the status. */

@@ -53,7 +53,7 @@ static void doctor_measures_every_core_it_names(void **state) {
     json_t *o = json_line(p, 0,
         "processor,instructions,cores,cores_usable,cores_quota,cache_kib,memory_mib,memory_available_mib,"
         "memory_limit_mib,huge_pages,threads,blas_is_safe,blas,core,core_of_openblas,core_best,gemm_gflops,gpu,"
-        "gpu_note,libraries");
+        "gpu_note,gpu_libraries,libraries");
     assert_int_equal(json_real_of(o, "threads"), 1);
     assert_true(json_real_of(o, "cores_usable") >= 1);
     assert_true(json_is_true(json_object_get(o, "blas_is_safe")));
@@ -89,6 +89,12 @@ static void bench_solve_times_both_solves_and_adjoints(void **state) {
         assert_int_equal(json_real_of(o, "allocations"), 0);
         json_decref(o);
     }
+    RUN(p, "bench", "rows", "softmax:8x16", "spmm:9x3x4", "--runs", "2", "--warmup", "1", "--json");
+    assert_int_equal(p->code, 0);
+    for (int i = 0; i < 2; i++)
+        json_decref(json_line(p, i, bench_members));
+    RUN(p, "bench", "rows", "spmm:9x10x4");
+    assert_ended(p, 2, "bench rows has no case 'spmm:9x10x4'");
     RUN(p, "bench", "solve", "8");
     assert_ended(p, 2, "'8'");
 }

@@ -133,8 +133,9 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
         sparse A = sparse_matrix(dtype, n, m);
         mo_view X = UNIFORM_VIEW(dtype, 6, m, d + 2), Y = UNIFORM_VIEW(dtype, 7, n, d), Y1 = NEW_VIEW(dtype, n, d);
         X.shape[1] = d; /* rows further apart than their length */
-        mo_kernels_of(ctx, dtype)->spmm(ctx, &A.first, &A.column, &A.value, &X, &Y);
-        mo_kernels_of(ctx, dtype)->spmm(one, &A.first, &A.column, &A.value, &X, &Y1);
+        mo_csr_view a = {.row_pointer = A.first, .column = A.column, .values = A.value};
+        mo_kernels_of(ctx, dtype)->spmm(ctx, &a, &X, &Y);
+        mo_kernels_of(ctx, dtype)->spmm(one, &a, &X, &Y1);
         assert_same_bits(&Y1, &Y);
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < d; j++) {

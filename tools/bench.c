@@ -44,7 +44,8 @@ static const char description[] =
     "nothing cached; cases N, or NAME, features also NAME:nc, NAME:lp, NAME:gc, the rows of the recipe best. solve: "
     "batches of systems, general and SPD, the solution alone and with "
     "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS. head: a batch of episodes through a head, with the "
-    "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64).\v"
+    "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64). rows: softmax with its adjoint, and "
+    "products of a sparse matrix one row of which is full; cases softmax:ROWSxN, spmm:NODESxDEGREExD.\v"
     "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
     "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
     "what "
@@ -56,6 +57,7 @@ static const char description[] =
     "  mochi bench features 100000 enzymes cora:nc --runs 1 --warmup 0\n"
     "  mochi bench solve 1024x32 64x512x15\n"
     "  mochi bench head ridge lda:1024x5x5x64\n"
+    "  mochi bench rows softmax:4096x1024 spmm:100000x10x512\n"
     "  mochi bench step nc15 --profile";
 
 typedef struct benchmark {
@@ -71,6 +73,7 @@ static const benchmark benchmarks[] = {
     {"features", bench_features, bench_graph_knows},
     {"solve", bench_solve, bench_solve_knows},
     {"head", bench_head, bench_head_knows},
+    {"rows", bench_rows, bench_rows_knows},
 };
 
 typedef struct bench_input {
@@ -89,7 +92,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, features, solve or head", text);
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, features, solve, head or rows", text);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -121,7 +124,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, features, solve or head");
+        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, features, solve, head or rows");
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -230,7 +233,7 @@ bool bench_print(const bench_options *o, const bench_record *r) {
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_option,
-        .args_doc = "step|gemm|svd|features|solve|head [CASE...]",
+        .args_doc = "step|gemm|svd|features|solve|head|rows [CASE...]",
         .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};

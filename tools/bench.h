@@ -49,6 +49,7 @@ bool bench_svd(mo_context *ctx, const bench_options *o);
 bool bench_features(mo_context *ctx, const bench_options *o);
 bool bench_solve(mo_context *ctx, const bench_options *o);
 bool bench_head(mo_context *ctx, const bench_options *o);
+bool bench_rows(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
 /* The same of 1536-cube products: a fraction of a second. */
@@ -61,5 +62,6 @@ bool bench_gemm_knows(const char *name);
 bool bench_graph_knows(const char *name); /* of svd and features */
 bool bench_solve_knows(const char *name);
 bool bench_head_knows(const char *name);
+bool bench_rows_knows(const char *name);
 
 #endif

@@ -36,7 +36,8 @@ typedef struct findings {
     const char *cores[MAX_CORES];
     double rate[MAX_CORES]; /* GFLOP/s */
     bool has_gpu;
-    char gpu[1024]; /* its name, or why there is none */
+    char gpu[1024];          /* its name, or why there is none */
+    char gpu_libraries[256]; /* "" where there are none */
 } findings;
 
 /* ---- the examination ---- */
@@ -50,6 +51,8 @@ static bool examine(const doctor_options *o, findings *f) {
     f->blas_is_safe = mo_context_blas_is_safe(ctx);
     mo_context_release(ctx);
     f->has_gpu = mo_device_describe(MO_CUDA, f->gpu, sizeof f->gpu);
+    if (!mo_device_libraries(MO_CUDA, f->gpu_libraries, sizeof f->gpu_libraries))
+        f->gpu_libraries[0] = 0;
     f->best = -1;
     f->n_cores = blas_core_candidates(f->cores, MAX_CORES);
     for (int i = 0; i < f->n_cores; i++) {
@@ -90,6 +93,8 @@ static void print_findings(const findings *f) {
         if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
             printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
     printf("GPU         %s%s\n", f->has_gpu ? "" : "none: ", f->gpu);
+    if (f->gpu_libraries[0])
+        printf("            %s\n", f->gpu_libraries);
     json_t *versions = library_versions(), *version;
     const char *name, *separator = "libraries   ";
     json_object_foreach(versions, name, version) {
@@ -112,10 +117,10 @@ static bool print_findings_json(const findings *f) {
         json_number(m->cache_kib[2]), "memory_mib", json_number(m->memory_mib), "memory_available_mib",
         json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
         m->huge_pages);
-    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:o}", "threads", f->threads,
+    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:s, s:o}", "threads", f->threads,
         "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core, "core_of_openblas", own,
         "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu", f->has_gpu, "gpu_note",
-        f->gpu, "libraries", library_versions());
+        f->gpu, "gpu_libraries", f->gpu_libraries, "libraries", library_versions());
     bool made = o && more && json_object_update_new(o, more) == 0;
     return print_json(made ? o : NULL);
 }

@@ -34,7 +34,7 @@ _mochi() {
         explain:explain:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info' -- "$current") ;;
-        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head' -- "$current") ;;
+        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;

@@ -149,11 +149,10 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     if (!A)
         return false;
-    mo_view row_pointer = mo_tensor_view(A->row_pointer), column = mo_tensor_view(A->column),
-            values = mo_tensor_view(A->values);
+    mo_csr_view a = mo_view_csr(A);
     for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
         mo_view x = rows_of(hops, k - 1, 0, graph->nodes), y = rows_of(hops, k, 0, graph->nodes);
-        mo_kernels_of(graph->ctx, MO_F32)->spmm(graph->ctx, &row_pointer, &column, &values, &x, &y);
+        mo_kernels_of(graph->ctx, MO_F32)->spmm(graph->ctx, &a, &x, &y);
     }
     mo_csr_release(A);
     return mo_ok(graph->ctx);

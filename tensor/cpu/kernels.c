@@ -19,6 +19,7 @@ const mo_kernels REAL(kernels_cpu) = {
     .cumsum = REAL(cumsum_cpu),
     .argsort = REAL(argsort_cpu),
     .softmax = REAL(softmax_cpu),
+    .softmax_adjoint = REAL(softmax_adjoint_cpu),
     .logsumexp = REAL(logsumexp_cpu),
     .layer_norm = REAL(layer_norm_cpu),
     .l2_normalize = REAL(l2_normalize_cpu),

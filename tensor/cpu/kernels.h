@@ -23,6 +23,7 @@ void REAL(cumsum_cpu)(mo_context *ctx, bool reversed, const mo_view *x, const mo
 void REAL(argsort_cpu)(mo_context *ctx, const mo_view *x, const mo_view *order);
 
 void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
+void REAL(softmax_adjoint_cpu)(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
 void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y);
 void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 void REAL(l2_normalize_cpu)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
@@ -35,8 +36,7 @@ void REAL(segment_sum_cpu)(mo_context *ctx, bool mean, const mo_view *x, const m
 void REAL(segment_spread_cpu)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
 void REAL(take_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-void REAL(spmm_cpu)(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
-    const mo_view *X, const mo_view *Y);
+void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
 void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
 

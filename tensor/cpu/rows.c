@@ -90,6 +90,44 @@ void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_vie
     }
 }
 
+/* The sum of y g (y NULL: of g). Short rows in their order, which is faster for them than lanes are. */
+static real row_product(const real *y, const real *g, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n && n < 4 * LANES; i++)
+        sum += y ? y[i] * g[i] : g[i];
+    if (n < 4 * LANES)
+        return (real)sum;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += y ? y[i] * g[i] : g[i];
+    return (real)sum;
+}
+
+static void softmax_adjoint_row(const real *y, const real *g, int64_t n, real *restrict x_bar) {
+    real sum = row_product(y, g, n);
+    for (int64_t i = 0; i < n; i++)
+        x_bar[i] = y[i] * (g[i] - sum);
+}
+
+static void log_softmax_adjoint_row(const real *y, const real *g, int64_t n, real *restrict x_bar) {
+    real sum = row_product(NULL, g, n);
+    for (int64_t i = 0; i < n; i++)
+        x_bar[i] = g[i] - exp_of(y[i]) * sum;
+}
+
+void REAL(softmax_adjoint_cpu)(
+    mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
+    int64_t n = row_length(y), rows = row_count(y), group = task_rows(n);
+    const real *Y = y->data, *G = y_bar->data;
+    real *X = x_bar->data;
+    void (*const row)(const real *, const real *, int64_t, real *restrict) =
+        log ? log_softmax_adjoint_row : softmax_adjoint_row;
+    int threads = threads_for(ctx, 4 * rows * n);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+    for (int64_t i = 0; i < rows; i++)
+        row(Y + i * n, G + i * n, n, X + i * n);
+}
+
 void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
     int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
     const real *X = x->data;

@@ -48,11 +48,10 @@ static void multiply_row(const csr_view *A, int64_t i, int64_t nnz) {
     }
 }
 
-void REAL(spmm_cpu)(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
-    const mo_view *X, const mo_view *Y) {
-    csr_view A = {.first = row_pointer->data,
-        .column = column->data,
-        .value = values->data,
+void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *M, const mo_view *X, const mo_view *Y) {
+    csr_view A = {.first = M->row_pointer.data,
+        .column = M->column.data,
+        .value = M->values.data,
         .X = X->data,
         .Y = Y->data,
         .d = X->shape[1],

@@ -33,13 +33,29 @@ static void cuda_close(mo_context *ctx) {
     ctx->backend_state = nullptr;
 }
 
+/* MOCHI_CUDA_LIBRARIES: for measurements and tests of both ways. */
+static bool read_library_use(mo_context *ctx, library_use *use) {
+    const char *word = getenv("MOCHI_CUDA_LIBRARIES");
+    *use = LIBRARY_BY_RULE;
+    if (!word || !strcmp(word, "rule"))
+        return true;
+    *use = strcmp(word, "always") ? LIBRARY_NEVER : LIBRARY_ALWAYS;
+    if (*use == LIBRARY_NEVER && strcmp(word, "never") != 0)
+        mo_fail(ctx, MO_INVALID, "cuda: MOCHI_CUDA_LIBRARIES is '%s', expected rule, always or never", word);
+    return mo_ok(ctx);
+}
+
 static bool cuda_open(mo_context *ctx) {
+    library_use libraries;
+    if (!read_library_use(ctx, &libraries))
+        return false;
     cuda_state *state = static_cast<cuda_state *>(calloc(1, sizeof(cuda_state)));
     if (!state) {
         mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of host memory", sizeof(cuda_state));
         return false;
     }
     ctx->backend_state = state;
+    state->libraries = libraries;
     state->staging = seam_pin(first_staging);
     state->staging_bytes = first_staging;
     const char *failure = seam_open(&state->s);
@@ -66,27 +82,38 @@ static void cuda_memory(mo_context *ctx, size_t *held, size_t *left) {
     seam_memory(seam_of(ctx), held, left);
 }
 
+void *cuda_take(mo_context *ctx, size_t bytes) {
+    void *block = seam_allocate(seam_of(ctx), bytes);
+    if (!block)
+        return nullptr;
+    ctx->counters.allocations++;
+    ctx->counters.bytes_live += (int64_t)bytes;
+    if (ctx->counters.bytes_live > ctx->counters.bytes_peak)
+        ctx->counters.bytes_peak = ctx->counters.bytes_live;
+    return block;
+}
+
+void cuda_give(mo_context *ctx, void *block, size_t bytes) {
+    if (!block)
+        return;
+    seam_release(seam_of(ctx), block);
+    ctx->counters.bytes_live -= (int64_t)bytes;
+}
+
 void *cuda_scratch(mo_context *ctx, size_t bytes) {
     cuda_state *state = state_of(ctx);
     if (state->scratch && bytes <= state->scratch_bytes)
         return state->scratch;
-    if (state->scratch)
-        seam_release(state->s, state->scratch);
-    ctx->counters.bytes_live -= (int64_t)state->scratch_bytes;
+    cuda_give(ctx, state->scratch, state->scratch_bytes);
     size_t size = bytes > 2 * state->scratch_bytes ? bytes : 2 * state->scratch_bytes;
-    state->scratch = seam_allocate(state->s, size);
+    state->scratch = cuda_take(ctx, size);
     state->scratch_bytes = state->scratch ? size : 0;
     if (!state->scratch) {
         size_t held = 0, left = 0;
         seam_memory(state->s, &held, &left);
         mo_fail(
             ctx, MO_MEMORY, "out of memory: %zu bytes of scratch asked of cuda, %zu held, %zu free", size, held, left);
-        return nullptr;
     }
-    ctx->counters.allocations++;
-    ctx->counters.bytes_live += (int64_t)size;
-    if (ctx->counters.bytes_live > ctx->counters.bytes_peak)
-        ctx->counters.bytes_peak = ctx->counters.bytes_live;
     return state->scratch;
 }
 
@@ -155,12 +182,14 @@ const mo_backend mo_backend_cuda = {
     .free = cuda_free,
     .memory = cuda_memory,
     .describe = seam_describe,
+    .libraries = seam_libraries,
     .upload = cuda_upload,
     .download = cuda_download,
     .zero = cuda_zero,
     .copy = copy_cuda,
     .fill = fill_cuda,
     .check = check_cuda,
+    .forget = forget_cuda,
     .wait = checks_wait,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,

@@ -24,8 +24,12 @@ struct cuda_checks {
     found_error *device, *host; /* the host's is page-locked */
 };
 
+/* Where both a vendor's library and a kernel of ours compute something: which one does. */
+enum library_use { LIBRARY_BY_RULE, LIBRARY_ALWAYS, LIBRARY_NEVER };
+
 struct cuda_state {
     seam *s;
+    library_use libraries;
     void *scratch; /* device memory of the kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked: what host copies pass through */
@@ -41,8 +45,18 @@ inline seam *seam_of(mo_context *ctx) {
     return state_of(ctx)->s;
 }
 
+/* Whether the library is to be tried, where the rule of a kernel says so or MOCHI_CUDA_LIBRARIES overrules it. */
+inline bool library_first(mo_context *ctx, bool rule) {
+    library_use use = state_of(ctx)->libraries;
+    return use == LIBRARY_ALWAYS || (use == LIBRARY_BY_RULE && rule);
+}
+
 /* Raises what the vendor's library says, naming what was asked; true where it said nothing. */
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
+
+/* Device memory that counts in mo_counters; NULL on failure, without raising. Given back with its size. */
+void *cuda_take(mo_context *ctx, size_t bytes);
+void cuda_give(mo_context *ctx, void *block, size_t bytes);
 
 /* Device memory valid until the next call that asks for it, 256-byte aligned; NULL (and MO_MEMORY raised) on failure.
  * Later kernels of the stream may use it again without waiting. */

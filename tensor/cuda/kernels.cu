@@ -18,6 +18,7 @@ template <typename real> static constexpr mo_kernels table() {
     k.cumsum = cumsum_cuda<real>;
     k.argsort = argsort_cuda<real>;
     k.softmax = softmax_cuda<real>;
+    k.softmax_adjoint = softmax_adjoint_cuda<real>;
     k.logsumexp = logsumexp_cuda<real>;
     k.layer_norm = layer_norm_cuda<real>;
     k.l2_normalize = l2_normalize_cuda<real>;

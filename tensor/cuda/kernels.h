@@ -9,6 +9,7 @@ extern const mo_kernels kernels_cuda_f32, kernels_cuda_f64;
 
 void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
 void fill_cuda(mo_context *ctx, double value, const mo_view *y);
+void forget_cuda(mo_context *ctx, void *prepared);
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
 
@@ -33,6 +34,8 @@ template <typename real> void cumsum_cuda(mo_context *ctx, bool reversed, const 
 template <typename real> void argsort_cuda(mo_context *ctx, const mo_view *x, const mo_view *order);
 
 template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
+template <typename real>
+void softmax_adjoint_cuda(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
 template <typename real> void logsumexp_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
 template <typename real> void layer_norm_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
@@ -51,9 +54,7 @@ void segment_spread_cuda(mo_context *ctx, bool mean, const mo_view *x, const mo_
 template <typename real>
 void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 template <typename real> void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-template <typename real>
-void spmm_cuda(mo_context *ctx, const mo_view *row_pointer, const mo_view *column, const mo_view *values,
-    const mo_view *X, const mo_view *Y);
+template <typename real> void spmm_cuda(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 template <typename real>
 void hop_mix_cuda(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
 template <typename real>

@@ -1,20 +1,6 @@
-/* tensor/cuda/rows.cu - softmax and its relatives: a warp for each row of the last axis.
- *
- * The largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
+/* tensor/cuda/rows.cu - sums of exponentials and normalised rows: a warp for each row of the last axis. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/row.h"
-
-template <typename real>
-static __global__ void softmax_kernel(bool log_of, int64_t rows, int64_t n, const real *x, real *y) {
-    for (int64_t i = first_warp(); i < rows; i += warp_step()) {
-        const real *row = x + i * n;
-        real *out = y + i * n, shift = row_shift(row, n);
-        double sum = row_exponential_sum(row, n, shift);
-        real scale = (real)(1 / sum), log_sum = (real)log(sum);
-        for (int64_t j = lane_of(); j < n; j += 32)
-            out[j] = log_of ? (row[j] - shift) - log_sum : exp_of(row[j] - shift) * scale;
-    }
-}
 
 template <typename real> static __global__ void logsumexp_kernel(int64_t rows, int64_t n, const real *x, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {
@@ -55,12 +41,6 @@ static __global__ void l2_normalize_kernel(int64_t rows, int64_t n, double epsil
     }
 }
 
-template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
-    int64_t rows = row_count(x);
-    mo_launch(softmax_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, row_length(x),
-        static_cast<const real *>(x->data), static_cast<real *>(y->data));
-}
-
 template <typename real> void logsumexp_cuda(mo_context *ctx, const mo_view *x, const mo_view *y) {
     int64_t rows = row_count(x);
     mo_launch(logsumexp_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), rows, row_length(x),
@@ -79,8 +59,6 @@ template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon,
         epsilon, static_cast<const real *>(x->data), static_cast<real *>(y->data));
 }
 
-template void softmax_cuda<float>(mo_context *, bool, const mo_view *, const mo_view *);
-template void softmax_cuda<double>(mo_context *, bool, const mo_view *, const mo_view *);
 template void logsumexp_cuda<float>(mo_context *, const mo_view *, const mo_view *);
 template void logsumexp_cuda<double>(mo_context *, const mo_view *, const mo_view *);
 template void layer_norm_cuda<float>(mo_context *, double, const mo_view *, const mo_view *);

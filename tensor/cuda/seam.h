@@ -1,7 +1,7 @@
 /* tensor/cuda/seam.h - the vendor's libraries behind plain C functions: memory, streams, products, factorizations.
  *
- * Three files of thin wrappers implement it (seam_runtime.c, seam_blas.c, seam_solver.c); the emulated device of the
- * tests has twins of them. All work is queued on one stream and nothing waits unless its name says so.
+ * Four files of thin wrappers implement it (seam_runtime.c, seam_blas.c, seam_solver.c, seam_rows.c); the emulated
+ * device of the tests has twins of them. All work is queued on one stream and nothing waits unless its name says so.
  *
  * Where a function returns text it is NULL on success and the vendor's words otherwise. Matrices are column-major, as
  * the vendor's are; A, B, C and info words are device memory. Sizes of 0 never reach a seam. */
@@ -27,6 +27,8 @@ const char *seam_open(seam **s);
 void seam_close(seam *s); /* waits for what is queued */
 /* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0"; a reason where there is no device. */
 const char *seam_describe(char *text, size_t bytes);
+/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0"; without a device, too. */
+void seam_libraries(char *text, size_t bytes);
 /* The first failure of anything that was queued, NULL where there is none; forgotten once read. */
 const char *seam_failure(seam *s);
 
@@ -123,6 +125,36 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 /* The first n columns of Q from those reflectors. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
+
+/* ---- seam_rows: what kernels of ours can do as well. false, NULL: the library is not there or refuses; nothing was
+ * queued ---- */
+
+typedef struct seam_rows {
+    seam_type type;
+    bool log;        /* the logarithm of softmax */
+    int64_t rows, n; /* contiguous rows of n */
+} seam_rows;
+bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
+/* From the values of softmax (or of its logarithm) and their cotangents. */
+bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
+
+/* A matrix in compressed rows; its arrays, 16-byte aligned, must outlive what is made of it. */
+typedef struct seam_csr {
+    seam_type type;
+    int64_t rows, columns, nnz; /* below 2^31 */
+    const int32_t *row_pointer, *column;
+    const void *values;
+} seam_csr;
+/* Row-major, 16-byte aligned. */
+typedef struct seam_dense {
+    void *data;
+    int64_t columns, ld;
+} seam_dense;
+typedef struct seam_sparse seam_sparse; /* a matrix, and what the library has found out about it */
+seam_sparse *seam_sparse_create(seam *s, const seam_csr *A);
+void seam_sparse_release(seam *s, seam_sparse *A);
+/* Y = A X, the same bits every time; device memory is asked for where X has another width than the last time. */
+bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const seam_dense *Y);
 
 #ifdef __cplusplus
 }

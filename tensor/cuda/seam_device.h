@@ -1,4 +1,4 @@
-/* tensor/cuda/seam_device.h - what the three seams share: the one struct that holds the vendor's handles. */
+/* tensor/cuda/seam_device.h - what the seams share: the one struct that holds the vendor's handles. */
 #ifndef MO_CUDA_SEAM_DEVICE_H
 #define MO_CUDA_SEAM_DEVICE_H
 
@@ -8,8 +8,10 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cusolverDn.h>
+#include <cusparse.h>
 
 struct seam_plan; /* seam_blas.c: how a product with an epilogue is computed */
+struct seam_dnn;  /* seam_rows.c: cuDNN, opened when first asked for */
 
 struct seam {
     int device;
@@ -26,6 +28,9 @@ struct seam {
     int n_plans;
     cusolverDnHandle_t solver;
     cusolverDnParams_t parameters;
+    cusparseHandle_t sparse; /* NULL before the first product */
+    struct seam_dnn *dnn;    /* NULL where there is none */
+    bool looked_for_dnn;
 };
 
 /* Remembers a failure that has no caller to go to. */
@@ -37,5 +42,8 @@ const char *seam_open_blas(seam *s);
 void seam_close_blas(seam *s);
 const char *seam_open_solver(seam *s);
 void seam_close_solver(seam *s);
+void seam_close_rows(seam *s);
+/* ", cuSPARSE 12.6.3, cuDNN 9.19.0" */
+void seam_describe_rows(char *text, size_t bytes);
 
 #endif

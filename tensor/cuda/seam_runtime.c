@@ -55,6 +55,7 @@ const char *seam_open(seam **out) {
 void seam_close(seam *s) {
     if (s->stream)
         cudaStreamSynchronize(s->stream);
+    seam_close_rows(s);
     seam_close_solver(s);
     seam_close_blas(s);
     free(s->host_workspace);
@@ -84,6 +85,18 @@ const char *seam_describe(char *text, size_t bytes) {
         p.minor, (double)p.totalGlobalMem / (1 << 30), driver / 1000, driver % 1000 / 10, runtime / 1000,
         runtime % 1000 / 10);
     return NULL;
+}
+
+void seam_libraries(char *text, size_t bytes) {
+    int blas[3] = {0}, solver[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        cublasGetProperty((libraryPropertyType)i, &blas[i]);
+        cusolverGetProperty((libraryPropertyType)i, &solver[i]);
+    }
+    int n = snprintf(
+        text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
+    if (n > 0 && (size_t)n < bytes)
+        seam_describe_rows(text + n, bytes - (size_t)n);
 }
 
 const char *seam_failure(seam *s) {

@@ -53,6 +53,10 @@ const char *seam_describe(char *text, size_t bytes) {
     return nullptr;
 }
 
+void seam_libraries(char *text, size_t bytes) {
+    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuSPARSE and cuDNN");
+}
+
 const char *seam_failure(seam *s) {
     stream_of(s);
     return planned_failure("seam_failure");

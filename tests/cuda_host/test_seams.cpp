@@ -149,6 +149,34 @@ static void factorizations_rebuild_the_matrix(void **) {
     assert_float_equal(std::fabs(*Q.read()), 0.6, 1e-12);
 }
 
+static void sparse_rows_are_multiplied(void **) {
+    session s;
+    values<std::int32_t> row(s, {0, 2, 2, 3}), column(s, {1, 0, 1});
+    values<float> value(s, {2, 3, -1}), X(s, {1, 2, 9, 9, 10, 20, 9, 9}), Y(s, {7, 7, 7, 7, 7, 7});
+    seam_csr A = {SEAM_F32, 3, 2, 3, row.device, column.device, value.device};
+    seam_sparse *prepared = seam_sparse_create(s, &A);
+    seam_dense x = {X.device, 2, 4}, y = {Y.device, 2, 2};
+    assert_true(seam_sparse_multiply(s, prepared, &x, &y));
+    float *got = Y.read(), expected[] = {23, 46, 0, 0, -10, -20};
+    for (int i = 0; i < 6; i++)
+        assert_float_equal(got[i], expected[i], 0);
+    seam_sparse_release(s, prepared);
+}
+
+static void softmax_and_its_adjoint_are_those_of_rows(void **) {
+    session s;
+    values<double> x(s, {0, std::log(3), 5, 5}), y(s, {9, 9, 9, 9}), y_bar(s, {4, 0, 1, 2});
+    seam_rows rows = {SEAM_F64, false, 2, 2};
+    assert_true(seam_softmax(s, &rows, x.device, y.device));
+    double *got = y.read(), softmax[] = {0.25, 0.75, 0.5, 0.5}, adjoint[] = {0.75, -0.75, -0.25, 0.25};
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], softmax[i], 1e-12);
+    assert_true(seam_softmax_adjoint(s, &rows, y.device, y_bar.device, x.device));
+    got = x.read();
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], adjoint[i], 1e-12);
+}
+
 /* ---- misuse ---- */
 
 /* A product with something changed. */
@@ -195,14 +223,42 @@ static void wrong_pointer_arrays_are_refused(void **) {
     });
 }
 
+static void wrong_sparse_rows_are_refused(void **) {
+    expect_violation("sparse: columns is not aligned to 16 bytes", [] {
+        session s;
+        values<std::int32_t> row(s, {0, 1}), column(s, {0, 0, 0});
+        values<float> value(s, {2});
+        seam_csr A = {SEAM_F32, 1, 2, 1, row.device, column.device + 1, value.device};
+        seam_sparse_create(s, &A);
+    });
+    expect_violation("sparse: row pointers from 0 to 1, 3 entries", [] {
+        session s;
+        values<std::int32_t> row(s, {0, 1}), column(s, {0, 0, 0});
+        values<float> value(s, {2, 3, 4}), X(s, {1, 2}), Y(s, {1, 2});
+        seam_csr A = {SEAM_F32, 1, 1, 3, row.device, column.device, value.device};
+        seam_dense x = {X.device, 2, 2}, y = {Y.device, 2, 2};
+        seam_sparse_multiply(s, seam_sparse_create(s, &A), &x, &y);
+        seam_wait(s);
+    });
+    expect_violation("softmax: x is a page-locked host address, expected device memory", [] {
+        session s;
+        values<float> x(s, {1, 2}), y(s, {1, 2});
+        seam_rows rows = {SEAM_F32, true, 1, 2};
+        seam_softmax(s, &rows, x.pinned, y.device);
+    });
+}
+
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_column_major_matrices),
         cmocka_unit_test(epilogues_add_a_bias_and_clip),
         cmocka_unit_test(narrow_types_round_as_the_device_does),
         cmocka_unit_test(factorizations_rebuild_the_matrix),
+        cmocka_unit_test(sparse_rows_are_multiplied),
+        cmocka_unit_test(softmax_and_its_adjoint_are_those_of_rows),
         cmocka_unit_test(wrong_products_are_refused),
         cmocka_unit_test(wrong_pointer_arrays_are_refused),
+        cmocka_unit_test(wrong_sparse_rows_are_refused),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,60 @@
+/* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoint of both.
+ *
+ * Ours give a warp to each row; the largest entry is subtracted before any exponential, so that rows of +-1e4 are
+ * exact. cuDNN's (accurate mode) give a block to each, and take the wide rows, where a warp is too little. */
+#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/matrices.h"
+#include "tensor/cuda/row.h"
+
+constexpr int64_t wide_row = 1024; /* elements: 32 for each lane of a warp */
+
+template <typename real>
+static __global__ void softmax_kernel(bool log_of, int64_t rows, int64_t n, const real *x, real *y) {
+    for (int64_t i = first_warp(); i < rows; i += warp_step()) {
+        const real *row = x + i * n;
+        real *out = y + i * n, shift = row_shift(row, n);
+        double sum = row_exponential_sum(row, n, shift);
+        real scale = (real)(1 / sum), log_sum = (real)log(sum);
+        for (int64_t j = lane_of(); j < n; j += 32)
+            out[j] = log_of ? (row[j] - shift) - log_sum : exp_of(row[j] - shift) * scale;
+    }
+}
+
+template <typename real>
+static __global__ void softmax_adjoint_kernel(
+    bool log_of, int64_t rows, int64_t n, const real *y, const real *y_bar, real *x_bar) {
+    for (int64_t i = first_warp(); i < rows; i += warp_step()) {
+        const real *row = y + i * n, *g = y_bar + i * n;
+        double sum = 0;
+        for (int64_t j = lane_of(); j < n; j += 32)
+            sum += log_of ? g[j] : row[j] * g[j];
+        real total = (real)warp_sum(sum);
+        for (int64_t j = lane_of(); j < n; j += 32)
+            x_bar[i * n + j] = log_of ? g[j] - exp_of(row[j]) * total : row[j] * (g[j] - total);
+    }
+}
+
+template <typename real> void softmax_cuda(mo_context *ctx, bool log, const mo_view *x, const mo_view *y) {
+    int64_t rows = row_count(x), n = row_length(x);
+    seam_rows r = {seam_type_of<real>(), log, rows, n};
+    if (rows * n > 0 && library_first(ctx, n >= wide_row) && seam_softmax(seam_of(ctx), &r, x->data, y->data))
+        return;
+    mo_launch(softmax_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
+        static_cast<const real *>(x->data), static_cast<real *>(y->data));
+}
+
+template <typename real>
+void softmax_adjoint_cuda(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
+    int64_t rows = row_count(y), n = row_length(y);
+    seam_rows r = {seam_type_of<real>(), log, rows, n};
+    if (rows * n > 0 && library_first(ctx, n >= wide_row) &&
+        seam_softmax_adjoint(seam_of(ctx), &r, y->data, y_bar->data, x_bar->data))
+        return;
+    mo_launch(softmax_adjoint_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), log, rows, n,
+        static_cast<const real *>(y->data), static_cast<const real *>(y_bar->data), static_cast<real *>(x_bar->data));
+}
+
+template void softmax_cuda<float>(mo_context *, bool, const mo_view *, const mo_view *);
+template void softmax_cuda<double>(mo_context *, bool, const mo_view *, const mo_view *);
+template void softmax_adjoint_cuda<float>(mo_context *, bool, const mo_view *, const mo_view *, const mo_view *);
+template void softmax_adjoint_cuda<double>(mo_context *, bool, const mo_view *, const mo_view *, const mo_view *);
