@@ -108,6 +108,14 @@ static inline void run_program_to(program *p, const char *out, const char *const
 
 #define RUN(p, ...) run_program_to((p), NULL, (const char *const[]){__VA_ARGS__, NULL})
 
+/* Skips the test, saying so, where charts cannot be drawn. */
+static inline void skip_without_gnuplot(void) {
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) {
+        print_message("skipped: no gnuplot (Debian package gnuplot-nox)\n");
+        skip();
+    }
+}
+
 static inline int count_lines(const char *text) {
     int lines = 0;
     for (; *text; text++)

@@ -261,6 +261,25 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     assert_non_null(strstr(p->out, "INSIDE flagged"));
 }
 
+/* What the rows are called is text in the picture, not a command of gnuplot's. */
+static void charts_hold_names_as_they_are(void **state) {
+    program *p = *state;
+    static char svg[MAX_TEXT];
+    skip_without_gnuplot();
+    const char *rows = in_folder(p, "it's `x` $y & <b>.npy"), *path = in_folder(p, "hull.svg");
+    assert_int_equal(rename(in_folder(p, "Z.npy"), rows), 0);
+    RUN(p, "pitfalls", "hull", rows, in_folder(p, "y.npy"), "--svg", path);
+    assert_ended(p, 0, NULL);
+    read_text(path, svg);
+    assert_non_null(strstr(svg, "it's `x` $y &amp; &lt;b>.npy"));
+    assert_non_null(strstr(svg, ">on the outer hull</text>"));
+    RUN(p, "pitfalls", "all", "--seeds", "2", "--svg", path);
+    assert_ended(p, 0, NULL);
+    read_text(path, svg);
+    assert_non_null(strstr(svg, ">Reliability: classes at unequal radii</text>"));
+    assert_null(strstr(svg, "nan"));
+}
+
 static void what_cannot_be_done_is_one_line(void **state) {
     program *p = *state;
     const struct {
@@ -294,6 +313,7 @@ int main(void) {
         cmocka_unit_test(tables_say_where_the_paper_contradicts_itself),
         cmocka_unit_test(equal_seeds_give_equal_figures),
         cmocka_unit_test(a_prototype_in_the_middle_of_others_is_inside_and_flagged),
+        cmocka_unit_test(charts_hold_names_as_they_are),
         cmocka_unit_test(what_cannot_be_done_is_one_line),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

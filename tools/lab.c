@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
     {"problem", KEY_PROBLEM, "NAME", 0, "ridge, logistic or root (default logistic)", 0},
     {"method", KEY_METHOD, "NAMES", 0, "of analytic, unrolled, implicit, neumann (default: all)", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0, "inner iterations (default 10,30,100,300,1000)", 0},
-    {"svg", KEY_SVG, "FILE", 0, "also write a chart", 0},
+    {"svg", KEY_SVG, "FILE", 0, "also draw a chart (by gnuplot)", 0},
     {"runs", KEY_RUNS, "N", 0, "timed runs, of which the median counts (default 5)", 0},
     {"seed", KEY_SEED, "S", 0, "of the data (default 0)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},

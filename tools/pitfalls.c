@@ -4,17 +4,21 @@
 #include "tools/pitfalls.h"
 
 #include "tools/fit_report.h"
+#include "tools/pitfalls_chart.h"
 
+#include <inttypes.h>
+#include <stb/stb_ds.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_THREADS, KEY_JSON };
+enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_SVG, KEY_THREADS, KEY_JSON };
 
 typedef struct pitfalls_options {
     int which;
     const char *rows, *labels; /* of hull: real embeddings */
     int64_t seeds;
     double epsilon;
+    const char *svg;
     int threads;
     bool json, seeds_given;
 } pitfalls_options;
@@ -25,6 +29,7 @@ static const struct argp_option options[] = {
     {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment (default 20)", 0},
     {"epsilon", KEY_EPSILON, "E", 0,
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
+    {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a figure on standard output, nothing else there", 0},
     {0},
@@ -40,7 +45,7 @@ static const char description[] =
     "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
     "others than every corner of the outer hull in the plane of the first two principal components.\n\n"
     "Examples:\n"
-    "  mochi pitfalls all\n"
+    "  mochi pitfalls all --svg pitfalls.svg\n"
     "  mochi pitfalls calibration --seeds 120 --json\n"
     "  mochi pitfalls hull Z.npy y.npy";
 
@@ -71,6 +76,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->seeds_given = true;
     } else if (key == KEY_EPSILON)
         o->epsilon = parse_positive(state, "--epsilon", text);
+    else if (key == KEY_SVG)
+        o->svg = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
@@ -84,6 +91,13 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
+/* Takes the charts. */
+static void write_charts(mo_context *ctx, const char *path, const char *title, chart *charts) {
+    if (path && mo_ok(ctx))
+        chart_write(ctx, path, title, charts, (int)arrlen(charts));
+    charts_free(charts);
+}
+
 /* False where a line could not be written. */
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
     pitfall_figures figures = {0};
@@ -93,9 +107,22 @@ static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
             written = pitfalls_print_objects(&figures);
         else
             pitfalls_print(&figures, o->which);
+        write_charts(ctx, o->svg, "Prototypes under inner products", pitfalls_charts(&figures));
     }
     pitfalls_free(&figures);
     return written;
+}
+
+static void draw_places(mo_context *ctx, const pitfalls_options *o, const mo_embeddings *E, const mo_diagnosis *x) {
+    hull_place *places = NULL;
+    for (int64_t c = 0; c < x->classes; c++) {
+        const mo_prototype *p = &x->prototype[c];
+        hull_place place = {.x = p->x, .y = p->y, .distance = p->distance, .outer = p->outer, .flagged = p->flagged};
+        snprintf(place.name, sizeof place.name, "%" PRId64, E->value[c]);
+        arrput(places, place);
+    }
+    write_charts(ctx, o->svg, o->rows, hull_charts(places, (int)x->classes));
+    arrfree(places);
 }
 
 static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
@@ -107,6 +134,7 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
             written = fit_print_diagnosis_objects(E, &x, NULL, 0);
         else
             fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
+        draw_places(ctx, o, E, &x);
     }
     mo_diagnosis_release(&x);
     mo_embeddings_release(E);
