@@ -1,5 +1,5 @@
 /* models/episode.c - what an episode carries: named tensors, found by the encoders that read them. */
-#include "models/models.h"
+#include "models/row_blocks.h"
 
 #include <string.h>
 
@@ -8,11 +8,32 @@ const char *mo_task_name(mo_task task) {
     return (unsigned)task < MO_TASKS ? names[task] : "unknown";
 }
 
-mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name) {
+mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name) {
     for (int i = 0; i < e->n_rows; i++)
         if (!strcmp(e->rows[i].name, name))
-            return e->rows[i].tensor;
+            return e->rows[i];
     mo_context *ctx = mo_tape_context(t);
     mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\" among its %d, which the encoder reads", name, e->n_rows);
-    return mo_null_tensor(ctx);
+    return (mo_named){name, mo_null_tensor(ctx), NULL};
+}
+
+mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!index || !mo_ok(ctx))
+        return X;
+    if (mo_ndim(X) != 3 || mo_ndim(index) != 2 || mo_dim(index, 0) != mo_dim(X, 0)) {
+        char rows[160], at[160];
+        mo_fail(ctx, MO_INVALID, "episode: rows %s with an index %s, expected [K, n, d] and [K, N]",
+            mo_shape_string(X, rows, sizeof rows), mo_shape_string(index, at, sizeof at));
+        return mo_null_tensor(ctx);
+    }
+    int64_t K = mo_dim(X, 0), N = mo_dim(index, 1), d = mo_dim(X, 2);
+    mo_tensor *flat = mo_reshape(t, X, 2, (int64_t[]){K * mo_dim(X, 1), d});
+    index = mo_reshape(t, mo_contiguous(t, index), 1, (int64_t[]){K * N});
+    return mo_reshape(t, mo_gather_rows(t, flat, index), 3, (int64_t[]){K, N, d});
+}
+
+mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name) {
+    mo_named rows = mo_episode_named(t, e, name);
+    return mo_rows_gather(t, rows.tensor, rows.index);
 }

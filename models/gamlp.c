@@ -179,13 +179,14 @@ static mo_tensor *last_layer(mo_tape *t, const mo_gamlp *m, mo_tensor *z, mo_ten
 typedef struct block {
     const mo_gamlp *m;
     stretch rows;
-    bool drops;
+    bool indexed, drops;
     mo_random r;
 } block;
 
 typedef struct episode {
     block block;
-    mo_tensor *hops, *segment;
+    mo_named hops;
+    mo_tensor *segment;
 } episode;
 
 /* The same encoder over other tensors in place of its parameters. */
@@ -201,12 +202,20 @@ static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
     return own;
 }
 
-/* in: rows of hops, the parameters. */
+/* hidden() over the inputs of a recomputed function: hops, the index if there is one, what is the caller's, and last
+ * the parameters, which m gets. */
+static mo_tensor *hidden_rows(
+    mo_tape *t, mo_tensor *const *in, int n, block *b, mo_gamlp *m, mo_tensor **h, int64_t *rows) {
+    *m = with_parameters(b->m, in + n - b->m->n_parameters);
+    mo_tensor *hops = mo_rows_gather(t, in[0], b->indexed ? in[1] : NULL);
+    *rows = mo_dim(hops, 1);
+    return hidden(t, m, hops, b->rows, b->drops ? &b->r : NULL, h);
+}
+
 static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
-    block *b = state;
-    (void)n;
-    mo_gamlp m = with_parameters(b->m, in + 1);
-    mo_tensor *h, *z = hidden(t, &m, in[0], b->rows, b->drops ? &b->r : NULL, &h);
+    mo_gamlp m;
+    int64_t rows;
+    mo_tensor *h, *z = hidden_rows(t, in, n, state, &m, &h, &rows);
     return last_layer(t, &m, z, h);
 }
 
@@ -217,14 +226,13 @@ static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, stretch rows, in
     return mo_cast(t, mo_clamp(t, place, 0, rows.first + n < rows.all ? (double)n : INFINITY), MO_I64);
 }
 
-/* in: rows of hops, the offsets of all graphs, the parameters -> [z | h] (z where there is no residual) summed over the
- * rows of each graph. */
+/* [z | h] (z where there is no residual) summed over the rows of each graph; before the parameters: their offsets. */
 static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
-    (void)n;
-    mo_gamlp m = with_parameters(b->m, in + 2);
-    mo_tensor *h, *z = hidden(t, &m, in[0], b->rows, b->drops ? &b->r : NULL, &h);
-    mo_tensor *offset = offsets_within(t, in[1], b->rows, mo_dim(in[0], 1));
+    mo_gamlp m;
+    int64_t rows;
+    mo_tensor *h, *z = hidden_rows(t, in, n, b, &m, &h, &rows);
+    mo_tensor *offset = offsets_within(t, in[n - m.n_parameters - 1], b->rows, rows);
     z = mo_segment_sum(t, z, offset);
     return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, 1) : z;
 }
@@ -232,10 +240,12 @@ static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state)
 static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
     const episode *e = state;
     block b = e->block;
-    mo_tensor *in[2 + MO_GAMLP_MAX_PARAMETERS];
+    mo_tensor *in[3 + MO_GAMLP_MAX_PARAMETERS];
     int n = 0;
     b.rows.first = first;
-    in[n++] = mo_slice(t, e->hops, 1, first, last);
+    in[n++] = b.indexed ? e->hops.tensor : mo_slice(t, e->hops.tensor, 1, first, last);
+    if (b.indexed)
+        in[n++] = mo_slice(t, e->hops.index, 1, first, last);
     if (e->segment)
         in[n++] = e->segment;
     for (int i = 0; i < b.m->n_parameters; i++)
@@ -254,28 +264,31 @@ static mo_tensor *finish_graphs(mo_tape *t, const mo_gamlp *m, mo_tensor *sums, 
 }
 
 static mo_tensor *encode_blocks(
-    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows) {
-    int64_t N = mo_dim(hops, 1);
-    episode e = {.block = {.m = m, .rows.all = N, .drops = drops(t, m, r)}, .hops = hops, .segment = segment};
+    mo_tape *t, const mo_gamlp *m, mo_named hops, int64_t N, const mo_episode *given, mo_random *r) {
+    mo_tensor *segment = given->segment;
+    episode e = {.block = {.m = m, .rows.all = N, .indexed = hops.index != NULL, .drops = drops(t, m, r)},
+        .hops = hops,
+        .segment = segment};
     if (e.block.drops) {
         e.block.r = *r;
         r->index += (uint64_t)((m->options.hops + m->options.layers) * N * m->options.dim);
     }
-    mo_tensor *Z = mo_encode_blocks(t, N, max_rows, segment ? MO_ADD_BLOCKS : 0, encode_block, &e);
+    mo_tensor *Z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, encode_block, &e);
     return segment ? finish_graphs(t, m, Z, segment) : Z;
 }
 
-mo_tensor *mo_gamlp_encode(
-    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows) {
+mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, mo_random *r) {
     mo_context *ctx = mo_tape_context(t);
-    if (!check_hops(t, m, hops))
+    mo_named rows = mo_episode_named(t, e, "hops");
+    if (!check_hops(t, m, rows.tensor))
         return mo_null_tensor(ctx);
-    if (mo_needs_blocks(ctx, mo_dim(hops, 1), max_rows))
-        return encode_blocks(t, m, hops, segment, r, max_rows);
-    mo_tensor *h, *z = hidden(t, m, hops, (stretch){0, mo_dim(hops, 1)}, r, &h);
-    if (segment) {
-        z = mo_segment_mean(t, z, segment);
-        h = residual(m) ? mo_segment_mean(t, h, segment) : h;
+    int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
+    if (mo_needs_blocks(ctx, N, e->max_rows))
+        return encode_blocks(t, m, rows, N, e, r);
+    mo_tensor *h, *z = hidden(t, m, mo_rows_gather(t, rows.tensor, rows.index), (stretch){0, N}, r, &h);
+    if (e->segment) {
+        z = mo_segment_mean(t, z, e->segment);
+        h = residual(m) ? mo_segment_mean(t, h, e->segment) : h;
     }
     return last_layer(t, m, z, h);
 }

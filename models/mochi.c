@@ -143,7 +143,7 @@ static mo_tensor *examples(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) 
 }
 
 void mo_mochi_embed(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    mo_tensor *Z = mo_gamlp_encode(t, m->encoder, mo_episode_rows(t, e, "hops"), e->segment, r, e->max_rows);
+    mo_tensor *Z = mo_gamlp_encode(t, m->encoder, e, r);
     *Zs = examples(t, Z, e->support);
     *Zq = examples(t, Z, e->query);
 }

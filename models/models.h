@@ -18,10 +18,12 @@ MO_API const char *mo_task_name(mo_task task);                                  
 
 #define MO_MAX_ROWS 8
 
-/* Tensors an episode carries by name; an encoder asks for those it reads ("hops": [hops + 1, N, d], hop-major). */
+/* Tensors an episode carries by name; an encoder asks for those it reads ("hops": [hops + 1, N, d], hop-major). With
+ * an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor [K, n, d]: so an
+ * encoder gathers no more of them than it encodes at once. */
 typedef struct mo_named {
     const char *name;
-    mo_tensor *tensor;
+    mo_tensor *tensor, *index; /* index: NULL where the tensor holds the episode's rows themselves */
 } mo_named;
 
 /* Borrowed tensors of one episode. Rows are nodes (nc, lp) or all nodes of each graph (gc), and indices count nodes or
@@ -39,7 +41,8 @@ typedef struct mo_episode {
     int64_t max_rows; /* rows encoded at once, which backward encodes once more; 0: all, and they stay in memory */
 } mo_episode;
 
-/* The rows of that name; raises MO_INVALID, naming it, where the episode has none. */
+/* The rows of that name, gathered where they have an index; raises MO_INVALID, naming it, where the episode has none.
+ */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
 /* ---- model: what a trainer, an evaluation and a weights file know of an encoder with its readout ---- */
@@ -106,11 +109,10 @@ typedef struct mo_gamlp mo_gamlp;
 /* Parameters under their published names, U(+-1/sqrt(fan_in)) from the seed. NULL on failure. */
 MO_API mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed);
 MO_API void mo_gamlp_release(mo_gamlp *model);
-/* hops [l + 1, N, d] -> Z [N, d]; with segment (int64 [G + 1]) the mean over each graph's rows, [G, d]: the last output
- * layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate is 0.
- * max_rows: see mo_episode. */
-MO_API mo_tensor *mo_gamlp_encode(
-    mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_tensor *segment, mo_random *r, int64_t max_rows);
+/* An episode's "hops" [l + 1, N, d] -> Z [N, d]; where it has segments the mean over each graph's rows, [G, d]: the
+ * last output layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate
+ * is 0. */
+MO_API mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *model, const mo_episode *e, mo_random *r);
 /* The two halves, for diagnosis: attention [N, l + 1] and the mixed hops [N, d]. */
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_random *r, mo_tensor **attention);
 

@@ -1,8 +1,17 @@
-/* models/row_blocks.h - encoding in blocks of rows (library internal). */
+/* models/row_blocks.h - the rows of an episode, and encoding them in blocks (library internal). */
 #ifndef MO_ROW_BLOCKS_H
 #define MO_ROW_BLOCKS_H
 
 #include "models/models.h"
+
+/* ---- episode.c ---- */
+
+/* The entry of that name, as it is; its tensor is null, with an error, where there is none. */
+mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
+/* X, or where there is an index those of its rows. */
+mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index);
+
+/* ---- row_blocks.c ---- */
 
 /* What an encoder makes of rows first .. last-1: by mo_recompute, so that backward makes it once more. */
 typedef mo_tensor *(*mo_block_of_rows)(mo_tape *t, int64_t first, int64_t last, const void *state);

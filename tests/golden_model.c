@@ -60,7 +60,8 @@ void golden_encoder(golden *g) {
     mo_tensor *hops = hop_major(g->t, x, o->hops, o->dim);
     golden_compare(g, "", "mixed", mo_gamlp_mix(g->t, encoder, hops, NULL, &attention));
     golden_compare(g, "", "attention", attention);
-    mo_tensor *Z = mo_gamlp_encode(g->t, encoder, hops, NULL, NULL, 0);
+    mo_episode e = {.n_rows = 1, .rows = {{"hops", hops, NULL}}};
+    mo_tensor *Z = mo_gamlp_encode(g->t, encoder, &e, NULL);
     golden_compare(g, "", "z", Z);
     golden_gradients(g, "", Z, xs, list, n);
     golden_end_case(g, "");
@@ -86,7 +87,7 @@ static mo_episode episode_of(golden *g, const char *task, const mo_mochi *m) {
     const mo_gamlp_options *o = &mo_mochi_options_of(m)->encoder;
     mo_episode e = {.classes = (int64_t)golden_number(g, task, "C", 0), .n_rows = 1, .segment = offsets(g, task)};
     e.task = !strcmp(task, "nc") ? MO_TASK_NC : !strcmp(task, "lp") ? MO_TASK_LP : MO_TASK_GC;
-    e.rows[0] = (mo_named){"hops", hop_major(g->t, golden_data(g, task, "x"), o->hops, o->dim)};
+    e.rows[0] = (mo_named){"hops", hop_major(g->t, golden_data(g, task, "x"), o->hops, o->dim), NULL};
     e.support[0] = golden_data(g, task, "sup");
     e.query[0] = golden_data(g, task, "qry");
     if (e.task == MO_TASK_LP) {

@@ -19,9 +19,9 @@ static mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
     static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
     mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
     int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1)};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2)};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3)};
+    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
     e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
     e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
     return e;

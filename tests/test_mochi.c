@@ -39,7 +39,7 @@ static mo_tensor *rows(mo_tape *t, int64_t n) {
 }
 
 static mo_episode node_episode(mo_tape *t) {
-    mo_episode e = {.task = MO_TASK_NC, .classes = 2, .n_rows = 1, .rows = {{"hops", rows(t, ROWS)}}};
+    mo_episode e = {.task = MO_TASK_NC, .classes = 2, .n_rows = 1, .rows = {{"hops", rows(t, ROWS), NULL}}};
     e.support[0] = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 1, 2, 3});
     e.query[0] = mo_from(t, MO_I64, 1, (int64_t[]){5}, (int64_t[]){4, 5, 6, 7, 8});
     e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 1, 0, 1});
@@ -75,9 +75,11 @@ static void mean_before_the_last_layer_equals_mean_after_it(void **state) {
         mo_mochi_options o = small(layers);
         mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-        mo_tensor *hops = rows(t, ROWS), *offset = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 3, ROWS});
-        mo_tensor *Z = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, NULL, NULL, 0);
-        mo_tensor *pooled = mo_gamlp_encode(t, mo_mochi_encoder(m), hops, offset, NULL, 0);
+        mo_episode e = {.n_rows = 1, .rows = {{"hops", rows(t, ROWS), NULL}}};
+        mo_tensor *offset = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 3, ROWS});
+        mo_tensor *Z = mo_gamlp_encode(t, mo_mochi_encoder(m), &e, NULL);
+        e.segment = offset;
+        mo_tensor *pooled = mo_gamlp_encode(t, mo_mochi_encoder(m), &e, NULL);
         double a[3 * DIM], b[3 * DIM];
         mo_tensor_read(mo_segment_mean(t, Z, offset), a, sizeof a);
         mo_tensor_read(pooled, b, sizeof b);
@@ -174,8 +176,8 @@ static void wrong_options_and_rows_are_named(void **state) {
     assert_true(mo_is_null(mo_mochi_logits(t, m, &e, NULL)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "no rows named \"hops\""));
     mo_clear_error(ctx);
-    mo_tensor *wrong = mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0);
-    assert_true(mo_is_null(mo_gamlp_encode(t, mo_mochi_encoder(m), wrong, NULL, NULL, 0)));
+    e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0), NULL};
+    assert_true(mo_is_null(mo_gamlp_encode(t, mo_mochi_encoder(m), &e, NULL)));
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
     mo_clear_error(ctx);
     mo_tape_release(t);

@@ -221,6 +221,7 @@ static void rows_are_the_features_of_the_examples_each_once(void **state) {
             mo_tape_reset(t);
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
             assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+            e.rows[0].tensor = mo_episode_rows(t, &e, "hops");
             assert_int_equal(e.classes, plan.classes);
             assert_memory_equal(ints(e.support_label), plan.support_label, (size_t)plan.n_support * sizeof(int64_t));
             assert_memory_equal(ints(e.query_label), plan.query_label, (size_t)plan.n_query * sizeof(int64_t));
@@ -248,6 +249,7 @@ static void episode_is_a_function_of_seed_and_number(void **state) {
                 mo_pool_draw(pool, t[i], number + 100, false, &plans, &e[i], NULL);
             mo_tape_reset(t[i]);
             mo_pool_draw(pool, t[i], number, false, &plans, &e[i], NULL);
+            e[i].rows[0].tensor = mo_episode_rows(t[i], &e[i], "hops");
         }
         int64_t n = mo_numel(e[0].rows[0].tensor);
         assert_int_equal(n, mo_numel(e[1].rows[0].tensor));

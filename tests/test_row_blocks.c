@@ -23,11 +23,24 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
 }
 
+/* The episode's rows among those of a graph, where they lie in another order. */
+static void put_index(mo_tape *t, mo_named *hops) {
+    int64_t index[4 * ROWS];
+    mo_tensor *X = hops->tensor;
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < ROWS; i++)
+            index[k * ROWS + i] = k * (ROWS + 2) + (i * 7 + 1) % ROWS + 2;
+    hops->index = mo_from(t, MO_I64, 2, (int64_t[]){4, ROWS}, index);
+    hops->tensor = mo_full(t, mo_tensor_dtype(X), 3, (int64_t[]){4, ROWS + 2, DIM}, NAN);
+    for (int i = 0; i < ROWS; i++)
+        mo_tensor_copy(mo_slice(t, hops->tensor, 1, index[i], index[i] + 1), mo_slice(t, X, 1, i, i + 1));
+}
+
 /* Rows of nodes; graphs of which one is empty and one is larger than several blocks. */
 static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
     mo_episode e = {.task = task, .classes = 2, .n_rows = 1};
     bool graphs = task == MO_TASK_GC;
-    e.rows[0] = (mo_named){"hops", draw(t, real, 3, (int64_t[]){4, ROWS, DIM}, 1)};
+    e.rows[0] = (mo_named){"hops", draw(t, real, 3, (int64_t[]){4, ROWS, DIM}, 1), NULL};
     for (int end = 0; end < (task == MO_TASK_LP ? 2 : 1); end++) {
         e.support[end] = integers(t, 3, graphs ? (int64_t[]){0, 1, 3} : (int64_t[]){0, 21 - end, 7});
         e.query[end] = integers(t, 2, graphs ? (int64_t[]){4, 2} : (int64_t[]){12, 3 + end});
@@ -43,9 +56,9 @@ static mo_episode example_rows(mo_tape *t, mo_dtype real, mo_task task) {
     static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
     mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
     int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1)};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2)};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3)};
+    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
     e.support_label = integers(t, SUPPORT, labels);
     e.query_label = integers(t, QUERIES, labels);
     return e;
@@ -71,12 +84,15 @@ typedef struct result {
     uint64_t position;
 } result;
 
-static void evaluate(mo_context *ctx, mo_model m, mo_dtype real, mo_task task, int64_t max_rows, result *r) {
+static void evaluate(
+    mo_context *ctx, mo_model m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
     mo_random random = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
     mo_episode e = episode_of(t, m, real, task);
     e.max_rows = max_rows;
+    if (indexed)
+        put_index(t, &e.rows[0]);
     int n = mo_model_n_parameters(m);
     for (int i = 0; i < n; i++)
         P[i] = mo_model_parameter(m, i);
@@ -111,9 +127,9 @@ static void expect_same(mo_context *ctx, mo_model m, mo_dtype real, const char *
     double allowed = real == MO_F64 ? 1e-12 : 1e-4, worst = 0;
     for (int task = 0; task < MO_TASKS; task++) {
         result whole, blocks;
-        evaluate(ctx, m, real, (mo_task)task, 0, &whole);
+        evaluate(ctx, m, real, (mo_task)task, 0, false, &whole);
         for (int64_t max_rows = 1; max_rows <= ROWS + 1; max_rows += max_rows < 4 ? 1 : 3) {
-            evaluate(ctx, m, real, (mo_task)task, max_rows, &blocks);
+            evaluate(ctx, m, real, (mo_task)task, max_rows, false, &blocks);
             double d = distance(&whole, &blocks);
             worst = fmax(worst, d);
             if (!(d <= allowed))
@@ -132,6 +148,19 @@ static void loss_and_gradients_are_those_of_the_whole(void **state) {
         expect_same(ctx, gamlp(ctx, real, 3, 3, 0.4), real, "dropout");
         expect_same(ctx, mo_invariant_create(ctx, real, NULL), real, "invariant");
     }
+}
+
+static void rows_by_their_index_are_the_same_rows(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+    for (int task = 0; task < MO_TASKS; task++)
+        for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
+            result plain, indexed;
+            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
+            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
+            assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
+        }
+    mo_model_release(m);
 }
 
 /* The parameters of the most hops that an encoder can have are inputs of one op. */
@@ -192,7 +221,7 @@ static void thread_count_changes_no_bit(void **state) {
         for (int threads = 1; threads <= 2; threads++) {
             mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
             mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
-            evaluate(ctx, m, MO_F32, (mo_task)task, 5, &of[threads - 1]);
+            evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
             mo_model_release(m);
             mo_context_release(ctx);
         }
@@ -213,7 +242,7 @@ static int64_t step_bytes(mo_context *ctx, mo_mochi *m, int64_t rows, int64_t ma
         number[i] = i;
     }
     mo_episode e = {.task = MO_TASK_GC, .classes = 2, .n_rows = 1, .max_rows = max_rows};
-    e.rows[0] = (mo_named){"hops", mo_full(t, MO_F32, 3, (int64_t[]){4, rows, 64}, 0.5)};
+    e.rows[0] = (mo_named){"hops", mo_full(t, MO_F32, 3, (int64_t[]){4, rows, 64}, 0.5), NULL};
     e.segment = integers(t, N + 1, offset);
     e.support[0] = integers(t, N / 2, number);
     e.query[0] = integers(t, N / 2, number + N / 2);
@@ -280,6 +309,7 @@ static void offsets_that_do_not_fit_are_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loss_and_gradients_are_those_of_the_whole),
+        cmocka_unit_test(rows_by_their_index_are_the_same_rows),
         cmocka_unit_test(the_largest_encoder_has_room),
         cmocka_unit_test(gradients_hold_to_order_two),
         cmocka_unit_test(thread_count_changes_no_bit),

@@ -67,7 +67,7 @@ mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
         mo_fail(ctx, MO_MEMORY, "synthetic episode: out of memory");
         return e;
     }
-    e.rows[0] = (mo_named){"hops", synthetic_normal(ctx, 3, (int64_t[]){SYNTHETIC_BLOCKS, rows, dim}, 0)};
+    e.rows[0] = (mo_named){"hops", synthetic_normal(ctx, 3, (int64_t[]){SYNTHETIC_BLOCKS, rows, dim}, 0), NULL};
     e.support_label = make_labels(ctx, s->classes, s->k, buffer);
     e.query_label = make_labels(ctx, s->classes, s->q, buffer);
     if (s->task == MO_TASK_GC)

@@ -46,12 +46,11 @@ static void store_block(mo_tape *t, mo_tensor *all, const block *b, mo_tensor *Z
 }
 
 static void encode_block(mo_tape *t, const mo_mochi *model, const mo_source *source, const block *b, mo_tensor *all) {
-    int64_t *node = mo_tape_scratch(t, b->rows, sizeof *node);
-    for (int64_t i = 0; node && i < b->rows; i++)
-        node[i] = b->first_node + i;
-    mo_tensor *hops = node ? mo_hop_rows(t, source, node, b->rows) : mo_null_tensor(mo_tape_context(t));
-    mo_tensor *segment = is_set(source) ? block_segment(t, source, b) : NULL;
-    store_block(t, all, b, mo_gamlp_encode(t, mo_mochi_encoder(model), hops, segment, NULL, 0));
+    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
+    mo_episode e = {.task = source->task, .n_rows = 1};
+    e.rows[0] = (mo_named){"hops", mo_slice(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
+    e.segment = is_set(source) ? block_segment(t, source, b) : NULL;
+    store_block(t, all, b, mo_gamlp_encode(t, mo_mochi_encoder(model), &e, NULL));
 }
 
 static int64_t example_count(const mo_source *source) {

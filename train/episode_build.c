@@ -1,7 +1,7 @@
 /* train/episode_build.c - from a plan (which examples) to an episode (tensors on a tape).
  *
- * Only rows that the plan names are gathered, each once, in rising order of their nodes; for graphs, all nodes of each
- * graph, one graph after another. Indices then count these rows or graphs. */
+ * Only rows that the plan names are taken, each once, in rising order of their nodes; for graphs, all nodes of each
+ * graph, one graph after another. Indices then count these rows or graphs. The encoder gathers them. */
 #include "train/pool.h"
 
 #include "autograd/tape.h"
@@ -19,24 +19,20 @@ void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
     return mo_host_arena_alloc(t->host, bytes ? bytes : 1);
 }
 
-/* One gather over the [(l + 1) n, d] rows of all hops. */
-mo_tensor *mo_hop_rows(mo_tape *t, const mo_source *source, const int64_t *node, int64_t n) {
+/* Rows of the [(l + 1) n, d] rows of all hops. */
+static mo_named hop_rows(mo_tape *t, const mo_source *source, const int64_t *node, int64_t n) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
         mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", source->graph->name);
-    if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    int64_t K = mo_dim(hops, 0), nodes = mo_dim(hops, 1), d = mo_dim(hops, 2);
-    int64_t *row = mo_tape_scratch(t, K * n, sizeof *row);
+    int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
+    int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * n, sizeof *row) : NULL;
     if (!row)
-        return mo_null_tensor(ctx);
+        return (mo_named){"hops", mo_null_tensor(ctx), NULL};
     for (int64_t k = 0; k < K; k++)
         for (int64_t i = 0; i < n; i++)
             row[k * n + i] = k * nodes + node[i];
-    mo_tensor *index = mo_from(t, MO_I64, 1, (int64_t[]){K * n}, row);
-    mo_tensor *all = mo_reshape(t, hops, 2, (int64_t[]){K * nodes, d});
-    return mo_reshape(t, mo_gather_rows(t, all, index), 3, (int64_t[]){K, n, d});
+    return (mo_named){"hops", hops, mo_from(t, MO_I64, 2, (int64_t[]){K, n}, row)};
 }
 
 int64_t mo_count_right(mo_tape *t, mo_tensor *logits, mo_tensor *label) {
@@ -102,7 +98,7 @@ static void graph_rows(mo_tape *t, const mo_source *source, const named *graphs,
         for (int64_t i = 0; i < segment[g + 1] - segment[g]; i++)
             node[segment[g] + i] = offset[graphs->id[g]] + i;
     e->segment = mo_from(t, MO_I64, 1, &entries, segment);
-    e->rows[0].tensor = mo_hop_rows(t, source, node, N);
+    e->rows[0] = hop_rows(t, source, node, N);
 }
 
 bool mo_has_example_rows(const mo_source *source) {
@@ -135,14 +131,14 @@ mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *pla
         example_episode(t, source, plan, e);
         return mo_context_status(ctx)->code;
     }
-    *e = (mo_episode){.task = plan->task, .classes = plan->classes, .n_rows = 1, .rows = {{"hops", NULL}}};
+    *e = (mo_episode){.task = plan->task, .classes = plan->classes, .n_rows = 1};
     named all = mo_ok(ctx) ? distinct_examples(t, plan) : (named){0};
     if (!all.id)
         return mo_context_status(ctx)->code;
     if (plan->task == MO_TASK_GC)
         graph_rows(t, source, &all, e);
     else
-        e->rows[0].tensor = mo_hop_rows(t, source, all.id, all.n);
+        e->rows[0] = hop_rows(t, source, all.id, all.n);
     for (int side = 0; side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
         e->support[side] = positions(t, &all, plan->support[side], plan->n_support);
         e->query[side] = positions(t, &all, plan->query[side], plan->n_query);

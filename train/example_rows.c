@@ -80,7 +80,7 @@ void mo_put_example_rows(mo_tape *t, const mo_source *source, const int64_t *exa
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather(t, extras, 1, example, n), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
     e->n_rows = 3;
-    e->rows[0] = (mo_named){"blocks", H};
-    e->rows[1] = (mo_named){"spectrum", spectrum};
-    e->rows[2] = (mo_named){"extras", x};
+    e->rows[0] = (mo_named){"blocks", H, NULL};
+    e->rows[1] = (mo_named){"spectrum", spectrum, NULL};
+    e->rows[2] = (mo_named){"extras", x, NULL};
 }

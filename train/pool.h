@@ -15,8 +15,6 @@ struct mo_pool {
     mo_source *source;
 };
 
-/* The rows of n nodes in that order, of every hop: [l + 1, n, d]. */
-mo_tensor *mo_hop_rows(mo_tape *t, const mo_source *source, const int64_t *node, int64_t n);
 /* links.c: the graph without n of its edges u < v. NULL on failure. */
 mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 /* example_rows.c: the rows of n examples, in that order, as the rows of an episode. */
