@@ -1,73 +1,116 @@
-/* tools/data.c - `mochi data`: the graphs that are known by name, and what a file holds. */
+/* tools/data.c - `mochi data`: which graphs there are, what they hold, and how to check and convert them. */
+#include "tools/data.h"
 #include "tools/data_info.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_JSON = 0x100 };
-
-typedef struct data_options {
-    names words; /* list, or info and what to describe */
-    bool json;
-} data_options;
+enum { KEY_JSON = 0x100, KEY_ALL, KEY_MANIFEST };
 
 static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0},
+    {"all", KEY_ALL, NULL, 0, "list: also what is not there, with its licence", 0},
+    {"manifest", KEY_MANIFEST, "FILE", 0, "another manifest than the program's", 0},
     {0},
 };
 
 static const char description[] =
-    "list: the graphs that every command knows by name - those that come with the program, and those found below the "
-    "folder $MOCHI_DATA. info: what a graph or file holds - any name of the list, a graph as .npz, TU folder, "
-    "adjacency "
-    "list or edge list, an array (.npy, .npz), weights (.safetensors).\v"
+    "list: the graphs that every command knows by name - those that come with the program, and those in the data "
+    "folder: $MOCHI_DATA, else mochi/ in ~/.local/share.\n"
+    "info: what a graph or file holds - any name of the list, a graph as .npz, GML, TU folder, adjacency list, edge "
+    "list, interaction lists (train.txt), or a folder of features.npy and edges.txt; an array (.npy, .npz), weights "
+    "(.safetensors).\n"
+    "verify: compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\n"
+    "convert: writes any graph that info describes as .npz.\v"
     "Examples:\n"
-    "  mochi data list\n"
+    "  mochi data list --all\n"
     "  mochi data info cora\n"
-    "  mochi data info runs/a/weights.safetensors Z.npy --json";
+    "  mochi data info runs/a/weights.safetensors Z.npy --json\n"
+    "  mochi data verify\n"
+    "  mochi data convert football.gml football.npz";
+
+static const struct action {
+    const char *name;
+    int fewest, most; /* words after it; -1: any number */
+    int (*run)(mo_context *ctx, const data_options *o);
+} actions[] = {
+    {"list", 0, 0, data_list},
+    {"info", 1, -1, data_info},
+    {"verify", 0, -1, data_verify},
+    {"convert", 2, 2, data_convert},
+};
+
+/* The action that the words name, if they are as many as it takes. */
+static const struct action *find_action(const names *words) {
+    for (size_t i = 0; words->count > 0 && i < sizeof actions / sizeof *actions; i++) {
+        const struct action *a = &actions[i];
+        if (!strcmp(words->items[0], a->name))
+            return words->count > a->fewest && (a->most < 0 || words->count <= a->most + 1) ? a : NULL;
+    }
+    return NULL;
+}
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     data_options *o = state->input;
-    if (key == KEY_JSON) {
+    switch (key) {
+    case KEY_JSON:
         o->json = true;
-    } else if (key == ARGP_KEY_ARG) {
+        break;
+    case KEY_ALL:
+        o->all = true;
+        break;
+    case KEY_MANIFEST:
+        o->manifest = text;
+        break;
+    case ARGP_KEY_ARG:
         append_name(&o->words, text);
-    } else if (key == ARGP_KEY_END) {
-        bool list = o->words.count == 1 && !strcmp(o->words.items[0], "list");
-        bool info = o->words.count > 1 && !strcmp(o->words.items[0], "info");
-        if (!list && !info)
-            argp_failure(state, EXIT_USAGE, 0, "expected `list`, or `info` and the NAME or PATH to describe");
-    } else {
+        break;
+    case ARGP_KEY_END:
+        if (!find_action(&o->words))
+            argp_failure(state, EXIT_USAGE, 0,
+                "expected `list`, `info NAME|PATH...`, `verify [NAME...]` or `convert NAME|PATH "
+                "OUT.npz`");
+        break;
+    default:
         return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
 
-static void on_name(const char *name, const char *path, bool embedded, void *state) {
-    const data_options *o = state;
-    if (o->json)
-        print_json(json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "embedded", embedded));
-    else
-        printf("%-16s %-9s %s\n", name, embedded ? "embedded" : "", path);
+bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
+    if (mo_data_folder(folder, bytes))
+        return true;
+    mo_fail(ctx, MO_IO, "data folder: expected MOCHI_DATA or HOME to name it, found neither");
+    return false;
+}
+
+int data_info(mo_context *ctx, const data_options *o) {
+    int code = EXIT_FINE;
+    for (int i = 1; i < o->words.count; i++) /* one bad file does not hide the others */
+        if (!describe_data(ctx, o->words.items[i], o->json)) {
+            code = report_failure(ctx);
+            mo_clear_error(ctx);
+        }
+    return code;
+}
+
+int data_convert(mo_context *ctx, const data_options *o) {
+    mo_graph *graph = mo_graph_open(ctx, o->words.items[1]);
+    if (graph)
+        mo_graph_write(graph, o->words.items[2]);
+    mo_graph_release(graph);
+    return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }
 
 int data_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "list\ninfo NAME|PATH...", .doc = description};
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "list\ninfo NAME|PATH...\nverify [NAME...]\nconvert NAME|PATH OUT.npz",
+        .doc = description};
     data_options o = {0};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(1);
-    int code = ctx ? EXIT_FINE : EXIT_FAILED;
-    if (ctx && o.words.count == 1) {
-        if (mo_graph_list(ctx, on_name, &o) != MO_OK)
-            code = report_failure(ctx);
-    } else if (ctx) {
-        for (int i = 1; i < o.words.count; i++) /* one bad file does not hide the others */
-            if (!describe_data(ctx, o.words.items[i], o.json)) {
-                code = report_failure(ctx);
-                mo_clear_error(ctx);
-            }
-    }
+    int code = ctx ? find_action(&o.words)->run(ctx, &o) : EXIT_FAILED;
     mo_context_release(ctx);
     free_names(&o.words);
     return code;

@@ -1,0 +1,23 @@
+/* tools/data.h - the actions of `mochi data`, and what its options say. */
+#ifndef DATA_H
+#define DATA_H
+
+#include "tools/command.h"
+
+typedef struct data_options {
+    names words; /* the action and what it acts on */
+    bool json;
+    bool all;             /* list */
+    const char *manifest; /* NULL: the one that comes with the program */
+} data_options;
+
+/* Each works on o->words after the action and returns the exit code. */
+int data_list(mo_context *ctx, const data_options *o);
+int data_info(mo_context *ctx, const data_options *o);
+int data_verify(mo_context *ctx, const data_options *o);
+int data_convert(mo_context *ctx, const data_options *o);
+
+/* The data folder, false raises. */
+bool open_data_folder(mo_context *ctx, char *folder, size_t bytes);
+
+#endif
