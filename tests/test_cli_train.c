@@ -235,7 +235,7 @@ static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
     RUN(p, "eval", "--weights", in_folder(p, "best/weights.safetensors"), "--data", "mutag,cora", "--shots", "4",
         "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 3 + 4 * (1 + 1 + 5)); /* the run, the data; gc, nc, the metrics of lp */
+    assert_int_equal(count_lines(p->out), 1 + 3 + 4 * (1 + 1 + 6)); /* the run, the data; gc, nc, the metrics of lp */
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(p->folder), 0); /* where a run has the name of the embedded weights */

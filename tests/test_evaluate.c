@@ -168,12 +168,13 @@ static void planted_links_are_found(void **state) {
     mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
     o.shots = (const int64_t[]){8, 64};
-    mo_candidate c = hop_candidate("hop", 1);
+    mo_candidate c[] = {hop_candidate("hop", 1), {.features = "dot", .hop = 1, .head = &mo_head_ridge, .dot = true}};
     table t;
-    evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &o, &t);
-    assert_int_equal(t.n, 2 * MO_EVAL_METRICS);
+    evaluate(s->ctx, mo_pool_source(pool, 0), c, 2, &o, &t);
+    assert_int_equal(t.n, 3 * MO_LINK_METRICS); /* inner products have no shots */
     assert_true(mean_of(&t, "hop", 64, "auc") > 90);
     assert_true(mean_of(&t, "hop", 64, "ap") > 85);
+    assert_true(mean_of(&t, "dot", 0, "auc") > 85);
     for (int i = 0; i < t.n; i++)
         assert_true(t.row[i].mean >= 0 && t.row[i].mean <= 100);
     mo_pool_release(pool);

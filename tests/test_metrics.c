@@ -89,6 +89,14 @@ static void hits_have_their_values_by_hand(void **state) {
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 1000) == 1);
 }
 
+/* OGB: the mean of the optimistic and the pessimistic rank. */
+static void reciprocal_ranks_halve_ties(void **state) {
+    (void)state;
+    const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
+    assert_near(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 3}), (1 + 1 / 3.0 + 1 / 4.0) / 3);
+    assert_true(isnan(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 0})));
+}
+
 static void metrics_without_a_value_are_nan(void **state) {
     (void)state;
     const double one[] = {1}, bad[] = {NAN};
@@ -156,6 +164,7 @@ int main(void) {
         cmocka_unit_test(auc_is_one_zero_and_a_half_where_it_must_be),
         cmocka_unit_test(drawn_scores_agree_with_the_definitions),
         cmocka_unit_test(hits_have_their_values_by_hand),
+        cmocka_unit_test(reciprocal_ranks_halve_ties),
         cmocka_unit_test(metrics_without_a_value_are_nan),
         cmocka_unit_test(summaries_equal_scipy),
         cmocka_unit_test(the_interval_has_student_quantiles),

@@ -17,8 +17,6 @@
 
 enum { HITS_K = 1000, OGB_K = 50, CHUNK = 16384 };
 
-const char *const mo_link_metrics[MO_EVAL_METRICS] = {"auc", "ap", "hits_rank", "hits_ogb", "hits_pooled"};
-
 /* One kind of pairs, links or non-edges, in an order drawn by the seed: the first `test` are asked about. */
 typedef struct pairs {
     const int64_t *end[2];
@@ -94,17 +92,24 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-/* score = logit of "link" minus logit of "no link". */
-static void read_scores(mo_tape *t, mo_tensor *logits, double *score, int64_t n) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 2});
-    double *pair = mo_tape_scratch(t, 2 * n, sizeof *pair);
-    if (!mo_ok(ctx) || mo_tensor_copy(wide, logits) != MO_OK)
-        return;
-    if (mo_tensor_read(wide, pair, (size_t)(2 * n) * sizeof *pair) != MO_OK)
-        return;
-    for (int64_t i = 0; i < n; i++)
-        score[i] = pair[2 * i + 1] - pair[2 * i];
+/* One score a row of X [n, 1]. */
+static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
+    mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 1});
+    if (mo_ok(mo_tape_context(t)) && mo_tensor_copy(wide, X) == MO_OK)
+        mo_tensor_read(wide, score, (size_t)n * sizeof *score);
+}
+
+/* The logit of "link" minus that of "no link". */
+static mo_tensor *margin(mo_tape *t, mo_tensor *logits) {
+    return mo_sub(t, mo_slice(t, logits, 1, 1, 2), mo_slice(t, logits, 1, 0, 1));
+}
+
+/* <z_u, z_v>, which needs no support. */
+static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *plan) {
+    mo_tensor *end[2];
+    for (int side = 0; side < 2; side++)
+        end[side] = mo_gather_rows(t, rows, mo_from(t, MO_I64, 1, &plan->n_query, plan->query[side]));
+    return mo_sum(t, mo_mul(t, end[0], end[1]), 1u << 1, true);
 }
 
 static void score_pairs(division *d, int c, int64_t k) {
@@ -119,8 +124,11 @@ static void score_pairs(division *d, int c, int64_t k) {
                 return;
             put_support(d, k, &plan);
             put_queries(d, side, first, &plan);
-            mo_tensor *logits = mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c], &plan);
-            read_scores(t, logits, d->kind[side].score + first, n);
+            mo_tensor *scores =
+                ev->candidate[c].dot
+                    ? inner_products(t, d->rows[c], &plan)
+                    : margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c], &plan));
+            read_scores(t, scores, d->kind[side].score + first, n);
             mo_plan_release(&plan);
         }
 }
@@ -130,9 +138,9 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
     mo_scores s = {pos, np, neg, nn};
-    const double value[MO_EVAL_METRICS] = {
-        mo_auc(s), mo_average_precision(s), mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
-    for (int metric = 0; metric < MO_EVAL_METRICS; metric++)
+    const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
+        mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
+    for (int metric = 0; metric < MO_LINK_METRICS; metric++)
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
 }
 
@@ -186,6 +194,8 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
         open_rows(&d);
     for (int shot = 0; ordered && shot < ev->options->n_shots; shot++)
         for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
+            if (shot > 0 && ev->candidate[c].dot)
+                continue;
             score_pairs(&d, c, ev->options->shots[shot]);
             if (mo_ok(ev->ctx))
                 put_metrics(&d, c, shot, repeat);

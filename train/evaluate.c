@@ -29,6 +29,10 @@ static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
         else if (c[i].transductive && !c[i].model.table)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
+    for (int i = 0; i < n && mo_ok(ctx); i++)
+        if (c[i].dot && (!links || mo_has_example_rows(source)))
+            mo_fail(ctx, MO_INVALID, "evaluate: inner products score links by rows of nodes; %s %s has none",
+                source->graph->name, mo_task_name(source->task));
     if (mo_ok(ctx) && (!source->features || (links && !source->links)))
         mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
             source->features ? "held-out links" : "features");
@@ -47,7 +51,7 @@ static void require_example_rows(const mo_evaluation *ev) {
 
 static bool prepare(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
-    ev->metrics = links ? MO_EVAL_METRICS : 1;
+    ev->metrics = links ? MO_LINK_METRICS : 1;
     ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
@@ -83,7 +87,7 @@ static void finish(mo_evaluation *ev) {
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
     const mo_source *s = ev->source;
     for (int c = 0; c < ev->n; c++)
-        for (int shot = 0; shot < ev->options->n_shots; shot++)
+        for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
                 const double *values = mo_eval_values(ev, c, shot, metric);
@@ -92,8 +96,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model.table->name,
                     .features = candidate->features,
-                    .k = ev->options->shots[shot],
-                    .metric = s->task == MO_TASK_LP ? mo_link_metrics[metric] : "accuracy",
+                    .k = candidate->dot ? 0 : ev->options->shots[shot],
+                    .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : "accuracy",
                     .mean = summary.mean,
                     .ci95 = summary.ci95,
                     .sd = summary.sd,

@@ -4,8 +4,6 @@
 
 #include "train/pool.h"
 
-enum { MO_EVAL_METRICS = 5 };
-
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
@@ -49,6 +47,5 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
 /* eval_split.c, eval_links.c: fill the values. */
 void mo_evaluate_classes(mo_evaluation *ev);
 void mo_evaluate_links(mo_evaluation *ev);
-extern const char *const mo_link_metrics[MO_EVAL_METRICS];
 
 #endif

@@ -106,6 +106,22 @@ double mo_hits_rank(mo_scores s, int64_t k) {
     return share_above(s, k);
 }
 
+double mo_mean_reciprocal_rank(mo_scores s) {
+    scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
+    if (!ranked) {
+        return NAN;
+    }
+    double sum = 0;
+    int64_t n = s.n_positive + s.n_negative, reached = 0, positives, negatives;
+    for (int64_t i = 0; i < n;) {
+        i = tied(ranked, n, i, &positives, &negatives);
+        sum += (double)positives / ((double)reached + (double)negatives / 2 + 1);
+        reached += negatives;
+    }
+    free(ranked);
+    return sum / (double)s.n_positive;
+}
+
 double mo_hits_pooled(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked) {

@@ -26,6 +26,9 @@ MO_API double mo_average_precision(mo_scores s);
 MO_API double mo_hits_ogb(mo_scores s, int64_t k);
 /* Share of positives whose rank among the negatives is at most k; ties rank last. */
 MO_API double mo_hits_rank(mo_scores s, int64_t k);
+/* Mean over positives of 1 / rank among all negatives, the rank of ties the mean of the first and the last (as OGB's
+ * evaluator has it). */
+MO_API double mo_mean_reciprocal_rank(mo_scores s);
 /* Positives among the k highest of all scores, over all positives; ties rank last. */
 MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 

@@ -212,7 +212,7 @@ typedef struct mo_eval_options {
 typedef struct mo_eval_row {
     const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
-    const char *metric;    /* accuracy | auc | ap | hits_rank | hits_ogb | hits_pooled */
+    const char *metric;    /* accuracy, or mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
     int64_t n;             /* of seeds or episodes */
     const double *values;  /* of each of them; two candidates' are paired. Borrowed for the visit */
@@ -229,6 +229,7 @@ typedef struct mo_candidate {
     int hop;
     const mo_head *head;
     double lambda;
+    bool dot; /* links are scored by <z_u, z_v> of rows of nodes, without a head; its name is read alone, k is 0 */
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
