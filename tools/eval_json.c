@@ -38,6 +38,8 @@ bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_we
         "command", command, "versions", library_versions(), "blas_core", blas_core(), "device",
         o->device.device == MO_CUDA ? "cuda" : "cpu", "weights", list_weights(weights, n_weights), "protocol",
         mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+    if (o->suite)
+        json_object_set_new(run, "suite", json_string(o->suite));
     set_repeats(run, e->protocol == MO_PROTOCOL_EPISODE, e);
     return print_json(run);
 }
@@ -68,4 +70,19 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop) {
     if (!strcmp(r->features, "hop"))
         json_object_set_new(cell, "hop", json_integer(hop));
     return print_json(cell);
+}
+
+bool print_eval_absent(const mo_suite_task *t) {
+    return print_json(json_pack("{s:s, s:s, s:s, s:s}", "kind", "absent", "data", t->data, "task",
+        mo_task_name(t->task), "reason", "the data set is not there"));
+}
+
+bool print_aggregate(const aggregate *score) {
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "kind", "aggregate", "features", score->features, "head", score->head,
+        "S", json_number(score->S));
+    for (int task = 0; task < MO_TASKS; task++)
+        if (score->cells[task])
+            json_object_set_new(o, mo_task_name((mo_task)task),
+                json_pack("{s:o, s:i}", "S", json_number(score->family[task]), "cells", score->cells[task]));
+    return print_json(o);
 }

@@ -2,6 +2,7 @@
 #ifndef EVAL_JSON_H
 #define EVAL_JSON_H
 
+#include "tools/aggregate.h"
 #include "tools/eval_options.h"
 
 /* One file of weights under the label of its rows. */
@@ -14,6 +15,9 @@ typedef struct eval_weights {
 /* Each prints one line; false where it could not be written. */
 bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights);
 bool print_eval_data(const mo_source *source);
+/* A task of a suite whose data set is not there; a method's normalised aggregate. */
+bool print_eval_absent(const mo_suite_task *task);
+bool print_aggregate(const aggregate *score);
 /* hop: that of the candidate `hop`. */
 bool print_eval_cell(const eval_options *o, const mo_eval_row *row, int hop);
 

@@ -3,8 +3,11 @@
 
 #include "tools/default_data.h"
 
+#include <string.h>
+
 enum {
     KEY_WEIGHTS = 0x100,
+    KEY_SUITE,
     KEY_DATA,
     KEY_TASK,
     KEY_PROTOCOL,
@@ -35,8 +38,8 @@ static const struct argp_option options[] = {
         "random: an untrained encoder; none: baselines without an encoder",
         0},
     {"head", KEY_HEAD, "NAMES", 0,
-        "readouts, at most four, separated by commas: " HEADS
-        ", or FILE.so with your own (default: the one trained with)",
+        "readouts, at most eight, separated by commas: " HEADS
+        ", or FILE.so with your own (default: the one trained with); dot: links by inner products, without a readout",
         0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: that of the weights, else 10)", 0},
     {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},
@@ -51,6 +54,12 @@ static const struct argp_option options[] = {
         "on its own predictions for all nodes, which are taken to be of equally many nodes a class",
         0},
     {NULL, 0, NULL, 0, "On what", 2},
+    {"suite", KEY_SUITE, "SUITE|FILE.json", 0,
+        "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline "
+        "(what "
+        "is at hand of it), or a file of that form (train/README.md). Data sets that are not there are listed as not "
+        "run",
+        0},
     {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},
     {"task", KEY_TASK, "TASK", 0, "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)",
         0},
@@ -86,14 +95,21 @@ static const char description[] =
     "Examples:\n"
     "  mochi eval --data cora,mutag\n"
     "  MOCHI_DATA=../data mochi eval --weights none --data pubmed --task nc\n"
-    "  mochi eval --weights runs/a/weights.safetensors --shots 4,16 --json";
+    "  mochi eval --weights runs/a/weights.safetensors --shots 4,16 --json\n"
+    "  MOCHI_DATA=../data mochi eval --suite paper-offline --protocol split --seeds 3 --json";
 
 static void take_heads(eval_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
     if (list.count > MAX_HEADS)
-        usage_error(state, "--head", "at most 4 names", text);
-    for (o->n_heads = 0; o->n_heads < list.count; o->n_heads++)
-        o->heads[o->n_heads] = parse_head(state, list.items[o->n_heads]);
+        usage_error(state, "--head", "at most 8 names", text);
+    o->heads_given = true;
+    o->n_heads = 0;
+    o->dot = false;
+    for (int i = 0; i < list.count; i++)
+        if (!strcmp(list.items[i], "dot"))
+            o->dot = true;
+        else
+            o->heads[o->n_heads++] = parse_head(state, list.items[i]);
     free_names(&list);
 }
 
@@ -111,11 +127,14 @@ static void take_shots(eval_options *o, const char *text, const struct argp_stat
     for (int i = 0; i < list.count; i++)
         o->shots[i] = parse_integer(state, "--shots", list.items[i], 1, INT32_MAX);
     o->evaluation.n_shots = list.count;
+    o->shots_given = true;
     free_names(&list);
 }
 
 static void take_subject(eval_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_WEIGHTS)
+    if (key == KEY_SUITE)
+        o->suite = text;
+    else if (key == KEY_WEIGHTS)
         take_weights(o, text, state);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
@@ -139,13 +158,19 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
 
 static void take_task(eval_options *o, int key, const char *text, const struct argp_state *state) {
     mo_eval_options *e = &o->evaluation;
-    if (key == KEY_DATA || key == KEY_POOL) {
-        names *list = key == KEY_DATA ? &o->data : &o->pool;
-        free_names(list);
-        *list = parse_names(state, key == KEY_DATA ? "--data" : "--pool", text);
+    if (key == KEY_DATA) {
+        free_names(&o->data);
+        o->data = parse_names(state, "--data", text);
+        o->data_given = true;
+    } else if (key == KEY_POOL) {
+        pool_choice choice;
+        parse_pool(state, "--pool", text, &choice);
+        free_names(&o->pool);
+        o->pool = choice.graphs;
     } else if (key == KEY_TASK) {
         o->task = parse_choice(state, "--task", text, (const char *[]){"nc", "lp", "gc"}, MO_TASKS);
     } else if (key == KEY_PROTOCOL) {
+        o->protocol_given = true;
         e->protocol = (mo_protocol)parse_choice(state, "--protocol", text, (const char *[]){"split", "episode"}, 2);
     } else if (key == KEY_SHOTS) {
         take_shots(o, text, state);
@@ -154,6 +179,7 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
     } else if (key == KEY_QUERIES) {
         e->queries = parse_integer(state, "--queries", text, 1, INT32_MAX);
     } else if (key == KEY_SEEDS) {
+        o->seeds_given = true;
         e->seeds = parse_integer(state, "--seeds", text, 1, INT32_MAX);
     } else if (key == KEY_SEED) {
         e->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
@@ -166,6 +192,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
     if (take_device(&o->device, key, text, state))
         return 0;
+    if (key == ARGP_KEY_END && o->suite && (o->data_given || o->task >= 0))
+        argp_failure(
+            state, EXIT_USAGE, 0, "--suite names data sets and tasks itself: expected neither --data nor --task");
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key < KEY_WEIGHTS || key > KEY_QUIET)

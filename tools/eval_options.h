@@ -4,13 +4,16 @@
 
 #include "tools/command.h"
 
-enum { MAX_HEADS = 4, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
+enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
 typedef struct eval_options {
     names weights; /* files, or "random", or "none" */
     names data, pool;
     const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
     int n_heads;
+    bool dot;          /* links are scored by inner products too */
+    const char *suite; /* its name or path, or NULL */
+    bool protocol_given, seeds_given, data_given, heads_given, shots_given;
     int task, hop; /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;

@@ -1,24 +1,28 @@
-/* tools/eval_table.h - the rows of an evaluation, side by side. */
+/* tools/eval_table.h - figures side by side: a block for each data set, task, head and metric. */
 #ifndef EVAL_TABLE_H
 #define EVAL_TABLE_H
 
-#include "tools/command.h"
+#include "tools/results.h"
 
-typedef struct eval_cell {
-    char data[64], task[8], head[32], features[16], metric[16];
-    int64_t k;
-    double mean, ci95;
-} eval_cell;
+/* A column: a kind of features of a list. */
+typedef struct table_column {
+    const results *list;
+    char features[48], title[48];
+} table_column;
 
-typedef struct eval_table {
-    eval_cell *cells; /* of stb_ds: arrlen(cells) */
-} eval_table;
+enum { MAX_COLUMNS = 16 };
 
-/* Adds a row of mo_evaluate. */
-void eval_table_add(eval_table *table, const mo_eval_row *row);
-/* Prints a block for each data set, task, head and metric: a line for each k, a column for each kind of features, the
- * paper's beside them. Empties the table. True where the paper had a row. */
-bool eval_table_print(eval_table *table);
-void eval_table_free(eval_table *table);
+/* Whether a figure is of the same block: head too. */
+bool same_block(const result *a, const result *b);
+/* The columns of a list's figures for a block in order of appearance, of the paper its own method and the best of any.
+ * Returns how many are added to the n there are. */
+int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block);
+void print_titles(const table_column *columns, int n);
+/* One line without its end: k, then a figure for each column, of the paper with its standard deviation. */
+void print_figures(const table_column *columns, int n, const result *block, int64_t k);
+/* Twelve columns of the terminal: "51.2 ± 3.4"; "-" where there is no mean. */
+void print_value(double mean, double width);
+/* The items of the list from `first` on, block by block, the paper's beside them. True where the paper had a figure. */
+bool print_eval_table(const results *list, int first, const results *paper);
 
 #endif

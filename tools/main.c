@@ -16,6 +16,7 @@ typedef struct command {
 static const command commands[] = {
     {"train", "mochi train", "meta-train an encoder on a pool of graphs", train_command},
     {"eval", "mochi eval", "few-shot accuracy of trained weights and baselines on other graphs", eval_command},
+    {"compare", "mochi compare", "evaluations side by side, or beside the paper's tables", compare_command},
     {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
     {"fit", "mochi fit", "few-shot accuracy and calibration of readouts on your own embeddings", fit_command},
     {"explain", "mochi explain", "an op or a readout on a small example, its adjoint line by line", explain_command},

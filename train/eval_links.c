@@ -166,16 +166,15 @@ static void open_rows(division *d) {
     d->owns = true;
     d->rows = mo_host_array(ev->ctx, ev->n, sizeof *d->rows);
     for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
-        if (!ev->candidate[c].model.table)
+        if (!ev->candidate[c].model.table && !(d->rows[c] = mo_eval_known_rows(ev, d->rows, c)))
             d->rows[c] = mo_embed_hop(&d->source, ev->candidate[c].hop);
 }
 
 static void close_division(division *d) {
     release_pairs(&d->kind[0]);
     release_pairs(&d->kind[1]);
-    for (int c = 0; d->owns && d->rows && c < d->ev->n; c++)
-        mo_tensor_release(d->rows[c]);
     if (d->owns) {
+        mo_eval_release_rows(d->rows, d->ev->n);
         free(d->rows);
         mo_features_release(d->source.features);
     }

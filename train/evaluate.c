@@ -49,6 +49,30 @@ static void require_example_rows(const mo_evaluation *ev) {
             ev->source->graph->name);
 }
 
+static bool same_rows(const mo_candidate *a, const mo_candidate *b) {
+    if (a->transductive || b->transductive)
+        return false;
+    if (a->model.table && b->model.table)
+        return a->encoder > 0 && a->encoder == b->encoder;
+    return !a->model.table && !b->model.table && a->hop == b->hop;
+}
+
+mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c) {
+    for (int i = 0; i < c; i++)
+        if (rows[i] && same_rows(&ev->candidate[i], &ev->candidate[c]))
+            return rows[i];
+    return NULL;
+}
+
+void mo_eval_release_rows(mo_tensor **rows, int n) {
+    for (int i = 0; rows && i < n; i++) {
+        for (int j = i + 1; j < n; j++)
+            if (rows[j] == rows[i])
+                rows[j] = NULL;
+        mo_tensor_release(rows[i]);
+    }
+}
+
 static bool prepare(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : 1;
@@ -59,6 +83,9 @@ static bool prepare(mo_evaluation *ev) {
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
+        ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
+        if (ev->rows[i])
+            continue;
         if (c->transductive)
             ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
         else if (c->model.table && c->model.table->of_examples)
@@ -72,8 +99,7 @@ static bool prepare(mo_evaluation *ev) {
 }
 
 static void finish(mo_evaluation *ev) {
-    for (int i = 0; ev->rows && i < ev->n; i++)
-        mo_tensor_release(ev->rows[i]);
+    mo_eval_release_rows(ev->rows, ev->n);
     for (int i = 0; ev->all && i < ev->n; i++) {
         mo_tensor_release(ev->all[i].Z);
         mo_tensor_release(ev->all[i].gram);

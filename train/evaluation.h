@@ -19,6 +19,9 @@ typedef struct mo_evaluation {
     double *value;           /* [n, n_shots, metrics, repeats], in percent */
 } mo_evaluation;
 
+/* The rows of an earlier candidate that are those of candidate c, or NULL; and the release of all, each once. */
+mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c);
+void mo_eval_release_rows(mo_tensor **rows, int n);
 /* Where the values of one candidate, shot and metric start. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 

@@ -12,7 +12,7 @@ static const double t_quantile[] = {12.7062047362, 4.30265272975, 3.18244630528,
 
 /* Beyond the table, the expansion about the normal quantile z in 1/v (Abramowitz and Stegun 26.7.5), whose error is
  * below 1.5e-8 from v = 31 on. */
-static double t_975(int64_t degrees) {
+double mo_student_975(int64_t degrees) {
     if (degrees <= (int64_t)(sizeof t_quantile / sizeof *t_quantile)) {
         return t_quantile[degrees - 1];
     }
@@ -38,7 +38,7 @@ mo_summary mo_summarize(const double *values, int64_t n) {
     }
     if (n > 1) {
         summary.sd = sqrt(squares / (double)(n - 1));
-        summary.ci95 = t_975(n - 1) * summary.sd / sqrt((double)n);
+        summary.ci95 = mo_student_975(n - 1) * summary.sd / sqrt((double)n);
     }
     return summary;
 }

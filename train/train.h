@@ -229,7 +229,8 @@ typedef struct mo_candidate {
     int hop;
     const mo_head *head;
     double lambda;
-    bool dot; /* links are scored by <z_u, z_v> of rows of nodes, without a head; its name is read alone, k is 0 */
+    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes, without a head; its name is read alone, k is 0 */
+    int encoder; /* models of equal numbers above 0 encode alike: their rows are made once */
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
