@@ -52,12 +52,12 @@ static double dense_loss(const real *x, int64_t n, const real *target, double sm
 
 void REAL(cross_entropy_cpu)(
     mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x);
     const real *X = x->data;
     real *y = loss->data;
     bool labels = target->dtype == MO_I64;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++)
         y[i] = (real)(labels ? label_loss(X + i * n, n, ((const int64_t *)target->data)[i], smoothing)
                              : dense_loss(X + i * n, n, (const real *)target->data + i * n, smoothing));

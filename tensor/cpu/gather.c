@@ -7,10 +7,10 @@
 enum { AHEAD = 4 }; /* rows */
 
 void REAL(gather_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
-    int64_t m = index->shape[0], d = entry_length(x), group = task_rows(d);
+    int64_t m = index->shape[0], d = entry_length(x);
     const int64_t *from = index->data;
     int threads = threads_for(ctx, m * d);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < m; i++) {
         if (i + AHEAD < m)
             fetch_row((const real *)x->data + from[i + AHEAD] * d, d);
@@ -68,20 +68,20 @@ void REAL(scatter_add_rows_cpu)(mo_context *ctx, const mo_view *x, const mo_view
 }
 
 void REAL(take_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
-    int64_t n = row_length(x), k = row_length(index), rows = row_count(index), group = task_rows(k);
+    int64_t n = row_length(x), k = row_length(index), rows = row_count(index);
     const int64_t *from = index->data;
     int threads = threads_for(ctx, rows * k);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < k; j++)
             ((real *)y->data)[i * k + j] = ((const real *)x->data)[i * n + from[i * k + j]];
 }
 
 void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
-    int64_t n = row_length(y), k = row_length(index), rows = row_count(index), group = task_rows(n);
+    int64_t n = row_length(y), k = row_length(index), rows = row_count(index);
     const int64_t *to = index->data;
     int threads = threads_for(ctx, rows * (n + k));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         real *row = (real *)y->data + i * n;
         memset(row, 0, (size_t)n * sizeof(real));

@@ -5,6 +5,7 @@
 #include "tensor/cpu/copy.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/product.h"
+#include "tensor/cpu/shares.h"
 #include "tensor/packed_view.h"
 
 #include <limits.h>
@@ -106,30 +107,46 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
+static void run_stretch(const product *p, stretch s) {
+    for (int64_t i = s.first; i < s.end; i++) {
+        tile t = product_tile(p, i);
+        product_run(p, &t);
+    }
+}
+
 static void run_tiles(mo_context *ctx, const product *p) {
     int64_t tasks = p->batch * p->tiles_m * p->tiles_n;
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
     int threads =
         flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic, chunk)
-    for (int64_t i = 0; i < tasks; i++) {
-        tile t = product_tile(p, i);
-        product_run(p, &t);
+    if (threads == 1 || tasks <= chunk) {
+        run_stretch(p, (stretch){0, tasks});
+        return;
     }
+    shares s;
+    stretch some;
+    share_tasks(&s, threads, tasks, chunk);
+#pragma omp parallel num_threads(threads) private(some)
+    while (take_tasks(&s, &some))
+        run_stretch(p, some);
 }
 
 /* Small C, long k: partial products in parallel, then added in order of k, a strip of C at a time. */
 static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     int64_t length = p->m * p->n, strips = ceil_div(length, MO_TASK);
-#pragma omp parallel num_threads(blas_threads(ctx))
+    int threads = blas_threads(ctx);
+    shares s;
+    stretch some;
+    share_tasks(&s, threads, p->batch * p->pieces_k, 1);
+#pragma omp parallel num_threads(threads) private(some)
     {
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < p->batch * p->pieces_k; i++) {
-            int64_t piece = i % p->pieces_k;
+        while (take_tasks(&s, &some)) {
+            int64_t piece = some.first % p->pieces_k, b = some.first / p->pieces_k;
             int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
-            product_piece(p, i / p->pieces_k, k0, k1, partial + i * length);
+            product_piece(p, b, k0, k1, partial + some.first * length);
         }
+#pragma omp barrier
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < p->batch * strips; i++) {
             int64_t b = i / strips, strip = i % strips;

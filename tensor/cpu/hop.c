@@ -34,9 +34,9 @@ static void mix_row(const real *w, int64_t step, const mo_view *H, int K, int64_
 }
 
 void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y) {
-    int64_t n = y->shape[0], d = y->shape[1], group = task_rows(d);
+    int64_t n = y->shape[0], d = y->shape[1];
     int threads = threads_for(ctx, n * d * K);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < n; i++)
         mix_row((const real *)w->data + i * w->stride[0], w->stride[1], H, K, i, (real *)y->data + i * d);
 }
@@ -50,9 +50,9 @@ static real dot(const real *x, const real *y, int64_t n) {
 }
 
 void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w) {
-    int64_t n = w->shape[0], d = g->shape[1], group = task_rows(d);
+    int64_t n = w->shape[0], d = g->shape[1];
     int threads = threads_for(ctx, n * d * K);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < K; k++)
             ((real *)w->data)[i * w->stride[0] + k * w->stride[1]] = dot(row_of(g, i), row_of(H + k, i), d);

@@ -99,13 +99,24 @@ static void run_rows(
         row(arguments, N->n, at, step);
 }
 
-static void run_piece(
-    const nest *N, int64_t r, int64_t start, const int64_t *step, nest_row *row, const void *arguments) {
-    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS];
+/* How many parts of at most `most` each: an even number, so that two threads share alike. */
+static int64_t part_count(int64_t n, int64_t most) {
+    return n <= most ? 1 : ceil_div(n, 2 * most) * 2;
+}
+
+/* Where part i begins: a multiple of 16. */
+static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
+    return min_of(n, ceil_div(n, 16) * i / parts * 16);
+}
+
+/* Part i of row r. */
+static void run_part(
+    const nest *N, int64_t r, int64_t parts, int64_t i, const int64_t *step, nest_row *row, const void *arguments) {
+    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS], start = part_start(N->n, parts, i);
     seek(N, r, index, at);
     for (int o = 0; o < N->operands; o++)
         at[o] += start * step[o];
-    row(arguments, min_of(MO_TASK, N->n - start), at, step);
+    row(arguments, (i + 1 == parts ? N->n : part_start(N->n, parts, i + 1)) - start, at, step);
 }
 
 void nest_run(mo_context *ctx, const nest *N, nest_row *row, const void *arguments) {
@@ -119,13 +130,13 @@ void nest_run(mo_context *ctx, const nest *N, nest_row *row, const void *argumen
         run_rows(N, 0, N->rows, step, row, arguments);
         return;
     }
-    int64_t pieces = ceil_div(N->n, MO_TASK), group = pieces > 1 ? 1 : task_rows(N->n);
-    int64_t tasks = ceil_div(N->rows * pieces, group);
+    int64_t parts = part_count(N->n, MO_TASK), groups = part_count(N->rows, task_rows(N->n));
+    int64_t tasks = parts > 1 ? N->rows * parts : groups;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < tasks; task++) {
-        if (pieces > 1)
-            run_piece(N, task / pieces, task % pieces * MO_TASK, step, row, arguments);
+        if (parts > 1)
+            run_part(N, task / parts, parts, task % parts, step, row, arguments);
         else
-            run_rows(N, task * group, min_of(N->rows, (task + 1) * group), step, row, arguments);
+            run_rows(N, N->rows * task / groups, N->rows * (task + 1) / groups, step, row, arguments);
     }
 }

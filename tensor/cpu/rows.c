@@ -117,23 +117,23 @@ static void log_softmax_adjoint_row(const real *y, const real *g, int64_t n, rea
 
 void REAL(softmax_adjoint_cpu)(
     mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
-    int64_t n = row_length(y), rows = row_count(y), group = task_rows(n);
+    int64_t n = row_length(y), rows = row_count(y);
     const real *Y = y->data, *G = y_bar->data;
     real *X = x_bar->data;
     void (*const row)(const real *, const real *, int64_t, real *restrict) =
         log ? log_softmax_adjoint_row : softmax_adjoint_row;
     int threads = threads_for(ctx, 4 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++)
         row(Y + i * n, G + i * n, n, X + i * n);
 }
 
 void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x);
     const real *X = x->data;
     real *Y = y->data;
     int threads = threads_for(ctx, 8 * rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         real shift = shift_of(X + i * n, n);
         Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));

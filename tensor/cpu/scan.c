@@ -11,10 +11,10 @@ static inline bool precedes(real a, real b) {
 }
 
 void REAL(argmax_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x);
     int64_t *found = index->data;
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         const real *row = (const real *)x->data + i * n;
         int64_t best = 0;
@@ -26,9 +26,9 @@ void REAL(argmax_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index) {
 }
 
 void REAL(cumsum_cpu)(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x);
     int threads = threads_for(ctx, rows * n);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         const real *row = (const real *)x->data + i * n;
         real *out = (real *)y->data + i * n;
@@ -69,12 +69,12 @@ static void sort_row(const real *x, int64_t n, int64_t *order, int64_t *spare) {
 }
 
 void REAL(argsort_cpu)(mo_context *ctx, const mo_view *x, const mo_view *order) {
-    int64_t n = row_length(x), rows = row_count(x), group = task_rows(n);
+    int64_t n = row_length(x), rows = row_count(x);
     int threads = threads_for(ctx, 8 * rows * n);
     int64_t *spare = cpu_workspace(ctx, (size_t)(threads * n + 1) * sizeof *spare);
     if (!spare)
         return;
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static, group)
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++)
         sort_row((const real *)x->data + i * n, n, (int64_t *)order->data + i * n, spare + omp_get_thread_num() * n);
 }
