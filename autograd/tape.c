@@ -162,7 +162,10 @@ mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, d
 }
 
 mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value) {
-    return mo_full(t, dtype, 0, NULL, value);
+    mo_tensor *T = mo_full(t, dtype, 0, NULL, value);
+    if (!mo_is_null(T))
+        mo_tensor_know(T, value);
+    return T;
 }
 
 mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {

@@ -59,10 +59,19 @@ typedef struct mo_gemm {
     bool relu;
 } mo_gemm;
 
-typedef struct mo_adamw {
-    double lr, beta1, beta2, epsilon, weight_decay;
-    int64_t step; /* 1 for the first */
-} mo_adamw;
+/* The factors of a step of AdamW, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
+ * p = keep p - rate m / (sqrt(v) root + epsilon). */
+typedef enum mo_adamw_factor {
+    MO_ADAMW_BETA1,
+    MO_ADAMW_BETA2,
+    MO_ADAMW_REST1,
+    MO_ADAMW_REST2,
+    MO_ADAMW_KEEP,
+    MO_ADAMW_RATE,
+    MO_ADAMW_ROOT,
+    MO_ADAMW_EPSILON,
+    MO_ADAMW_FACTORS
+} mo_adamw_factor;
 
 /* Conjugate gradients for H V = r, item by item: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), mu =
  * lambda but 0 on a free intercept. dual: Phi is K [B, n, n] and vectors are coordinates on the rows, below them the
@@ -171,7 +180,7 @@ typedef struct mo_kernels {
     void (*clip)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
     /* One step of n parameters, each contiguous: moments m, v and parameter p in place, the gradient g times scale[1].
      * Changes nothing where a check before it has failed. Loshchilov and Hutter 2019. */
-    void (*adamw)(mo_context *ctx, const mo_adamw *options, const mo_view *scale, int n, const mo_view *g,
+    void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
@@ -198,6 +207,13 @@ typedef struct mo_backend {
     void (*check)(mo_context *ctx, const mo_check *check);
     void (*forget)(mo_context *ctx, void *prepared); /* what spmm has kept with a matrix; NULL: it never does */
     void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
+    /* What is queued from record to record_end is kept instead of done, and done at each replay; random positions and
+     * the checks of steps move on by `episodes` an `ahead`. false, NULL: raised. NULL functions: the device cannot. */
+    bool (*record)(mo_context *ctx, int64_t episodes);
+    void *(*record_end)(mo_context *ctx);
+    /* false, without raising, where memory has been given back since: what was recorded may be gone. */
+    bool (*replay)(mo_context *ctx, void *recording, int64_t ahead);
+    void (*forget_recording)(mo_context *ctx, void *recording);
     const mo_kernels *f32, *f64;
 } mo_backend;
 

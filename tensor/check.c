@@ -35,6 +35,7 @@ static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t
 
 void mo_note_take(const mo_check *check, mo_note *note) {
     note->check = *check;
+    note->ahead = 0;
     note->op = "";
     note->inputs[0] = 0;
     check->describe(check->caller, note);

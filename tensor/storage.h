@@ -26,6 +26,10 @@ struct mo_tensor {
     int64_t shape[MO_MAX_AXES];
     int64_t stride[MO_MAX_AXES];
     int64_t offset; /* elements from storage->data */
+    /* A constant that the host made: mo_item needs no device for it while the storage is at that version. */
+    bool known;
+    uint64_t known_version;
+    double value;
     bool requires_grad;
     bool kept;            /* survives backward's release */
     struct mo_tape *tape; /* the tape that made it, or NULL for parameters and data */
@@ -62,6 +66,9 @@ struct mo_csr {
 
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
+
+/* Remembers the value of a scalar (float32 or float64) that has just been set to it. */
+void mo_tensor_know(mo_tensor *T, double value);
 
 /* Host memory that counts in mo_counters and raises MO_MEMORY on failure; mo_host_free takes the size back. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);

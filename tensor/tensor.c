@@ -188,6 +188,16 @@ mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes) {
     return ctx->status.code;
 }
 
+static bool knows(const mo_tensor *T) {
+    return T->known && T->storage && T->storage->version == T->known_version;
+}
+
+void mo_tensor_know(mo_tensor *T, double value) {
+    T->known = T->ndim == 0 && mo_dtype_is_real(T->dtype);
+    T->known_version = T->storage->version;
+    T->value = T->dtype == MO_F32 ? (double)(float)value : value;
+}
+
 mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     mo_context *ctx = dst->ctx;
     if (!mo_ok(ctx))
@@ -201,6 +211,8 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
         return ctx->status.code;
     dst->storage->version++;
     ctx->backend->copy(ctx, &from, &to);
+    if (knows(src))
+        mo_tensor_know(dst, src->value);
     return ctx->status.code;
 }
 
@@ -223,6 +235,8 @@ double mo_item(const mo_tensor *T) {
     mo_view from = mo_tensor_view(T);
     if (!mo_ok(ctx) || mo_is_null(T))
         return NAN;
+    if (knows(T))
+        return T->value;
     union {
         float f;
         double d;

@@ -104,6 +104,21 @@ MO_API void mo_context_reset_peaks(mo_context *ctx);
  * one), matrix products run on one thread. */
 MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 
+/* ---- recording: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
+
+typedef struct mo_recording mo_recording;
+/* From here to mo_recording_end work is recorded and not done. It may neither read values nor ask for memory: take two
+ * steps of the shape first. What it reads that changes from replay to replay lies in tensors of the caller's, which
+ * mo_tensor_write fills between them; random positions advance by `episodes` a step. MO_UNSUPPORTED on the CPU. Returns
+ * the status. */
+MO_API mo_code mo_recording_begin(mo_context *ctx, int64_t episodes);
+/* What was recorded; NULL on failure. Replay it once to do it. */
+MO_API mo_recording *mo_recording_end(mo_context *ctx);
+/* Queues it as the step `ahead` steps after the one that was recorded (0: that one). false on failure, or, without an
+ * error, where memory has been given back since it was recorded: record it anew. It overwrites what its tape holds. */
+MO_API bool mo_recording_replay(mo_recording *r, int64_t ahead);
+MO_API void mo_recording_release(mo_recording *r);
+
 /* ---- tensor ---- */
 
 typedef enum mo_dtype { MO_F32 = 0, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16, MO_DTYPES } mo_dtype;

@@ -86,8 +86,13 @@ static void dropout_keeps_the_expected_share_and_scale(void **state) {
     }
 }
 
+typedef struct adamw {
+    double lr, beta1, beta2, epsilon, weight_decay;
+    int64_t step;
+} adamw;
+
 /* The update in double, as the paper states it. */
-static void expected_step(const mo_adamw *o, double g, double *m, double *v, double *p) {
+static void expected_step(const adamw *o, double g, double *m, double *v, double *p) {
     g *= 0.5; /* the clip factor */
     *m = o->beta1 * *m + (1 - o->beta1) * g;
     *v = o->beta2 * *v + (1 - o->beta2) * g * g;
@@ -107,9 +112,14 @@ static void adamw_equals_the_paper_over_steps(void **state) {
         mo_view p = UNIFORM_VIEW(dtype, 2, n), p0 = clone_view(&p);
         double factor[2] = {NAN, 0.5};
         mo_view scale = {.data = factor, .dtype = MO_F64, .ndim = 1, .shape = {2}, .stride = {1}};
-        mo_adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
-        for (o.step = 1; o.step <= 5; o.step++)
-            mo_kernels_of(ctx, dtype)->adamw(ctx, &o, &scale, 1, &g, &m, &v, &p);
+        adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
+        double step[MO_ADAMW_FACTORS] = {0.9, 0.999, 1 - 0.9, 1 - 0.999, 1 - 0.01 * 0.1, 0, 0, 1e-8};
+        mo_view factors = {.data = step, .dtype = MO_F64, .ndim = 1, .shape = {MO_ADAMW_FACTORS}, .stride = {1}};
+        for (int t = 1; t <= 5; t++) {
+            step[MO_ADAMW_RATE] = 0.01 / (1 - pow(0.9, t));
+            step[MO_ADAMW_ROOT] = 1 / sqrt(1 - pow(0.999, t));
+            mo_kernels_of(ctx, dtype)->adamw(ctx, &factors, &scale, 1, &g, &m, &v, &p);
+        }
         for (int64_t i = 0; i < n; i++) {
             double m1 = 0, v1 = 0, p1 = element(&p0, i);
             for (o.step = 1; o.step <= 5; o.step++)

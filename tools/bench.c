@@ -16,6 +16,7 @@ enum {
     KEY_RUNS,
     KEY_WARMUP,
     KEY_THREADS,
+    KEY_REPLAY,
     KEY_PROFILE,
     KEY_SAVE,
     KEY_JSON
@@ -30,6 +31,7 @@ static const struct argp_option options[] = {
     {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    {"replay", KEY_REPLAY, NULL, 0, "step on a GPU: recorded once and replayed as a CUDA graph", 0},
     {"profile", KEY_PROFILE, NULL, 0,
         "step, solve and head: then as many runs under the profiler, and where their time goes, op by op", 0},
     {"save", KEY_SAVE, "FILE.npz", 0, "svd: write U, S and V of the last case", 0},
@@ -119,6 +121,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->save = text;
     else if (key == KEY_JSON)
         o->json = true;
+    else if (key == KEY_REPLAY)
+        o->replay = true;
     else if (key == KEY_PROFILE)
         o->profile = true;
     else if (key == ARGP_KEY_ARG)

@@ -11,6 +11,7 @@ typedef struct bench_options {
     mo_context_options device; /* and math */
     bool plus;                 /* variant mochi++: three layers and a residual */
     mo_temperature temperature;
+    bool replay; /* step: recorded once, then replayed */
     bool json;
     bool profile;     /* a table of the ops after each case */
     const char *save; /* svd: an .npz for U, S, V; or NULL */

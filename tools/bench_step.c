@@ -64,14 +64,41 @@ typedef struct training {
     int n;
     mo_tensor *parameter[MAX_PARAMETERS], *grad[MAX_PARAMETERS];
     double lr;
+    mo_recording *recording; /* of one step, with --replay */
+    int64_t ahead;           /* replays of it */
 } training;
+
+static void find_gradients(training *s) {
+    mo_tensor *loss = mo_mochi_loss(s->t, s->model, &s->episode, NULL, NULL);
+    mo_grad(s->t, &loss, NULL, 1, s->parameter, s->grad, s->n, 0);
+}
 
 static void take_step(void *state) {
     training *s = state;
-    mo_tensor *loss = mo_mochi_loss(s->t, s->model, &s->episode, NULL, NULL);
-    mo_grad(s->t, &loss, NULL, 1, s->parameter, s->grad, s->n, 0);
+    find_gradients(s);
     mo_optimizer_step(s->optimizer, s->grad, s->lr, NULL);
     mo_tape_reset(s->t);
+}
+
+/* Records the step after two that were taken, which leave the tape as all later ones find it. */
+static bool record_step(mo_context *ctx, training *s) {
+    take_step(s);
+    take_step(s);
+    if (mo_context_wait(ctx) != MO_OK || mo_recording_begin(ctx, 1) != MO_OK)
+        return false;
+    find_gradients(s);
+    mo_optimizer_apply(s->optimizer, s->grad);
+    mo_tape_reset(s->t);
+    s->recording = mo_recording_end(ctx);
+    return s->recording != NULL;
+}
+
+static void replay_step(void *state) {
+    training *s = state;
+    mo_context *ctx = mo_tape_context(s->t);
+    mo_optimizer_advance(s->optimizer, s->lr);
+    if (!mo_recording_replay(s->recording, s->ahead++) && mo_ok(ctx))
+        mo_fail(ctx, MO_STATE, "bench step: memory has moved since the step was recorded");
 }
 
 static bool start_training(mo_context *ctx, training *s, const bench_options *o) {
@@ -101,8 +128,10 @@ static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c
         .rows = synthetic_rows(&c->episode),
         .gflop = count_gflop(&c->episode, o),
         .gemm_rate = rate};
-    bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && bench_run(ctx, o, take_step, &s, &record) &&
-                bench_print(o, &record) && bench_profile(ctx, o, take_step, &s, &record);
+    bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && (!o->replay || record_step(ctx, &s)) &&
+                bench_run(ctx, o, o->replay ? replay_step : take_step, &s, &record) && bench_print(o, &record) &&
+                bench_profile(ctx, o, take_step, &s, &record);
+    mo_recording_release(s.recording);
     mo_tape_release(s.t);
     mo_optimizer_release(s.optimizer);
     mo_mochi_release(s.model);

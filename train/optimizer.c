@@ -33,6 +33,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
     o->wide = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
     o->scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
+    o->factors = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MO_ADAMW_FACTORS});
     for (int i = 0; i < o->n && mo_ok(ctx); i++) {
         mo_tensor *P = o->parameter[i] = parameters[i];
         if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
@@ -77,6 +78,7 @@ void mo_optimizer_release(mo_optimizer *o) {
     mo_tensor_release(o->squares);
     mo_tensor_release(o->wide);
     mo_tensor_release(o->scale);
+    mo_tensor_release(o->factors);
     mo_host_free(o->ctx, o->views, 4 * (size_t)o->n * sizeof *o->views);
     mo_host_free(o->ctx, o->parameter, bytes);
     mo_host_free(o->ctx, o->m, bytes);
@@ -101,7 +103,7 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
     (void)before;
     const mo_optimizer *o = note->check.caller;
     mo_fail(ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
-        (long long)note->check.limit, sqrt(found.real), mo_tensor_name(o->parameter[position]));
+        (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
 }
 
 static void describe_step(const void *caller, mo_note *note) {
@@ -125,7 +127,7 @@ static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
     o->ctx->backend->copy(o->ctx, &all, &wide);
     mo_check check = {.condition = MO_VALUES_FINITE,
         .values = wide,
-        .limit = o->step + 1,
+        .limit = o->step,
         .raise = fail_norm,
         .describe = describe_step,
         .caller = o};
@@ -144,8 +146,9 @@ static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
         mo_tensor_copy(o->dense[i], G);
 }
 
-static void update(mo_optimizer *o, mo_tensor *const *grads, const mo_adamw *step) {
-    mo_view scale = mo_tensor_view(o->scale), *g = o->views, *m = g + o->n, *v = m + o->n, *p = v + o->n;
+static void update(mo_optimizer *o, mo_tensor *const *grads) {
+    mo_view factors = mo_tensor_view(o->factors), scale = mo_tensor_view(o->scale);
+    mo_view *g = o->views, *m = g + o->n, *v = m + o->n, *p = v + o->n;
     for (int i = 0; i < o->n; i++) {
         g[i] = mo_tensor_view(mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i]);
         m[i] = mo_tensor_view(o->m[i]);
@@ -153,33 +156,55 @@ static void update(mo_optimizer *o, mo_tensor *const *grads, const mo_adamw *ste
         p[i] = mo_tensor_view(o->parameter[i]);
         o->parameter[i]->storage->version++;
     }
-    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, step, &scale, o->n, g, m, v, p);
+    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, &factors, &scale, o->n, g, m, v, p);
 }
 
-mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
+/* What changes from step to step lies on the device, so that a recorded step can be replayed. */
+mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
+    mo_context *ctx = o->ctx;
+    const mo_adamw_options *c = &o->options;
+    if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    double t = (double)(o->step + 1), correction1 = 1 - pow(c->beta1, t), correction2 = 1 - pow(c->beta2, t);
+    double factor[MO_ADAMW_FACTORS] = {
+        [MO_ADAMW_BETA1] = c->beta1,
+        [MO_ADAMW_BETA2] = c->beta2,
+        [MO_ADAMW_REST1] = 1 - c->beta1,
+        [MO_ADAMW_REST2] = 1 - c->beta2,
+        [MO_ADAMW_KEEP] = 1 - lr * c->weight_decay,
+        [MO_ADAMW_RATE] = lr / correction1,
+        [MO_ADAMW_ROOT] = 1 / sqrt(correction2),
+        [MO_ADAMW_EPSILON] = c->epsilon,
+    };
+    if (mo_tensor_write(o->factors, factor, sizeof factor) == MO_OK)
+        o->step++;
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
     mo_context *ctx = o->ctx;
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         check_gradient(o, i, grads[i]);
-    if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
-        mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
     if (mo_ok(ctx))
         find_norm(o, grads);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         copy_strided(o, i, grads[i]);
-    if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
-    o->step++;
-    mo_adamw step = {.lr = lr,
-        .beta1 = o->options.beta1,
-        .beta2 = o->options.beta2,
-        .epsilon = o->options.epsilon,
-        .weight_decay = o->options.weight_decay,
-        .step = o->step};
-    update(o, grads, &step);
+    if (mo_ok(ctx))
+        update(o, grads);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
+    mo_context *ctx = o->ctx;
     double scale[2] = {NAN};
+    if (mo_optimizer_advance(o, lr) != MO_OK)
+        return mo_context_status(ctx)->code;
+    mo_optimizer_apply(o, grads);
     if (norm && mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
         *norm = scale[0];
     if (!mo_ok(ctx))
-        o->step--; /* found late: the step has changed nothing */
+        o->step--; /* found late or not: the step has changed nothing */
     return mo_context_status(ctx)->code;
 }

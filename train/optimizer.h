@@ -17,6 +17,7 @@ struct mo_optimizer {
     mo_tensor *squares; /* [n]: the sum of squares of each gradient */
     mo_tensor *wide;    /* the same in float64 */
     mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
+    mo_tensor *factors; /* of the step, as kernels read them: float64 [MO_ADAMW_FACTORS] */
     mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
 };
 

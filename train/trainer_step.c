@@ -27,7 +27,7 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
     (void)before;
     const mo_trainer *trainer = note->check.caller;
     mo_fail(ctx, MO_NUMERICAL, "train: step %" PRId64 ": the loss on %s:%s is %g, expected it finite",
-        note->check.limit, trainer->source[note->check.shape[0]]->graph->name,
+        note->check.limit + note->ahead, trainer->source[note->check.shape[0]]->graph->name,
         mo_task_name((mo_task)note->check.shape[1]), found.real);
 }
 

@@ -11,17 +11,16 @@ typedef struct adamw_step {
     real clip, beta1, beta2, rest1, rest2, keep, rate, root, epsilon;
 } adamw_step;
 
-static adamw_step step_of(const mo_adamw *o, double clip) {
-    double correction1 = 1 - pow(o->beta1, (double)o->step), correction2 = 1 - pow(o->beta2, (double)o->step);
+static adamw_step step_of(const double *factor, double clip) {
     return (adamw_step){.clip = (real)clip,
-        .beta1 = (real)o->beta1,
-        .beta2 = (real)o->beta2,
-        .rest1 = (real)(1 - o->beta1),
-        .rest2 = (real)(1 - o->beta2),
-        .keep = (real)(1 - o->lr * o->weight_decay),
-        .rate = (real)(o->lr / correction1),
-        .root = (real)(1 / sqrt(correction2)),
-        .epsilon = (real)o->epsilon};
+        .beta1 = (real)factor[MO_ADAMW_BETA1],
+        .beta2 = (real)factor[MO_ADAMW_BETA2],
+        .rest1 = (real)factor[MO_ADAMW_REST1],
+        .rest2 = (real)factor[MO_ADAMW_REST2],
+        .keep = (real)factor[MO_ADAMW_KEEP],
+        .rate = (real)factor[MO_ADAMW_RATE],
+        .root = (real)factor[MO_ADAMW_ROOT],
+        .epsilon = (real)factor[MO_ADAMW_EPSILON]};
 }
 
 static void update(
@@ -45,9 +44,9 @@ void REAL(clip_cpu)(mo_context *ctx, double bound, const mo_view *squares, const
     out[1] = factor < 1 ? factor : 1;
 }
 
-void REAL(adamw_cpu)(mo_context *ctx, const mo_adamw *options, const mo_view *scale, int count, const mo_view *g,
+void REAL(adamw_cpu)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int count, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p) {
-    adamw_step s = step_of(options, ((const double *)scale->data)[1]);
+    adamw_step s = step_of(factors->data, ((const double *)scale->data)[1]);
     for (int k = 0; k < count; k++) {
         int64_t n = leading(&p[k], p[k].ndim);
         int threads = threads_for(ctx, n);

@@ -1,11 +1,9 @@
-/* tensor/cuda/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch, the clip
- * factor read from the device; the formula is that of cpu/adamw.c. */
+/* tensor/cuda/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch, its factors
+ * and the clip's read from the device; the formula is that of cpu/adamw.c. */
 #include "tensor/cuda/kernels.h"
 
 constexpr int most_parameters = 64; /* of one launch: their addresses are its arguments */
 constexpr int64_t most_parts = 256; /* blocks for one parameter */
-
-template <typename real> struct adamw_step { real beta1, beta2, rest1, rest2, keep, rate, root, epsilon; };
 
 template <typename real> struct adamw_parameters {
     int64_t length[most_parameters];
@@ -13,26 +11,23 @@ template <typename real> struct adamw_parameters {
     real *m[most_parameters], *v[most_parameters], *p[most_parameters];
 };
 
-template <typename real> static adamw_step<real> step_of(const mo_adamw *o) {
-    double correction1 = 1 - pow(o->beta1, (double)o->step), correction2 = 1 - pow(o->beta2, (double)o->step);
-    return {(real)o->beta1, (real)o->beta2, (real)(1 - o->beta1), (real)(1 - o->beta2),
-        (real)(1 - o->lr * o->weight_decay), (real)(o->lr / correction1), (real)(1 / sqrt(correction2)),
-        (real)o->epsilon};
-}
-
 /* Row y of the grid is parameter y. Nothing changes where a check has failed. */
 template <typename real>
 static __global__ void adamw_kernel(
-    adamw_step<real> s, adamw_parameters<real> all, const double *scale, const found_error *error) {
+    const double *factor, adamw_parameters<real> all, const double *scale, const found_error *error) {
     const real *g = all.g[blockIdx.y], clip = (real)scale[1];
     real *m = all.m[blockIdx.y], *v = all.v[blockIdx.y], *p = all.p[blockIdx.y];
+    real beta1 = (real)factor[MO_ADAMW_BETA1], rest1 = (real)factor[MO_ADAMW_REST1];
+    real beta2 = (real)factor[MO_ADAMW_BETA2], rest2 = (real)factor[MO_ADAMW_REST2];
+    real keep = (real)factor[MO_ADAMW_KEEP], rate = (real)factor[MO_ADAMW_RATE];
+    real root = (real)factor[MO_ADAMW_ROOT], epsilon = (real)factor[MO_ADAMW_EPSILON];
     if (error->found)
         return;
     for (int64_t i = first_item(); i < all.length[blockIdx.y]; i += item_step()) {
         real gradient = g[i] * clip;
-        m[i] = s.beta1 * m[i] + s.rest1 * gradient;
-        v[i] = s.beta2 * v[i] + s.rest2 * gradient * gradient;
-        p[i] = s.keep * p[i] - s.rate * m[i] / (sqrt(v[i]) * s.root + s.epsilon);
+        m[i] = beta1 * m[i] + rest1 * gradient;
+        v[i] = beta2 * v[i] + rest2 * gradient * gradient;
+        p[i] = keep * p[i] - rate * m[i] / (sqrt(v[i]) * root + epsilon);
     }
 }
 
@@ -53,7 +48,7 @@ template <typename real> void clip_cuda(mo_context *ctx, double bound, const mo_
 }
 
 template <typename real>
-void adamw_cuda(mo_context *ctx, const mo_adamw *options, const mo_view *scale, int n, const mo_view *g,
+void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p) {
     for (int first = 0; first < n; first += most_parameters) {
         int count = (int)least(most_parameters, n - first);
@@ -68,14 +63,15 @@ void adamw_cuda(mo_context *ctx, const mo_adamw *options, const mo_view *scale, 
             longest = most(longest, all.length[k]);
         }
         dim3 grid((unsigned)least(ceil_div(longest, block_threads), most_parts), (unsigned)count);
-        mo_launch(adamw_kernel<real>, grid, dim3(block_threads), 0, seam_of(ctx), step_of<real>(options), all,
-            static_cast<const double *>(scale->data), static_cast<const found_error *>(state_of(ctx)->checks.device));
+        mo_launch(adamw_kernel<real>, grid, dim3(block_threads), 0, seam_of(ctx),
+            static_cast<const double *>(factors->data), all, static_cast<const double *>(scale->data),
+            static_cast<const found_error *>(state_of(ctx)->checks.device));
     }
 }
 
 template void clip_cuda<float>(mo_context *, double, const mo_view *, const mo_view *);
 template void clip_cuda<double>(mo_context *, double, const mo_view *, const mo_view *);
-template void adamw_cuda<float>(mo_context *, const mo_adamw *, const mo_view *, int, const mo_view *, const mo_view *,
+template void adamw_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,
     const mo_view *, const mo_view *);
-template void adamw_cuda<double>(mo_context *, const mo_adamw *, const mo_view *, int, const mo_view *, const mo_view *,
+template void adamw_cuda<double>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,
     const mo_view *, const mo_view *);

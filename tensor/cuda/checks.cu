@@ -2,13 +2,13 @@
  *
  * A kernel looks for the first position that breaks the condition. The first check that finds one, in the order of the
  * stream, leaves its number, position and value in a block of device memory; later ones leave it alone. The host keeps
- * a note for each check until it has read the block. */
+ * a note for each check until it has read the block, or as long as the recording lives that the check is part of. */
 #include "tensor/cuda/checks.h"
 
-constexpr int most_notes = 1024;
+#include "tensor/cuda/recording.h"
 
 struct looked_at {
-    int64_t condition, n, limit, slot;
+    int64_t condition, n, limit, slot, recorded;
     const void *values;
     const double *bounds;
 };
@@ -58,6 +58,7 @@ static __global__ void check_kernel(looked_at c, found_error *error) {
     error->position = position;
     error->value = value_at(c, position);
     error->before = position > 0 ? value_at(c, position - 1) : 0;
+    error->ahead = c.recorded ? error->now : 0;
 }
 
 bool checks_open(mo_context *ctx) {
@@ -79,39 +80,71 @@ void checks_close(mo_context *ctx) {
         seam_unpin(k->host);
 }
 
+/* The slots of a recording's notes follow those of the ones before it. */
+static mo_note *find_note(mo_context *ctx, int64_t slot) {
+    cuda_recording *r = slot < most_notes ? nullptr : find_recording(ctx, slot / most_notes);
+    mo_note *notes = slot < most_notes ? state_of(ctx)->checks.notes : r ? r->notes : nullptr;
+    return notes ? &notes[slot % most_notes] : nullptr;
+}
+
+static void raise_found(mo_context *ctx, const found_error *found) {
+    mo_note *note = find_note(ctx, found->slot);
+    mo_found value, before;
+    value.integer = found->value;
+    before.integer = found->before;
+    if (!note) /* it cannot be: who forgets a recording waits first */
+        return;
+    note->ahead = found->ahead;
+    note->check.raise(ctx, note, found->position, value, before);
+}
+
 void checks_wait(mo_context *ctx) {
     cuda_checks *k = &state_of(ctx)->checks;
     seam *s = seam_of(ctx);
-    if (k->count > 0)
+    if (!not_recording(ctx, "it was waited for"))
+        return;
+    bool looked = k->count > 0 || k->replayed;
+    if (looked)
         seam_download(s, k->host, k->device, sizeof *k->host);
     const char *failure = seam_wait(s);
     if (!failure)
         failure = seam_failure(s);
-    if (!cuda_ok(ctx, "the device stopped", failure) || k->count == 0)
+    if (!cuda_ok(ctx, "the device stopped", failure) || !looked)
         return;
     k->count = 0;
+    k->replayed = false;
     if (!k->host->found)
         return;
-    const mo_note *note = &k->notes[k->host->slot];
-    mo_found value, before;
-    value.integer = k->host->value;
-    before.integer = k->host->before;
-    note->check.raise(ctx, note, k->host->position, value, before);
+    raise_found(ctx, k->host);
     seam_fill(s, k->device, 0, sizeof *k->device);
 }
 
-void check_cuda(mo_context *ctx, const mo_check *check) {
+/* A note that stays until the check has been read, and its slot; NULL where a recording has no more. */
+static mo_note *take_note(mo_context *ctx, int64_t *slot) {
     cuda_checks *k = &state_of(ctx)->checks;
-    int64_t n = leading(&check->values, check->values.ndim);
+    cuda_recording *r = state_of(ctx)->recording;
+    if (r && r->count == most_notes) {
+        not_recording(ctx, "more than 1024 conditions were checked");
+        return nullptr;
+    }
+    if (!r && k->count == most_notes)
+        checks_wait(ctx);
+    *slot = r ? r->number * most_notes + r->count : k->count;
+    return r ? &r->notes[r->count++] : &k->notes[k->count++];
+}
+
+void check_cuda(mo_context *ctx, const mo_check *check) {
+    int64_t n = leading(&check->values, check->values.ndim), slot = 0;
     if (n == 0 && check->condition != MO_VALUES_OFFSETS)
         return;
-    if (k->count == most_notes)
-        checks_wait(ctx);
-    int64_t slot = k->count++;
-    mo_note *note = &k->notes[slot];
+    mo_note *note = take_note(ctx, &slot);
+    if (!note)
+        return;
     note->check = *check;
+    note->ahead = 0;
     check->describe(check->caller, note);
-    looked_at c = {
-        check->condition, n, check->limit, slot, check->values.data, static_cast<const double *>(check->bounds.data)};
-    mo_launch(check_kernel, dim3(1), dim3(n > 256 ? 1024 : block_threads), 0, seam_of(ctx), c, k->device);
+    looked_at c = {check->condition, n, check->limit, slot, state_of(ctx)->recording != nullptr, check->values.data,
+        static_cast<const double *>(check->bounds.data)};
+    mo_launch(
+        check_kernel, dim3(1), dim3(n > 256 ? 1024 : block_threads), 0, seam_of(ctx), c, state_of(ctx)->checks.device);
 }

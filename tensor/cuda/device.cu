@@ -4,6 +4,7 @@
 
 #include "tensor/cuda/checks.h"
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/recording.h"
 
 #include <cstdlib>
 
@@ -20,6 +21,7 @@ static void cuda_close(mo_context *ctx) {
     if (!state)
         return;
     if (state->s) {
+        recording_close(ctx);
         seam_wait(state->s);
         checks_close(ctx);
     }
@@ -70,11 +72,13 @@ static bool cuda_open(mo_context *ctx) {
 }
 
 static void *cuda_alloc(mo_context *ctx, size_t bytes) {
-    return seam_allocate(seam_of(ctx), bytes);
+    return not_recording(ctx, "memory was asked for") ? seam_allocate(seam_of(ctx), bytes) : nullptr;
 }
 
 static void cuda_free(mo_context *ctx, void *block, size_t bytes) {
     (void)bytes;
+    not_recording(ctx, "memory was given back");
+    state_of(ctx)->moves++;
     seam_release(seam_of(ctx), block);
 }
 
@@ -83,7 +87,7 @@ static void cuda_memory(mo_context *ctx, size_t *held, size_t *left) {
 }
 
 void *cuda_take(mo_context *ctx, size_t bytes) {
-    void *block = seam_allocate(seam_of(ctx), bytes);
+    void *block = cuda_alloc(ctx, bytes);
     if (!block)
         return nullptr;
     ctx->counters.allocations++;
@@ -96,7 +100,7 @@ void *cuda_take(mo_context *ctx, size_t bytes) {
 void cuda_give(mo_context *ctx, void *block, size_t bytes) {
     if (!block)
         return;
-    seam_release(seam_of(ctx), block);
+    cuda_free(ctx, block, bytes);
     ctx->counters.bytes_live -= (int64_t)bytes;
 }
 
@@ -145,7 +149,9 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
     cuda_state *state = state_of(ctx);
     for (size_t at = 0; at < bytes && mo_ok(ctx);) {
         size_t piece = bytes - at;
-        char *room = find_staging(ctx, &piece);
+        char *room = state->recording ? recording_constants(ctx, piece) : find_staging(ctx, &piece);
+        if (!room)
+            return;
         memcpy(room, (const char *)host + at, piece);
         seam_upload(state->s, (char *)device + at, room, piece);
         at += piece;
@@ -156,7 +162,7 @@ static void cuda_download(mo_context *ctx, void *host, const void *device, size_
     cuda_state *state = state_of(ctx);
     if (bytes)
         memset(host, 0, bytes); /* what a failed device leaves */
-    for (size_t at = 0; at < bytes && mo_ok(ctx);) {
+    for (size_t at = 0; at < bytes && not_recording(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);
         seam_download(state->s, room, (const char *)device + at, piece);
@@ -191,6 +197,10 @@ const mo_backend mo_backend_cuda = {
     .check = check_cuda,
     .forget = forget_cuda,
     .wait = checks_wait,
+    .record = record_cuda,
+    .record_end = record_end_cuda,
+    .replay = replay_cuda,
+    .forget_recording = forget_recording_cuda,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
 };

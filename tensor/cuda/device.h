@@ -12,17 +12,22 @@ extern "C" {
 #include "tensor/storage.h"
 }
 
-/* What a check leaves on the device. */
+/* What a check leaves on the device; and how many steps ahead of the recorded one a replay is. */
 struct found_error {
-    int64_t found, slot, position, value, before;
+    int64_t found, slot, position, value, before, ahead, now;
 };
 
 /* See checks.h. */
 struct cuda_checks {
     mo_note *notes;
     int count;
+    bool replayed;              /* a recording, whose checks are to be read */
     found_error *device, *host; /* the host's is page-locked */
 };
+
+constexpr int most_notes = 1024; /* checks between two waits, and of one recording */
+
+struct cuda_recording;
 
 /* Where both a vendor's library and a kernel of ours compute something: which one does. */
 enum library_use { LIBRARY_BY_RULE, LIBRARY_ALWAYS, LIBRARY_NEVER };
@@ -35,6 +40,9 @@ struct cuda_state {
     void *staging; /* page-locked: what host copies pass through */
     size_t staging_bytes, staging_used;
     cuda_checks checks;
+    cuda_recording *recording, *recordings; /* the one that is being made; those that can be replayed */
+    int64_t recordings_made;
+    uint64_t moves; /* blocks of device memory that were given back */
 };
 
 inline cuda_state *state_of(mo_context *ctx) {

@@ -1,13 +1,22 @@
 /* tensor/cuda/random.cu - random numbers by position: element i is the number at r plus i, the CPU's own. */
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/recording.h"
 
 #define MO_PHILOX __host__ __device__ static inline
 extern "C++" {
 #include "tensor/philox.h"
 }
 
+/* In a step that is replayed, as many episodes on. */
+static __device__ mo_random moved(mo_random r, const moving_steps &steps) {
+    if (steps.ahead)
+        r.episode += (uint64_t)(*steps.ahead * steps.episodes);
+    return r;
+}
+
 template <typename real>
-static __global__ void mask_kernel(int64_t n, double rate, real kept, mo_random r, real *mask) {
+static __global__ void mask_kernel(int64_t n, double rate, real kept, mo_random at, moving_steps steps, real *mask) {
+    mo_random r = moved(at, steps);
     for (int64_t i = first_item(); i < n; i += item_step()) {
         uint32_t word[4];
         mo_philox(&r, (uint64_t)i, word);
@@ -16,7 +25,9 @@ static __global__ void mask_kernel(int64_t n, double rate, real kept, mo_random 
 }
 
 template <typename real>
-static __global__ void random_kernel(int64_t n, bool normal, double a, double b, mo_random r, real *y) {
+static __global__ void random_kernel(
+    int64_t n, bool normal, double a, double b, mo_random at, moving_steps steps, real *y) {
+    mo_random r = moved(at, steps);
     for (int64_t i = first_item(); i < n; i += item_step()) {
         uint32_t word[4];
         mo_philox(&r, (uint64_t)i, word);
@@ -27,14 +38,14 @@ static __global__ void random_kernel(int64_t n, bool normal, double a, double b,
 template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask) {
     int64_t n = leading(mask, mask->ndim);
     mo_launch(mask_kernel<real>, blocks_for(n), dim3(block_threads), 0, seam_of(ctx), n, rate, (real)(1 / (1 - rate)),
-        *r, static_cast<real *>(mask->data));
+        *r, steps_of(ctx), static_cast<real *>(mask->data));
 }
 
 template <typename real>
 void random_cuda(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y) {
     int64_t n = leading(y, y->ndim);
     mo_launch(random_kernel<real>, blocks_for(n), dim3(block_threads), 0, seam_of(ctx), n, normal, a, b, *r,
-        static_cast<real *>(y->data));
+        steps_of(ctx), static_cast<real *>(y->data));
 }
 
 template void dropout_mask_cuda<float>(mo_context *, double, const mo_random *, const mo_view *);

@@ -54,9 +54,12 @@ void seam_event_record(seam *s, seam_event *e);
 const char *seam_event_wait(seam_event *e);                                  /* the host waits */
 float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
 
-/* What is queued between these two is recorded instead; a graph is queued as often as one likes. */
+/* What is queued between these two is recorded instead; a graph is queued as often as one likes. No memory is to be had
+ * or given back in between. */
 const char *seam_capture(seam *s);
 const char *seam_capture_end(seam *s, seam_graph **graph);
+/* How often the libraries' own memory has moved: a graph from before is of no use. */
+uint64_t seam_moves(const seam *s);
 void seam_graph_launch(seam *s, seam_graph *graph);
 void seam_graph_release(seam_graph *graph);
 

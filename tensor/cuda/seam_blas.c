@@ -23,6 +23,11 @@ const char *seam_open_blas(seam *s) {
     cublasStatus_t code = cublasCreate(&s->blas);
     code = code ? code : cublasSetStream(s->blas, s->stream);
     code = code ? code : cublasSetMathMode(s->blas, CUBLAS_DEFAULT_MATH);
+    /* Ours, so that graphs use the same every time; the library's own would become part of each graph. */
+    s->blas_workspace = seam_allocate(s, BLAS_WORKSPACE);
+    if (!s->blas_workspace)
+        return "no memory for the workspace of cuBLAS";
+    code = code ? code : cublasSetWorkspace(s->blas, s->blas_workspace, BLAS_WORKSPACE);
     code = code ? code : cublasLtCreate(&s->blas_lt);
     s->plans = calloc(MOST_PLANS, sizeof *s->plans);
     return code ? text_of(code) : s->plans ? NULL : "out of host memory";
@@ -48,6 +53,7 @@ void seam_close_blas(seam *s) {
         cublasLtDestroy(s->blas_lt);
     if (s->blas)
         cublasDestroy(s->blas);
+    seam_release(s, s->blas_workspace);
 }
 
 /* ---- products ---- */

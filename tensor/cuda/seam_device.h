@@ -18,11 +18,14 @@ struct seam {
     cudaStream_t stream;
     cudaMemPool_t pool;
     cudaError_t failure; /* the first of what was queued */
-    void *workspace;     /* device memory of the libraries, grown where one asks for more */
+    bool capturing;
+    uint64_t moves;  /* of the libraries' memory */
+    void *workspace; /* device memory of the libraries, grown where one asks for more */
     size_t workspace_bytes;
     void *host_workspace; /* the same on the host */
     size_t host_bytes;
     cublasHandle_t blas;
+    void *blas_workspace;
     cublasLtHandle_t blas_lt;
     struct seam_plan *plans;
     int n_plans;

@@ -77,6 +77,8 @@ static void close_dnn(struct seam_dnn *d) {
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
+    if (s->capturing) /* it asks for memory of its own */
+        return NULL;
     s->looked_for_dnn = true;
     struct seam_dnn *d = calloc(1, sizeof *d);
     if (d && find_functions(d) && d->create(&d->handle) == CUDNN_STATUS_SUCCESS &&
@@ -174,7 +176,7 @@ static const void *number(cudaDataType type, int value) {
 }
 
 seam_sparse *seam_sparse_create(seam *s, const seam_csr *A) {
-    if (!s->sparse && (cusparseCreate(&s->sparse) || cusparseSetStream(s->sparse, s->stream)))
+    if (s->capturing || (!s->sparse && (cusparseCreate(&s->sparse) || cusparseSetStream(s->sparse, s->stream))))
         return NULL;
     seam_sparse *P = calloc(1, sizeof *P);
     if (!P)
@@ -203,7 +205,10 @@ static cusparseStatus_t prepare(
     cusparseStatus_t code =
         cusparseSpMM_bufferSize(s->sparse, plain, plain, one, P->matrix, X, zero, Y, P->type, algorithm, &bytes);
     if (!code && (bytes > P->bytes || !P->buffer)) {
+        if (s->capturing)
+            return CUSPARSE_STATUS_ALLOC_FAILED;
         seam_release(s, P->buffer);
+        s->moves++;
         P->buffer = seam_allocate(s, bytes ? bytes : 1);
         P->bytes = P->buffer ? bytes : 0;
         code = P->buffer ? code : CUSPARSE_STATUS_ALLOC_FAILED;

@@ -109,6 +109,8 @@ const char *seam_failure(seam *s) {
 
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
+    if (s->capturing) /* the graph would own it */
+        return NULL;
     if (cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
         return block;
     cudaGetLastError();
@@ -137,7 +139,10 @@ void seam_memory(seam *s, size_t *held, size_t *left) {
 void *seam_workspace(seam *s, size_t bytes) {
     if (bytes <= s->workspace_bytes && s->workspace)
         return s->workspace;
+    if (s->capturing)
+        return NULL;
     seam_release(s, s->workspace);
+    s->moves++;
     s->workspace = seam_allocate(s, bytes ? bytes : 1);
     s->workspace_bytes = s->workspace ? bytes : 0;
     return s->workspace;
@@ -208,13 +213,16 @@ float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
 }
 
 const char *seam_capture(seam *s) {
-    return text_of(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
+    cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
+    s->capturing = code == cudaSuccess;
+    return text_of(code);
 }
 
 const char *seam_capture_end(seam *s, seam_graph **out) {
     cudaGraph_t recorded = NULL;
     seam_graph *g = calloc(1, sizeof *g);
     cudaError_t code = cudaStreamEndCapture(s->stream, &recorded);
+    s->capturing = false;
     if (code == cudaSuccess && g)
         code = cudaGraphInstantiate(&g->graph, recorded, 0);
     if (recorded)
@@ -225,6 +233,10 @@ const char *seam_capture_end(seam *s, seam_graph **out) {
     }
     free(g);
     return code ? cudaGetErrorString(code) : "out of host memory";
+}
+
+uint64_t seam_moves(const seam *s) {
+    return s->moves;
 }
 
 void seam_graph_launch(seam *s, seam_graph *g) {

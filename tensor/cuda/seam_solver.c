@@ -45,6 +45,8 @@ static cublasFillMode_t side_of(bool lower) {
 /* Both workspaces of a call; false where there is no memory. The host's may be read until the stream has come so far:
  * it grows only after that. */
 static bool find_workspaces(seam *s, size_t device, size_t host) {
+    if (s->capturing && host) /* a graph would read what later calls leave there */
+        return false;
     if (host > s->host_bytes) {
         cudaStreamSynchronize(s->stream);
         free(s->host_workspace);

@@ -82,8 +82,8 @@ static void require_sparse(const void *x, std::int64_t n, std::size_t bytes, con
     require_device(x, (std::size_t)n * bytes, what);
 }
 
-seam_sparse *seam_sparse_create(seam *, const seam_csr *A) {
-    if (planned_failure("seam_sparse_create"))
+seam_sparse *seam_sparse_create(seam *s, const seam_csr *A) {
+    if (planned_failure("seam_sparse_create") || is_capturing(stream_of(s)))
         return nullptr;
     require_size(A->nnz, "sparse: entries");
     require_size(A->columns, "sparse: columns");
@@ -130,6 +130,8 @@ bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const se
     require_dense(*Y, A->of.type, A->of.rows, true, "sparse: Y");
     if (X->columns != Y->columns || X->columns < 2)
         violation("sparse: X has %lld columns, Y %lld", (long long)X->columns, (long long)Y->columns);
+    if (A->d != X->columns && is_capturing(stream_of(s)))
+        return false;
     if (A->d != X->columns) {
         if (A->buffer)
             seam_release(s, A->buffer);

@@ -11,6 +11,7 @@ using namespace cuda_host;
 
 struct seam {
     stream *on;
+    std::uint64_t moves; /* none of its own */
 };
 
 struct seam_event {
@@ -37,7 +38,7 @@ const char *cuda_host::planned_failure(const char *function) {
 const char *seam_open(seam **s) {
     if (const char *why = planned_failure("seam_open"))
         return why;
-    *s = new seam{stream_create()};
+    *s = new seam{stream_create(), 0};
     return nullptr;
 }
 
@@ -63,6 +64,8 @@ const char *seam_failure(seam *s) {
 }
 
 void *seam_allocate(seam *s, size_t bytes) {
+    if (is_capturing(stream_of(s)))
+        violation("memory is asked for while the stream is captured");
     void *block = memory_allocate(bytes);
     if (block)
         return block;
@@ -71,6 +74,8 @@ void *seam_allocate(seam *s, size_t bytes) {
 }
 
 void seam_release(seam *s, void *block) {
+    if (is_capturing(stream_of(s)))
+        violation("memory is given back while the stream is captured");
     stream_enqueue(stream_of(s), [block] { memory_release(block); });
 }
 
@@ -138,8 +143,15 @@ const char *seam_capture(seam *s) {
 }
 
 const char *seam_capture_end(seam *s, seam_graph **g) {
-    *g = new seam_graph{capture_end(stream_of(s))};
+    graph recorded = capture_end(stream_of(s));
+    if (const char *why = planned_failure("seam_capture_end"))
+        return why;
+    *g = new seam_graph{recorded};
     return nullptr;
+}
+
+uint64_t seam_moves(const seam *s) {
+    return s->moves;
 }
 
 void seam_graph_launch(seam *s, seam_graph *g) {

@@ -80,6 +80,10 @@ void capture_begin(stream *s) {
     s->captured.clear();
 }
 
+bool is_capturing(const stream *s) {
+    return s->capturing;
+}
+
 graph capture_end(stream *s) {
     if (!s->capturing)
         violation("the end of a capture that was not begun");

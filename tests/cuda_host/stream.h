@@ -40,6 +40,7 @@ void stream_wait(stream *s, const event &e);
 /* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
 void capture_begin(stream *s);
 graph capture_end(stream *s);
+bool is_capturing(const stream *s);
 
 /* Copies of `bytes`, run in order; the host side is read or written when they run, and must be page-locked. */
 void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes);
