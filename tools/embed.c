@@ -1,14 +1,14 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
-#include "tools/command.h"
+#include "tools/recipe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_WEIGHTS = 0x100, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
+enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
 
 typedef struct embed_options {
-    const char *weights, *data, *out, *labels, *cache;
+    const char *weights, *recipe, *data, *out, *labels, *cache;
     int64_t max_rows;
     int hop, threads;
 } embed_options;
@@ -17,6 +17,10 @@ static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0,
         "weights.safetensors of a run; best: those that come with mochi (default); none: no encoder, the frozen "
         "features of one hop",
+        0},
+    {"recipe", KEY_RECIPE, "NAME", 0,
+        "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
+        "`convert.py weights` makes it of the released program's, is used as that program does",
         0},
     {"data", KEY_DATA, "NAME", 0, "a graph: a name of `mochi data list`, or a path", 0},
     {"out", KEY_OUT, "Z.npy", 0, "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", 0},
@@ -38,6 +42,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
     if (key == KEY_WEIGHTS)
         o->weights = text;
+    else if (key == KEY_RECIPE)
+        o->recipe = recipe_names[parse_choice(state, "--recipe", text, recipe_names, N_RECIPES)];
     else if (key == KEY_DATA)
         o->data = text;
     else if (key == KEY_OUT)
@@ -109,7 +115,8 @@ int embed_command(int argc, char **argv) {
         return EXIT_FAILED;
     bool none = !strcmp(o.weights, "none");
     mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
-    mo_graph *graph = weights || none ? mo_graph_open(ctx, o.data) : NULL;
+    require_recipe(ctx, weights, o.weights, o.recipe);
+    mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     if (graph)
         embed_graph(ctx, &o, weights, graph);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);

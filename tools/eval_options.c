@@ -2,11 +2,13 @@
 #include "tools/eval_options.h"
 
 #include "tools/default_data.h"
+#include "tools/recipe.h"
 
 #include <string.h>
 
 enum {
     KEY_WEIGHTS = 0x100,
+    KEY_RECIPE,
     KEY_SUITE,
     KEY_DATA,
     KEY_TASK,
@@ -36,6 +38,10 @@ static const struct argp_option options[] = {
         "column named by its recipe, with the baselines of the first; best: the weights that come with mochi "
         "(default); "
         "random: an untrained encoder; none: baselines without an encoder",
+        0},
+    {"recipe", KEY_RECIPE, "NAME", 0,
+        "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
+        "`convert.py weights` makes it of the released program's, is used as that program does",
         0},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS
@@ -132,7 +138,9 @@ static void take_shots(eval_options *o, const char *text, const struct argp_stat
 }
 
 static void take_subject(eval_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_SUITE)
+    if (key == KEY_RECIPE)
+        o->recipe = recipe_names[parse_choice(state, "--recipe", text, recipe_names, N_RECIPES)];
+    else if (key == KEY_SUITE)
         o->suite = text;
     else if (key == KEY_WEIGHTS)
         take_weights(o, text, state);

@@ -7,7 +7,8 @@
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
 typedef struct eval_options {
-    names weights; /* files, or "random", or "none" */
+    const char *recipe; /* what the weights must be of, or NULL */
+    names weights;      /* files, or "random", or "none" */
     names data, pool;
     const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
     int n_heads;

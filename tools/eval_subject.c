@@ -2,6 +2,8 @@
  * untrained, and single hops, each under every head. Candidates of one encoder share its rows. */
 #include "tools/eval_subject.h"
 
+#include "tools/recipe.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -121,6 +123,7 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
             name, weights->head);
+    require_recipe(ctx, weights, name, o->recipe);
     if (mo_ok(ctx)) {
         take_settings(o, weights, s);
         if (weights) {

@@ -65,6 +65,12 @@ mo_model recipe_model(mo_context *ctx, const recipe *r) {
     return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
 }
 
+void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
+    if (weights && name && strcmp(weights->recipe, name) != 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected weights of the recipe %s, found %s", file, name,
+            weights->recipe[0] ? weights->recipe : "none named");
+}
+
 void recipe_settle(recipe *r) {
     r->model.encoder.dim = r->features.dim;
     r->features.hops = r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops;

@@ -30,6 +30,8 @@ typedef struct recipe {
 recipe recipe_defaults(int number);
 /* A new model of the recipe; without a table on failure. */
 mo_model recipe_model(mo_context *ctx, const recipe *r);
+/* Raises where the weights of a file are not of the recipe that was asked for (NULL: any). */
+void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Brings seed and width, which several parts hold, to all of them. */
 void recipe_settle(recipe *r);
 /* The settings as JSON text, to be freed; NULL when out of memory. */

@@ -172,7 +172,7 @@ typedef struct mo_weights {
     mo_mochi_options mochi;         /* of rows of nodes; head: NULL where it is not one of the library's */
     char head[64];                  /* its name */
     mo_invariant_options invariant; /* of rows of examples */
-    char recipe[32];                /* "" where unknown */
+    char recipe[32];                /* "" where unknown; "released" of a file without our metadata */
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* of the ridge on single hops */
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */

@@ -178,6 +178,7 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     o->encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
     w->features = (mo_feature_options){.dim = o->encoder.dim, .hops = o->encoder.hops, .power_iterations = 2};
     w->lambda = o->lambda;
+    snprintf(w->recipe, sizeof w->recipe, "released");
     for (int task = 0; task < MO_TASKS; task++)
         w->best_hop[task] = -1;
 }
