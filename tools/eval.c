@@ -174,7 +174,7 @@ static void print_legend(const evaluation *e) {
     printf("\n± is the half width of the 95%% interval; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
         hop[MO_TASK_NC], hop[MO_TASK_LP], hop[MO_TASK_GC]);
     if (e->in_paper)
-        puts("paper: its tables of node, link and graph results under that head, best: of all its methods; ± is one "
+        puts("paper: its tables of node, link and graph results under that head, best of all its methods; ± is one "
              "standard deviation over 3 seeds");
     for (int i = 0; i < e->absent.count; i++)
         printf("%s%s%s", i ? ", " : "not run, as the data are not there: ", e->absent.items[i],

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const paper_columns[][2] = {
-    {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "best"}};
+    {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
 
 bool same_block(const result *a, const result *b) {
     return same_subject(a, b) && !strcmp(a->head, b->head);
