@@ -211,6 +211,34 @@ static void links_that_only_masked_edges_predict_are_not_found(void **state) {
     mo_pool_release(pool);
 }
 
+/* ---- failures ---- */
+
+static mo_tensor *factor_minus_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *p) {
+    mo_tensor *K = mo_matmul(t, Zs, mo_transpose(t, Zs));
+    (void)p;
+    K = mo_add_diag(t, mo_scale(t, K, 0, 0), mo_scalar(t, MO_F32, -1));
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), mo_solve_spd(t, K, Ys)));
+}
+
+static void a_readout_that_fails_costs_its_own_figure_alone(void **state) {
+    scratch *s = *state;
+    const mo_head never = {
+        .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 0);
+    mo_candidate c[] = {{.features = "bad", .hop = 1, .head = &never, .lambda = 1}, hop_candidate("hop", 1)};
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        const char *metric = source->task == MO_TASK_LP ? "auc" : "accuracy";
+        mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+        table t;
+        evaluate(s->ctx, source, c, 2, &o, &t);
+        assert_true(isnan(mean_of(&t, "bad", 4, metric)) && mean_of(&t, "hop", 4, metric) > 50);
+    }
+    mo_pool_release(pool);
+}
+
 /* ---- the best hop ---- */
 
 /* Makes one hop say the label of each node and the others say nothing. */
@@ -272,6 +300,7 @@ int main(void) {
         cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),
         cmocka_unit_test(row_blocks_give_the_same_embeddings),
         cmocka_unit_test(planted_links_are_found),
+        cmocka_unit_test(a_readout_that_fails_costs_its_own_figure_alone),
         cmocka_unit_test(links_that_only_masked_edges_predict_are_not_found),
         cmocka_unit_test(best_hop_is_the_one_that_tells_the_classes),
         cmocka_unit_test(impossible_requests_are_refused),

@@ -41,6 +41,9 @@ static void on_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
         return;
+    if (r->failure && !e->options->quiet)
+        fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
+            (long long)r->k, r->failure);
     results_add_row(&e->rows, r, mo_protocol_name(e->options->evaluation.protocol));
     if (e->options->json && !e->lost_output)
         e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)]);

@@ -67,6 +67,8 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop) {
         "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
         json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
     set_repeats(cell, episodes, &o->evaluation);
+    if (r->failure)
+        json_object_set_new(cell, "failure", json_string(r->failure));
     if (!strcmp(r->features, "hop"))
         json_object_set_new(cell, "hop", json_integer(hop));
     return print_json(cell);

@@ -12,6 +12,7 @@
 #include "train/plan_members.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,7 +197,11 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
             if (shot > 0 && ev->candidate[c].dot)
                 continue;
             score_pairs(&d, c, ev->options->shots[shot]);
-            if (mo_ok(ev->ctx))
+            bool failed = mo_eval_failed(ev, c, shot);
+            if (failed)
+                for (int metric = 0; metric < MO_LINK_METRICS; metric++)
+                    mo_eval_values(ev, c, shot, metric)[repeat] = NAN;
+            else if (mo_ok(ev->ctx))
                 put_metrics(&d, c, shot, repeat);
         }
     close_division(&d);

@@ -5,6 +5,18 @@
 #include "tensor/storage.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
+    const mo_status *status = mo_context_status(ev->ctx);
+    char *why = ev->failure[candidate * ev->options->n_shots + shot];
+    if (status->code != MO_NUMERICAL)
+        return false;
+    if (!why[0])
+        snprintf(why, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
+    mo_clear_error(ev->ctx);
+    return true;
+}
 
 const char *mo_protocol_name(mo_protocol protocol) {
     return protocol == MO_PROTOCOL_EPISODE ? "episode" : "split";
@@ -41,6 +53,10 @@ static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *
 
 static size_t value_count(const mo_evaluation *ev) {
     return (size_t)ev->n * (size_t)ev->options->n_shots * (size_t)ev->metrics * (size_t)ev->repeats;
+}
+
+static size_t reason_bytes(const mo_evaluation *ev) {
+    return (size_t)ev->n * (size_t)ev->options->n_shots * sizeof *ev->failure;
 }
 
 static void require_example_rows(const mo_evaluation *ev) {
@@ -80,6 +96,7 @@ static bool prepare(mo_evaluation *ev) {
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
+    ev->failure = mo_host_alloc(ev->ctx, reason_bytes(ev));
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
@@ -108,6 +125,7 @@ static void finish(mo_evaluation *ev) {
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
+    mo_host_free(ev->ctx, ev->failure, reason_bytes(ev));
 }
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
@@ -117,6 +135,7 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
                 const double *values = mo_eval_values(ev, c, shot, metric);
+                const char *why = ev->failure[c * ev->options->n_shots + shot];
                 mo_summary summary = mo_summarize(values, ev->repeats);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
@@ -129,7 +148,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .sd = summary.sd,
                     .n = summary.n,
                     .values = values,
-                    .n_test = ev->n_test};
+                    .n_test = ev->n_test,
+                    .failure = why[0] ? why : NULL};
                 visit(&row, state);
             }
 }

@@ -4,6 +4,8 @@
 
 #include "train/pool.h"
 
+enum { MO_EVAL_REASON = 256 };
+
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
@@ -15,9 +17,14 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* of each candidate: examples that it encoded [E, d], owned, or NULL */
     mo_population *all; /* of each candidate that is transductive, owned; null tensors of the others */
     int metrics;
-    int64_t repeats, n_test; /* n_test: examples asked about in each */
-    double *value;           /* [n, n_shots, metrics, repeats], in percent */
+    int64_t repeats, n_test;         /* n_test: examples asked about in each */
+    double *value;                   /* [n, n_shots, metrics, repeats], in percent */
+    char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: why there is no figure; "" where there is */
 } mo_evaluation;
+
+/* A numerical failure of a candidate at that shot is the figure's, which has no value then, not the evaluation's: true
+ * where there was one, which is kept and cleared. */
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
 /* The rows of an earlier candidate that are those of candidate c, or NULL; and the release of all, each once. */
 mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c);

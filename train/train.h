@@ -221,6 +221,7 @@ typedef struct mo_eval_row {
     int64_t n;             /* of seeds or episodes */
     const double *values;  /* of each of them; two candidates' are paired. Borrowed for the visit */
     int64_t n_test;        /* examples asked about in each */
+    const char *failure;   /* why a figure has no value: the first numerical error of its readout; else NULL */
 } mo_eval_row;
 
 typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
