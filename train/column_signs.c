@@ -8,33 +8,51 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK = 1024 }; /* rows looked at together: U may lie on a device */
+enum { BLOCK = 512 }; /* rows looked at together: U may lie on a device */
 
 /* Signs of the r columns as they become known. */
 typedef struct survey {
     mo_tape *t;
     mo_tensor *U;
     int64_t n, r;
-    double *rows;      /* [BLOCK, r] */
+    double *rows;      /* [at most BLOCK, r] */
     double *magnitude; /* [r]: the largest */
     double *sign;      /* [r]: 0 where not known yet */
 } survey;
 
+/* Rows from `start` on, as many as are looked at together. */
+static mo_tensor *block_of(survey *s, int64_t start) {
+    return mo_slice(s->t, s->U, 0, start, start + BLOCK < s->n ? start + BLOCK : s->n);
+}
+
 static int64_t read_block(survey *s, int64_t start) {
-    int64_t end = start + BLOCK < s->n ? start + BLOCK : s->n, mark = s->t->n_tensors;
-    mo_tensor *part = mo_cast(s->t, mo_slice(s->t, s->U, 0, start, end), MO_F64);
-    mo_tensor_read(part, s->rows, (size_t)((end - start) * s->r) * sizeof *s->rows);
+    int64_t mark = s->t->n_tensors, count = s->n - start < BLOCK ? s->n - start : BLOCK;
+    mo_tensor *part = mo_cast(s->t, block_of(s, start), MO_F64);
+    mo_tensor_read(part, s->rows, (size_t)(count * s->r) * sizeof *s->rows);
     mo_tape_sweep(s->t, mark, NULL, 0);
-    return mo_ok(s->t->ctx) ? end - start : 0;
+    return mo_ok(s->t->ctx) ? count : 0;
 }
 
 static void find_magnitudes(survey *s) {
-    for (int64_t start = 0; start < s->n; start += BLOCK) {
-        int64_t count = read_block(s, start);
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t j = 0; j < s->r; j++)
-                s->magnitude[j] = fmax(s->magnitude[j], fabs(s->rows[i * s->r + j]));
+    mo_tape *t = s->t;
+    int64_t mark = t->n_tensors;
+    mo_tensor *most = mo_full(t, s->U->dtype, 2, (int64_t[]){1, s->r}, 0);
+    for (int64_t start = 0; start < s->n && mo_ok(t->ctx); start += BLOCK) {
+        int64_t here = t->n_tensors;
+        mo_tensor *block = mo_abs(t, block_of(s, start)), *high = mo_full(t, s->U->dtype, 2, (int64_t[]){1, s->r}, 0);
+        if (mo_ok(t->ctx)) {
+            const mo_kernels *k = mo_kernels_of(t->ctx, s->U->dtype);
+            mo_view x = mo_tensor_view(block), y = mo_tensor_view(high), m = mo_tensor_view(most);
+            y.shape[0] = x.shape[0];
+            y.stride[0] = 0;
+            k->reduce(t->ctx, MO_REDUCE_MAX, &x, &y);
+            y.shape[0] = 1;
+            k->map2(t->ctx, MO_MAP_MAX, &m, &y, &m);
+        }
+        mo_tape_sweep(t, here, NULL, 0);
     }
+    mo_tensor_read(mo_cast(t, most, MO_F64), s->magnitude, (size_t)s->r * sizeof *s->magnitude);
+    mo_tape_sweep(t, mark, NULL, 0);
 }
 
 static void find_signs(survey *s, double share) {
@@ -57,7 +75,7 @@ mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U) {
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     survey s = {.t = t, .U = U, .n = mo_dim(U, 0), .r = mo_dim(U, 1)};
-    s.rows = mo_host_array(ctx, BLOCK * s.r, sizeof *s.rows);
+    s.rows = mo_host_array(ctx, (s.n < BLOCK ? s.n : BLOCK) * s.r, sizeof *s.rows);
     s.magnitude = mo_host_array(ctx, s.r, sizeof *s.magnitude);
     s.sign = mo_host_array(ctx, s.r, sizeof *s.sign);
     mo_tensor *signs = mo_null_tensor(ctx);

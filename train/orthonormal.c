@@ -9,13 +9,14 @@
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "train/host_array.h"
+#include "train/tall.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 8, FILL_ROWS = 4096 };
 static const uint64_t fill_stream = (uint64_t)1 << 47; /* of random numbers: beyond those of test matrices */
 
 static double epsilon_of(const mo_tensor *X) {
@@ -34,8 +35,7 @@ mo_tensor *mo_identity(mo_tape *t, mo_dtype real, int64_t n) {
     return I;
 }
 
-/* L of M = L L^T in place of M, and max L_ii / min L_ii <= cond(L); infinite where M is not positive definite. */
-static double factor(mo_tape *t, mo_tensor *M) {
+double mo_factor_gram(mo_tape *t, mo_tensor *M) {
     mo_tensor *info = mo_full(t, MO_I32, 0, NULL, 0);
     if (!mo_ok(t->ctx))
         return INFINITY;
@@ -52,22 +52,38 @@ static double factor(mo_tape *t, mo_tensor *M) {
     return largest / smallest;
 }
 
-/* NULL where Y is too ill-conditioned. The product with L^-1, an n x n solve, reads Y once; a solve with Y^T would
- * transpose Y twice. What the inverse loses, the second pass restores. */
-static mo_tensor *cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
-    mo_tensor *L = mo_matmul(t, mo_transpose(t, Y), Y);
-    *condition = mo_ok(t->ctx) ? factor(t, L) : INFINITY;
+mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
+    return mo_transpose(t, mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), true, false));
+}
+
+/* False where Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
+ * transpose it twice. What the inverse loses, the second pass restores. */
+static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
+    mo_tensor *L = mo_tall_gram(t, Y, Y);
+    *condition = mo_ok(t->ctx) ? mo_factor_gram(t, L) : INFINITY;
     if (!mo_ok(t->ctx) || !(*condition * *condition * epsilon_of(Y) < 1e-3))
-        return NULL;
-    mo_tensor *inverse = mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), true, false);
-    return mo_matmul(t, Y, mo_transpose(t, inverse));
+        return false;
+    mo_tall_multiply(t, Y, mo_cast(t, mo_inverse_factor(t, L), Y->dtype), true);
+    return true;
+}
+
+/* Of the columns, [n] in float64. */
+static mo_tensor *squared_norms(mo_tape *t, mo_tensor *Y) {
+    mo_tensor *squares = mo_full(t, Y->dtype, 2, (int64_t[]){1, mo_dim(Y, 1)}, 0);
+    if (!mo_ok(t->ctx))
+        return squares;
+    mo_view y = mo_tensor_view(Y), s = mo_tensor_view(squares);
+    s.shape[0] = y.shape[0];
+    s.stride[0] = 0;
+    mo_kernels_of(t->ctx, Y->dtype)->reduce(t->ctx, MO_REDUCE_SUM_OF_SQUARES, &y, &s);
+    return mo_cast(t, squares, MO_F64);
 }
 
 /* For every column of Y what it is multiplied with, and (added to that) what a random column is. */
-static bool column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
+static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
-    mo_tensor *squares = mo_cast(t, mo_sum(t, mo_square(t, Y), MO_AXIS(0), false), MO_F64);
+    mo_tensor *squares = squared_norms(t, Y);
     if (mo_ok(t->ctx) && mo_tensor_read(squares, norm, (size_t)n * sizeof *norm) == MO_OK) {
         double largest = 0, rounding = 100 * epsilon_of(Y);
         for (int64_t j = 0; j < n; j++)
@@ -83,44 +99,56 @@ static bool column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tenso
     }
     free(norm);
     free(random);
-    return filled > 0;
+    return filled;
 }
 
-mo_tensor *mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
+int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     mo_tensor *scale = mo_null_tensor(t->ctx), *fill = scale;
-    bool any = mo_ok(t->ctx) && column_weights(t, Y, &scale, &fill);
-    mo_tensor *scaled = mo_mul(t, Y, scale), *random;
-    if (!any || !mo_ok(t->ctx))
-        return scaled;
-    random = mo_tape_tensor(t, Y->dtype, 2, Y->shape);
-    if (!mo_ok(t->ctx))
-        return random;
+    int64_t mark = t->n_tensors, filled = mo_ok(t->ctx) ? column_weights(t, Y, &scale, &fill) : 0;
+    int64_t m = mo_dim(Y, 0), n = mo_dim(Y, 1);
     mo_random position = mo_random_at(0, MO_PURPOSE_SVD, fill_stream + (uint64_t)attempt);
-    mo_view r = mo_tensor_view(random);
-    mo_kernels_of(t->ctx, Y->dtype)->random(t->ctx, false, -1, 1, &position, &r);
-    return mo_add(t, scaled, mo_mul(t, random, fill));
+    for (int64_t i = 0; i < m && mo_ok(t->ctx); i += FILL_ROWS) {
+        int64_t here = t->n_tensors, end = i + FILL_ROWS < m ? i + FILL_ROWS : m;
+        mo_tensor *y = mo_slice(t, Y, 0, i, end), *scaled = mo_mul(t, y, scale);
+        if (filled && mo_ok(t->ctx)) {
+            mo_tensor *random = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){end - i, n});
+            mo_view r = mo_is_null(random) ? (mo_view){0} : mo_tensor_view(random);
+            position.index = (uint64_t)(i * n);
+            if (r.data)
+                mo_kernels_of(t->ctx, Y->dtype)->random(t->ctx, false, -1, 1, &position, &r);
+            scaled = mo_add(t, scaled, mo_mul(t, random, fill));
+        }
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(y, scaled);
+        mo_tape_sweep(t, here, NULL, 0);
+    }
+    mo_tape_sweep(t, mark, NULL, 0);
+    return filled;
 }
 
 /* Y Z for the eigenvectors Z of Y^T Y: orthogonal columns, each with the accuracy of Y times its norm. */
-static mo_tensor *rotate(mo_tape *t, mo_tensor *Y) {
+static void rotate(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
-    mo_eigh(t, mo_cast(t, mo_matmul(t, mo_transpose(t, Y), Y), MO_F64), &w, &Z);
-    return mo_matmul(t, Y, mo_cast(t, Z, Y->dtype));
+    mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);
+    mo_tall_multiply(t, Y, mo_cast(t, Z, Y->dtype), false);
 }
 
-mo_tensor *mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) {
-    mo_tensor *Q = Y;
+void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) {
     double first = 1, later;
+    int64_t mark = t->n_tensors;
     int done = 0;
     for (int round = 0; done < passes && mo_ok(t->ctx) && mo_numel(Y) > 0; round++) {
-        mo_tensor *better = cholesky_pass(t, Q, round == 0 ? &first : &later);
-        done += better != NULL;
-        Q = better ? better : mo_fill_columns(t, rotate(t, Q), round);
+        bool better = cholesky_pass(t, Y, round == 0 ? &first : &later);
+        done += better;
+        if (!better && mo_ok(t->ctx)) {
+            rotate(t, Y);
+            mo_fill_columns(t, Y, round);
+        }
+        mo_tape_sweep(t, mark, NULL, 0);
         if (round == ROUNDS && mo_ok(t->ctx))
             mo_fail(t->ctx, MO_NUMERICAL, "orthonormalize: no basis of %" PRId64 " columns of length %" PRId64 " found",
                 mo_dim(Y, 1), mo_dim(Y, 0));
     }
     if (condition)
         *condition = first;
-    return Q;
 }

@@ -12,12 +12,13 @@ typedef struct mo_svd_options {
 } mo_svd_options;
 
 typedef struct mo_svd {
-    mo_tensor *U, *S; /* [n, r], [r] */
-    mo_tensor *V;     /* [m, r]; NULL where A is declared symmetric, then V = U diag(sign) */
-    mo_tensor *sign;  /* [r] of the eigenvalues, 1 or -1; NULL where A is not declared symmetric */
-    mo_tensor *turn;  /* [r] of 1 and -1: U diag(turn) and V diag(turn) have the signs of the convention */
-    double residual;  /* |A V - U S|_F / |A|_F */
-    int iterations;   /* power iterations done */
+    mo_tensor *U, *S;     /* [n, r], [r] */
+    mo_tensor *V;         /* [m, r]; NULL where A is declared symmetric, then V = U diag(sign) */
+    mo_tensor *sign;      /* [r] of the eigenvalues, 1 or -1; NULL where A is not declared symmetric */
+    mo_tensor *turn;      /* [r] of 1 and -1: U diag(turn) and V diag(turn) have the signs of the convention */
+    double residual;      /* |A V - U S|_F / |A|_F */
+    double orthogonality; /* the largest |U^T U - I| */
+    int iterations;       /* power iterations done */
 } mo_svd;
 
 enum { MO_SVD_EXACT_BELOW = 64 };
