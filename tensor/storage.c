@@ -3,8 +3,11 @@
 
 #include "tensor/arena.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
     mo_storage *S = mo_host_alloc(ctx, sizeof *S);
@@ -19,6 +22,19 @@ mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
     return S;
 }
 
+mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path) {
+    mo_storage *S = mo_host_alloc(ctx, sizeof *S);
+    void *data = S ? mmap(NULL, bytes ? bytes : 1, PROT_READ, MAP_SHARED, fd, offset) : MAP_FAILED;
+    if (S && data == MAP_FAILED) {
+        mo_fail(ctx, MO_IO, "'%s': cannot map %zu bytes: %s", path, bytes, strerror(errno));
+        mo_host_free(ctx, S, sizeof *S);
+    }
+    if (data == MAP_FAILED)
+        return NULL;
+    *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .mapped = true};
+    return S;
+}
+
 void mo_storage_retain(mo_storage *S) {
     if (S)
         S->references++;
@@ -29,6 +45,9 @@ void mo_storage_release(mo_storage *S) {
         return;
     if (S->arena) {
         mo_arena_free(S->arena, S);
+    } else if (S->mapped) {
+        munmap(S->data, S->bytes);
+        mo_host_free(S->ctx, S, sizeof *S);
     } else {
         mo_device_free(S->ctx, S->data, S->bytes);
         mo_host_free(S->ctx, S, sizeof *S);

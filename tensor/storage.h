@@ -14,6 +14,7 @@ typedef struct mo_storage {
     uint64_t version;       /* rises with every in-place change */
     struct mo_arena *arena; /* NULL: the backend's own allocation */
     struct mo_chunk *chunk; /* the arena's bookkeeping */
+    bool mapped;            /* data is a window onto a file */
 } mo_storage;
 
 /* The header. The fields below `offset` belong to autograd/ and are neither read nor written in tensor/ (but zeroed).
@@ -80,6 +81,12 @@ void mo_device_free(mo_context *ctx, void *block, size_t bytes);
 
 /* A storage with one reference, from the backend. NULL on failure. */
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
+/* A storage whose bytes are those of an open file; NULL on failure. */
+mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path);
+/* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page) on, to be read;
+ * the file may be closed afterwards. path names it in errors. The null tensor on failure. */
+mo_tensor *mo_tensor_map(
+    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path);
 void mo_storage_retain(mo_storage *S);
 void mo_storage_release(mo_storage *S);
 

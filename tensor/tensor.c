@@ -31,6 +31,23 @@ bool mo_is_null(const mo_tensor *T) {
     return !T || T == &T->ctx->null_tensor;
 }
 
+/* A row-major header for a storage, which it takes over. The null tensor on failure, the storage released. */
+static mo_tensor *header_of(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape) {
+    mo_tensor *T = S ? mo_host_alloc(ctx, sizeof *T) : NULL;
+    if (!T) {
+        mo_storage_release(S);
+        return mo_null_tensor(ctx);
+    }
+    T->storage = S;
+    T->ctx = ctx;
+    T->dtype = dtype;
+    T->ndim = ndim;
+    if (ndim)
+        memcpy(T->shape, shape, (size_t)ndim * sizeof *shape);
+    mo_contiguous_strides(ndim, T->shape, T->stride);
+    return T;
+}
+
 mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
@@ -39,22 +56,17 @@ mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int
         return mo_null_tensor(ctx);
     }
     int64_t n = mo_shape_numel(ctx, "tensor", ndim, shape);
-    mo_tensor *T = n < 0 ? NULL : mo_host_alloc(ctx, sizeof *T);
-    if (!T)
-        return mo_null_tensor(ctx);
-    T->storage = mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype));
-    if (!T->storage) {
-        mo_host_free(ctx, T, sizeof *T);
-        return mo_null_tensor(ctx);
-    }
-    ctx->backend->zero(ctx, T->storage->data, T->storage->bytes);
-    T->ctx = ctx;
-    T->dtype = dtype;
-    T->ndim = ndim;
-    if (ndim)
-        memcpy(T->shape, shape, (size_t)ndim * sizeof *shape);
-    mo_contiguous_strides(ndim, T->shape, T->stride);
-    return T;
+    mo_storage *S = n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype));
+    if (S)
+        ctx->backend->zero(ctx, S->data, S->bytes);
+    return header_of(ctx, S, dtype, ndim, shape);
+}
+
+mo_tensor *mo_tensor_map(
+    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path) {
+    int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
+    mo_storage *S = n < 0 ? NULL : mo_storage_map(ctx, fd, offset, (size_t)n * mo_dtype_size(dtype), path);
+    return header_of(ctx, S, dtype, ndim, shape);
 }
 
 mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {

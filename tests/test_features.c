@@ -6,8 +6,8 @@
 /* X0 of one graph of a set, before LayerNorm, as doubles. */
 static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
     mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
-    double residual;
-    mo_tensor *X0 = mo_cast(t, mo_node_basis(t, graph, g, options, &residual), MO_F64);
+    mo_basis_quality quality;
+    mo_tensor *X0 = mo_cast(t, mo_node_basis(t, graph, g, options, &quality), MO_F64);
     expect_ok(graph->ctx);
     double *x = calloc((size_t)mo_numel(X0) + 1, sizeof *x);
     mo_tensor_read(X0, x, (size_t)mo_numel(X0) * sizeof *x);

@@ -1,5 +1,6 @@
 /* tools/data.c - `mochi data`: which graphs there are, what they hold, and how to check and convert them. */
 #include "tools/data.h"
+#include "tools/data_cache.h"
 #include "tools/data_info.h"
 
 #include <stdio.h>
@@ -21,7 +22,8 @@ static const char description[] =
     "list, interaction lists (train.txt), or a folder of features.npy and edges.txt; an array (.npy, .npz), weights "
     "(.safetensors).\n"
     "verify: compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\n"
-    "convert: writes any graph that info describes as .npz.\v"
+    "convert: writes any graph that info describes as .npz.\n"
+    "cache: the features that are kept (mochi data cache --help).\v"
     "Examples:\n"
     "  mochi data list --all\n"
     "  mochi data info cora\n"
@@ -68,8 +70,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!find_action(&o->words))
             argp_failure(state, EXIT_USAGE, 0,
-                "expected `list`, `info NAME|PATH...`, `verify [NAME...]` or `convert NAME|PATH "
-                "OUT.npz`");
+                "expected `list`, `info NAME|PATH...`, `verify [NAME...]`, `convert NAME|PATH "
+                "OUT.npz` or `cache ACTION`");
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -105,8 +107,13 @@ int data_convert(mo_context *ctx, const data_options *o) {
 int data_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_option,
-        .args_doc = "list\ninfo NAME|PATH...\nverify [NAME...]\nconvert NAME|PATH OUT.npz",
+        .args_doc = "list\ninfo NAME|PATH...\nverify [NAME...]\nconvert NAME|PATH OUT.npz\ncache ACTION",
         .doc = description};
+    if (argc > 1 && !strcmp(argv[1], "cache")) {
+        char full_name[] = "mochi data cache";
+        argv[1] = full_name;
+        return data_cache_command(argc - 1, argv + 1);
+    }
     data_options o = {0};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(1);

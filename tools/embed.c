@@ -3,6 +3,7 @@
 #include "tools/recipe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
@@ -27,7 +28,7 @@ static const struct argp_option options[] = {
     {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
     {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {0},
 };
@@ -90,7 +91,7 @@ static void write_array(mo_tensor *T, const char *path, const char *of) {
 static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
-    features.cache = o->cache;
+    features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};

@@ -81,7 +81,7 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 3},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,

@@ -5,6 +5,7 @@
 #include "tools/recipe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The name of scoring by inner products in the place of a head's. */
@@ -109,7 +110,7 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
     s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)
         s->features.dim = s->mochi.encoder.dim = o->dim;
-    s->features.cache = o->cache;
+    s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
     for (int task = 0; task < MO_TASKS; task++)
         s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;

@@ -35,7 +35,8 @@ _mochi() {
         *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
         explain:explain:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info verify convert' -- "$current") ;;
+        data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info verify convert cache' -- "$current") ;;
+        data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;

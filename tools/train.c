@@ -112,7 +112,7 @@ int train_command(int argc, char **argv) {
     if (ctx) {
         run now = {.options = &o, .progress = {.form = choose_form(&o)}};
         mo_feature_options features = o.recipe.features;
-        features.cache = o.cache;
+        features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
         if (!o.resume)
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,

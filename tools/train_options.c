@@ -86,7 +86,7 @@ static const struct argp_option options[] = {
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)",
         0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder", 0},
+    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},

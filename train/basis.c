@@ -23,7 +23,8 @@ static mo_svd decompose(side *s, const mo_csr *M) {
     int64_t least = M->rows < M->columns ? M->rows : M->columns;
     s->svd.rank = (int)(s->width < least ? s->width : least);
     mo_svd_compute(s->t, M, &s->svd, &svd);
-    s->residual = fmax(s->residual, svd.residual);
+    s->quality.residual = fmax(s->quality.residual, svd.residual);
+    s->quality.orthogonality = fmax(s->quality.orthogonality, svd.orthogonality);
     s->S = svd.S;
     return svd;
 }
@@ -71,7 +72,7 @@ static mo_tensor *attribute_side(side *s, const mo_graph *graph, int64_t first, 
 }
 
 mo_tensor *mo_node_basis(
-    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, double *residual) {
+    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality) {
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first, mark = t->n_tensors;
     bool concat = options->combine == MO_COMBINE_CONCAT, has_attributes = graph->features > 1;
     int64_t half = options->dim / 2;
@@ -91,6 +92,6 @@ mo_tensor *mo_node_basis(
     else if (has_attributes)
         X0 = mo_add(t, X0, attribute_side(&s, graph, first, n, true));
     mo_tape_sweep(t, mark, &X0, 1);
-    *residual = s.residual;
+    *quality = s.quality;
     return X0;
 }

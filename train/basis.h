@@ -5,13 +5,18 @@
 #include "train/svd.h"
 #include "train/train.h"
 
+/* How good decompositions are: mo_svd's residual and orthogonality, the worst of several. */
+typedef struct mo_basis_quality {
+    double residual, orthogonality;
+} mo_basis_quality;
+
 /* One of the two decompositions, and what it left behind. */
 typedef struct mo_basis_side {
     mo_tape *t;
     int64_t width; /* columns wanted */
     mo_svd_options svd;
     mo_tensor *S; /* singular values [rank] */
-    double residual;
+    mo_basis_quality quality;
 } mo_basis_side;
 
 /* P_A = (U + V) sqrt(S) of a normalised adjacency, and P_X = U sqrt(S) of node features: [n, width], padded with zeros
@@ -19,9 +24,9 @@ typedef struct mo_basis_side {
 mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
 mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
 
-/* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. residual: the larger one of
- * the two decompositions. */
+/* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. quality: of the worse one
+ * of the two decompositions. */
 mo_tensor *mo_node_basis(
-    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, double *residual);
+    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality);
 
 #endif

@@ -42,7 +42,7 @@ static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
 }
 
 static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
-    mo_tensor *spectrum, double *residual) {
+    mo_tensor *spectrum, mo_basis_quality *quality) {
     mo_basis_side s = {.t = t, .width = o->dim};
     s.svd =
         (mo_svd_options){.power_iterations = o->power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = o->seed};
@@ -61,27 +61,9 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
         put_spectrum(t, spectrum, 1, s.S);
     }
     mo_tape_reset(t);
-    *residual = s.residual;
+    *quality = s.quality;
     mo_csr_release(A);
     mo_csr_release(X);
-}
-
-/* Copies the arrays of the cache; false where they are not there or have another form. */
-static bool load_basis(
-    const mo_feature_options *o, const char *key, mo_tensor *basis, mo_tensor *spectrum, double *residual) {
-    mo_context *ctx = basis->ctx;
-    mo_arrays *kept = o->cache && *o->cache ? mo_cache_read(ctx, o->cache, key) : NULL;
-    const mo_tensor *P = kept ? mo_arrays_find(kept, "basis") : NULL,
-                    *l = kept ? mo_arrays_find(kept, "spectrum") : NULL,
-                    *r = kept ? mo_arrays_find(kept, "svd_residual") : NULL;
-    bool loaded =
-        P && l && r && mo_numel(r) == 1 && mo_tensor_copy(basis, P) == MO_OK && mo_tensor_copy(spectrum, l) == MO_OK;
-    if (loaded)
-        *residual = mo_item(r);
-    else if (kept)
-        mo_clear_error(ctx);
-    mo_arrays_release(kept);
-    return loaded;
 }
 
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
@@ -91,19 +73,24 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
         graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
     mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
     mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
-    mo_tensor *residual = mo_tensor_create(ctx, MO_F64, 0, NULL);
-    mo_arrays_take(f->arrays, "svd_residual", residual);
+    mo_tensor *svd = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
+    mo_arrays_take(f->arrays, "svd", svd); /* [residual, orthogonality] */
     if (!mo_ok(ctx))
         return false;
-    f->from_cache = load_basis(o, key, basis, spectrum, &f->svd_residual);
+    mo_cache cache = mo_cache_of(ctx, o);
+    f->from_cache = mo_cache_load(&cache, key, f->arrays);
     mo_tape *t = mo_ok(ctx) && !f->from_cache ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_basis_quality quality = {0};
     if (t) {
-        compute_basis(t, graph, o, basis, spectrum, &f->svd_residual);
-        mo_tensor_fill(residual, f->svd_residual);
-        if (mo_ok(ctx) && o->cache && *o->cache)
-            mo_cache_write(o->cache, key, f->arrays);
+        compute_basis(t, graph, o, basis, spectrum, &quality);
+        mo_tensor_write(svd, &quality, sizeof quality);
+        mo_cache_store(&cache, key, f->arrays);
     }
     mo_tape_release(t);
+    if (mo_ok(ctx) && mo_tensor_read(svd, &quality, sizeof quality) == MO_OK) {
+        f->svd_residual = quality.residual;
+        f->svd_orthogonality = quality.orthogonality;
+    }
     return mo_ok(ctx);
 }
 

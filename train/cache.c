@@ -1,12 +1,14 @@
 /* train/cache.c - one safetensors file for a graph and its settings, named by the XXH3-128 of both.
  *
  * Files are written beside their place and renamed, and their checksums are verified when read, so that processes may
- * share a folder: whoever comes last replaces equal content. */
+ * share a folder: whoever comes last replaces equal content. A file's time of modification is that of its last use. */
 #include "train/cache.h"
 
 #include "tensor/storage.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +18,26 @@
 
 #define LARGEST ((int64_t)4 << 30) /* bytes */
 
-/* folder/<32 digits>.safetensors; NULL when out of memory. Free with free(). */
-static char *path_of(const char *folder, const char *key) {
+mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options) {
+    const char *folder = options->cache && *options->cache ? options->cache : NULL;
+    return (mo_cache){ctx, folder, options->notice, options->notice_state};
+}
+
+/* Tells the error of the context, which is then forgotten. */
+static void tell_and_forget(const mo_cache *cache, const char *consequence) {
+    char line[1200];
+    snprintf(line, sizeof line, "cache: %s; %s", mo_context_status(cache->ctx)->message, consequence);
+    mo_clear_error(cache->ctx);
+    if (cache->notice)
+        cache->notice(line, cache->state);
+}
+
+/* NULL when out of memory. */
+static char *path_of(const char *folder, const char *key, const char *ending) {
     XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
     char *path;
-    int n = asprintf(&path, "%s/%016llx%016llx.safetensors", folder, (unsigned long long)hash.high64,
-        (unsigned long long)hash.low64);
+    int n = asprintf(
+        &path, "%s/%016llx%016llx%s", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64, ending);
     return n < 0 ? NULL : path;
 }
 
@@ -38,69 +54,65 @@ static void make_folders(const char *folder) {
     free(path);
 }
 
+char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending) {
+    if (!mo_ok(cache->ctx))
+        return NULL;
+    make_folders(cache->folder);
+    char *path = path_of(cache->folder, key, ending);
+    if (!path)
+        mo_fail(cache->ctx, MO_MEMORY, "cache: out of memory");
+    return path;
+}
+
 static bool same_form(const mo_tensor *a, const mo_tensor *b) {
     return a && a->dtype == b->dtype && a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, (size_t)b->ndim * sizeof *b->shape) == 0;
 }
 
-static bool take(const mo_arrays *arrays, mo_tensor *X0, double *residual) {
-    const mo_tensor *stored = mo_arrays_find(arrays, "x0"), *error = mo_arrays_find(arrays, "svd_residual");
-    if (!same_form(stored, X0) || !error || error->dtype != MO_F64 || mo_numel(error) != 1)
-        return false;
-    *residual = mo_item(error);
-    return mo_tensor_copy(X0, stored) == MO_OK;
+/* Nothing is copied unless all is there. */
+static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
+    for (int64_t i = 0; i < arrays->count; i++)
+        if (!same_form(mo_arrays_find(kept, arrays->items[i].name), arrays->items[i].tensor))
+            return false;
+    for (int64_t i = 0; i < arrays->count; i++)
+        mo_tensor_copy(arrays->items[i].tensor, mo_arrays_find(kept, arrays->items[i].name));
+    return true;
 }
 
-mo_arrays *mo_cache_read(mo_context *ctx, const char *folder, const char *key) {
-    char *path = mo_ok(ctx) ? path_of(folder, key) : NULL;
-    mo_arrays *arrays = path && access(path, R_OK) == 0 ? mo_safetensors_read(ctx, path) : NULL;
-    if (path && !arrays)
-        mo_clear_error(ctx);
+bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
+    mo_context *ctx = cache->ctx;
+    char *path = mo_ok(ctx) && cache->folder ? path_of(cache->folder, key, ".safetensors") : NULL;
+    mo_arrays *kept = path && access(path, F_OK) == 0 ? mo_safetensors_read(ctx, path) : NULL;
+    bool loaded = kept && copy_all(kept, arrays);
+    if (path && mo_ok(ctx) && kept && !loaded)
+        mo_fail(ctx, MO_FORMAT, "%s: does not hold the features that its name promises", path);
+    if (path && !mo_ok(ctx))
+        tell_and_forget(cache, "made again");
+    if (loaded)
+        utimensat(AT_FDCWD, path, NULL, 0);
+    mo_arrays_release(kept);
     free(path);
-    return arrays;
-}
-
-bool mo_cache_load(const char *folder, const char *key, mo_tensor *X0, double *residual) {
-    mo_context *ctx = X0->ctx;
-    mo_arrays *arrays = mo_cache_read(ctx, folder, key);
-    bool loaded = arrays && take(arrays, X0, residual);
-    mo_arrays_release(arrays);
-    if (arrays && !loaded)
-        mo_clear_error(ctx);
     return loaded;
 }
 
-/* A second header on the same storage, so that a list of arrays can own it. */
-static mo_tensor *alias(const mo_tensor *T) {
-    mo_tensor *copy = mo_host_alloc(T->ctx, sizeof *copy);
-    if (!copy)
-        return mo_null_tensor(T->ctx);
-    *copy = *T;
-    mo_storage_retain(copy->storage);
-    return copy;
+static void write_entry(const mo_cache *cache, const char *key, const mo_arrays *arrays, const char *path) {
+    json_t *made_of = json_pack("{s:s}", "made_of", key);
+    char *metadata = made_of ? json_dumps(made_of, JSON_COMPACT) : NULL;
+    make_folders(cache->folder);
+    mo_safetensors_write(arrays, metadata, path);
+    json_decref(made_of);
+    free(metadata);
 }
 
-void mo_cache_write(const char *folder, const char *key, const mo_arrays *arrays) {
-    mo_context *ctx = arrays->ctx;
+void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
+    mo_context *ctx = cache->ctx;
     int64_t bytes = 0;
     for (int64_t i = 0; i < arrays->count; i++)
         bytes += mo_numel(arrays->items[i].tensor) * (int64_t)mo_dtype_size(arrays->items[i].tensor->dtype);
-    char *path = mo_ok(ctx) && bytes <= LARGEST ? path_of(folder, key) : NULL;
-    if (path) {
-        make_folders(folder);
-        mo_safetensors_write(arrays, NULL, path);
-        mo_clear_error(ctx);
-    }
+    char *path = mo_ok(ctx) && cache->folder && bytes <= LARGEST ? path_of(cache->folder, key, ".safetensors") : NULL;
+    if (path)
+        write_entry(cache, key, arrays, path);
+    if (path && !mo_ok(ctx))
+        tell_and_forget(cache, "the features are not kept");
     free(path);
-}
-
-void mo_cache_store(const char *folder, const char *key, mo_tensor *X0, double residual) {
-    mo_context *ctx = X0->ctx;
-    mo_arrays *arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL;
-    if (arrays && mo_arrays_take(arrays, "x0", alias(X0)) == MO_OK &&
-        mo_arrays_take(arrays, "svd_residual", mo_tensor_from(ctx, MO_F64, 0, NULL, &residual)) == MO_OK)
-        mo_cache_write(folder, key, arrays);
-    if (arrays)
-        mo_clear_error(ctx);
-    mo_arrays_release(arrays);
 }

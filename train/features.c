@@ -6,6 +6,7 @@
  * than to read. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "tensor/storage.h"
 #include "train/adjacency.h"
 #include "train/basis.h"
 #include "train/cache.h"
@@ -54,25 +55,30 @@ typedef struct job {
     const mo_graph *graph;
     const mo_feature_options *options;
     mo_tensor *hops;
-    double residual;
+    double residual, orthogonality;
     int64_t failed; /* the first graph that failed, or -1 */
     mo_status status;
 } job;
 
 /* Hop 0 of graph g, on the tape of any context of the same device. */
-static double compute_graph(const job *j, mo_tape *t, int64_t g) {
+static mo_basis_quality compute_graph(const job *j, mo_tape *t, int64_t g) {
     mo_context *ctx = mo_tape_context(t);
     int64_t first = j->graph->graph_offset[g], n = j->graph->graph_offset[g + 1] - first;
-    double residual = 0;
+    mo_basis_quality quality = {0};
     if (n == 0)
-        return 0;
-    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &residual);
+        return quality;
+    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
     if (mo_ok(ctx)) {
         mo_view x = mo_tensor_view(X0), y = rows_of(j->hops, 0, first, n);
         mo_kernels_of(ctx, MO_F32)->layer_norm(ctx, EPSILON, &x, &y);
     }
     mo_tape_reset(t);
-    return residual;
+    return quality;
+}
+
+static void worsen(job *j, mo_basis_quality quality) {
+    j->residual = fmax(j->residual, quality.residual);
+    j->orthogonality = fmax(j->orthogonality, quality.orthogonality);
 }
 
 typedef struct sized {
@@ -94,10 +100,10 @@ static sized *by_size(const mo_graph *graph) {
 }
 
 /* Notes how graph g went; of several failures the first graph's counts, whatever the threads did. */
-static void settle(job *j, mo_context *ctx, int64_t g, double residual) {
+static void settle(job *j, mo_context *ctx, int64_t g, mo_basis_quality quality) {
 #pragma omp critical(mo_features_settle)
     {
-        j->residual = fmax(j->residual, residual);
+        worsen(j, quality);
         if (!mo_ok(ctx) && (j->failed < 0 || g < j->failed)) {
             j->failed = g;
             j->status = *mo_context_status(ctx);
@@ -111,7 +117,7 @@ static bool compute_in_turn(job *j) {
     mo_context *ctx = j->graph->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t g = 0; g < j->graph->graphs && t && mo_ok(ctx); g++)
-        j->residual = fmax(j->residual, compute_graph(j, t, g));
+        worsen(j, compute_graph(j, t, g));
     mo_tape_release(t);
     return mo_ok(ctx);
 }
@@ -158,12 +164,16 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
     return mo_ok(graph->ctx);
 }
 
-/* Hop 0 as a tensor of its own header, on the same storage. */
-static mo_tensor first_hop(const mo_tensor *hops) {
-    mo_tensor X0 = *hops;
-    X0.ndim = 2;
-    memmove(X0.shape, X0.shape + 1, 2 * sizeof *X0.shape);
-    memmove(X0.stride, X0.stride + 1, 2 * sizeof *X0.stride);
+/* Hop 0 under a header of its own, on the same storage. */
+static mo_tensor *first_hop(const mo_tensor *hops) {
+    mo_tensor *X0 = mo_ok(hops->ctx) ? mo_host_alloc(hops->ctx, sizeof *X0) : NULL;
+    if (!X0)
+        return mo_null_tensor(hops->ctx);
+    *X0 = *hops;
+    X0->ndim = 2;
+    memmove(X0->shape, X0->shape + 1, 2 * sizeof *X0->shape);
+    memmove(X0->stride, X0->stride + 1, 2 * sizeof *X0->stride);
+    mo_storage_retain(X0->storage);
     return X0;
 }
 
@@ -173,22 +183,38 @@ static void write_key(const mo_graph *graph, const mo_feature_options *o, char *
         FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed);
 }
 
+/* What the cache holds: hop 0 and how good its SVDs are, [residual, orthogonality]. */
+static mo_arrays *kept_arrays(mo_tensor *hops) {
+    mo_arrays *kept = mo_arrays_create(hops->ctx);
+    if (kept && mo_arrays_take(kept, "x0", first_hop(hops)) == MO_OK)
+        mo_arrays_take(kept, "svd", mo_tensor_create(hops->ctx, MO_F64, 1, (int64_t[]){2}));
+    return kept;
+}
+
 static bool fill(job *j, mo_features *f) {
     char key[256];
-    const char *folder = j->options->cache && *j->options->cache ? j->options->cache : NULL;
-    mo_tensor X0 = first_hop(j->hops);
-    write_key(j->graph, j->options, key, sizeof key);
-    if (folder)
-        f->from_cache = mo_cache_load(folder, key, &X0, &f->svd_residual);
-    if (!f->from_cache) {
-        bool alone = j->graph->graphs == 1 || mo_context_device(j->graph->ctx) != MO_CPU;
-        if (!(alone ? compute_in_turn(j) : compute_set(j)))
-            return false;
-        f->svd_residual = j->residual;
-        if (folder)
-            mo_cache_store(folder, key, &X0, f->svd_residual);
+    mo_context *ctx = j->graph->ctx;
+    mo_cache cache = mo_cache_of(ctx, j->options);
+    mo_arrays *kept = kept_arrays(j->hops);
+    if (!mo_ok(ctx)) {
+        mo_arrays_release(kept);
+        return false;
     }
-    return propagate(j->graph, j->hops);
+    double quality[2];
+    mo_tensor *svd = mo_arrays_find(kept, "svd");
+    write_key(j->graph, j->options, key, sizeof key);
+    f->from_cache = mo_cache_load(&cache, key, kept);
+    bool alone = j->graph->graphs == 1 || mo_context_device(ctx) != MO_CPU;
+    if (!f->from_cache && (alone ? compute_in_turn(j) : compute_set(j))) {
+        mo_tensor_write(svd, (double[]){j->residual, j->orthogonality}, sizeof quality);
+        mo_cache_store(&cache, key, kept);
+    }
+    if (mo_ok(ctx) && mo_tensor_read(svd, quality, sizeof quality) == MO_OK) {
+        f->svd_residual = quality[0];
+        f->svd_orthogonality = quality[1];
+    }
+    mo_arrays_release(kept);
+    return mo_ok(ctx) && propagate(j->graph, j->hops);
 }
 
 static bool valid(const mo_graph *graph, const mo_feature_options *o) {

@@ -82,7 +82,8 @@ static mo_tensor *structure(mo_tape *t, const mo_graph *graph) {
 }
 
 /* [nodes, features, or MOST_ATTRIBUTES] on the tape. */
-static mo_tensor *attributes(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, double *residual) {
+static mo_tensor *attributes(
+    mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
     mo_context *ctx = t->ctx;
     int64_t F = graph->features;
     if (F > MOST_ATTRIBUTES) {
@@ -94,7 +95,7 @@ static mo_tensor *attributes(mo_tape *t, const mo_graph *graph, const mo_feature
         mo_csr *X = mo_feature_block(ctx, graph, 0, graph->nodes);
         mo_tensor *P = X ? mo_attribute_basis(&s, X, false) : mo_null_tensor(ctx);
         mo_csr_release(X);
-        *residual = s.residual;
+        *quality = s.quality;
         return P;
     }
     float *x = mo_host_array(ctx, graph->nodes * F, sizeof *x);
@@ -203,9 +204,9 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
 
 /* Structure (b = 0) or attributes (b = 1) into their part of the rows. */
 static void fill_block(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, int b,
-    int64_t width, float *rows, float *l, double *residual) {
+    int64_t width, float *rows, float *l, mo_basis_quality *quality) {
     mo_context *ctx = t->ctx;
-    mo_tensor *X = b ? attributes(t, graph, o, residual) : structure(t, graph);
+    mo_tensor *X = b ? attributes(t, graph, o, quality) : structure(t, graph);
     pooling p = {.graph = graph, .columns = mo_dim(X, 1), .width = width};
     p.nodes = mo_host_array(ctx, graph->nodes * p.columns, sizeof *p.nodes);
     p.rows = mo_host_array(ctx, graph->graphs * 2 * p.columns, sizeof *p.rows);
@@ -235,13 +236,16 @@ bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_featur
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     for (int64_t j = 0; l && j < MO_BLOCKS * width; j++)
         l[j] = (float)log(MO_LEAST_RATIO);
+    mo_basis_quality quality = {0};
     for (int b = 0; t && b < (F > 1 ? MO_BLOCKS : 1) && mo_ok(ctx); b++)
-        fill_block(t, graph, o, A, b, width, rows + b * per_block, l + b * width, &f->svd_residual);
+        fill_block(t, graph, o, A, b, width, rows + b * per_block, l + b * width, &quality);
     if (t && mo_ok(ctx)) {
         put_extras(graph, extras);
         mo_tensor_write(blocks, rows, (size_t)(MO_BLOCKS * per_block) * sizeof *rows);
         mo_tensor_write(spectrum, l, (size_t)(MO_BLOCKS * width) * sizeof *l);
     }
+    f->svd_residual = quality.residual;
+    f->svd_orthogonality = quality.orthogonality;
     mo_tape_release(t);
     mo_csr_release(A);
     free(rows);

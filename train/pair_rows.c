@@ -213,6 +213,7 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
             write_rows(f, (mo_rows){p.extras, 1, p.n, p.n_extras}, MO_EXTRAS_EPSILON, extras, "extras_moments");
         }
         f->svd_residual = basis.svd_residual;
+        f->svd_orthogonality = basis.svd_orthogonality;
         f->from_cache = basis.from_cache;
     }
     mo_arrays_release(basis.arrays);

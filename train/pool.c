@@ -214,6 +214,10 @@ mo_pool *mo_pool_create(
         .family = {1, 1, 1},
         .notice = notice,
         .state = state};
+    if (!options->notice) {
+        pool->options.notice = notice;
+        pool->options.notice_state = state;
+    }
     pool->options.cache = options->cache ? strdup(options->cache) : NULL;
     if (!options->cache || pool->options.cache)
         return pool;

@@ -116,8 +116,8 @@ void mo_tall_add_product(mo_tape *t, mo_tensor *X, mo_tensor *B, double alpha, d
 void mo_tall_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
     if (!mo_ok(t->ctx))
         return;
-    mo_view pointer = mo_tensor_view(A->row_pointer), column = mo_tensor_view(A->column),
-            values = mo_tensor_view(A->values), x = mo_tensor_view(X), y = mo_tensor_view(Y);
+    mo_csr_view a = mo_view_csr(A);
+    mo_view x = mo_tensor_view(X), y = mo_tensor_view(Y);
     if (mo_ok(t->ctx))
-        mo_kernels_of(t->ctx, Y->dtype)->spmm(t->ctx, &pointer, &column, &values, &x, &y);
+        mo_kernels_of(t->ctx, Y->dtype)->spmm(t->ctx, &a, &x, &y);
 }

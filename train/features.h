@@ -1,0 +1,91 @@
+/* train/features.h - what an encoder reads of a graph, frozen, and the folder where it is kept. Part of train/train.h.
+ */
+#ifndef MO_FEATURES_H
+#define MO_FEATURES_H
+
+#include "train/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Progress of slow preparations: a line of text, borrowed for the call. May be NULL. */
+typedef void (*mo_notice)(const char *line, void *state);
+
+typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
+
+/* Rows of nodes, as the paper has them; or rows of examples (nodes, links or graphs) in which nothing depends on the
+ * choice of an SVD's basis, if they are read rightly (models.h, invariant). */
+typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
+
+MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
+
+typedef struct mo_feature_options {
+    mo_feature_form form;
+    int dim;              /* d: 512; of examples 256 */
+    int hops;             /* l: 3 */
+    int power_iterations; /* of the randomized SVD: 2; below 0: until converged */
+    mo_combine
+        combine;   /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
+    uint64_t seed; /* of the test matrices */
+    const char *cache; /* folder of cached features, or NULL */
+    mo_notice notice;  /* told what befell the cache; may be NULL */
+    void *notice_state;
+} mo_feature_options;
+
+/* Named tensors of one graph, owned: "hops" float32 [l + 1, nodes, d]. Of its E examples: "blocks" float32 [2, l + 1,
+ * E, w], "spectrum" [2, w], "extras" [E, p]. */
+typedef struct mo_features {
+    mo_arrays *arrays;
+    int64_t nodes;
+    int dim, hops, power_iterations;
+    uint64_t seed;
+    double svd_residual;      /* |A~ U - U S|_F / |A~|_F over the kept triplets; the worst one of several SVDs */
+    double svd_orthogonality; /* the largest |U^T U - I|; likewise */
+    bool from_cache;
+} mo_features;
+
+/* D^-1/2 A D^-1/2, isolated nodes zero rows; symmetric, declared so. */
+MO_API mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real);
+/* Truncated SVD of a sparse [n, m] matrix: U [n, r], S [r] falling, V [m, r], on an EVAL tape; randomized with
+ * Rayleigh-Ritz (Halko, Martinsson, Tropp 2011), exact where min(n, m) is at most r + 16 (2 r + 32 where A is declared
+ * symmetric) or 64. Signs: of the largest entries (to rounding) of U's column the first > 0. residual (may be NULL):
+ * |A V - U S|_F / |A|_F. Returns the status. */
+MO_API mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
+    mo_tensor **S, mo_tensor **V, double *residual);
+/* x, A x, ..., A^l x of a LayerNorm (no affine, 1e-5) of X0 [n, d]: [l + 1, n, d]. */
+MO_API mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops);
+/* The same of examples: nodes (w = d), links of the masked graph, positives before negatives (w bands of singular
+ * values), or graphs of a set. NULL on failure. */
+MO_API mo_features *mo_example_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
+/* Computes or loads the features; a set of graphs gets one basis per graph. NULL on failure. */
+MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
+MO_API void mo_features_release(mo_features *features);
+
+/* ---- the cache: one file for the features of a graph's content and all options that they depend on ---- */
+
+typedef struct mo_cache_entry {
+    const char *path;    /* borrowed for the call, as is all text */
+    const char *made_of; /* digest of the graph and the options; "" where the file does not tell */
+    const char *damage;  /* what is wrong with it, one line; NULL: nothing found */
+    int64_t bytes;
+    int64_t used; /* last read or written: seconds since 1970 */
+} mo_cache_entry;
+
+typedef void (*mo_cache_visitor)(const mo_cache_entry *entry, void *state);
+
+/* Visits the entries of a folder, the least recently used first; other files are passed over. verify: each is read and
+ * its checksums compared (XXH3), else its header alone. A folder that is not there has no entries. Returns the status.
+ */
+MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state);
+/* Removes entries that were not used for `seconds` (below 0: whatever their age), then the least recently used until
+ * the rest has at most `bytes` (below 0: any size); and what interrupted writes left an hour ago. Visits what it has
+ * removed. Returns the status. */
+MO_API mo_code mo_cache_prune(
+    mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
