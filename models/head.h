@@ -109,13 +109,16 @@ MO_API void mo_ridge_fit_intercept(
 MO_API void mo_ridge_loo_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
 
-/* How the ridges of M experts and R penalties are mixed by their leave-one-out evidence (ridge_mixture.c). */
+/* How the ridges of M experts and R penalties are mixed by their leave-one-out evidence (ridge_mixture.c). gamma (may
+ * be NULL): all experts once more, with the kernel 1 + exp(-gamma |x - y|^2) for the inner product; penalties and
+ * priors of those follow the others'. */
 typedef struct mo_mixture {
-    mo_tensor *lambda, *prior;                  /* [M, R] */
+    mo_tensor *lambda, *prior;                  /* [M, R], with gamma [2 M, R] */
     mo_tensor *sharpness, *power, *temperature; /* scalars */
+    mo_tensor *gamma;                           /* scalar */
 } mo_mixture;
 /* Zs [.., M, n_s, d] and Zq [.., M, n_q, d]: the embeddings of every expert; Ys [.., n_s, C] -> logits [.., n_q, C].
- * weight (may be NULL): the shares [.., M, R], which sum to 1. */
+ * weight (may be NULL): the shares, as lambda, which sum to 1. */
 MO_API mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight);
 

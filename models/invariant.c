@@ -8,36 +8,13 @@
  *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(c_b l_b + c'_b l_b^2 / 4)      the profile: of expert 1 alone
  *     z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^
  * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
- * inner products stay. The readout reads those alone: ridges of both experts and three penalties, mixed by their
- * leave-one-out evidence (ridge_mixture.c), every task with its own penalty, prior, sharpness and temperatures. */
+ * inner products stay. The readout reads those alone (invariant_readout.c). */
+#include "models/invariant.h"
 #include "models/row_blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BLOCKS = 2, EXPERTS = 2, PENALTIES = 3, PARTS = BLOCKS + 1 };
-
-enum {
-    HOP,           /* [BLOCKS, EXPERTS, l + 1] */
-    PROFILE,       /* [BLOCKS, 2] */
-    WEIGHT,        /* [MO_TASKS, PARTS, EXPERTS] */
-    LOG_LAMBDA,    /* [MO_TASKS, EXPERTS] */
-    EXPERT,        /* [MO_TASKS, EXPERTS]: prior, to which is added that of the */
-    PENALTY,       /* [MO_TASKS, PENALTIES] */
-    LOG_SHARPNESS, /* [MO_TASKS] */
-    POWER,         /* [MO_TASKS] */
-    LOG_LOO_TEMP,  /* [MO_TASKS] */
-    LOG_TEMP,      /* [MO_TASKS] */
-    N_PARAMETERS
-};
-
-typedef struct invariant {
-    mo_context *ctx;
-    mo_dtype real;
-    mo_invariant_options options;
-    mo_tensor *parameter[N_PARAMETERS];
-} invariant;
 
 mo_invariant_options mo_invariant_defaults(void) {
     return (mo_invariant_options){.hops = 3, .smoothing = 0.1};
@@ -77,6 +54,9 @@ static void make_parameters(invariant *m) {
     new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
     new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
     new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+    new_parameter(m, KERNEL_LAMBDA, "head.kernel_log_lambda", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
+    new_parameter(m, KERNEL_PRIOR, "head.kernel_expert", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
+    new_parameter(m, LOG_GAMMA, "head.log_gamma", 1, (int64_t[]){KERNEL_TASKS}, NULL);
 }
 
 static int n_parameters(const void *model) {
@@ -121,11 +101,6 @@ static void release(void *model) {
 
 /* ---- encoder ---- */
 
-/* Row `task` of a parameter, in the given shape. */
-static mo_tensor *of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape) {
-    return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
-}
-
 /* exp(c l + c' l^2 / 4) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
 static mo_tensor *profile(mo_tape *t, const invariant *m, mo_tensor *l) {
     int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
@@ -162,7 +137,7 @@ static bool check_rows(const invariant *m, const mo_tensor *H, const mo_tensor *
 static mo_tensor *encode_rows(
     mo_tape *t, const invariant *m, mo_task task, mo_tensor *H, mo_tensor *l, mo_tensor *extras) {
     int64_t n = mo_dim(H, 2), d = mo_dim(H, 3), p = mo_dim(extras, 1);
-    mo_tensor *weight = mo_exp(t, of_task(t, m, WEIGHT, task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
+    mo_tensor *weight = mo_exp(t, mo_invariant_of_task(t, m, WEIGHT, task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
     mo_tensor *h = mo_mul(t, unit_blocks(t, m, H, l), mo_slice(t, weight, 0, 0, BLOCKS)), *part[PARTS];
     for (int b = 0; b < BLOCKS; b++)
         part[b] = mo_reshape(t, mo_slice(t, h, 0, b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
@@ -223,38 +198,6 @@ static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random 
     *Zq = mo_slice(t, Z, 1, n_s, n);
 }
 
-/* ---- readout ---- */
-
-static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
-    static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
-    static const int64_t of_expert[] = {EXPERTS, 1}, of_penalty[] = {1, PENALTIES};
-    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
-    return (mo_mixture){
-        .lambda = mo_mul(t, mo_exp(t, of_task(t, m, LOG_LAMBDA, task, 2, of_expert)), grid),
-        .prior = mo_add(t, of_task(t, m, EXPERT, task, 2, of_expert), of_task(t, m, PENALTY, task, 2, of_penalty)),
-        .sharpness = mo_exp(t, of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
-        .power = of_task(t, m, POWER, task, 0, NULL),
-        .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
-    };
-}
-
-static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    const invariant *m = model;
-    mo_mixture mix = mixture(t, m, e->task);
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
-    mo_tensor *logits = mo_ridge_mixture(t, Zs, Ys, Zq, &mix, NULL);
-    return mo_mul(t, logits, mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
-}
-
-static mo_tensor *transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all) {
-    const invariant *m = model;
-    mo_mixture mix = mixture(t, m, e->task);
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
-    mo_tensor *temperature = mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL));
-    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, 2, 0)};
-    return mo_mul(t, mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
-}
-
 static const mo_model_table table = {
     .name = "invariant",
     .of_examples = true,
@@ -263,8 +206,8 @@ static const mo_model_table table = {
     .load = load,
     .settings = settings,
     .embed = embed,
-    .readout = readout,
-    .transduce = transduce,
+    .readout = mo_invariant_readout,
+    .transduce = mo_invariant_transduce,
     .release = release,
 };
 

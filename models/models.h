@@ -164,7 +164,7 @@ typedef struct mo_invariant_options {
 } mo_invariant_options;
 
 MO_API mo_invariant_options mo_invariant_defaults(void);
-/* 71 numbers at 3 hops, none tied to a width; first values are fixed. A model without a table on failure. */
+/* 81 numbers at 3 hops, none tied to a width; first values are fixed. A model without a table on failure. */
 MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ static void gradients_of_every_parameter_hold_to_order_two(void **state) {
         in[i] = mo_model_parameter(model, i);
         numbers += (int)mo_numel(in[i]);
     }
-    assert_int_equal(numbers, 71);
+    assert_int_equal(numbers, 81);
     for (int task = 0; task < MO_TASKS; task++)
         for (int order = 1; order <= 2; order++) {
             problem p = {model, (mo_task)task};

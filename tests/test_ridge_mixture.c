@@ -162,32 +162,35 @@ static void one_factorization_a_penalty_serves_readout_and_gradient(void **state
     }
 }
 
-/* in: Zs, Zq, log lambda, prior, then sharpness, power, temperature. */
+/* in: Zs, Zq, log lambda, prior, then sharpness, power, temperature, and perhaps log gamma. */
 static void mixture_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
     (void)n_out;
-    mo_mixture mix = {mo_exp(t, in[2]), in[3], in[4], in[5], in[6]};
+    mo_mixture mix = {mo_exp(t, in[2]), in[3], in[4], in[5], in[6], n_in > 7 ? mo_exp(t, in[7]) : NULL};
     out[0] = mo_ridge_mixture(t, in[0], state, in[1], &mix, NULL);
+}
+
+static mo_tensor *scalar(mo_context *ctx, double value) {
+    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &value));
 }
 
 static void mixture_gradients_hold_to_order_two(void **state) {
     mo_context *ctx = *state;
     mo_tensor *Y = labels(ctx, 6, 3);
-    for (int64_t d = 4; d <= 9; d += 5) /* primal and dual */
-        for (int order = 1; order <= 2; order++) {
-            const double sharpness = 0.7, power = 0.4, temperature = 1.5;
-            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
-                draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 3), draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 4),
-                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &sharpness)),
-                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &power)),
-                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &temperature))};
-            mo_check_result r = mo_check_function(ctx, mixture_function, Y, in, 7, 1, order, 1e-5, 9);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
-            for (int i = 0; i < 7; i++)
-                mo_tensor_release(in[i]);
-        }
+    for (int kernels = 1; kernels <= 2; kernels++)
+        for (int64_t d = 4; d <= 9; d += 5) /* primal and dual */
+            for (int order = 1; order <= 2; order++) {
+                const int64_t of_experts[] = {2 * kernels, 3};
+                mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
+                    draw(ctx, 2, of_experts, 0.5, 3), draw(ctx, 2, of_experts, 0.5, 4), scalar(ctx, 0.7),
+                    scalar(ctx, 0.4), scalar(ctx, 1.5), scalar(ctx, -1.2)};
+                mo_check_result r =
+                    mo_check_function(ctx, mixture_function, Y, in, kernels == 2 ? 8 : 7, 1, order, 1e-5, 9);
+                if (!r.pass)
+                    print_message("%s\n", r.worst);
+                assert_true(r.pass);
+                for (int i = 0; i < 8; i++)
+                    mo_tensor_release(in[i]);
+            }
     mo_tensor_release(Y);
 }
 
@@ -235,7 +238,7 @@ static void the_expert_that_predicts_unseen_rows_gets_the_weight(void **state) {
     mo_tensor *Y = labels(ctx, N, 2), *Z = mo_from(t, MO_F64, 3, (int64_t[]){2, N, D}, z), *weight;
     const double lambda[] = {0.03, 1, 30, 0.03, 1, 30};
     mo_mixture mix = {mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 0),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8)};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL};
     mo_ridge_mixture(t, Z, Y, Z, &mix, &weight);
     assert_int_equal(mo_tensor_read(weight, share, sizeof share), MO_OK);
     double informed = share[0] + share[1] + share[2], blind = share[3] + share[4] + share[5];
@@ -255,7 +258,7 @@ static void shapes_that_do_not_fit_are_named(void **state) {
     assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [5, 2], [3]"));
     assert_true(mo_is_null(W) && mo_is_null(Yloo));
     mo_clear_error(ctx);
-    mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1), NULL, NULL, NULL, NULL};
+    mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1), NULL, NULL, NULL, NULL, NULL};
     assert_true(mo_is_null(mo_ridge_mixture(t, Z, Y, Z, &mix, NULL)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_mixture: expected Zs [.., M, n_s, d]"));
     mo_tape_release(t);

@@ -35,7 +35,7 @@ static void draw_rows(double *z) {
 
 static mo_mixture constant_mixture(mo_tape *t) {
     return (mo_mixture){mo_from(t, MO_F64, 2, (int64_t[]){M, R}, lambda), mo_full(t, MO_F64, 2, (int64_t[]){M, R}, 0),
-        mo_scalar(t, MO_F64, 0.3), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 4)};
+        mo_scalar(t, MO_F64, 0.3), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 4), NULL};
 }
 
 static mo_tensor *support_labels(mo_tape *t) {
@@ -244,7 +244,7 @@ static void rows_without_labels_correct_a_misleading_support(void **state) {
     mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1}), 2, MO_F64);
     mo_tensor *rows = mo_from(t, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
     mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 0.1), mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 0),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8)};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL};
     mo_population all = {Z, mo_matmul(t, mo_transpose(t, Z), Z)};
     for (int i = 0; i < 2; i++) {
         mo_transduction o = {20 * i, mo_scalar(t, MO_F64, 8)};

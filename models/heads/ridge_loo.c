@@ -40,13 +40,22 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
-    int64_t n_s = mo_dim(Z1, -2), C = mo_dim(Ys, -1);
-    mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t);
+void mo_kernel_loo_fit(
+    mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo) {
+    *alpha = *Yloo = mo_null_tensor(mo_tape_context(t));
+    if (mo_is_null(K))
+        return;
+    int64_t n_s = mo_dim(K, -1), C = mo_dim(Ys, -1);
     mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
-    mo_tensor *alpha = columns(t, X, 0, C), *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
+    mo_tensor *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
+    *alpha = columns(t, X, 0, C);
+    *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, -1, 1)));
+}
+
+static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
+    mo_tensor *Z1t = mo_transpose(t, Z1), *alpha;
+    mo_kernel_loo_fit(t, mo_matmul(t, Z1, Z1t), Ys, lambda, &alpha, Yloo);
     *W = mo_matmul(t, mo_with_axis(t, Z1t, -3, 1), alpha);
-    *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, alpha, mo_with_axis(t, G_ii, -1, 1)));
 }
 
 static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {

@@ -6,12 +6,18 @@
  * (stacking, Wolpert 1992, with the weights of a Gibbs posterior):
  *     pi = softmax_mr(prior_mr - sharpness n_s^power CE(temperature Yloo_mr, Y)),   logits = sum_m [Zq_m | 1] sum_r
  *     pi_mr W_mr
- * As a head: one expert, penalties of a thirtieth of lambda, lambda, and thirty times it. */
+ * With gamma every expert takes part once more, with k(x, y) = 1 + exp(-gamma |x - y|^2) in place of the inner product
+ * 1 + <x, y>: its readout is alpha_mr over the support rows, and what was said of W holds of alpha. Rotations of the
+ * rows change neither product. Its system is n_s wide, so that above MOST_KERNEL_ROWS rows the inner product is alone.
+ *
+ * As a head: one expert, penalties of a thirtieth of lambda, lambda, and thirty times it, no gamma. */
 #include "models/heads/ridge_mixture.h"
 
 #include "models/heads/ridge_loo.h"
 
 #include <math.h>
+
+enum { MOST_KERNEL_ROWS = 2048 };
 
 /* [.., M, R]: cross-entropy of the leave-one-out predictions [.., M, R, n_s, C] with labels [.., n_s, C]. */
 static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *temperature) {
@@ -43,43 +49,75 @@ static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
     return ndim == 2 ? X : mo_broadcast_to(t, X, ndim, shape);
 }
 
+/* 1 + exp(-gamma |x - y|^2) of the rows x of A [.., n, d] and y of B [.., m, d]: [.., n, m]. */
+static mo_tensor *gaussian(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *gamma) {
+    unsigned last = MO_AXIS(mo_ndim(A) - 1);
+    mo_tensor *a = mo_sum(t, mo_square(t, A), last, true), *b = mo_sum(t, mo_square(t, B), last, true);
+    mo_tensor *inner = mo_scale(t, mo_matmul(t, A, mo_transpose(t, B)), -2, 0);
+    mo_tensor *distance = mo_add(t, mo_add(t, inner, a), mo_transpose(t, b));
+    return mo_scale(t, mo_exp(t, mo_neg(t, mo_mul(t, distance, gamma))), 1, 1);
+}
+
 static bool check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_mixture *mix) {
     if (!mo_ok(ctx))
         return false;
-    int ndim = mo_ndim(Zs);
-    if (ndim < 3 || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 || mo_dim(Zs, -3) != mo_dim(mix->lambda, 0)) {
+    int ndim = mo_ndim(Zs), kernels = mix->gamma ? 2 : 1;
+    if (ndim < 3 || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 ||
+        kernels * mo_dim(Zs, -3) != mo_dim(mix->lambda, 0)) {
         char z[160], y[160], l[160];
         mo_fail(ctx, MO_INVALID,
-            "ridge_mixture: expected Zs [.., M, n_s, d], Ys [.., n_s, C], lambda [M, R]; got %s, %s, %s",
+            "ridge_mixture: expected Zs [.., M, n_s, d], Ys [.., n_s, C], lambda [M, R] ([2 M, R] with gamma); got %s, "
+            "%s, %s",
             mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y),
             mo_shape_string(mix->lambda, l, sizeof l));
     }
     return mo_ok(ctx);
 }
 
-mo_tensor *mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix, mo_tensor **share) {
+/* Rows first .. stop - 1 of the experts' [M, R], for every problem of the batch. */
+static mo_tensor *of_experts(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop, const mo_tensor *Zs) {
+    return for_batch(t, mo_slice(t, X, 0, first, stop), Zs);
+}
+
+/* sum_r share_mr X_mr of X [.., M, R, n, C]. */
+static mo_tensor *mixed(mo_tape *t, mo_tensor *X, mo_tensor *share) {
+    mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, share, -1, 1), -1, 1);
+    return mo_is_null(X) ? X : mo_sum(t, mo_mul(t, X, pi), MO_AXIS(mo_ndim(X) - 3), false);
+}
+
+mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
-    *share = mo_null_tensor(ctx);
+    mo_mixed none = {mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)}, fit = none;
     if (!check(ctx, Zs, Ys, mix))
-        return *share;
+        return none;
     int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
-    mo_tensor *W, *Yloo;
-    mo_ridge_loo_fit(t, Zs, mo_with_axis(t, Ys, -3, M), for_batch(t, mix->lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    bool kernel = mix->gamma && n_s <= MOST_KERNEL_ROWS;
+    mo_tensor *Y = mo_with_axis(t, Ys, -3, M), *W, *Yloo, *alpha = NULL, *more;
+    mo_ridge_loo_fit(t, Zs, Y, of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    if (kernel) {
+        mo_tensor *K = gaussian(t, Zs, Zs, mix->gamma);
+        mo_kernel_loo_fit(t, K, Y, of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
+        Yloo = mo_concat(t, (mo_tensor *[]){Yloo, more}, 2, mo_ndim(Zs) - 3);
+    }
     if (!mo_ok(ctx))
-        return *share;
+        return none;
+    int experts = mo_ndim(Zs) - 3; /* their axis */
     mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, mo_scale(t, mix->power, log((double)n_s), 0)));
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix->temperature), scale);
-    *share = softmax_of_pairs(t, mo_sub(t, mix->prior, evidence));
-    mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, *share, -1, 1), -1, 1);
-    return mo_sum(t, mo_mul(t, W, pi), MO_AXIS(mo_ndim(W) - 3), false);
+    mo_tensor *prior = mo_slice(t, mix->prior, 0, 0, kernel ? 2 * M : M);
+    fit.share = softmax_of_pairs(t, mo_sub(t, prior, evidence));
+    fit.W = mixed(t, W, mo_slice(t, fit.share, experts, 0, M));
+    if (kernel)
+        fit.alpha = mixed(t, alpha, mo_slice(t, fit.share, experts, M, 2 * M));
+    return mo_ok(ctx) ? fit : none;
 }
 
 mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *share, *W = mo_ridge_mixture_fit(t, Zs, Ys, mix, &share);
+    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, Ys, mix);
     if (weight)
-        *weight = share;
+        *weight = fit.share;
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     if (mo_ndim(Zq) != mo_ndim(Zs) || mo_dim(Zq, -3) != mo_dim(Zs, -3)) {
@@ -88,7 +126,10 @@ mo_tensor *mo_ridge_mixture(
             mo_shape_string(Zs, z, sizeof z), mo_shape_string(Zq, q, sizeof q));
         return mo_null_tensor(ctx);
     }
-    return mo_sum(t, mo_matmul(t, mo_append_ones(t, Zq), W), MO_AXIS(mo_ndim(W) - 3), false);
+    mo_tensor *each = mo_matmul(t, mo_append_ones(t, Zq), fit.W);
+    if (!mo_is_null(fit.alpha))
+        each = mo_add(t, each, mo_matmul(t, gaussian(t, Zq, Zs, mix->gamma), fit.alpha));
+    return mo_sum(t, each, MO_AXIS(mo_ndim(Zs) - 3), false);
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {

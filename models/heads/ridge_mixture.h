@@ -4,8 +4,14 @@
 
 #include "models/head.h"
 
-/* W [.., M, d + 1, C] of mo_ridge_mixture: logits are the sum over experts of [Zq_m | 1] W_m. share [.., M, R]. Null
- * tensors on failure. */
-mo_tensor *mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix, mo_tensor **share);
+/* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there
+ * is none. */
+typedef struct mo_mixed {
+    mo_tensor *W;     /* [.., M, d + 1, C] */
+    mo_tensor *alpha; /* [.., M, n_s, C] */
+    mo_tensor *share; /* [.., M, R], or [.., 2 M, R] */
+} mo_mixed;
+
+mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix);
 
 #endif

@@ -80,7 +80,7 @@ static bool check(mo_context *ctx, const mo_population *all, const mo_tensor *su
         char z[160], g[160], y[160], l[160];
         mo_fail(ctx, MO_INVALID,
             "ridge_transduce: expected Z [N, M (d + 1)], gram of that width, a label for each support row, lambda [M, "
-            "R], 0 rounds or more; got %s, %s, %s, %s, %d",
+            "R], no gamma, 0 rounds or more; got %s, %s, %s, %s, %d",
             mo_shape_string(all->Z, z, sizeof z), mo_shape_string(all->gram, g, sizeof g),
             mo_shape_string(Ys, y, sizeof y), mo_shape_string(mix->lambda, l, sizeof l), o->rounds);
     }
@@ -93,8 +93,9 @@ static mo_tensor *inductive(
     int64_t M = mo_dim(mix->lambda, 0), D = mo_dim(Zs, 1), d = D / M - 1;
     mo_tensor *experts = mo_reshape(t, Zs, 3, (int64_t[]){mo_dim(Zs, 0), M, d + 1});
     experts = mo_slice(t, mo_permute(t, experts, (const int[]){1, 0, 2}), 2, 0, d);
-    mo_tensor *W = mo_ridge_mixture_fit(t, mo_contiguous(t, experts), Ys, mix, share);
-    return mo_matmul(t, s->Z, mo_reshape(t, W, 2, (int64_t[]){D, mo_dim(Ys, 1)}));
+    mo_mixed fit = mo_ridge_mixture_fit(t, mo_contiguous(t, experts), Ys, mix);
+    *share = fit.share;
+    return mo_matmul(t, s->Z, mo_reshape(t, fit.W, 2, (int64_t[]){D, mo_dim(Ys, 1)}));
 }
 
 mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,

@@ -1,0 +1,54 @@
+/* models/invariant_readout.c - what reads the invariant encoder out: ridges of both experts and three penalties, for
+ * links and graphs those of a Gaussian kernel too, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
+ * has penalties, priors, width, sharpness and temperatures of its own. */
+#include "models/invariant.h"
+
+/* Row `task` of a parameter, in the given shape. */
+mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape) {
+    return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
+}
+
+/* The parameters `plain` of every expert, and for links and graphs `kernel` behind them: [EXPERTS or 2 EXPERTS, 1]. */
+static mo_tensor *of_experts(mo_tape *t, const invariant *m, int plain, int kernel, mo_task task) {
+    static const int64_t column[] = {EXPERTS, 1};
+    mo_tensor *first = mo_invariant_of_task(t, m, plain, task, 2, column);
+    if (task == MO_TASK_NC)
+        return first;
+    mo_tensor *more = mo_invariant_of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
+    return mo_concat(t, (mo_tensor *[]){first, more}, 2, 0);
+}
+
+/* On nodes the kernel has shown no gain. */
+static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
+    static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
+    static const int64_t of_penalty[] = {1, PENALTIES};
+    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
+    mo_mixture mix = {
+        .lambda = mo_mul(t, mo_exp(t, of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
+        .prior = mo_add(
+            t, of_experts(t, m, EXPERT, KERNEL_PRIOR, task), mo_invariant_of_task(t, m, PENALTY, task, 2, of_penalty)),
+        .sharpness = mo_exp(t, mo_invariant_of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
+        .power = mo_invariant_of_task(t, m, POWER, task, 0, NULL),
+        .temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
+    };
+    if (task != MO_TASK_NC)
+        mix.gamma = mo_exp(t, mo_invariant_of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
+    return mix;
+}
+
+mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    const invariant *m = model;
+    mo_mixture mix = mixture(t, m, e->task);
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *logits = mo_ridge_mixture(t, Zs, Ys, Zq, &mix, NULL);
+    return mo_mul(t, logits, mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
+}
+
+mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all) {
+    const invariant *m = model;
+    mo_mixture mix = mixture(t, m, e->task);
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL));
+    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, 2, 0)};
+    return mo_mul(t, mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
+}
