@@ -10,7 +10,10 @@
 
 #include <limits.h>
 
-enum { TASK_FLOP = 500000 };
+enum {
+    TASK_FLOP = 500000,
+    STRIP = 2048 /* elements of C that one task adds pieces to */
+};
 
 /* Describes the last two axes of v to BLAS; false where neither stride is 1. */
 static bool describe(const mo_view *v, int axes, matrix *M) {
@@ -134,7 +137,7 @@ static void run_tiles(mo_context *ctx, const product *p) {
 
 /* Small C, long k: partial products in parallel, then added in order of k, a strip of C at a time. */
 static void run_pieces(mo_context *ctx, const product *p, real *partial) {
-    int64_t length = p->m * p->n, strips = ceil_div(length, MO_TASK);
+    int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
     int threads = blas_threads(ctx);
     shares s;
     stretch some;
