@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define MO_HEAD_ABI 2
+#define MO_HEAD_ABI 3
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* in the shape of a parameter: d */
 
@@ -24,6 +24,20 @@ typedef mo_tensor *(*mo_head_logits)(
 /* F(W) of the shape of W [.., d + 1, C]: zero where W fits the support. The logits are then [Zq | 1] W. */
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
+
+#define MO_MAX_FOLDS 64
+
+/* Folds of the support: fold f is its rows stop[f - 1] .. stop[f] - 1, the first from row 0, none empty; rows behind
+ * the last fold are in every fit. */
+typedef struct mo_folds {
+    int n;               /* 1 to MO_MAX_FOLDS */
+    const int64_t *stop; /* [n] */
+} mo_folds;
+
+/* Logits as above, and in *held [.., stop[n - 1], C] those of support rows, each by a fit without its fold, where all
+ * these fits together cost less than one by one. Up to a constant a row. */
+typedef mo_tensor *(*mo_head_cross_validate)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
 
 /* A hyper-parameter: a scalar tensor (ndim 0), within low .. high where low < high. Or a tensor that training learns,
  * drawn at first from U(-value, value) / sqrt(shape[0]); zeros where value is 0. */
@@ -54,6 +68,7 @@ typedef struct mo_head {
     int order;                 /* derivatives that exist: 2, or 1 */
     int n_samples;             /* 0: the checker's own */
     const mo_head_sample *samples;
+    mo_head_cross_validate cross_validate; /* or NULL: fold by fold */
 } mo_head;
 
 /* The heads that come with the library, numbered from 0; NULL behind the last, and for a name that none has. */

@@ -68,7 +68,7 @@ static void held_out_rows_are_those_of_explicit_refits(void **state) {
     mo_fit_batch b = support_of(&d, 2, 3);
     double held[2][3 * 4 * C * C], expected[C];
     assert_true(mo_leave_one_out(&f, &b, &(double){NAN}, 1, held[0]));
-    assert_true(mo_cross_validate(&f, &b, 4, false, &(double){NAN}, 1, held[1]));
+    assert_true(mo_cross_validate(&f, &b, 4, false, &(double){NAN}, 1, held[1], NULL));
     for (int64_t e = 0; e < 3; e++)
         for (int64_t i = 0; i < d.n_support; i++) {
             bool others[4 * C], outside[4 * C];
@@ -90,6 +90,43 @@ static void held_out_rows_are_those_of_explicit_refits(void **state) {
     mo_embeddings_release(E);
 }
 
+/* Every head that has a shortcut against itself without one, in dual and in primal form (k C below and above D + 1),
+ * with rows that repeat, and with a fold that takes the rest of a class. */
+static void shortcuts_of_cross_validation_say_what_refits_say(void **state) {
+    enum { MOST = 8 * C };
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 2);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    const mo_head *head;
+    int shortcuts = 0;
+    for (int i = 0; (head = mo_head_at(i)); i++)
+        for (int64_t k = 2; head->cross_validate && k <= 8; k++) {
+            mo_head plain = *head;
+            plain.cross_validate = NULL;
+            mo_fitting quick = fitting(E, head, t), slow = fitting(E, &plain, t);
+            mo_fit_options options = defaults;
+            bool repeated = k % 2;
+            options.queries = repeated ? 34 : 5;
+            mo_draws d;
+            mo_draws_create(E, k, &options, &d);
+            mo_fit_batch b = support_of(&d, 1, repeated ? 1 : 3);
+            b.n_q = d.n_query;
+            b.query = d.query + d.n_query;
+            double held[2][3 * MOST * C], query[2][3 * 34 * C * C];
+            assert_true(mo_cross_validate(&quick, &b, k, repeated, &(double){NAN}, 1, held[0], query[0]));
+            assert_true(mo_cross_validate(&slow, &b, k, repeated, &(double){NAN}, 1, held[1], query[1]));
+            for (int64_t j = 0; j < b.B * b.n_s * C; j++)
+                assert_true(isnan(held[0][j]) ? isnan(held[1][j]) : fabs(held[0][j] - held[1][j]) <= 1e-9);
+            for (int64_t j = 0; j < b.B * b.n_q * C; j++)
+                assert_true(fabs(query[0][j] - query[1][j]) <= 1e-9);
+            mo_draws_release(&d);
+            shortcuts++;
+        }
+    assert_true(shortcuts >= 5 * 7);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
 /* 20 rows a class and k + q = 40: rows repeat, and a copy in the fit would give the held-out one away. With a tiny
  * penalty a fit repeats the labels of its rows exactly. */
 static void copies_of_a_held_out_row_are_never_fitted(void **state) {
@@ -107,7 +144,7 @@ static void copies_of_a_held_out_row_are_never_fitted(void **state) {
     for (int64_t e = 0; e < d.episodes; e++) {
         double held[6 * C * C];
         mo_fit_batch b = support_of(&d, e, 1);
-        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held));
+        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held, NULL));
         for (int64_t i = 0; i < d.n_support; i++) {
             bool copied = false, alone = true;
             for (int64_t j = 0; j < d.n_support; j++) {
@@ -254,6 +291,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_share_no_row_between_support_and_queries),
         cmocka_unit_test(held_out_rows_are_those_of_explicit_refits),
+        cmocka_unit_test(shortcuts_of_cross_validation_say_what_refits_say),
         cmocka_unit_test(copies_of_a_held_out_row_are_never_fitted),
         cmocka_unit_test(figures_are_those_of_the_definitions),
         cmocka_unit_test(float32_and_float64_agree),

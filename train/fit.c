@@ -99,7 +99,7 @@ static bool choose(const run *r, const mo_draws *d, int64_t first, int64_t B, ba
     mo_fit_batch all = {B, d->n_support, 0, d->support + first * d->n_support, label, NULL};
     bool repeated = d->small_classes > 0, ridge = r->f.head == &mo_head_ridge && !repeated;
     if (!(ridge ? mo_leave_one_out(&r->f, &all, b->values, b->n_values, b->held)
-                : mo_cross_validate(&r->f, &all, d->k, repeated, b->values, b->n_values, b->held)))
+                : mo_cross_validate(&r->f, &all, d->k, repeated, b->values, b->n_values, b->held, NULL)))
         return false;
     for (int64_t e = 0; e < B; e++) {
         double least = INFINITY, nll = INFINITY;
@@ -151,8 +151,9 @@ static bool fit_choice(const run *r, const mo_draws *d, int64_t first, int64_t B
     mo_fit_batch chosen = gather_choice(d, first, B, choice, b);
     if (chosen.B == 0)
         return true;
-    if (!mo_fit_logits(&r->f, &chosen, b->values[choice], b->logits) ||
-        (d->k > 1 && !mo_cross_validate(&r->f, &chosen, d->k, d->small_classes > 0, &b->values[choice], 1, b->held)))
+    const double *value = &b->values[choice];
+    if (!(d->k > 1 ? mo_cross_validate(&r->f, &chosen, d->k, d->small_classes > 0, value, 1, b->held, b->logits)
+                   : mo_fit_logits(&r->f, &chosen, *value, b->logits)))
         return false;
     for (int64_t i = 0; i < chosen.B; i++) {
         const int64_t *label = chosen.support_label + i * d->n_support;

@@ -31,18 +31,22 @@ bool mo_fit_read(mo_tensor *T, double *host) {
     return mo_ok(ctx);
 }
 
-bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits) {
-    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
+bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters) {
     mo_dtype real = mo_tensor_dtype(f->Z);
     mo_tape_reset(f->t);
     mo_head_start(f->t, f->head, real, mo_dim(f->Z, 1), f->lambda, f->seed, parameters);
     if (f->tuned >= 0 && !isnan(value))
         parameters[f->tuned] = mo_scalar(f->t, real, value);
+    return mo_ok(f->ctx);
+}
+
+bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits) {
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
+    if (!mo_fit_parameters(f, value, parameters))
+        return false;
     mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *Zq = mo_fit_rows(f, b->query, b->B, b->n_q);
     mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
-    if (!mo_ok(f->ctx))
-        return false;
-    return mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
+    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
 }
 
 static int by_value(const void *a, const void *b) {

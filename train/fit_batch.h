@@ -33,11 +33,14 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
 
 /* Every row by all others, in closed form: the head ridge alone. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits);
-/* By folds, at most 5, for any head. k: support rows a class; repeated: whether rows may repeat, B is then 1. */
+/* By folds, at most 5, for any head, by its own shortcut where it has one. k: support rows a class; repeated: whether
+ * rows may repeat, B is then 1. query (or NULL): the logits of mo_fit_logits, of values[0], on the way. */
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
-    int n_values, double *logits);
+    int n_values, double *logits, double *query);
 
-/* Helpers of both: row numbers as rows [B, m, d] of Z, labels as one-hot [B, m, C]; a tensor as doubles. */
+/* Helpers of both: the head's parameters, with that value of the tuned one, on a tape that forgets all else; row
+ * numbers as rows [B, m, d] of Z, labels as one-hot [B, m, C]; a tensor as doubles. */
+bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
 bool mo_fit_read(mo_tensor *T, double *host);

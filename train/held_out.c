@@ -9,6 +9,7 @@
 #include "train/host_array.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     return true;
 }
 
-/* ---- cross-validation ---- */
+/* ---- cross-validation, by the head's shortcut ---- */
 
 /* Fold of each support row of one episode; -1: fitted always. count: [classes]. */
 static void assign_folds(
@@ -81,6 +82,80 @@ static void assign_folds(
         if (count[label[i]] < 2)
             fold[i] = -1;
 }
+
+/* Support rows in the order of their folds, fold[] as assign_folds has it, those without one last. */
+typedef struct sorted {
+    int64_t *at, *row, *label; /* [B, n_s]: where a row was, its number and its class */
+    int64_t stop[MOST_FOLDS];
+    mo_folds folds; /* those that have rows */
+} sorted;
+
+static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, sorted *s) {
+    int64_t rows = b->B * b->n_s;
+    s->at = mo_host_array(f->ctx, 3 * rows, sizeof *s->at);
+    if (!s->at)
+        return false;
+    s->row = s->at + rows;
+    s->label = s->row + rows;
+    s->folds = (mo_folds){0, s->stop};
+    for (int64_t e = 0; e < b->B; e++) {
+        int64_t n = 0;
+        for (int number = 0; number <= MOST_FOLDS; number++) {
+            int64_t first = n;
+            for (int64_t i = 0; i < b->n_s; i++)
+                if (fold[e * b->n_s + i] == (number < MOST_FOLDS ? number : -1))
+                    s->at[e * b->n_s + n++] = e * b->n_s + i;
+            if (e == 0 && n > first && number < MOST_FOLDS)
+                s->stop[s->folds.n++] = n;
+        }
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        s->row[i] = b->support[s->at[i]];
+        s->label[i] = b->support_label[s->at[i]];
+    }
+    return true;
+}
+
+/* Held-out logits [B, held, C] of one value to where their rows are. */
+static bool take_held(const mo_fitting *f, const mo_fit_batch *b, const sorted *s, mo_tensor *held, double *logits) {
+    int64_t C = f->classes, n = s->stop[s->folds.n - 1];
+    double *buffer = mo_host_array(f->ctx, b->B * n * C, sizeof *buffer);
+    bool fine = buffer && mo_fit_read(held, buffer);
+    for (int64_t i = 0; fine && i < b->B * n; i++)
+        memcpy(logits + s->at[i / n * b->n_s + i % n] * C, buffer + i * C, (size_t)C * sizeof *buffer);
+    free(buffer);
+    return fine;
+}
+
+static bool apply_shortcut(
+    const mo_fitting *f, const mo_fit_batch *b, const sorted *s, double value, double *logits, double *query) {
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held = mo_null_tensor(f->ctx);
+    if (!mo_fit_parameters(f, value, parameters))
+        return false;
+    mo_tensor *Zs = mo_fit_rows(f, s->row, b->B, b->n_s), *Ys = mo_fit_one_hot(f, s->label, b->B, b->n_s);
+    mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, 1, 0, 1);
+    mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
+    int64_t n_held = b->B * s->stop[s->folds.n - 1] * f->classes, n_all = b->B * mo_dim(Zq, 1) * f->classes;
+    if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
+        mo_fail(f->ctx, MO_INVALID,
+            "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
+            " of queries, expected %" PRId64 " and %" PRId64,
+            f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
+    return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_fit_read(all, query));
+}
+
+/* False where the head has none, or where one of its fits fails: then each has to be tried. */
+static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
+    int n_values, double *logits, double *query) {
+    sorted s = {0};
+    bool found = f->head->cross_validate && sort_by_fold(f, b, fold, &s) && s.folds.n > 0;
+    for (int v = 0; found && v < n_values; v++)
+        found = apply_shortcut(f, b, &s, values[v], logits + v * b->B * b->n_s * f->classes, v ? NULL : query);
+    free(s.at);
+    return found;
+}
+
+/* ---- cross-validation, fold by fold ---- */
 
 /* One fold: the rows that are fitted and those held out. */
 typedef struct split {
@@ -110,21 +185,14 @@ static mo_fit_batch divide(const mo_fit_batch *b, const int8_t *fold, int number
     return (mo_fit_batch){b->B, fitted / b->B, held / b->B, s->fitted, s->fitted_label, s->held};
 }
 
-bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
     int n_values, double *logits) {
     int64_t rows = b->B * b->n_s, C = f->classes;
-    int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
     split s = {0};
-    assert(b->B == 1 || !repeated);
     set_nan(logits, n_values * rows * C);
-    int64_t *count = mo_host_array(f->ctx, C, sizeof *count);
-    int8_t *fold = mo_host_array(f->ctx, rows, sizeof *fold);
     double *buffer = mo_host_array(f->ctx, rows * C, sizeof *buffer);
-    bool fine = count && fold && buffer && reserve(f->ctx, &s, rows);
-    for (int64_t e = 0; fine && e < b->B; e++)
-        assign_folds(
-            b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
-    for (int number = 0; fine && number < folds; number++) {
+    bool fine = buffer && reserve(f->ctx, &s, rows);
+    for (int number = 0; fine && number < MOST_FOLDS; number++) {
         mo_fit_batch one = divide(b, fold, number, &s);
         for (int v = 0; fine && v < n_values && one.n_q > 0; v++) {
             bool found = mo_fit_logits(f, &one, values[v], buffer);
@@ -135,6 +203,23 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
     }
     free(s.fitted);
     free(buffer);
+    return fine;
+}
+
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+    int n_values, double *logits, double *query) {
+    int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
+    assert(b->B == 1 || !repeated);
+    int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
+    int8_t *fold = mo_host_array(f->ctx, b->B * b->n_s, sizeof *fold);
+    bool fine = count && fold;
+    for (int64_t e = 0; fine && e < b->B; e++)
+        assign_folds(
+            b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
+    set_nan(logits, fine ? n_values * b->B * b->n_s * f->classes : 0);
+    if (fine && !validate_by_shortcut(f, b, fold, values, n_values, logits, query))
+        fine = forgive(f->ctx) && (!query || mo_fit_logits(f, b, values[0], query)) &&
+               validate_by_refits(f, b, fold, values, n_values, logits);
     free(fold);
     free(count);
     return fine;

@@ -6,39 +6,110 @@
  *     cosine         logits_ic = scale <Zq_i, P_c> / (|Zq_i| |P_c|)                 (Gidaris and Komodakis 2018)
  *     centred        the inner product after the mean of the support is taken off both (Wang et al. 2019, "CL2N"
  *                    without the norm): a shift of all embeddings changes nothing */
-#include "models/head.h"
+#include "models/heads/folds.h"
 
-static mo_tensor *prototypes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
+/* Sums over support rows: of each class [.., C, d], and how many they are [.., C, 1]. */
+typedef struct class_sums {
+    mo_tensor *rows, *count;
+} class_sums;
+
+/* One of the four ways: logits of the queries. */
+typedef mo_tensor *(*comparison)(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters);
+
+static class_sums sum_classes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
     mo_tensor *Yt = mo_transpose(t, Ys);
-    mo_tensor *count = mo_sum(t, Yt, MO_AXIS(mo_ndim(Yt) - 1), true); /* [.., C, 1] */
-    return mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
+    return (class_sums){mo_matmul(t, Yt, Zs), mo_sum(t, Yt, MO_AXIS(mo_ndim(Yt) - 1), true)};
 }
 
-static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *prototypes(mo_tape *t, const class_sums *s) {
+    return mo_div_or_zero(t, s->rows, s->count);
+}
+
+static mo_tensor *by_inner_product(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
     (void)parameters;
-    return mo_matmul(t, Zq, mo_transpose(t, prototypes(t, Zs, Ys)));
+    return mo_matmul(t, Zq, mo_transpose(t, prototypes(t, s)));
 }
 
 static mo_tensor *squared_norms(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, mo_square(t, X), MO_AXIS(mo_ndim(X) - 1), true);
 }
 
-static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *by_distance(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
     (void)parameters;
-    mo_tensor *P = prototypes(t, Zs, Ys);
+    mo_tensor *P = prototypes(t, s);
     mo_tensor *cross = mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, P)), 2, 0);
     mo_tensor *norms = mo_transpose(t, squared_norms(t, P)); /* [.., 1, C] */
     return mo_sub(t, mo_sub(t, cross, norms), squared_norms(t, Zq));
 }
 
-static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *P = mo_l2_normalize(t, prototypes(t, Zs, Ys), 1e-12), *Q = mo_l2_normalize(t, Zq, 1e-12);
+static mo_tensor *by_cosine(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *P = mo_l2_normalize(t, prototypes(t, s), 1e-12), *Q = mo_l2_normalize(t, Zq, 1e-12);
     return mo_mul(t, mo_matmul(t, Q, mo_transpose(t, P)), parameters[0]);
 }
 
+static mo_tensor *about_the_mean(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
+    unsigned classes = MO_AXIS(mo_ndim(Zq) - 2);
+    mo_tensor *mean = mo_div(t, mo_sum(t, s->rows, classes, true), mo_sum(t, s->count, classes, true));
+    class_sums centred = {mo_sub(t, s->rows, mo_mul(t, s->count, mean)), s->count};
+    return by_inner_product(t, &centred, mo_sub(t, Zq, mean), parameters);
+}
+
+static mo_tensor *fit(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters) {
+    class_sums all = sum_classes(t, episode[0], episode[1]);
+    return compare(t, &all, episode[2], parameters);
+}
+
+/* The sums without a fold are those of all less its own. */
+static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    mo_tensor *rows[MO_MAX_FOLDS];
+    class_sums all = sum_classes(t, episode[0], episode[1]);
+    for (int f = 0; f < folds->n; f++) {
+        mo_tensor *Z_F = mo_fold_rows(t, episode[0], folds, f);
+        class_sums own = sum_classes(t, Z_F, mo_fold_rows(t, episode[1], folds, f));
+        class_sums rest = {mo_sub(t, all.rows, own.rows), mo_sub(t, all.count, own.count)};
+        rows[f] = compare(t, &rest, Z_F, parameters);
+    }
+    *held = mo_fold_concat(t, rows, folds);
+    return compare(t, &all, episode[2], parameters);
+}
+
+/* ---- the four, as heads ---- */
+
+static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+}
+
+static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
+    return fit_folds(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
+}
+
+static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+}
+
+static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    return fit_folds(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
+}
+
+static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+}
+
+static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    return fit_folds(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
+}
+
 static mo_tensor *centred(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *mean = mo_mean(t, Zs, MO_AXIS(mo_ndim(Zs) - 2), true);
-    return inner_product(t, mo_sub(t, Zs, mean), Ys, mo_sub(t, Zq, mean), parameters);
+    return fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+}
+
+static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    return fit_folds(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters, folds, held);
 }
 
 static const mo_head_parameter scale[] = {{.name = "scale", .value = 10}};
@@ -48,6 +119,7 @@ const mo_head mo_head_prototype = {
     .size = sizeof(mo_head),
     .name = "prototype",
     .logits = inner_product,
+    .cross_validate = inner_product_folds,
     .order = 2,
 };
 
@@ -56,6 +128,7 @@ const mo_head mo_head_prototype_euclidean = {
     .size = sizeof(mo_head),
     .name = "prototype_euclidean",
     .logits = euclidean,
+    .cross_validate = euclidean_folds,
     .order = 2,
 };
 
@@ -66,6 +139,7 @@ const mo_head mo_head_prototype_cosine = {
     .n_parameters = 1,
     .parameters = scale,
     .logits = cosine,
+    .cross_validate = cosine_folds,
     .order = 2,
 };
 
@@ -74,5 +148,6 @@ const mo_head mo_head_prototype_centred = {
     .size = sizeof(mo_head),
     .name = "prototype_centred",
     .logits = centred,
+    .cross_validate = centred_folds,
     .order = 2,
 };

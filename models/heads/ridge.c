@@ -10,6 +10,7 @@
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
  * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
  * stays regular where lambda = 0. */
+#include "models/heads/folds.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
@@ -85,6 +86,7 @@ const mo_head mo_head_ridge = {
     .n_parameters = 1,
     .parameters = parameters,
     .logits = logits,
+    .cross_validate = mo_ridge_cross_validate,
     .order = 2,
     .n_samples = 4,
     .samples = samples,
