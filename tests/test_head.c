@@ -50,11 +50,11 @@ static void a_head_of_another_build_is_refused(void **state) {
     mo_head old = mo_head_prototype, small = mo_head_prototype, empty = mo_head_prototype;
     char message[160];
     old.abi = 1;
-    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected 2 and %zu: rebuild it against this library",
+    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected 3 and %zu: rebuild it against this library",
         sizeof old, sizeof old);
     assert_refused(*state, &old, 4, message);
     small.size = 8;
-    snprintf(message, sizeof message, "head: abi 2 and size 8, expected 2 and %zu: rebuild it against this library",
+    snprintf(message, sizeof message, "head: abi 2 and size 8, expected 3 and %zu: rebuild it against this library",
         sizeof old);
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
