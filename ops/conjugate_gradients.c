@@ -8,12 +8,6 @@
 
 enum { X, R, P, RHO, VECTORS };
 
-/* 1 for items above their limit, else 0; nothing becomes of a NaN, and the others go on. */
-static mo_tensor *unfinished(mo_tape *t, mo_tensor *rho, mo_tensor *limit) {
-    mo_tensor *above = mo_scale(t, mo_greater_equal(t, limit, rho), -1, 1);
-    return mo_stop_gradient(t, mo_mul(t, above, mo_greater_equal(t, rho, limit)));
-}
-
 static void step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **s) {
     mo_tensor *Ap = k->apply(t, s[P], k->state);
     mo_tensor *alpha = mo_mul(t, active, mo_div_or_zero(t, s[RHO], mo_item_dot(t, s[P], Ap, k->batch_axes)));
@@ -31,7 +25,7 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_tensor *s[VECTORS] = {mo_scale(t, b, 0, 0), b, b, rho};
     mo_scope scope = mo_scope_open(t);
     for (k->iterations = 0; k->iterations < k->limit && mo_ok(ctx); k->iterations++) {
-        mo_tensor *active = unfinished(t, s[RHO], limit);
+        mo_tensor *active = mo_krylov_unfinished(t, s[RHO], limit);
         if (mo_item(mo_sum(t, active, 0, false)) == 0)
             break;
         step(t, k, active, s);

@@ -5,11 +5,21 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 bool mo_call_square(mo_call *c, int i) {
     const mo_tensor *A = c->in[i];
     if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
         return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
+    return true;
+}
+
+bool mo_call_system(mo_call *c) {
+    const mo_tensor *A = c->in[0], *B = c->in[1];
+    if (!mo_call_square(c, 0))
+        return false;
+    if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
     return true;
 }
 

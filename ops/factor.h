@@ -15,6 +15,9 @@ typedef enum mo_failure {
 /* Requires input i to be square matrices [.., n, n] (raises otherwise). */
 bool mo_call_square(mo_call *c, int i);
 
+/* Requires inputs 0 and 1 to be systems: square matrices and right-hand sides [.., n, k] with their leading axes. */
+bool mo_call_system(mo_call *c);
+
 /* An int32 tensor with one word for each matrix [.., n, n] of X: the info view of a factorization. */
 mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X);
 /* Raises MO_NUMERICAL for the first word that is not 0, naming the matrix: -1 as "holds a value that is not finite",

@@ -131,6 +131,8 @@ mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_t
     if (mo_ok(ctx) && p.options.state_size > sizeof p.state)
         mo_fail(ctx, MO_INVALID, "implicit: %zu bytes of state, expected at most %d: pass state_size 0 and keep it",
             p.options.state_size, MO_MAX_STATE);
+    if (mo_ok(ctx) && p.options.iterations < 0)
+        mo_fail(ctx, MO_INVALID, "implicit: %d iterations, expected 0 (the default) or more", p.options.iterations);
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     if (p.options.state_size)

@@ -2,10 +2,12 @@
  *
  * Row i of J is the vjp of F with the unit cotangent e_i: m sweeps over one recorded F give the Jacobians of all items
  * of a batch at once, since item k of F depends on item k of x alone. */
+#include "ops/factor.h"
 #include "ops/implicit.h"
 #include "ops/shapes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 void *mo_implicit_state(const mo_implicit_problem *p) {
@@ -125,15 +127,17 @@ static void copy_jacobian(mo_call *c, const mo_implicit_problem *p, const mo_imp
     mo_scope_close(c->t, &scope, NULL, 0);
 }
 
-/* Raises for the first item whose J has no factors. */
-static bool check_factors(mo_call *c, const mo_tensor *info) {
+/* Raises for the first item whose J has no factors; where the options accept that, not for one that is not finite. */
+static bool check_factors(mo_call *c, const mo_implicit_options *o, const mo_tensor *info) {
     int64_t items = mo_numel(info);
     int32_t *word = mo_host_alloc(c->ctx, (size_t)items * sizeof *word);
     char which[80] = "";
     if (word)
         mo_tensor_read(info, word, (size_t)items * sizeof *word);
     for (int64_t i = 0; word && i < items && mo_ok(c->ctx); i++) {
-        if (!word[i])
+        if (word[i] == -1 && o->accept && o->report)
+            o->report->missed = true;
+        if (!word[i] || (word[i] == -1 && o->accept))
             continue;
         if (items > 1)
             snprintf(which, sizeof which, " of system %" PRId64 " of %" PRId64, i, items);
@@ -160,5 +164,9 @@ bool mo_implicit_factor(
         return false;
     mo_view lu = mo_tensor_view(*LU), piv = mo_tensor_view(*pivot), word = mo_tensor_view(info);
     mo_kernels_of(c->ctx, lu.dtype)->getrf(c->ctx, &lu, &piv, &word);
-    return check_factors(c, info);
+    if (p->options.accept) {
+        mo_fill_failed(c, info, *LU, NAN);
+        mo_fill_failed(c, info, *pivot, 1); /* any valid row: what is exchanged is NaN */
+    }
+    return check_factors(c, &p->options, info);
 }

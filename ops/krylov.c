@@ -43,6 +43,11 @@ double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where) {
     return worst;
 }
 
+mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit) {
+    mo_tensor *above = mo_scale(t, mo_greater_equal(t, limit, values), -1, 1);
+    return mo_stop_gradient(t, mo_mul(t, above, mo_greater_equal(t, values, limit)));
+}
+
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x) {
     mo_scope scope = mo_scope_open(t);
     mo_tensor *r = mo_sub(t, b, k->apply(t, x, k->state));

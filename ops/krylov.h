@@ -38,6 +38,8 @@ void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
 mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
 /* The largest element and where it is; a NaN counts as the largest. */
 double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
+/* 1 for items above their limit, else 0; nothing becomes of a NaN, and the others go on. */
+mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit);
 /* Sets residual and worst from x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);
 

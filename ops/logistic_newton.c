@@ -103,21 +103,31 @@ static mo_tensor *fallen_to(const newton *m, mo_tensor *norm, double factor) {
     return mo_greater_equal(m->t, mo_scale(m->t, m->first, factor, 0), norm);
 }
 
+/* The gradient at W, and its norm. */
+static mo_tensor *gradient_at(const newton *m, const mo_logistic_vector *W, mo_tensor **norm) {
+    mo_tape *t = m->t;
+    mo_logistic_move(m->s, W->F);
+    mo_tensor *pulled = mo_logistic_pull(m->s, mo_sub(t, m->s->TP, m->Y));
+    mo_tensor *gradient = mo_add(t, pulled, mo_mul(t, m->s->mu, W->x));
+    *norm = mo_sqrt(t, mo_item_sum(t, mo_square(t, mo_logistic_weights(m->s, gradient))));
+    return gradient;
+}
+
 /* Coordinates g of the gradient on dependent rows may be large where X^T g is small, and their rounding then hides the
- * rest. x - g / lambda has the same X^T x as far as X^T g is 0, and no such part. */
+ * rest. x - g / lambda has the same X^T x as far as X^T g is 0, and no such part; it is taken where the gradient stays
+ * small. */
 static void settle(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
     mo_tape *t = m->t;
-    mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, gradient, m->s->mu));
-    w->W = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
+    mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, gradient, m->s->mu)), *after;
+    mo_logistic_vector settled = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
+    gradient_at(m, &settled, &after);
+    w->W = mo_logistic_image(m->s, mo_where(t, fallen_to(m, after, sqrt(m->epsilon)), settled.x, w->W.x));
 }
 
 /* The gradient at W, and which items are finished there. */
 static mo_tensor *look(newton *m, newton_state *w) {
     mo_tape *t = m->t;
-    mo_logistic_move(m->s, w->W.F);
-    mo_tensor *pulled = mo_logistic_pull(m->s, mo_sub(t, m->s->TP, m->Y));
-    mo_tensor *gradient = mo_add(t, pulled, mo_mul(t, m->s->mu, w->W.x));
-    mo_tensor *norm = mo_sqrt(t, mo_item_sum(t, mo_square(t, mo_logistic_weights(m->s, gradient))));
+    mo_tensor *norm, *gradient = gradient_at(m, &w->W, &norm);
     m->first = m->first ? m->first : norm;
     mo_tensor *finished = fallen_to(m, norm, 16 * m->epsilon);
     if (w->norm) {

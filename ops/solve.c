@@ -25,10 +25,8 @@ typedef struct solve_options {
 
 static bool shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
-    if (!mo_call_real(c, 0, c->n_in == 4 ? 2 : 1) || !mo_call_square(c, 0))
+    if (!mo_call_real(c, 0, c->n_in == 4 ? 2 : 1) || !mo_call_system(c))
         return false;
-    if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
-        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
     if (c->n_in == 3)
         return mo_call_fail(c, MO_INVALID, "factors without their pivots");
     if (c->n_in == 4 && (!mo_same_shape(c->in[2], A) || c->in[3]->dtype != MO_I32 || c->in[3]->ndim != A->ndim - 1 ||

@@ -8,6 +8,7 @@
  *     B_bar = op(T)^-T X_bar,
  *     op(T)_bar = -B_bar X^T, so T_bar is the triangle of -B_bar X^T, or of -X B_bar^T where op transposes. */
 #include "ops/checks.h"
+#include "ops/factor.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -19,14 +20,8 @@ typedef struct triangular_options {
 } triangular_options;
 
 static bool shape(mo_call *c) {
-    const mo_tensor *T = c->in[0], *B = c->in[1];
-    if (!mo_call_real(c, 0, 1))
-        return false;
-    if (T->ndim < 2 || mo_dim(T, -1) != mo_dim(T, -2))
-        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
-    if (B->ndim != T->ndim || memcmp(T->shape, B->shape, (size_t)(T->ndim - 1) * sizeof *T->shape) != 0)
-        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
-    return mo_call_output(c, 0, T->dtype, B->ndim, B->shape);
+    const mo_tensor *B = c->in[1];
+    return mo_call_real(c, 0, 1) && mo_call_system(c) && mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
 
 static void fail_entry(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {

@@ -23,6 +23,11 @@ static void check(mo_solver *s, mo_tensor *x0, int n) {
             s->ctx, MO_MISMATCH, "%s: the start is %s, expected float32 or float64", s->name, mo_dtype_name(x0->dtype));
     else if (o->batch_axes < 0 || o->batch_axes > x0->ndim)
         mo_fail(s->ctx, MO_INVALID, "%s: %d batch axes, expected 0 to %d", s->name, o->batch_axes, x0->ndim);
+    else if (s->o.iterations < 0 || o->iterations < 0)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d iterations, %d for a linear system, expected 0 (the default) or more",
+            s->name, s->o.iterations, o->iterations);
+    else if (s->o.memory < 0)
+        mo_fail(s->ctx, MO_INVALID, "%s: a memory of %d pairs, expected 0 (the default) or more", s->name, s->o.memory);
     else if (o->state_size > MO_MAX_STATE)
         mo_fail(
             s->ctx, MO_INVALID, "%s: %zu bytes of state, expected at most %d", s->name, o->state_size, MO_MAX_STATE);
@@ -61,11 +66,11 @@ mo_tensor *mo_solver_F(const mo_solver *s, mo_tensor *x) {
 mo_tensor *mo_solver_unfinished(mo_solver *s, mo_tensor *F, mo_tensor *x) {
     mo_tape *t = s->t;
     mo_tensor *square = mo_item_residual(t, mo_stop_gradient(t, F), mo_stop_gradient(t, x), s->o.implicit.batch_axes);
-    s->residual = sqrt(mo_item_worst(t, square, &s->worst));
-    if (!mo_ok(s->ctx) || !(s->residual > s->tolerance) || s->iterations >= s->o.iterations)
-        return NULL;
     mo_tensor *limit = mo_scalar(t, mo_tensor_dtype(square), s->tolerance * s->tolerance);
-    return mo_scale(t, mo_greater_equal(t, limit, square), -1, 1);
+    mo_tensor *active = mo_krylov_unfinished(t, square, limit);
+    s->residual = sqrt(mo_item_worst(t, square, &s->worst));
+    bool more = mo_item(mo_sum(t, active, 0, false)) > 0 && s->iterations < s->o.iterations;
+    return mo_ok(s->ctx) && more ? active : NULL;
 }
 
 void mo_solver_turn(mo_solver *s, mo_tensor *const *keep, int n) {

@@ -160,9 +160,9 @@ static void new_writes_a_head_once(void **state) {
     RUN(p, "new", "head", "../evil");
     assert_ended(p, 2, "letters, digits and _");
     RUN(p, "new", "hat", "x");
-    assert_ended(p, 2, "head NAME");
+    assert_ended(p, 2, "mochi new: kind: expected head, found 'hat'");
     RUN(p, "new");
-    assert_ended(p, 2, "head NAME");
+    assert_ended(p, 2, "mochi new: kind: expected head, found ''");
 }
 
 int main(void) {

@@ -50,12 +50,12 @@ static void a_head_of_another_build_is_refused(void **state) {
     mo_head old = mo_head_prototype, small = mo_head_prototype, empty = mo_head_prototype;
     char message[160];
     old.abi = 1;
-    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected 3 and %zu: rebuild it against this library",
-        sizeof old, sizeof old);
+    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected %d and %zu: rebuild it against this library",
+        sizeof old, MO_HEAD_ABI, sizeof old);
     assert_refused(*state, &old, 4, message);
     small.size = 8;
-    snprintf(message, sizeof message, "head: abi 2 and size 8, expected 3 and %zu: rebuild it against this library",
-        sizeof old);
+    snprintf(message, sizeof message, "head: abi %d and size 8, expected %d and %zu: rebuild it against this library",
+        MO_HEAD_ABI, MO_HEAD_ABI, sizeof old);
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
     assert_refused(*state, &empty, 4, "head prototype: it has neither logits nor a residual");

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "largest_difference.h"
+
 static int open_context(void **state) {
     *state = mo_context_create(NULL);
     return *state ? 0 : -1;
@@ -29,19 +31,6 @@ static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t r
     mo_tensor *T = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
     free(x);
     return T;
-}
-
-static double largest_difference(mo_tensor *A, mo_tensor *B) {
-    int64_t n = mo_numel(A);
-    assert_int_equal(n, mo_numel(B));
-    double *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), worst = 0;
-    assert_int_equal(mo_tensor_read(A, a, (size_t)n * sizeof *a), MO_OK);
-    assert_int_equal(mo_tensor_read(B, b, (size_t)n * sizeof *b), MO_OK);
-    for (int64_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs(a[i] - b[i]));
-    free(a);
-    free(b);
-    return worst;
 }
 
 typedef struct ridge_problem {

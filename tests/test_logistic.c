@@ -79,6 +79,8 @@ static void the_gradient_vanishes_at_the_solution(void **state) {
         {.batch = 1, .n = 300, .d = 280, .classes = 7, .spread = 0.3, .lambda = 1}, /* one large: composed */
         {.batch = 2, .n = 30, .d = 12, .classes = 3, .spread = 30, .lambda = 100},
         {.batch = 1, .n = 1, .d = 4, .classes = 1, .spread = 1, .lambda = 1},
+        {.batch = 2, .n = 40, .d = 60, .classes = 20, .spread = 1, .lambda = 1e-6},
+        {.batch = 1, .n = 200, .d = 30, .classes = 20, .spread = 0.2, .lambda = 1e-6},
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
@@ -266,6 +268,50 @@ static void what_has_no_optimum_is_refused_in_one_line(void **state) {
     }
 }
 
+/* Columns of very different scale: the gradient falls to the noise of its own sum, 1e-8 of the largest column here. */
+static void columns_of_very_different_scale_are_no_obstacle(void **state) {
+    mo_context *ctx = *state;
+    for (int wide = 0; wide < 2; wide++)
+        for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
+            problem p = {.batch = 1, .n = wide ? 30 : 120, .d = 40, .classes = 20, .spread = 0.3, .lambda = 1e-6};
+            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            draw_problem(ctx, &p, 5);
+            double scale[40];
+            for (int j = 0; j < 40; j++)
+                scale[j] = pow(10, j % 7 - 3);
+            mo_tensor *X = p.X;
+            p.X = mo_mul(t, mo_stop_gradient(t, X), mo_from(t, MO_F64, 1, (int64_t[]){40}, scale));
+            mo_tensor *W = mo_logistic(t, p.X, p.Y, p.lambda_tensor, (mo_intercept)intercept);
+            double residual = norm(t, objective_gradient(t, &p, W, (mo_intercept)intercept));
+            if (!mo_ok(ctx) || !(residual <= 1e3 * 1e-8))
+                fail_msg("wide %d, intercept %d: gradient norm %g; %s", wide, intercept, residual,
+                    mo_context_status(ctx)->message);
+            p.X = X;
+            mo_tape_release(t);
+            release_problem(&p);
+        }
+}
+
+/* Rows that contradict one another and depend on one another: an optimum, but not one set of weights. */
+static void without_a_penalty_dependent_rows_are_named_by_their_rank(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
+           apart[] = {1, 0, 1, 0, 0, 1, 0, 1};
+    mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 3}, x), *lambda = mo_scalar(t, MO_F64, 0);
+    const mo_head *heads[] = {&mo_head_logistic, &mo_head_logistic_penalised};
+    for (int h = 0; h < 2; h++)
+        for (int separable = 0; separable < 2; separable++) {
+            mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, separable ? apart : y);
+            assert_true(mo_is_null(mo_head_apply(t, heads[h], Zs, Ys, Zs, &lambda)));
+            const char *said = separable ? "the optimum is at infinity" : "has rank 2 of 4";
+            if (!strstr(mo_context_status(ctx)->message, said))
+                fail_msg("%s: '%s'", heads[h]->name, mo_context_status(ctx)->message);
+            mo_clear_error(ctx);
+        }
+    mo_tape_release(t);
+}
+
 /* Repeated rows, a class without support and a single row are fine where the penalty holds every weight. */
 static void a_penalty_on_everything_always_has_an_optimum(void **state) {
     mo_context *ctx = *state;
@@ -293,6 +339,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, begin, end),
         cmocka_unit_test_setup_teardown(without_penalty_rows_that_overlap_have_their_optimum, begin, end),
         cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, begin, end),
+        cmocka_unit_test_setup_teardown(columns_of_very_different_scale_are_no_obstacle, begin, end),
+        cmocka_unit_test_setup_teardown(without_a_penalty_dependent_rows_are_named_by_their_rank, begin, end),
         cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

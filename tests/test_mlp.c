@@ -100,6 +100,47 @@ static void without_gradients_memory_does_not_grow_with_steps(void **state) {
     assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* recorded it does */
 }
 
+/* Each row twice is the same problem, with more rows than columns: the steps are taken on the weights themselves. */
+static void steps_on_rows_and_on_weights_agree(void **state) {
+    enum { N = 5, D = 6, C = 2 };
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double z[N * D], y[N * C] = {0}, logits[2][N * C];
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < N * D; i++)
+        z[i] = mo_random_normal(&r);
+    for (int i = 0; i < N; i++)
+        y[i * C + i % C] = 1;
+    mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, D}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){N, C}, y);
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    mo_head_start(t, &mo_head_mlp, MO_F64, D, 0, 0, parameter);
+    for (int twice = 0; twice < 2; twice++) {
+        mo_tensor *Zs = twice ? mo_concat(t, (mo_tensor *[]){Z, Z}, 2, 0) : Z;
+        mo_tensor *Ys = twice ? mo_concat(t, (mo_tensor *[]){Y, Y}, 2, 0) : Y;
+        mo_tensor *L = mo_head_apply(t, &mo_head_mlp, Zs, Ys, Z, parameter);
+        assert_int_equal(mo_tensor_read(L, logits[twice], sizeof logits[twice]), MO_OK);
+    }
+    for (int i = 0; i < N * C; i++)
+        assert_true(fabs(logits[0][i] - logits[1][i]) <= 1e-11);
+    mo_tape_release(t);
+}
+
+static void steps_that_are_no_number_of_them_are_refused(void **state) {
+    mo_context *ctx = *state;
+    static const double bad[] = {-1, 0.5, 1e7, NAN};
+    for (int i = 0; i < 4; i++) {
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *Z, *Y, *parameter[4];
+        make_rings(t, &Z, &Y);
+        mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+        parameter[STEPS] = mo_scalar(t, MO_F64, bad[i]);
+        assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter)));
+        assert_non_null(strstr(mo_context_status(ctx)->message, "steps, expected a whole number from 0 to 1000000"));
+        mo_clear_error(ctx);
+        mo_tape_release(t);
+    }
+}
+
 static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
@@ -126,6 +167,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(it_tells_rings_apart_where_ridge_cannot, open_context, close_context),
         cmocka_unit_test_setup_teardown(it_treats_classes_alike, open_context, close_context),
         cmocka_unit_test_setup_teardown(recorded_or_not_it_gives_the_same_bits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(steps_on_rows_and_on_weights_agree, open_context, close_context),
+        cmocka_unit_test_setup_teardown(steps_that_are_no_number_of_them_are_refused, open_context, close_context),
         cmocka_unit_test_setup_teardown(without_gradients_memory_does_not_grow_with_steps, open_context, close_context),
         cmocka_unit_test_setup_teardown(
             its_first_layer_is_among_the_parameters_of_a_model, open_context, close_context),

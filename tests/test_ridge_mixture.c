@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "largest_difference.h"
+
 static int open_context(void **state) {
     *state = mo_context_create(NULL);
     return *state ? 0 : -1;
@@ -40,19 +42,6 @@ static mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
     mo_tensor *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
     free(y);
     return Y;
-}
-
-static double largest_difference(mo_tensor *A, mo_tensor *B) {
-    int64_t n = mo_numel(A);
-    assert_int_equal(n, mo_numel(B));
-    double *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), worst = 0;
-    assert_int_equal(mo_tensor_read(A, a, (size_t)n * sizeof *a), MO_OK);
-    assert_int_equal(mo_tensor_read(B, b, (size_t)n * sizeof *b), MO_OK);
-    for (int64_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs(a[i] - b[i]));
-    free(a);
-    free(b);
-    return worst;
 }
 
 /* Rows of X [n, d] but row i. */

@@ -105,13 +105,13 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG && !o->name)
         o->name = text;
     else if (key == ARGP_KEY_ARG)
-        usage_error(state, "new", "one kind and one name", text);
+        usage_error(state, "arguments", "head NAME and no more", text);
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
     else if (!o->kind || strcmp(o->kind, "head") != 0)
-        usage_error(state, "new", "head NAME", o->kind ? o->kind : "");
+        usage_error(state, "kind", "head", o->kind ? o->kind : "");
     else if (!o->name || !is_identifier(o->name))
-        usage_error(state, "new head", "a name of letters, digits and _, a letter first", o->name ? o->name : "");
+        usage_error(state, "NAME", "a name of letters, digits and _, a letter first", o->name ? o->name : "");
     return 0;
 }
 

@@ -49,22 +49,16 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
     return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
     int64_t n = mo_dim(f->Z, 0);
     double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
     *row_scale = 0;
-    if (norm && mo_fit_read(mo_norm(f->t, f->Z), norm)) {
-        memcpy(sorted, norm, (size_t)n * sizeof *norm);
-        qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    mo_tensor *N = norm ? mo_norm(f->t, f->Z) : NULL;
+    if (norm && mo_fit_read(N, norm) && mo_fit_read(mo_sort(f->t, N, 0), sorted)) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;
             for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)
-                part[i] += norm[i] >= sorted[n * quarter / MO_NORM_PARTS];
+                part[i] += norm[i] >= sorted[n - 1 - n * quarter / MO_NORM_PARTS];
             *row_scale += (norm[i] * norm[i] + 1) / (double)n;
         }
     }

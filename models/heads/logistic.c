@@ -3,8 +3,26 @@
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
  * intercept b is not penalised, as scikit-learn has it, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
  * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are its probabilities. Without a penalty on b every
- * class needs support. Gradients of both orders to Zs, Ys, Zq and lambda. */
-#include "models/head.h"
+ * class needs support. lambda = 0 asks for rows that are not separable and have full rank. Gradients of both orders to
+ * Zs, Ys, Zq and lambda. */
+#include "models/heads/rank.h"
+
+#include <inttypes.h>
+
+/* The weights, after a fit that found some: those without a penalty are the only ones where [Zs | 1] has full rank. */
+static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *lambda) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx) || mo_item(lambda) != 0)
+        return Wb;
+    mo_tensor *X = mo_append_ones(t, Zs);
+    int64_t rank = mo_rank(t, mo_matmul(t, mo_transpose(t, X), X)), width = mo_dim(X, -1);
+    if (mo_ok(ctx) && rank < width)
+        mo_fail(ctx, MO_NUMERICAL,
+            "logistic: lambda is 0 and the support with its intercept has rank %" PRId64 " of %" PRId64
+            ", so that many weights fit equally well; expected a lambda above 0",
+            rank, width);
+    return Wb;
+}
 
 /* Zq W + b for W above b. */
 static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
@@ -14,12 +32,14 @@ static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return readout(t, Zq, mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE));
+    mo_tensor *Wb = mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE);
+    return readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
 }
 
 static mo_tensor *logits_penalised(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return readout(t, Zq, mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE));
+    mo_tensor *Wb = mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE);
+    return readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};

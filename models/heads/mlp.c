@@ -7,25 +7,29 @@
  * exists. W1 and b1 start at the parameters of that name; W2 = 0 and b2 = 0, so that the fit treats the classes alike,
  * whatever their number and order. The steps are recorded with MO_CREATE_GRAPH where a gradient may be asked for:
  * through all of them it flows to Zs, Ys, Zq, lr, W1 and b1. Where not, each step is forgotten as soon as it is taken.
- * Another width is another shape in the table of parameters. */
+ * Another width is another shape in the table of parameters.
+ *
+ * dL/dW1 = x^T D for the gradient D at the rows' A = x W1. Where the support has no more rows than columns the steps
+ * are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and W1 in the end is less lr x^T sum D. */
 #include "models/head.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LR = 0, STEPS, W1, B1 };                     /* parameters */
-enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS }; /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
+enum { LR = 0, STEPS, W1, B1, MOST_STEPS = 1000000 }; /* parameters */
+enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS };   /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
+enum { SUM = N_WEIGHTS, N_STATE };                    /* with IN the rows' A [.., n_s, h]: the sum of its gradients */
 
-static mo_tensor *forward(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
-    mo_tensor *A = mo_add(t, mo_matmul(t, X, w[IN]), w[IN_BIAS]);
-    mo_tensor *H = mo_scale(t, mo_softplus(t, A), 1, -log(2));
+/* Logits of rows with A = x W1. */
+static mo_tensor *forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
+    mo_tensor *H = mo_scale(t, mo_softplus(t, mo_add(t, A, w[IN_BIAS])), 1, -log(2));
     return mo_add(t, mo_matmul(t, H, w[OUT]), w[OUT_BIAS]);
 }
 
 /* The cross-entropy of each episode's rows, averaged, and added over the batch: no episode sees another. */
-static mo_tensor *fit_loss(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *const *w) {
+static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *const *w) {
     int64_t C = mo_dim(Y, -1), rows = mo_dim(Y, -2), all = C ? mo_numel(Y) / C : 0, flat[2] = {all, C};
-    mo_tensor *logits = mo_reshape(t, forward(t, X, w), 2, flat);
+    mo_tensor *logits = mo_reshape(t, forward(t, A, w), 2, flat);
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_reshape(t, mo_contiguous(t, Y), 2, flat), 0);
     return mo_scale(t, loss, (double)all / (double)rows, 0);
 }
@@ -42,27 +46,61 @@ static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int
     return mo_needs_grad(w) ? w : mo_require_grad(w);
 }
 
-/* T steps from w, in place; without a graph each is a scope of its own. */
-static void descend(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **w) {
+/* T steps from w, in place; without a graph each is a scope of its own. K = X X^T: by the rows' A; NULL: by W1. */
+static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph,
+    mo_tensor *w[N_STATE]) {
     mo_tensor *g[N_WEIGHTS];
+    int kept = K ? N_STATE : N_WEIGHTS;
     mo_scope scope = mo_scope_open(t);
     for (int64_t step = 0; step < steps && mo_ok(mo_tape_context(t)); step++) {
-        mo_tensor *loss = fit_loss(t, X, Y, w);
+        mo_tensor *loss = fit_loss(t, K ? w[IN] : mo_matmul(t, X, w[IN]), Y, w);
         mo_grad(t, &loss, NULL, 1, w, g, N_WEIGHTS, graph ? MO_CREATE_GRAPH : 0);
+        if (K) {
+            w[SUM] = mo_add(t, w[SUM], g[IN]);
+            g[IN] = mo_matmul(t, K, g[IN]);
+        }
         for (int i = 0; i < N_WEIGHTS; i++)
             w[i] = mo_sub(t, w[i], mo_mul(t, g[i], lr));
         if (graph)
             continue;
-        mo_scope_close(t, &scope, w, N_WEIGHTS);
+        mo_scope_close(t, &scope, w, kept);
         for (int i = 0; i < N_WEIGHTS; i++)
             mo_require_grad(w[i]);
     }
+}
+
+/* The fitted weights, from their first values, in place. */
+static void fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **first) {
+    bool dual = mo_dim(X, -2) <= mo_dim(X, -1);
+    mo_tensor *Xt = mo_transpose(t, X), *w[N_STATE] = {first[IN], first[IN_BIAS], first[OUT], first[OUT_BIAS]};
+    if (dual) {
+        w[IN] = mo_matmul(t, X, first[IN]);
+        w[SUM] = mo_scale(t, w[IN], 0, 0);
+        if (!mo_needs_grad(w[IN]))
+            mo_require_grad(w[IN]);
+    }
+    descend(t, X, dual ? mo_matmul(t, X, Xt) : NULL, Y, lr, steps, graph, w);
+    first[IN] = dual ? mo_sub(t, first[IN], mo_mul(t, mo_matmul(t, Xt, w[SUM]), lr)) : w[IN];
+    for (int i = IN_BIAS; i < N_WEIGHTS; i++)
+        first[i] = w[i];
+}
+
+/* The caller's number of steps; -1 where it is none. */
+static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
+    double steps = mo_item(parameter);
+    if (mo_ok(mo_tape_context(t)) && !(steps >= 0 && steps <= MOST_STEPS && steps == floor(steps)))
+        mo_fail(
+            mo_tape_context(t), MO_INVALID, "mlp: %g steps, expected a whole number from 0 to %d", steps, MOST_STEPS);
+    return mo_ok(mo_tape_context(t)) ? (int64_t)steps : -1;
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_mode mode = mo_tape_mode(t);
     unsigned rows = MO_AXIS(mo_ndim(Zs) - 2), both = rows | MO_AXIS(mo_ndim(Zs) - 1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
+    int64_t steps = number_of_steps(t, parameters[STEPS]);
+    if (steps < 0)
+        return mo_null_tensor(mo_tape_context(t));
     bool graph = mode == MO_RECORD && (mo_needs_grad(Zs) || mo_needs_grad(Ys));
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
@@ -76,17 +114,17 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
         [OUT] = first_weight(t, X, NULL, h, C),
         [OUT_BIAS] = first_weight(t, X, NULL, 1, C),
     };
-    descend(t, X, Ys, parameters[LR], llround(mo_item(parameters[STEPS])), graph, w);
+    fit(t, X, Ys, parameters[LR], steps, graph, w);
     if (!graph)
         mo_tape_set_mode(t, mode);
-    mo_tensor *logits = forward(t, mo_div(t, Q, scale), w);
+    mo_tensor *logits = forward(t, mo_matmul(t, mo_div(t, Q, scale), w[IN]), w);
     mo_tape_set_mode(t, mode);
     return logits;
 }
 
 static const mo_head_parameter parameters[] = {
     [LR] = {.name = "lr", .value = 0.3, .low = 0, .high = 1e6},
-    [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = 1e6, .fixed = true},
+    [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = MOST_STEPS, .fixed = true},
     [W1] = {.name = "W1", .value = 1.7320508, .ndim = 2, .shape = {MO_HEAD_DIM, 32}}, /* entries of variance 1 / d */
     [B1] = {.name = "b1", .value = 0, .ndim = 1, .shape = {32}},
 };
@@ -94,6 +132,7 @@ static const mo_head_parameter parameters[] = {
 static const mo_head_sample samples[] = {
     {.support = 6, .queries = 4, .dim = 5, .classes = 3},
     {.support = 4, .queries = 3, .dim = 3, .classes = 2, .batch = 2},
+    {.support = 3, .queries = 3, .dim = 4, .classes = 2, .batch = 2},
 };
 
 const mo_head mo_head_mlp = {
@@ -104,6 +143,6 @@ const mo_head mo_head_mlp = {
     .parameters = parameters,
     .logits = logits,
     .order = 2,
-    .n_samples = 2,
+    .n_samples = 3,
     .samples = samples,
 };

@@ -1,0 +1,18 @@
+/* tests/largest_difference.h - how far two tensors are apart. */
+#ifndef LARGEST_DIFFERENCE_H
+#define LARGEST_DIFFERENCE_H
+
+static inline double largest_difference(mo_tensor *A, mo_tensor *B) {
+    int64_t n = mo_numel(A);
+    assert_int_equal(n, mo_numel(B));
+    double *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), worst = 0;
+    assert_int_equal(mo_tensor_read(A, a, (size_t)n * sizeof *a), MO_OK);
+    assert_int_equal(mo_tensor_read(B, b, (size_t)n * sizeof *b), MO_OK);
+    for (int64_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(a[i] - b[i]));
+    free(a);
+    free(b);
+    return worst;
+}
+
+#endif
