@@ -292,6 +292,24 @@ static void columns_of_very_different_scale_are_no_obstacle(void **state) {
         }
 }
 
+/* Rows that say nothing: the gradient is rounding from the first, in float32 too. */
+static void equal_rows_give_equal_classes(void **state) {
+    mo_context *ctx = *state;
+    for (int real = 0; real < 2; real++) {
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_dtype dtype = real ? MO_F64 : MO_F32;
+        mo_tensor *X = mo_full(t, dtype, 2, (int64_t[]){12, 6}, 0.7), *label, *logits;
+        int64_t y[12];
+        for (int i = 0; i < 12; i++)
+            y[i] = i % 3;
+        label = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){12}, y), 3, dtype);
+        mo_tensor *lambda = mo_scalar(t, dtype, 1);
+        logits = mo_head_apply(t, &mo_head_logistic, X, label, X, &lambda);
+        assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), 0, false)) < 1e-5);
+        mo_tape_release(t);
+    }
+}
+
 /* Rows that contradict one another and depend on one another: an optimum, but not one set of weights. */
 static void without_a_penalty_dependent_rows_are_named_by_their_rank(void **state) {
     mo_context *ctx = *state;
@@ -340,6 +358,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(without_penalty_rows_that_overlap_have_their_optimum, begin, end),
         cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, begin, end),
         cmocka_unit_test_setup_teardown(columns_of_very_different_scale_are_no_obstacle, begin, end),
+        cmocka_unit_test_setup_teardown(equal_rows_give_equal_classes, begin, end),
         cmocka_unit_test_setup_teardown(without_a_penalty_dependent_rows_are_named_by_their_rank, begin, end),
         cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, begin, end),
     };

@@ -36,7 +36,9 @@ void fit_print_row(const mo_fit_row *r) {
     }
     printf("%6" PRId64 "  %-20s%8.2f ±", r->k, r->head, r->accuracy);
     print_number("%*.2f", 6, r->ci95);
-    printf("%9.3f%8.3f%8.3f", r->nll, r->brier, r->ece);
+    print_number("%*.3f", 9, r->nll);
+    print_number("%*.3f", 8, r->brier);
+    print_number("%*.3f", 8, r->ece);
     print_number("%*.3f", 8, r->ece_temperature);
     printf("%9.3f\n", r->seconds);
     fflush(stdout);

@@ -5,6 +5,7 @@
  *     a = <r, G z> / <G p, H p>,  v += a p,  r -= a H p,  z = M r,  p = z + b p,  b = <r, G z> / its last value. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
+#include "tensor/cpu/narrow.h"
 #include "tensor/cpu/triangle.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ typedef struct item {
     int64_t n, columns, rows, classes; /* of Phi: n and columns; of the coordinates: rows */
     const real *Phi, *P, *T, *L, *root, *border;
     real lambda, ridge;
-    real *r, *z, *Gz, *Fz, *p, *Gp, *Fp, *Hp, *Q; /* scratch */
+    real *r, *z, *Gz, *Fz, *p, *Gp, *Fp, *Hp, *Q, *work; /* scratch */
     real *x, *F;
 } item;
 
@@ -32,10 +33,7 @@ static void turn(real *restrict p, double b, const real *restrict z, int64_t n) 
 
 /* Y = A X or A^T X for A [n, columns], with C columns of X. */
 static void multiply(const item *s, bool transposed, const real *X, real *Y) {
-    blasint m = (blasint)(transposed ? s->columns : s->n), k = (blasint)(transposed ? s->n : s->columns);
-    blasint C = (blasint)s->classes;
-    blas_gemm(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, m, C, k, 1, s->Phi,
-        (blasint)s->columns, X, C, 0, Y, C);
+    narrow_product(s->Phi, s->n, s->columns, transposed, 1, X, s->classes, Y, s->work);
 }
 
 /* The image and the logits of z. */
@@ -191,6 +189,7 @@ static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
         *vectors[i] = scratch;
     for (int i = 0; i < 3; i++, scratch += nC + 2 * s.classes)
         *logits[i] = scratch;
+    s.work = scratch;
     s.x = (real *)g->x.data + b * N;
     s.F = (real *)g->F.data + b * nC;
     memset(s.x, 0, (size_t)N * sizeof(real));
@@ -201,7 +200,8 @@ static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {
     int64_t batch = g->r.shape[0], C = g->r.shape[2], n = g->Phi.shape[1];
-    int64_t length = ceil_div(6 * g->r.shape[1] * C + 3 * (n + 2) * C, 16) * 16;
+    int64_t vectors = 6 * g->r.shape[1] * C + 3 * (n + 2) * C, work = NARROW * (n + g->Phi.shape[2]);
+    int64_t length = ceil_div(vectors + work, 16) * 16;
     int threads = (int)min_of(blas_threads(ctx), batch);
     real *scratch = cpu_workspace(ctx, (size_t)(length * batch) * sizeof(real));
     if (!scratch)

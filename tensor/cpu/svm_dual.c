@@ -10,6 +10,7 @@
  * is largest where alpha > 0. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
+#include "tensor/cpu/narrow.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,13 +24,12 @@ typedef struct dual {
     int64_t n, classes;
     const real *K, *Y;
     real lambda, *alpha;
-    real *F, *v, *Kv, *r, *p, *Kp; /* scratch [n, C]; v a direction, K.. its image K v / lambda */
+    real *F, *v, *Kv, *r, *p, *Kp, *work; /* scratch [n, C]; v a direction, K.. its image K v / lambda */
 } dual;
 
 /* Y = K X / lambda */
 static void apply(const dual *s, const real *X, real *Y) {
-    blas_gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (blasint)s->n, (blasint)s->classes, (blasint)s->n,
-        1 / s->lambda, s->K, (blasint)s->n, X, (blasint)s->classes, 0, Y, (blasint)s->classes);
+    narrow_product(s->K, s->n, s->n, false, 1 / s->lambda, X, s->classes, Y, s->work);
 }
 
 static void refresh(const dual *s) {
@@ -245,18 +245,20 @@ static const real *part(const mo_view *v, int64_t b) {
 
 void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
     int64_t batch = g->Y.shape[0], n = g->Y.shape[1], C = g->Y.shape[2], length = ceil_div(n * C, 16) * 16;
+    int64_t each = 6 * length + 2 * NARROW * n;
     int threads = (int)min_of(blas_threads(ctx), batch);
-    real *scratch = cpu_workspace(ctx, (size_t)(6 * length * batch) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(each * batch) * sizeof(real));
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++) {
-        real *work = scratch + b * 6 * length;
+        real *work = scratch + b * each;
         dual s = {.n = n, .classes = C, .K = part(&g->K, b), .Y = part(&g->Y, b), .lambda = *part(&g->lambda, b)};
         s.alpha = (real *)g->alpha.data + b * n * C;
         real **vectors[] = {&s.F, &s.v, &s.Kv, &s.r, &s.p, &s.Kp};
         for (int i = 0; i < 6; i++)
             *vectors[i] = work + i * length;
+        s.work = work + 6 * length;
         ((real *)g->violation.data)[b] = (real)minimise(&s);
     }
 }
