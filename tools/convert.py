@@ -1,120 +1,341 @@
 #!/usr/bin/env python3
-"""Writes the embedded graphs: train/data/NAME.npz from a folder of data sets (developers only; needs numpy).
+"""Makes the files that mochi reads of those that it must not: pickles and tables become .npz, .pt becomes safetensors.
 
-    python3 tools/convert.py DATA [NAME ...]
+    convert.py planetoid FOLDER OUT.npz      ind.NAME.x, .y, .tx, .ty, .allx, .ally, .graph, .test.index
+    convert.py anygraph FOLDER OUT.npz       trn_mat.pkl and, if there, feats.pkl
+    convert.py ogb FOLDER OUT.npz            raw/ of an OGB node or link data set: edge.csv.gz, node-feat.csv.gz, ..
+    convert.py cstag FILE.csv OUT.npz        columns node_id, label, neighbour
+    convert.py weights IN.pt OUT.safetensors a state dict; names stay as they are
+    convert.py embedded DATA [NAME ...]      train/data/NAME.npz (developers; needs numpy)
 
-DATA is laid out as $MOCHI_DATA. The result has the keys of gnn-benchmark's npz form, cut down: the upper triangle of the
-adjacency without loops and repetitions, no *_data where all values are 1, the narrowest integers, deflated; and, for a
-set of graphs, graph_offset, with labels one a graph. Equal input gives equal bytes.
+Pickles are read as data: a name that arrays, matrices, containers and tensors do not need is an error (unpickle.py). All
+but `embedded` need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
 """
 
+import array
+import csv
 import gzip
-import io
+import json
+import math
+import os
 import pathlib
+import struct
 import sys
+import tempfile
 import zipfile
 
-import numpy as np
+import unpickle
+from unpickle import Refused
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "train" / "data"
-
-
-def narrow(values):
-    """The same integers in the narrowest type that the loader reads without widening the file."""
-    values = np.asarray(values)
-    for dtype in (np.uint8, np.int16, np.uint16, np.int32):
-        info = np.iinfo(dtype)
-        if values.size == 0 or (values.min() >= info.min and values.max() <= info.max):
-            return values.astype(dtype)
-    return values.astype(np.int64)
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of zip: no time of day in the bytes
 
 
-def adjacency(nodes, u, v):
-    """Keys adj_*: each undirected edge once, in the row of its lower end."""
-    u, v = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
-    edges = np.unique((u * nodes + v)[u != v])
-    counts = np.bincount(edges // nodes, minlength=nodes)
-    return {
-        "adj_indptr": narrow(np.concatenate([[0], np.cumsum(counts)])),
-        "adj_indices": narrow(edges % nodes),
-        "adj_shape": narrow([nodes, nodes]),
-    }
+def write_whole(path, write):
+    """Calls write(file) for a temporary file beside path, which then takes its place."""
+    path = pathlib.Path(path)
+    handle, name = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
 
 
-def from_npz(path):
-    source = np.load(path)
-    nodes = int(source["adj_shape"][0])
-    rows = np.repeat(np.arange(nodes), np.diff(source["adj_indptr"]))
-    arrays = adjacency(nodes, rows, source["adj_indices"])
-    for key in ("attr_indptr", "attr_indices", "attr_shape", "labels", "idx_unlabelled"):
-        if key in source.files and source[key].size:
-            arrays[key] = narrow(source[key])
-    if not (source["attr_data"] == 1).all():
-        arrays["attr_data"] = source["attr_data"]
-    return arrays
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
-def from_tu(folder):
-    def column(ending, **options):
-        return np.loadtxt(folder / f"{folder.name}_{ending}.txt", dtype=np.int64, **options)
+# ---- .npz without numpy ----
 
-    indicator = column("graph_indicator")
-    nodes, graphs = len(indicator), int(indicator[-1])
-    ends = column("A", delimiter=",") - 1
-    arrays = adjacency(nodes, ends[:, 0], ends[:, 1])
-    arrays["graph_offset"] = narrow(np.concatenate([[0], np.cumsum(np.bincount(indicator)[1:])]))
-    arrays["labels"] = narrow(np.unique(column("graph_labels"), return_inverse=True)[1])
-    assert len(arrays["labels"]) == graphs
-    if (folder / f"{folder.name}_node_labels.txt").exists():
-        distinct, which = np.unique(column("node_labels"), return_inverse=True)
-        arrays["attr_indptr"] = narrow(np.arange(nodes + 1))
-        arrays["attr_indices"] = narrow(which)
-        arrays["attr_shape"] = narrow([nodes, len(distinct)])
-    return arrays
+DESCRIPTIONS = {"f": "<f4", "i": "<i4", "q": "<i8"}
 
 
-def from_edge_list(path):
-    with gzip.open(path, "rt") as lines:
-        ends = np.loadtxt(lines, dtype=np.int64, comments="#")
-    ids, ranks = np.unique(ends, return_inverse=True)
-    ranks = ranks.reshape(-1, 2)
-    return adjacency(len(ids), ranks[:, 0], ranks[:, 1])
+def npy(values):
+    """An array.array as the bytes of a one-dimensional .npy."""
+    if sys.byteorder != "little":
+        values = array.array(values.typecode, values)
+        values.byteswap()
+    header = f"{{'descr': '{DESCRIPTIONS[values.typecode]}', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values.tobytes()
 
 
-SOURCES = {
-    "cora": (from_npz, "cora/planetoid_cora.npz"),
-    "citeseer": (from_npz, "citeseer/planetoid_citeseer.npz"),
-    "photo": (from_npz, "amazon_photo/amazon_electronics_photo.npz"),
-    "mutag": (from_tu, "tu/MUTAG"),
-    "proteins": (from_tu, "tu/PROTEINS"),
-    "enzymes": (from_tu, "tu/ENZYMES"),
-    "imdb-binary": (from_tu, "tu/IMDB-BINARY"),
-    "gnutella06": (from_edge_list, "snap/p2p-Gnutella06.txt.gz"),
-    "astroph": (from_edge_list, "snap/ca-AstroPh.txt.gz"),
-}
+def write_npz(path, members):
+    def write(file):
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for key in sorted(members):
+                info = zipfile.ZipInfo(key + ".npy", date_time=EPOCH)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(info, npy(members[key]))
+    write_whole(path, write)
 
 
-def write_npz(path, arrays):
-    """Like numpy.savez_compressed, but without the time of day and at the highest level."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for key in sorted(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False)
-            info = zipfile.ZipInfo(key + ".npy", date_time=(1980, 1, 1, 0, 0, 0))
-            info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, member.getvalue())
+def sorted_rows(nodes, u, v):
+    """Keys adj_*: each undirected edge once, in the row of its lower end, without loops and repetitions."""
+    low_high = sorted({(a, b) if a < b else (b, a) for a, b in zip(u, v) if a != b})
+    pointer = array.array("q", bytes(8 * (nodes + 1)))
+    for low, _ in low_high:
+        pointer[low + 1] += 1
+    for i in range(nodes):
+        pointer[i + 1] += pointer[i]
+    return {"adj_shape": array.array("q", [nodes, nodes]), "adj_indptr": pointer,
+            "adj_indices": array.array("i", [high for _, high in low_high])}
+
+
+class Features:
+    """Keys attr_*, row by row; zeros are left out."""
+
+    def __init__(self, columns):
+        self.columns, self.pointer = columns, array.array("q", [0])
+        self.column, self.value = array.array("i"), array.array("f")
+
+    def add(self, columns, values):
+        for column, value in zip(columns, values):
+            if not 0 <= column < self.columns or not math.isfinite(value):
+                raise Refused(f"expected finite values in columns 0..{self.columns - 1}, found {value} in {column}")
+            if value != 0:
+                self.column.append(column)
+                self.value.append(value)
+        self.pointer.append(len(self.column))
+
+    def members(self):
+        rows = len(self.pointer) - 1
+        keys = {"attr_shape": array.array("q", [rows, self.columns]), "attr_indptr": self.pointer,
+                "attr_indices": self.column}
+        if self.value.count(1.0) < len(self.value):
+            keys["attr_data"] = self.value
+        return keys
+
+
+# ---- pickles ----
+
+def unpickled(path, allowed):
+    try:
+        with open(path, "rb") as file:
+            return unpickle.load(file, allowed)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from error
+
+
+def require(condition, path, expected, found):
+    if not condition:
+        raise Refused(f"{path}: expected {expected}, found {found}")
+
+
+def kind(value):
+    return type(value).__name__
+
+
+def csr_rows(path, matrix):
+    """Shape, and the rows as (columns, values)."""
+    require(isinstance(matrix, unpickle.Csr), path, "a CSR matrix", kind(matrix))
+    state = matrix.__dict__
+    parts = [state.get(key) for key in ("indptr", "indices", "data")]
+    require(all(isinstance(p, unpickle.Array) for p in parts), path, "indptr, indices and data", sorted(state))
+    pointer, indices, data = (p.values for p in parts)
+    shape = tuple(int(n) for n in state.get("_shape", state.get("shape", ())))
+    require(len(shape) == 2 and len(pointer) == shape[0] + 1 and len(indices) == len(data), path, "a whole CSR matrix",
+            f"shape {shape}, {len(pointer)} pointers")
+    rows = []
+    for i in range(shape[0]):
+        require(0 <= pointer[i] <= pointer[i + 1] <= len(data), path, "pointers that rise", pointer[i + 1])
+        rows.append((indices[pointer[i]:pointer[i + 1]], data[pointer[i]:pointer[i + 1]]))
+    return shape, rows
+
+
+def one_hot(path, table):
+    """The class of every row; -1 where a row has none."""
+    require(isinstance(table, unpickle.Array) and len(table.shape) == 2, path, "a table of one-hot rows", kind(table))
+    rows, columns = table.shape
+    classes = []
+    for i in range(rows):
+        row = table.values[i * columns:(i + 1) * columns]
+        require(sum(row) in (0, 1) and set(row) <= {0, 1}, path, "one-hot rows", f"row {i}: {list(row)[:8]}")
+        classes.append(row.index(1) if 1 in row else -1)
+    return classes
+
+
+def planetoid(folder, out):
+    """Row i of allx is node i; row k of tx is node test.index[k]. Nodes of neither have no features and no class."""
+    folder = pathlib.Path(folder)
+    names = [p.name[len("ind."):-len(".graph")] for p in folder.glob("ind.*.graph")]
+    require(len(names) == 1, folder, "one file ind.NAME.graph", len(names))
+
+    def part(key):
+        return folder / f"ind.{names[0]}.{key}"
+
+    path = part("test.index")
+    try:
+        test = [int(line) for line in path.read_text().split()]
+    except ValueError as error:
+        raise Refused(f"{path}: expected one node a line, found other text ({error})") from error
+    (_, columns), known = csr_rows(part("allx"), unpickled(part("allx"), unpickle.PLANETOID))
+    (_, test_columns), tested = csr_rows(part("tx"), unpickled(part("tx"), unpickle.PLANETOID))
+    known_class = one_hot(part("ally"), unpickled(part("ally"), unpickle.PLANETOID))
+    test_class = one_hot(part("ty"), unpickled(part("ty"), unpickle.PLANETOID))
+    neighbours = unpickled(part("graph"), unpickle.PLANETOID)
+    require(isinstance(neighbours, dict), part("graph"), "lists of neighbours by node", kind(neighbours))
+    nodes = len(neighbours)
+    require(columns == test_columns, part("tx"), f"{columns} columns", test_columns)
+    require(len(known_class) == len(known), part("ally"), f"{len(known)} rows", len(known_class))
+    require(len(test_class) == len(tested) == len(test), part("ty"), f"{len(test)} rows", len(test_class))
+    row, label = [((), ())] * nodes, [-1] * nodes
+    require(len(known) <= nodes, part("allx"), f"at most {nodes} rows", len(known))
+    for node, (features, of_class) in enumerate(zip(known, known_class)):
+        row[node], label[node] = features, of_class
+    for node, features, of_class in zip(test, tested, test_class):
+        require(len(known) <= node < nodes, path, f"nodes {len(known)}..{nodes - 1}", node)
+        row[node], label[node] = features, of_class
+    ends = [(u, v) for u, list_of_u in neighbours.items() for v in list_of_u]
+    require(all(isinstance(u, int) and isinstance(v, int) and 0 <= u < nodes and 0 <= v < nodes for u, v in ends),
+            part("graph"), f"nodes 0..{nodes - 1}", "others")
+    features = Features(columns)
+    for columns_of_row, values in row:
+        features.add(columns_of_row, values)
+    write_npz(out, {**sorted_rows(nodes, *zip(*ends)), **features.members(), "labels": array.array("q", label)})
+
+
+def coo_entries(path, matrix):
+    """Shape, rows and columns of the entries that are not 0."""
+    if isinstance(matrix, unpickle.Csr):
+        shape, rows = csr_rows(path, matrix)
+        entries = [(i, c) for i, (columns, values) in enumerate(rows) for c, x in zip(columns, values) if x != 0]
+        return shape, entries
+    require(isinstance(matrix, unpickle.Coo), path, "a sparse matrix", kind(matrix))
+    state = matrix.__dict__
+    coords = state.get("coords", (state.get("row"), state.get("col")))
+    shape = tuple(int(n) for n in state.get("_shape", state.get("shape", ())))
+    arrays = [*coords, state.get("data")]
+    require(len(shape) == 2 and len(arrays) == 3 and all(isinstance(a, unpickle.Array) for a in arrays) and
+            len({len(a.values) for a in arrays}) == 1, path, "rows, columns and values of equal number", sorted(state))
+    row, column, data = (a.values for a in arrays)
+    return shape, [(u, v) for u, v, x in zip(row, column, data) if x != 0]
+
+
+def anygraph(folder, out):
+    """A square matrix is a graph; any other has users as rows and items as columns, which come behind the users."""
+    path = pathlib.Path(folder) / "trn_mat.pkl"
+    (rows, columns), entries = coo_entries(path, unpickled(path, unpickle.MATRICES))
+    shift = 0 if rows == columns else rows
+    nodes = rows if rows == columns else rows + columns
+    require(all(0 <= u < rows and 0 <= v < columns for u, v in entries), path, f"entries in {rows} x {columns}", "others")
+    members = sorted_rows(nodes, [u for u, _ in entries], [v + shift for _, v in entries])
+    path = pathlib.Path(folder) / "feats.pkl"
+    if path.exists():
+        table = unpickled(path, unpickle.MATRICES)
+        require(isinstance(table, unpickle.Array) and len(table.shape) == 2 and table.shape[0] <= nodes, path,
+                f"a table of at most {nodes} rows", getattr(table, "shape", kind(table)))
+        features, width = Features(table.shape[1]), table.shape[1]
+        for i in range(nodes):  # the program behind these files pads with zeros too
+            features.add(range(width), table.values[i * width:(i + 1) * width])
+        members.update(features.members())
+    write_npz(out, members)
+
+
+# ---- tables ----
+
+def table_rows(path, number):
+    """The lines of a .csv or .csv.gz as lists of numbers."""
+    path = path if path.exists() else path.with_name(path.name + ".gz")
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
+    with opened as lines:
+        for i, line in enumerate(lines, 1):
+            try:
+                yield [number(x) for x in line.split(",")]
+            except ValueError as error:
+                raise Refused(f"{path}:{i}: expected numbers between commas, found other text ({error})") from error
+
+
+def ogb(folder, out):
+    folder = pathlib.Path(folder)
+    counts = [row[0] for row in table_rows(folder / "num-node-list.csv", int)]
+    require(len(counts) == 1, folder, "one graph", len(counts))
+    nodes, ends = counts[0], []
+    for i, row in enumerate(table_rows(folder / "edge.csv", int), 1):
+        require(len(row) == 2 and all(0 <= end < nodes for end in row), f"{folder}/edge.csv:{i}",
+                f"two nodes 0..{nodes - 1}", row)
+        ends.append(row)
+    members = sorted_rows(nodes, [u for u, _ in ends], [v for _, v in ends])
+    if any((folder / f"node-feat.csv{ending}").exists() for ending in ("", ".gz")):
+        features = None
+        for i, row in enumerate(table_rows(folder / "node-feat.csv", float), 1):
+            features = features or Features(len(row))
+            require(len(row) == features.columns, f"{folder}/node-feat.csv:{i}", f"{features.columns} values", len(row))
+            features.add(range(len(row)), row)
+        rows = len(features.pointer) - 1 if features else 0
+        require(rows == nodes, folder / "node-feat.csv", f"{nodes} rows", rows)
+        members.update(features.members())
+    if any((folder / f"node-label.csv{ending}").exists() for ending in ("", ".gz")):
+        label = [row[0] for row in table_rows(folder / "node-label.csv", int)]
+        require(len(label) == nodes, folder / "node-label.csv", f"{nodes} rows", len(label))
+        members["labels"] = array.array("q", label)
+    write_npz(out, members)
+
+
+def cstag(path, out):
+    csv.field_size_limit(1 << 30)
+    label, ends = {}, []
+    with open(path, newline="") as lines:
+        for i, row in enumerate(csv.DictReader(lines), 2):
+            try:
+                node, neighbours = int(row["node_id"]), json.loads(row["neighbour"])
+                label[node] = int(row["label"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise Refused(f"{path}: row {i}: expected node_id, label and neighbour, found others ({error!r})") from error
+            require(isinstance(neighbours, list) and all(isinstance(v, int) for v in neighbours), f"{path}: row {i}",
+                    "a list of nodes as neighbour", row["neighbour"][:40])
+            ends += [(node, v) for v in neighbours]
+    nodes = len(label)
+    require(nodes > 0 and all(0 <= v < nodes for v in label), path, f"nodes 0..{nodes - 1}, each once", "others")
+    require(all(0 <= v < nodes for _, v in ends), path, f"neighbours 0..{nodes - 1}", "others")
+    distinct = {value: k for k, value in enumerate(sorted(set(label.values())))}
+    labels = array.array("q", [distinct[label[v]] for v in range(nodes)])
+    write_npz(out, {**sorted_rows(nodes, [u for u, _ in ends], [v for _, v in ends]), "labels": labels})
+
+
+# ---- weights ----
+
+def weights(path, out):
+    try:
+        state = unpickle.load_state_dict(path)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from error
+    header, at = {}, 0
+    for name in sorted(state):
+        code, shape, data = state[name]
+        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+
+    def write(file):
+        file.write(struct.pack("<Q", len(text)) + text)
+        for name in sorted(state):
+            file.write(state[name][2])
+    write_whole(out, write)
+
+
+COMMANDS = {"planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights}
 
 
 def main(arguments):
-    if not arguments:
+    if arguments[:1] == ["embedded"] and len(arguments) > 1:
+        import embed_graphs  # which needs numpy
+        embed_graphs.main(arguments[1:])
+        return
+    if len(arguments) != 3 or arguments[0] not in COMMANDS:
         sys.exit(__doc__)
-    data = pathlib.Path(arguments[0])
-    for name in arguments[1:] or SOURCES:
-        if name not in SOURCES:
-            sys.exit(f"convert.py: expected one of {', '.join(SOURCES)}, found '{name}'")
-        read, source = SOURCES[name]
-        write_npz(OUT / f"{name}.npz", read(data / source))
-        print(f"{name}.npz: {(OUT / f'{name}.npz').stat().st_size} bytes")
+    try:
+        COMMANDS[arguments[0]](arguments[1], arguments[2])
+    except (Refused, OSError) as error:
+        sys.exit(f"convert.py: {error}")
 
 
 if __name__ == "__main__":

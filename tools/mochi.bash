@@ -26,7 +26,7 @@ _mochi() {
         *:--suite:*) mapfile -t COMPREPLY < <(compgen -f -W 'paper paper-offline' -- "$current") ;;
         *:--data:* | data:info:* | data:convert:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        data:verify:*)
+        data:get:* | data:verify:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list --all 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
@@ -35,7 +35,7 @@ _mochi() {
         *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
         explain:explain:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info verify convert cache' -- "$current") ;;
+        data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info get verify convert cache' -- "$current") ;;
         data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
