@@ -135,7 +135,7 @@ bool run_converter(fetch *f) {
     }
     if (!stage_path(f->ctx, f->stage, e->converter[1], input) || !stage_path(f->ctx, f->stage, e->converter[2], output))
         return false;
-    char *argv[] = {"python3", script, (char *)e->converter[0], input, output, NULL};
+    char *argv[] = {"python3", "-B", script, (char *)e->converter[0], input, output, NULL};
     fflush(stdout);
     int code = posix_spawnp(&child, "python3", NULL, NULL, argv, environ);
     while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
