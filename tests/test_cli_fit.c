@@ -145,7 +145,7 @@ static void the_table_ends_with_the_diagnosis(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head", "prototype",
         "--diagnose", "--json");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 1 + C + 4);
+    assert_int_equal(count_lines(p->out), 1 + 1 + C + 1 + 4);
     json_t *o = json_line(p, 2,
         "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged,plane");
     assert_true(json_real_of(o, "rows") == 30);

@@ -198,8 +198,37 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     return mo_ok(ctx);
 }
 
+static json_t *rounded(double value, double scale) {
+    return json_number(round(value * scale) / scale);
+}
+
 static void write_text(const char *text, void *file) {
     fputs(text, file);
+}
+
+/* An object an op and place: totals over the runs. */
+static bool print_profile(mo_context *ctx, const bench_record *record, int runs) {
+    int n = mo_profile_entries(ctx, NULL, 0);
+    mo_profile_entry *entries = calloc((size_t)n + 1, sizeof *entries);
+    bool written = entries != NULL;
+    if (!entries)
+        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
+    else
+        mo_profile_entries(ctx, entries, n);
+    for (int i = 0; written && i < n; i++) {
+        const mo_profile_entry *e = &entries[i];
+        char where[100];
+        snprintf(where, sizeof where, e->vjp_of ? "vjp of %s" : "%s",
+            e->vjp_of     ? e->vjp_of->name
+            : e->backward ? "backward"
+                          : "forward");
+        written = print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "kind", "op", "case",
+            record->name, "variant", record->variant, "op", e->op->name, "where", where, "runs", runs, "calls",
+            (json_int_t)e->calls, "ms", rounded(1e3 * e->seconds, 1e6), "gflop", rounded(1e-9 * e->flops, 1e9), "mb",
+            rounded(1e-6 * e->bytes, 1e3)));
+    }
+    free(entries);
+    return written;
 }
 
 bool bench_profile(
@@ -209,14 +238,11 @@ bool bench_profile(
     for (int i = 0; i < o->runs && mo_ok(ctx); i++)
         run(state);
     mo_profile_stop(ctx);
-    FILE *file = o->json ? stderr : stdout;
-    fprintf(file, "%s %s, %d runs:\n", record->name, record->variant, o->runs);
-    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_text, file);
+    if (o->json)
+        return print_profile(ctx, record, o->runs) && mo_ok(ctx);
+    printf("%s %s, %d runs:\n", record->name, record->variant, o->runs);
+    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_text, stdout);
     return mo_ok(ctx);
-}
-
-static json_t *rounded(double value, double scale) {
-    return json_number(round(value * scale) / scale);
 }
 
 bool bench_print(const bench_options *o, const bench_record *r) {

@@ -35,8 +35,8 @@ double bench_memory(bool peak);
 void bench_reset_peak(void);
 /* Runs `run` warmup times, then times it; fills times, memory and allocations. False where the context failed. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
-/* With --profile, as many runs again under the profiler, and its table (with --json on standard error). False where the
- * context failed. */
+/* With --profile, as many runs again under the profiler, and its table (with --json an object an op and place). False
+ * where the context failed or a line could not be written. */
 bool bench_profile(
     mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record);
 /* False where the line could not be written. */

@@ -13,8 +13,8 @@
 const char chart_symbols[] =
     "<svg class='symbols' width='0' height='0' aria-hidden='true'><defs>"
     "<path id='gpPt2' stroke-width='0.4' stroke='currentColor' d='M-1,0 L1,0 M0,-1 L0,1 M-1,-1 L1,1 M-1,1 L1,-1'/>"
-    "<circle id='gpPt5' stroke-width='0.4' stroke='currentColor' fill='none' r='1'/>"
-    "<circle id='gpPt6' fill='currentColor' r='1'/></defs></svg>\n";
+    "<circle id='gpPt5' stroke-width='0.35' stroke='currentColor' fill='none' r='1'/>"
+    "<circle id='gpPt6' fill='currentColor' stroke='none' r='1'/></defs></svg>\n";
 
 /* Attributes of gnuplot's and what stands for them in a page. */
 static const struct {
@@ -35,7 +35,7 @@ static const struct {
 static int put_colour(FILE *f, const char *text) {
     int r, g, b, used = 0;
     char hex[8];
-    if (sscanf(text, "rgb(%d,%d,%d)%n", &r, &g, &b, &used) != 3 || !used)
+    if (strncmp(text, "rgb(", 4) != 0 || sscanf(text, "rgb(%d,%d,%d)%n", &r, &g, &b, &used) != 3 || !used)
         return 0;
     snprintf(hex, sizeof hex, "#%02x%02x%02x", r & 255, g & 255, b & 255);
     for (int i = 0; i < CHART_COLOURS; i++)
@@ -50,14 +50,32 @@ static int put_colour(FILE *f, const char *text) {
     return used;
 }
 
+/* The colour of a point: as an attribute, a browser does not read a variable in it. */
+static int put_point_colour(FILE *f, const char *text) {
+    static const char start[] = " color='";
+    int used = 0;
+    if (!strncmp(text, start, strlen(start)) && !strncmp(text + strlen(start), "rgb(", 4)) {
+        fputs(" style='color:", f);
+        used = (int)strlen(start);
+        used += put_colour(f, text + used);
+    }
+    return used;
+}
+
+static int put_replacement(FILE *f, const char *text) {
+    for (size_t k = 0; k < sizeof replacements / sizeof *replacements; k++)
+        if (!strncmp(text, replacements[k].from, strlen(replacements[k].from))) {
+            fputs(replacements[k].to, f);
+            return (int)strlen(replacements[k].from);
+        }
+    return 0;
+}
+
 static void put_line(FILE *f, const char *line, size_t n) {
     for (size_t i = 0; i < n;) {
-        int used = line[i] == 'r' ? put_colour(f, line + i) : 0;
-        for (size_t k = 0; !used && k < sizeof replacements / sizeof *replacements; k++)
-            if (!strncmp(line + i, replacements[k].from, strlen(replacements[k].from))) {
-                fputs(replacements[k].to, f);
-                used = (int)strlen(replacements[k].from);
-            }
+        int used = put_colour(f, line + i);
+        used = used ? used : put_point_colour(f, line + i);
+        used = used ? used : put_replacement(f, line + i);
         if (!used)
             putc(line[i], f);
         i += used ? (size_t)used : 1;

@@ -23,6 +23,7 @@ int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
 int pitfalls_command(int argc, char **argv);
+int report_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
@@ -79,7 +80,7 @@ typedef struct pool_choice {
  * the program by EXIT_FAILED. */
 void parse_pool(const struct argp_state *state, const char *option, const char *text, pool_choice *choice);
 
-/* ---- report.c ---- */
+/* ---- output.c ---- */
 
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
 int report_failure(const mo_context *ctx);
@@ -91,6 +92,10 @@ mo_context *open_context_on(mo_context_options options);
 bool print_json(json_t *object);
 /* A JSON number, or null where the value is not finite. */
 json_t *json_number(double value);
+/* A new object, the line before what a command prints with --json: the words typed, versions, BLAS kernels. */
+json_t *command_object(int argc, char **argv);
+/* A new object of lists over the bins: n, right and the sum of confidence. */
+json_t *calibration_bins(const mo_calibration *c);
 /* EXIT_FAILED, with one line on standard error, where something written to standard output was lost; else code. */
 int finish_output(int code);
 

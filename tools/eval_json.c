@@ -1,13 +1,8 @@
 /* tools/eval_json.c - the lines of `mochi eval --json`: what was run, on what, and a figure a cell. */
 #include "tools/eval_json.h"
 
-#include "tools/core.h"
-#include "tools/versions.h"
-
 #include <inttypes.h>
 #include <string.h>
-
-enum { FORMAT = 1 };
 
 static json_t *json_hash(const uint64_t hash[2]) {
     return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
@@ -31,13 +26,10 @@ static void set_repeats(json_t *o, bool episodes, const mo_eval_options *e) {
 
 bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
     const mo_eval_options *e = &o->evaluation;
-    json_t *command = json_array();
-    for (int i = 0; i < o->argc; i++)
-        json_array_append_new(command, json_string(o->argv[i]));
-    json_t *run = json_pack("{s:s, s:i, s:o, s:o, s:s?, s:s, s:o, s:s, s:I}", "kind", "run", "format", FORMAT,
-        "command", command, "versions", library_versions(), "blas_core", blas_core(), "device",
-        o->device.device == MO_CUDA ? "cuda" : "cpu", "weights", list_weights(weights, n_weights), "protocol",
-        mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+    json_t *run = command_object(o->argc, o->argv);
+    json_t *more = json_pack("{s:s, s:o, s:s, s:I}", "device", o->device.device == MO_CUDA ? "cuda" : "cpu", "weights",
+        list_weights(weights, n_weights), "protocol", mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+    json_object_update_new(run, more);
     if (o->suite)
         json_object_set_new(run, "suite", json_string(o->suite));
     set_repeats(run, e->protocol == MO_PROTOCOL_EPISODE, e);

@@ -159,12 +159,23 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
         json_number(mo_calibration_ece(c))));
 }
 
+/* Queries of all norms, bin by bin of their confidence. */
+static bool print_reliability_object(const mo_fit_row *r) {
+    mo_calibration all = {0};
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        mo_calibration_merge(&all, &r->by_norm[part]);
+    json_t *o = json_pack("{s:s, s:s, s:I}", "diagnosis", "reliability", "head", r->head, "k", (json_int_t)r->k);
+    return json_object_update_new(o, calibration_bins(&all)) == 0 && print_json(o);
+}
+
 bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
     bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
         json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));
     for (int64_t c = 0; written && c < x->classes; c++)
         written = print_prototype_object(E, x, c);
+    for (int i = 0; written && i < n_rows; i++)
+        written = rows[i].failure || print_reliability_object(&rows[i]);
     for (int i = 0; written && i < n_rows; i++)
         for (int part = 0; written && part < MO_NORM_PARTS; part++)
             written = print_norm_object(&rows[i], part);

@@ -29,6 +29,8 @@ static const command commands[] = {
     {"lab", "mochi lab", "gradients through a solver, four ways: error, memory and time", lab_command},
     {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
         pitfalls_command},
+    {"report", "mochi report", "one page of what was trained, evaluated and measured, for others to read",
+        report_command},
     {"doctor", "mochi doctor", "what this machine offers, and whether the program makes use of it", doctor_command},
 };
 

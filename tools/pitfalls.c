@@ -151,6 +151,10 @@ int pitfalls_command(int argc, char **argv) {
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;
+    if (o.json && !print_json(command_object(argc, argv))) {
+        mo_context_release(ctx);
+        return EXIT_FAILED;
+    }
     bool written = o.rows ? diagnose_embeddings(ctx, &o) : run_experiments(ctx, &o);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_context_release(ctx);

@@ -144,20 +144,14 @@ static bool print_row_object(const pitfall_figures *f, const pitfall_row *r) {
     json_t *values = json_array();
     for (int64_t i = 0; i < f->seeds; i++)
         json_array_append_new(values, json_number(r->values[i]));
-    return print_json(json_pack("{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "pitfall", r->pitfall, "setting",
-        r->setting, "x", json_number(r->x), "head", r->head, "metric", r->metric, "mean", json_number(s.mean), "sd",
-        json_number(s.sd), "ci95", json_number(s.ci95), "values", values));
+    return print_json(json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "kind", "pitfall", "pitfall",
+        r->pitfall, "setting", r->setting, "x", json_number(r->x), "head", r->head, "metric", r->metric, "mean",
+        json_number(s.mean), "sd", json_number(s.sd), "ci95", json_number(s.ci95), "values", values));
 }
 
 static bool print_reliability_object(const pitfall_reliability *d) {
-    json_t *n = json_array(), *right = json_array(), *confidence = json_array();
-    for (int b = 0; b < MO_ECE_BINS; b++) {
-        json_array_append_new(n, json_integer((json_int_t)d->counts.bin[b].n));
-        json_array_append_new(right, json_integer((json_int_t)d->counts.bin[b].right));
-        json_array_append_new(confidence, json_real(d->counts.bin[b].confidence));
-    }
-    return print_json(json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "pitfall", "reliability", "setting", d->setting,
-        "head", d->head, "n", n, "right", right, "confidence", confidence));
+    json_t *o = json_pack("{s:s, s:s, s:s}", "kind", "reliability", "setting", d->setting, "head", d->head);
+    return json_object_update_new(o, calibration_bins(&d->counts)) == 0 && print_json(o);
 }
 
 bool pitfalls_print_objects(const pitfall_figures *figures) {

@@ -1,45 +1,69 @@
-/* tools/report.c - what the program tells its user: errors on standard error, JSON lines on standard output. */
-#include "tools/command.h"
+/* tools/report.c - `mochi report`: one page of what was trained, evaluated and measured, for others to read. */
+#include "tools/report.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-int report_failure(const mo_context *ctx) {
-    fprintf(stderr, "mochi: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
-    return EXIT_FAILED;
+enum { KEY_OUT = 0x100, MOST_INPUTS = 64 };
+
+typedef struct report_options {
+    const char *out, *inputs[MOST_INPUTS];
+    int n;
+} report_options;
+
+static const struct argp_option options[] = {
+    {"out", KEY_OUT, "FILE", 0, "the page", 0},
+    {0},
+};
+
+static const char description[] =
+    "One self-contained page of results: training curves by family, accuracy against k beside the baselines and the "
+    "paper's figures, calibration, the hull of prototypes, cost, profile, and the commands, versions and digests that "
+    "repeat them. Charts are drawn by gnuplot; the page has no script and fetches nothing.\v"
+    "INPUT: a folder of mochi train, or a file of lines that one of these wrote with --json:\n"
+    "  mochi eval, mochi fit (--diagnose adds reliability and hull), mochi pitfalls, mochi bench step (--profile)\n\n"
+    "Example:\n"
+    "  mochi train --out runs/a\n"
+    "  mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl\n"
+    "  mochi pitfalls all --json > pitfalls.jsonl\n"
+    "  mochi report runs/a eval.jsonl pitfalls.jsonl --out report.html";
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    report_options *o = state->input;
+    if (key == KEY_OUT)
+        o->out = text;
+    else if (key == ARGP_KEY_ARG && o->n == MOST_INPUTS)
+        usage_error(state, "INPUT", "at most 64 of them", text);
+    else if (key == ARGP_KEY_ARG)
+        o->inputs[o->n++] = text;
+    else if (key == ARGP_KEY_END && !o->n)
+        usage_error(state, "INPUT", "a folder of mochi train or a file of --json lines", "nothing");
+    else if (key == ARGP_KEY_END && !o->out)
+        usage_error(state, "--out", "the file of the page", "nothing");
+    else if (key != ARGP_KEY_END)
+        return ARGP_ERR_UNKNOWN;
+    return 0;
 }
 
-mo_context *open_context(int threads) {
-    return open_context_on((mo_context_options){.threads = threads});
-}
-
-mo_context *open_context_on(mo_context_options options) {
-    mo_context *ctx = mo_context_create(&options);
-    if (ctx && mo_ok(ctx))
-        return ctx;
-    report_failure(ctx);
+int report_command(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .args_doc = "INPUT...", .doc = description};
+    report_options o = {0};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    mo_context *ctx = open_context(1);
+    if (!ctx)
+        return EXIT_FAILED;
+    report r = {.ctx = ctx};
+    char why[512];
+    if (!results_read(&r.paper, "paper", why, sizeof why))
+        mo_fail(ctx, MO_FORMAT, "%s", why);
+    for (int i = 0; i < o.n && mo_ok(ctx); i++)
+        report_read(&r, o.inputs[i]);
+    if (mo_ok(ctx))
+        report_write(&r, o.out);
+    int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
+    if (code == EXIT_FINE)
+        printf("%s written\n", o.out);
+    report_release(&r);
     mo_context_release(ctx);
-    return NULL;
-}
-
-bool print_json(json_t *object) {
-    /* nine digits tell any two float32 apart */
-    bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
-                   putchar('\n') != EOF && fflush(stdout) == 0;
-    json_decref(object);
-    return written;
-}
-
-json_t *json_number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-int finish_output(int code) {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    fprintf(stderr, "mochi: standard output: %s\n", errno ? strerror(errno) : "cannot be written");
-    return EXIT_FAILED;
+    return code;
 }

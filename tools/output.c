@@ -1,0 +1,65 @@
+/* tools/output.c - what the program tells its user: errors on standard error, JSON lines on standard output. */
+#include "tools/command.h"
+#include "tools/core.h"
+#include "tools/versions.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+int report_failure(const mo_context *ctx) {
+    fprintf(stderr, "mochi: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
+    return EXIT_FAILED;
+}
+
+mo_context *open_context(int threads) {
+    return open_context_on((mo_context_options){.threads = threads});
+}
+
+mo_context *open_context_on(mo_context_options options) {
+    mo_context *ctx = mo_context_create(&options);
+    if (ctx && mo_ok(ctx))
+        return ctx;
+    report_failure(ctx);
+    mo_context_release(ctx);
+    return NULL;
+}
+
+bool print_json(json_t *object) {
+    /* nine digits tell any two float32 apart */
+    bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+                   putchar('\n') != EOF && fflush(stdout) == 0;
+    json_decref(object);
+    return written;
+}
+
+json_t *json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *command_object(int argc, char **argv) {
+    json_t *command = json_array();
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(command, json_string(argv[i]));
+    return json_pack("{s:s, s:i, s:o, s:o, s:s?}", "kind", "run", "format", 1, "command", command, "versions",
+        library_versions(), "blas_core", blas_core());
+}
+
+json_t *calibration_bins(const mo_calibration *c) {
+    json_t *n = json_array(), *right = json_array(), *confidence = json_array();
+    for (int b = 0; b < MO_ECE_BINS; b++) {
+        json_array_append_new(n, json_integer((json_int_t)c->bin[b].n));
+        json_array_append_new(right, json_integer((json_int_t)c->bin[b].right));
+        json_array_append_new(confidence, json_real(c->bin[b].confidence));
+    }
+    return json_pack("{s:o, s:o, s:o}", "n", n, "right", right, "confidence", confidence);
+}
+
+int finish_output(int code) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "mochi: standard output: %s\n", errno ? strerror(errno) : "cannot be written");
+    return EXIT_FAILED;
+}
