@@ -90,6 +90,7 @@ double training_seconds(const report_run *run);
 
 void report_trainings(report *r);
 void report_cells(report *r);
+void report_aggregates(report *r); /* within the section before */
 void report_costs(report *r);
 void report_fits(report *r);
 void report_hulls(report *r);

@@ -3,51 +3,85 @@
 #include "tools/report.h"
 
 #include <stb/stb_ds.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char block_members[] = "data,task,head,metric,protocol,#file",
-                  line_members[] = "data,task,head,metric,protocol,#file,k";
+/* A cell with the numbers of its block (one data set, task, head, metric and protocol of one file) and of its line in
+ * the block's table (a k), both counted in order of appearance: comparisons of whole cells would take minutes where
+ * there are thousands. */
+typedef struct located {
+    const json_t *cell;
+    const char *features;
+    int block, line;
+} located;
 
-/* The first line with these members, or -1. */
-static int find_line(const json_t *lines, const json_t *like, const char *members, size_t end) {
-    for (size_t i = 0; i < end; i++)
-        if (same_members(json_array_get(lines, i), like, members))
-            return (int)i;
-    return -1;
+typedef struct key_number {
+    char *key;
+    int value;
+} key_number;
+
+typedef struct cell_table {
+    const report *r;
+    located *at;          /* stb_ds arrays */
+    const char **columns; /* all features, in order of appearance */
+} cell_table;
+
+static int number_of_key(key_number **keys, const char *key) {
+    int number = (int)shlen(*keys);
+    ptrdiff_t known = shgeti(*keys, key);
+    if (known >= 0)
+        return (*keys)[known].value;
+    shput(*keys, key, number);
+    return number;
 }
 
-/* ---- names and colours of the columns ---- */
+static void add_name(const char ***names, const char *name) {
+    for (int i = 0; i < arrlen(*names); i++)
+        if (!strcmp((*names)[i], name))
+            return;
+    arrput(*names, name);
+}
 
-/* Texts of a member in order of appearance among the lines of a block (all lines where block is NULL). */
-static const char **list_texts(const json_t *lines, const json_t *block, const char *member) {
-    const char **texts = NULL;
-    for (size_t i = 0; i < json_array_size(lines); i++) {
-        const json_t *line = json_array_get(lines, i);
-        int known = 0;
-        while (known < arrlen(texts) && strcmp(texts[known], text_of(line, member)))
-            known++;
-        if (known == arrlen(texts) && (!block || same_members(block, line, block_members)))
-            arrput(texts, text_of(line, member));
+static cell_table locate_cells(const report *r) {
+    cell_table t = {.r = r};
+    key_number *blocks = NULL, *lines = NULL;
+    sh_new_strdup(blocks);
+    sh_new_strdup(lines);
+    for (size_t i = 0; i < json_array_size(r->lines[LINE_CELL]); i++) {
+        const json_t *c = json_array_get(r->lines[LINE_CELL], i);
+        char key[1024];
+        int n = snprintf(key, sizeof key, "%.0f\n%.200s\n%.40s\n%.200s\n%.40s\n%.40s", number_of(c, "#file"),
+            text_of(c, "data"), text_of(c, "task"), text_of(c, "head"), text_of(c, "metric"), text_of(c, "protocol"));
+        located l = {.cell = c, .features = text_of(c, "features"), .block = number_of_key(&blocks, key)};
+        snprintf(key + n, sizeof key - (size_t)n, "\n%.0f", number_of(c, "k"));
+        l.line = number_of_key(&lines, key);
+        arrput(t.at, l);
+        add_name(&t.columns, l.features);
     }
-    return texts;
+    shfree(blocks);
+    shfree(lines);
+    return t;
+}
+
+static void free_cells(cell_table *t) {
+    arrfree(t->at);
+    arrfree(t->columns);
 }
 
 /* One colour a column on the whole page: baselines have their own, other columns the rest in order of appearance. */
-static int colour_of(const report *r, const char *features) {
+static int colour_of(const cell_table *t, const char *features) {
     static const char *const baselines[] = {"hop", "x0", "random"};
+    static const int others[] = {1, 2, 7, 6};
+    int number = 0;
     for (int i = 0; i < 3; i++)
         if (!strcmp(features, baselines[i]))
             return 3 + i;
-    static const int others[] = {1, 2, 7, 6};
-    const char **all = list_texts(r->lines[LINE_CELL], NULL, "features");
-    int number = 0;
-    for (int i = 0; i < arrlen(all) && strcmp(all[i], features); i++)
-        number += strcmp(all[i], "hop") && strcmp(all[i], "x0") && strcmp(all[i], "random");
-    arrfree(all);
+    for (int i = 0; i < arrlen(t->columns) && strcmp(t->columns[i], features); i++)
+        number += strcmp(t->columns[i], "hop") && strcmp(t->columns[i], "x0") && strcmp(t->columns[i], "random");
     return others[number % 4];
 }
 
-/* ---- a block: one data set, task, head and metric ---- */
+/* ---- a block ---- */
 
 static bool is_main_metric(const json_t *cell) {
     return !strcmp(text_of(cell, "metric"), "accuracy") || !strcmp(text_of(cell, "metric"), "auc");
@@ -63,172 +97,139 @@ static const result *paper_of(const report *r, const json_t *cell, bool plus) {
         &r->paper, &subject, (int64_t)number_of(cell, "k"), plus ? "MOCHI++" : "MOCHI", text_of(cell, "head"));
 }
 
-/* The paper's points: its intervals are standard deviations, and stand in the table. */
-static void put_paper(const report *r, chart *c, const json_t *block, bool plus) {
-    const json_t *cells = r->lines[LINE_CELL];
-    chart_series *s =
-        chart_add(c, plus ? "paper: MOCHI++" : "paper: MOCHI", plus ? 0 : 8, plus ? CHART_POINTS : CHART_RINGS);
-    for (size_t i = 0; i < json_array_size(cells); i++) {
-        const json_t *cell = json_array_get(cells, i);
-        const result *p = same_members(block, cell, block_members) ? paper_of(r, cell, plus) : NULL;
-        if (p && find_line(cells, cell, line_members, i) < 0)
-            chart_point_add(s, number_of(cell, "k"), p->mean);
-    }
-    if (!arrlen(s->points))
-        s->label[0] = '\0';
-}
-
 static int by_x(const void *a, const void *b) {
     const chart_point *p = a, *q = b;
     return (p->x > q->x) - (p->x < q->x);
 }
 
-static chart make_chart(report *r, const json_t *block) {
-    const json_t *cells = r->lines[LINE_CELL];
-    chart c = {.log_x = true};
-    snprintf(c.title, sizeof c.title, "%s, %s, %s head", text_of(block, "data"), text_of(block, "task"),
-        text_of(block, "head"));
-    snprintf(c.x_label, sizeof c.x_label, "k, labelled examples a class");
-    snprintf(c.y_label, sizeof c.y_label, "%s, %%", text_of(block, "metric"));
-    const char **columns = list_texts(cells, block, "features");
-    for (int j = 0; j < arrlen(columns); j++) {
-        chart_series *s = chart_add(&c, columns[j], colour_of(r, columns[j]), CHART_LINE_POINTS);
-        for (size_t i = 0; i < json_array_size(cells); i++) {
-            const json_t *cell = json_array_get(cells, i);
-            if (same_members(block, cell, block_members) && !strcmp(text_of(cell, "features"), columns[j])) {
-                char tick[24];
-                snprintf(tick, sizeof tick, "%.0f", number_of(cell, "k"));
-                chart_tick(&c, number_of(cell, "k"), tick);
-                chart_interval_add(s, number_of(cell, "k"), number_of(cell, "mean"), number_of(cell, "ci95"));
-            }
-        }
-        if (arrlen(s->points))
-            qsort(s->points, (size_t)arrlen(s->points), sizeof *s->points, by_x);
+/* An interval of few seeds may leave 0 .. 100. */
+static void finish_series(chart_series *s) {
+    for (int i = 0; i < arrlen(s->points); i++) {
+        chart_point *p = &s->points[i];
+        p->low = p->low < 0 ? 0 : p->low;
+        p->high = p->high > 100 ? 100 : p->high;
     }
-    for (int j = 0; j < arrlen(c.series); j++) /* an interval of few seeds may leave 0 .. 100 */
-        for (int i = 0; i < arrlen(c.series[j].points); i++) {
-            chart_point *p = &c.series[j].points[i];
-            p->low = p->low < 0 ? 0 : p->low;
-            p->high = p->high > 100 ? 100 : p->high;
+    if (arrlen(s->points))
+        qsort(s->points, (size_t)arrlen(s->points), sizeof *s->points, by_x);
+    else
+        s->label[0] = '\0';
+}
+
+/* The paper's points: its intervals are standard deviations, and stand in the table. */
+static void put_paper(const cell_table *t, chart *c, int block, bool plus) {
+    chart_series *s =
+        chart_add(c, plus ? "paper: MOCHI++" : "paper: MOCHI", plus ? 0 : 8, plus ? CHART_POINTS : CHART_RINGS);
+    for (int i = 0, line = -1; i < arrlen(t->at); i++)
+        if (t->at[i].block == block && t->at[i].line > line) {
+            const result *p = paper_of(t->r, t->at[i].cell, plus);
+            if (p)
+                chart_point_add(s, number_of(t->at[i].cell, "k"), p->mean);
+            line = t->at[i].line;
         }
-    put_paper(r, &c, block, false);
-    put_paper(r, &c, block, true);
-    arrfree(columns);
+    finish_series(s);
+}
+
+static chart make_chart(const cell_table *t, const located *first) {
+    chart c = {.log_x = true};
+    snprintf(c.title, sizeof c.title, "%s, %s, %s head", text_of(first->cell, "data"), text_of(first->cell, "task"),
+        text_of(first->cell, "head"));
+    snprintf(c.x_label, sizeof c.x_label, "k, labelled examples a class");
+    snprintf(c.y_label, sizeof c.y_label, "%s, %%", text_of(first->cell, "metric"));
+    for (int j = 0; j < arrlen(t->columns); j++) {
+        chart_series *s = chart_add(&c, t->columns[j], colour_of(t, t->columns[j]), CHART_LINE_POINTS);
+        for (const located *l = first; l < t->at + arrlen(t->at); l++) {
+            char tick[24];
+            if (l->block != first->block || strcmp(l->features, t->columns[j]) != 0)
+                continue;
+            snprintf(tick, sizeof tick, "%.0f", number_of(l->cell, "k"));
+            chart_tick(&c, number_of(l->cell, "k"), tick);
+            chart_interval_add(s, number_of(l->cell, "k"), number_of(l->cell, "mean"), number_of(l->cell, "ci95"));
+        }
+        finish_series(s);
+    }
+    put_paper(t, &c, first->block, false);
+    put_paper(t, &c, first->block, true);
     return c;
 }
 
-static void put_heading(report *r, const json_t *block, const char **columns, bool in_paper) {
+static void put_heading(FILE *page, const json_t *block, const char **columns, bool in_paper) {
     static const char *const names[] = {"data", "task", "head", "metric", "protocol"};
-    fputs("<h3>", r->page);
+    fputs("<h3>", page);
     for (int i = 0; i < 5; i++) {
-        put_text(r->page, i ? " \xc2\xb7 " : "");
-        put_text(r->page, text_of(block, names[i]));
+        put_text(page, i ? " \xc2\xb7 " : "");
+        put_text(page, text_of(block, names[i]));
     }
-    fputs(", %</h3>\n<div class='wide'><table>\n<tr><th scope='col'>k</th>", r->page);
+    fputs(", %</h3>\n<div class='wide'><table>\n<tr><th scope='col'>k</th>", page);
     for (int j = 0; j < arrlen(columns); j++) {
-        fputs("<th scope='col'>", r->page);
-        put_text(r->page, columns[j]);
-        fputs("</th>", r->page);
+        fputs("<th scope='col'>", page);
+        put_text(page, columns[j]);
+        fputs("</th>", page);
     }
-    fputs(in_paper ? "<th>paper: MOCHI</th><th>MOCHI++</th></tr>\n" : "</tr>\n", r->page);
+    fputs(in_paper ? "<th>paper: MOCHI</th><th>MOCHI++</th></tr>\n" : "</tr>\n", page);
 }
 
-/* The line of the k of line number i: a figure a column, which are at i or behind it. */
-static void put_line(report *r, size_t i, const char **columns, bool in_paper) {
-    const json_t *cells = r->lines[LINE_CELL], *cell = json_array_get(cells, i);
-    fprintf(r->page, "<tr><td>%.0f</td>", number_of(cell, "k"));
+/* The line of a k, whose first cell this is: a figure a column. */
+static void put_line(const cell_table *t, const located *first, const char **columns, bool in_paper) {
+    FILE *page = t->r->page;
+    fprintf(page, "<tr><td>%.0f</td>", number_of(first->cell, "k"));
     for (int j = 0; j < arrlen(columns); j++) {
         const json_t *found = NULL;
-        for (size_t m = i; m < json_array_size(cells) && !found; m++) {
-            const json_t *other = json_array_get(cells, m);
-            if (same_members(cell, other, line_members) && !strcmp(text_of(other, "features"), columns[j]))
-                found = other;
-        }
-        put_interval(r->page, found ? number_of(found, "mean") : NAN, found ? number_of(found, "ci95") : NAN, 1);
+        for (const located *l = first; l < t->at + arrlen(t->at) && !found; l++)
+            if (l->line == first->line && !strcmp(l->features, columns[j]))
+                found = l->cell;
+        put_interval(page, found ? number_of(found, "mean") : NAN, found ? number_of(found, "ci95") : NAN, 1);
     }
     for (int plus = 0; plus < 2 && in_paper; plus++) {
-        const result *p = paper_of(r, cell, plus);
-        put_interval(r->page, p ? p->mean : NAN, p ? p->sd : NAN, 1);
+        const result *p = paper_of(t->r, first->cell, plus);
+        put_interval(page, p ? p->mean : NAN, p ? p->sd : NAN, 1);
     }
-    fputs("</tr>\n", r->page);
+    fputs("</tr>\n", page);
 }
 
-static void put_table(report *r, const json_t *block) {
-    const json_t *cells = r->lines[LINE_CELL];
-    const char **columns = list_texts(cells, block, "features");
+static void put_table(const cell_table *t, const located *first) {
+    const char **columns = NULL;
+    const located *end = t->at + arrlen(t->at);
     bool in_paper = false;
-    for (size_t i = 0; i < json_array_size(cells); i++)
-        in_paper |= same_members(block, json_array_get(cells, i), block_members) &&
-                    (paper_of(r, json_array_get(cells, i), false) || paper_of(r, json_array_get(cells, i), true));
-    put_heading(r, block, columns, in_paper);
-    for (size_t i = 0; i < json_array_size(cells); i++) {
-        const json_t *cell = json_array_get(cells, i);
-        if (same_members(block, cell, block_members) && find_line(cells, cell, line_members, i) < 0)
-            put_line(r, i, columns, in_paper);
-    }
-    fputs("</table></div>\n", r->page);
+    int line = -1;
+    for (const located *l = first; l < end; l++)
+        if (l->block == first->block) {
+            add_name(&columns, l->features);
+            in_paper |= paper_of(t->r, l->cell, false) || paper_of(t->r, l->cell, true);
+        }
+    put_heading(t->r->page, first->cell, columns, in_paper);
+    for (const located *l = first; l < end; l++)
+        if (l->block == first->block && l->line > line) {
+            put_line(t, l, columns, in_paper);
+            line = l->line;
+        }
+    fputs("</table></div>\n", t->r->page);
     arrfree(columns);
 }
 
-/* The paper's normalised aggregate of each method, and the tasks that could not run. */
-static void put_aggregates(report *r) {
-    static const char *const tasks[] = {"nc", "lp", "gc"};
-    const json_t *lines = r->lines[LINE_AGGREGATE], *absent = r->lines[LINE_ABSENT];
-    if (json_array_size(lines))
-        fputs("<h3>Normalised aggregate S: the mean share of the best figure of any method on a cell</h3>\n"
-              "<div class='wide'><table>\n<tr><th>features</th><th class='t'>head</th><th>S</th><th>nodes</th>"
-              "<th>links</th><th>graphs</th></tr>\n",
-            r->page);
-    for (size_t i = 0; i < json_array_size(lines); i++) {
-        const json_t *line = json_array_get(lines, i);
-        fputs("<tr><td>", r->page);
-        put_text(r->page, text_of(line, "features"));
-        fputs("</td><td class='t'>", r->page);
-        put_text(r->page, text_of(line, "head"));
-        fputs("</td>", r->page);
-        put_number(r->page, number_of(line, "S"), 3);
-        for (int task = 0; task < 3; task++)
-            put_number(r->page, number_of(json_object_get(line, tasks[task]), "S"), 3);
-        fputs("</tr>\n", r->page);
-    }
-    fputs(json_array_size(lines) ? "</table></div>\n" : "", r->page);
-    for (size_t i = 0; i < json_array_size(absent); i++) {
-        fputs("<p class='soft'>Not run: ", r->page);
-        put_text(r->page, text_of(json_array_get(absent, i), "data"));
-        fputs(", ", r->page);
-        put_text(r->page, text_of(json_array_get(absent, i), "reason"));
-        fputs("</p>\n", r->page);
-    }
-}
-
 void report_cells(report *r) {
-    const json_t *cells = r->lines[LINE_CELL];
-    size_t n = json_array_size(cells);
-    if (!n)
-        return;
-    open_section(r, "Few-shot accuracy on graphs that were not trained on");
-    fputs(
-        "<p class='soft'>Bars are 95% intervals. <b>random</b>: the encoder untrained; <b>x0</b>, <b>hop</b>: a "
-        "readout "
-        "on single hops, nothing trained; the paper's own figures, where it has them, with one standard deviation over "
-        "3 seeds.</p>\n",
-        r->page);
-    open_figures(r);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *cell = json_array_get(cells, i);
-        if (is_main_metric(cell) && find_line(cells, cell, block_members, i) < 0) {
-            chart c = make_chart(r, cell);
-            put_chart(r, &c);
-        }
+    cell_table t = locate_cells(r);
+    if (arrlen(t.at)) {
+        open_section(r, "Few-shot accuracy on graphs that were not trained on");
+        fputs("<p class='soft'>Bars are 95% intervals. <b>random</b>: the encoder untrained; <b>x0</b>, <b>hop</b>: a "
+              "readout on single hops, nothing trained; the paper's own figures, where it has them, with one standard "
+              "deviation over 3 seeds.</p>\n",
+            r->page);
+        open_figures(r);
+        for (int i = 0, next = 0; i < arrlen(t.at); i++)
+            if (t.at[i].block == next && ++next && is_main_metric(t.at[i].cell)) {
+                chart c = make_chart(&t, &t.at[i]);
+                put_chart(r, &c);
+            }
+        close_figures(r);
+        report_aggregates(r);
+        fputs("<details open><summary>All figures as tables</summary>\n", r->page);
+        for (int i = 0, next = 0; i < arrlen(t.at); i++)
+            if (t.at[i].block == next && ++next)
+                put_table(&t, &t.at[i]);
+        fputs("</details>\n", r->page);
+        close_section(r);
     }
-    close_figures(r);
-    put_aggregates(r);
-    fputs("<details open><summary>All figures as tables</summary>\n", r->page);
-    for (size_t i = 0; i < n; i++)
-        if (find_line(cells, json_array_get(cells, i), block_members, i) < 0)
-            put_table(r, json_array_get(cells, i));
-    fputs("</details>\n", r->page);
-    close_section(r);
+    free_cells(&t);
 }
 
 /* ---- cost ---- */
@@ -247,35 +248,34 @@ static int run_of(const report *r, const json_t *cell) {
 }
 
 /* The mean of a column's main figures over all data sets, tasks and k; NaN without any. *cell: one of them. */
-static double mean_of(const report *r, const char *features, const json_t **cell) {
+static double mean_of(const cell_table *t, const char *features, const json_t **cell) {
     double sum = 0;
     int n = 0;
-    for (size_t i = 0; i < json_array_size(r->lines[LINE_CELL]); i++) {
-        const json_t *c = json_array_get(r->lines[LINE_CELL], i);
-        if (is_main_metric(c) && !strcmp(text_of(c, "features"), features) && !isnan(number_of(c, "mean"))) {
-            sum += number_of(c, "mean");
+    for (int i = 0; i < arrlen(t->at); i++)
+        if (!strcmp(t->at[i].features, features) && is_main_metric(t->at[i].cell) &&
+            !isnan(number_of(t->at[i].cell, "mean"))) {
+            *cell = t->at[i].cell;
+            sum += number_of(*cell, "mean");
             n++;
-            *cell = c;
         }
-    }
     return n ? sum / n : NAN;
 }
 
 /* Weights without their run have no cost here; baselines have none at all. */
 void report_costs(report *r) {
-    const char **columns = list_texts(r->lines[LINE_CELL], NULL, "features");
+    cell_table t = locate_cells(r);
     chart c = {.x_label = "seconds of training", .y_label = "mean of all figures, %"};
     int trained = 0;
     snprintf(c.title, sizeof c.title, "Accuracy and AUC over all tasks and k, against the cost of training");
-    for (int j = 0; j < arrlen(columns); j++) {
+    for (int j = 0; j < arrlen(t.columns); j++) {
         const json_t *cell = NULL;
-        double mean = mean_of(r, columns[j], &cell);
-        int run = cell ? run_of(r, cell) : -1, colour = colour_of(r, columns[j]);
+        double mean = mean_of(&t, t.columns[j], &cell);
+        int run = cell ? run_of(r, cell) : -1, colour = colour_of(&t, t.columns[j]);
         bool baseline = colour >= 3 && colour <= 5;
         if (isnan(mean) || (run < 0 && !baseline))
             continue;
         chart_point_add(
-            chart_add(&c, columns[j], colour, CHART_POINTS), baseline ? 0 : training_seconds(&r->runs[run]), mean);
+            chart_add(&c, t.columns[j], colour, CHART_POINTS), baseline ? 0 : training_seconds(&r->runs[run]), mean);
         trained += !baseline;
     }
     if (trained) {
@@ -286,5 +286,5 @@ void report_costs(report *r) {
         close_section(r);
     }
     chart_free(&c);
-    arrfree(columns);
+    free_cells(&t);
 }

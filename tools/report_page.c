@@ -40,7 +40,8 @@ static const char style[] =
     ".bar{display:inline-block;height:.6rem;background:var(--s1)}"
     "pre{background:var(--shade);border:1px solid var(--line);padding:.6rem .8rem;margin:.4rem 0;font-size:.82rem;"
     "white-space:pre-wrap;overflow-wrap:anywhere}"
-    "details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft);font-size:.92rem}";
+    "pre span{display:inline-block;max-width:100%}details{margin:.5rem "
+    "0}summary{cursor:pointer;color:var(--soft);font-size:.92rem}";
 
 void put_text(FILE *page, const char *text) {
     for (; *text; text++) {

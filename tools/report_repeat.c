@@ -4,22 +4,19 @@
 #include <stb/stb_ds.h>
 #include <string.h>
 
-/* A word as a shell reads it. */
+/* A word as a shell reads it, in a box that a line does not break within. */
 static void put_word(FILE *page, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        put_text(page, word);
-        return;
-    }
-    put_text(page, "'");
+    bool quoted = !*word || strspn(word, plain) != strlen(word);
+    fputs(quoted ? "<span>&#39;" : "<span>", page);
     for (; *word; word++) {
         char one[2] = {*word, '\0'};
-        if ((unsigned char)*word < 128)
-            put_text(page, *word == '\'' ? "'\\''" : one);
+        if (*word == '\'')
+            put_text(page, "'\\''");
         else
-            putc(*word, page);
+            put_text(page, one); /* byte by byte: those beyond ASCII go through as they are */
     }
-    put_text(page, "'");
+    fputs(quoted ? "&#39;</span>" : "</span>", page);
 }
 
 static void put_command(FILE *page, const json_t *words) {
@@ -64,11 +61,12 @@ static void put_training(report *r, const report_run *run) {
     json_object_foreach(json_object_get(run->about, "settings"), name, value) {
         if (!strcmp(name, "lr_min"))
             continue;
-        fputs(" --", r->page);
-        for (const char *c = name; *c; c++) {
-            char one[2] = {*c == '_' ? '-' : *c, '\0'};
-            put_text(r->page, one);
-        }
+        char option[80];
+        snprintf(option, sizeof option, "--%.70s", name);
+        for (char *c = option; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        putc(' ', r->page);
+        put_word(r->page, option);
         putc(' ', r->page);
         put_setting(r->page, value);
     }
