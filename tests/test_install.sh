@@ -92,6 +92,8 @@ claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -q
 claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
+claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
+claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"
 claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
     "${flags[@]}" "$prefix/include/mochi/mochi.h"
 if command -v "${CXX:-c++}" >/dev/null; then
