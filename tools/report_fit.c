@@ -117,7 +117,7 @@ void report_fits(report *r) {
         open_section(r, heading);
         open_figures(r);
         chart charts[] = {make_chart(lines, line, "Few-shot accuracy", "k", "accuracy"),
-            make_chart(lines, line, "Calibration error of the probabilities as they come", "k", "ece"),
+            make_chart(lines, line, "Calibration error of the probabilities", "k", "ece"),
             make_chart(lines, line, "Calibration error after a temperature", "k", "ece_temperature"),
             make_chart(lines, line, "Accuracy against cost", "seconds", "accuracy")};
         for (int k = 0; k < 4; k++)

@@ -26,7 +26,9 @@ static pitfall_figures read_figures(const report *r) {
         if (!row.values)
             mo_fail(r->ctx, MO_MEMORY, "report: out of memory");
         for (int64_t k = 0; row.values && k < f.seeds; k++)
-            row.values[k] = json_number_value(json_array_get(values, (size_t)k));
+            row.values[k] = json_is_number(json_array_get(values, (size_t)k))
+                                ? json_number_value(json_array_get(values, (size_t)k))
+                                : NAN;
         arrput(f.rows, row);
     }
     for (size_t i = 0; i < json_array_size(diagrams); i++) {
