@@ -41,6 +41,7 @@ bool mo_gml_next(mo_text_reader *r, mo_gml_token *token) {
     while (!r->cursor || mo_text_blank(r) || *r->cursor == '#') {
         if (!mo_text_line(r)) {
             token->kind = MO_GML_END;
+            token->word[0] = '\0';
             return mo_ok(r->ctx);
         }
     }
