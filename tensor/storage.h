@@ -83,6 +83,8 @@ void mo_device_free(mo_context *ctx, void *block, size_t bytes);
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
 /* A storage whose bytes are those of an open file; NULL on failure. */
 mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path);
+/* mo_tensor_create without the zeros: every element is written before it is read. */
+mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 /* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page) on, to be read;
  * the file may be closed afterwards. path names it in errors. The null tensor on failure. */
 mo_tensor *mo_tensor_map(

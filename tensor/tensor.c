@@ -62,6 +62,11 @@ mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int
     return header_of(ctx, S, dtype, ndim, shape);
 }
 
+mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
+    int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
+    return header_of(ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);
+}
+
 mo_tensor *mo_tensor_map(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path) {
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;

@@ -1,6 +1,7 @@
 /* tests/test_feature_cache.c - cached features equal computed ones, and nothing that befalls the cache is an error. */
 #include "drawn_graphs.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 
 static mo_feature_options cached_options(scratch *s, const char *folder) {
@@ -159,12 +160,92 @@ static void processes_may_share_a_cache(void **state) {
     remove_folder(folder);
 }
 
+/* ---- the folder ---- */
+
+typedef struct seen {
+    int entries, damaged, told;
+    int64_t bytes, used;
+    char text[2048];
+} seen;
+
+static void on_entry(const mo_cache_entry *entry, void *state) {
+    seen *n = state;
+    assert_true(entry->used >= n->used); /* the least recently used first */
+    assert_non_null(strstr(entry->made_of, "dim 24"));
+    n->used = entry->used;
+    n->entries++;
+    n->bytes += entry->bytes;
+    n->damaged += entry->damage != NULL;
+    if (entry->damage)
+        snprintf(n->text, sizeof n->text, "%s", entry->damage);
+}
+
+static void on_notice(const char *line, void *state) {
+    seen *n = state;
+    n->told++;
+    snprintf(n->text, sizeof n->text, "%s", line);
+}
+
+static seen visit(mo_context *ctx, const char *folder, bool verify) {
+    seen n = {0};
+    assert_int_equal(mo_cache_visit(ctx, folder, verify, on_entry, &n), MO_OK);
+    return n;
+}
+
+static void entries_are_listed_verified_and_pruned(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 12), *other = draw_graph(s->ctx, small, 0, 13);
+    char folder[512], path[1024], foreign[600];
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "listed"));
+    mo_feature_options o = plain;
+    o.cache = folder;
+    assert_int_equal(visit(s->ctx, folder, true).entries, 0); /* no folder yet */
+    expect_from(graph, &o, false);
+    only_file(folder, path);
+    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    expect_from(other, &o, false);
+    snprintf(foreign, sizeof foreign, "%s/notes.txt", folder);
+    fclose(fopen(foreign, "w"));
+    assert_int_equal(visit(s->ctx, folder, true).entries, 2);
+    FILE *file = fopen(path, "r+b");
+    fseek(file, -9, SEEK_END);
+    fputc(77, file);
+    fclose(file);
+    utimensat(AT_FDCWD, path, old, 0);
+    assert_int_equal(visit(s->ctx, folder, false).damaged, 0);
+    seen bad = visit(s->ctx, folder, true);
+    assert_int_equal(bad.damaged, 1);
+    assert_non_null(strstr(bad.text, "checksum"));
+    seen told = {0}, gone = {0};
+    o.notice = on_notice;
+    o.notice_state = &told;
+    expect_from(graph, &o, false);
+    assert_int_equal(told.told, 1);
+    assert_non_null(strstr(told.text, "made again"));
+    expect_from(graph, &o, true); /* which is a use of it */
+    assert_true(visit(s->ctx, folder, true).used > 1000000);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
+    assert_int_equal(gone.entries, 0);
+    utimensat(AT_FDCWD, path, old, 0);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
+    assert_int_equal(gone.entries, 1);
+    assert_int_equal(visit(s->ctx, folder, true).entries, 1);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, &gone), MO_OK);
+    assert_int_equal(visit(s->ctx, folder, true).entries, 0);
+    assert_int_equal(access(foreign, F_OK), 0);
+    mo_graph_release(graph);
+    mo_graph_release(other);
+    remove_folder(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hit_equals_what_is_computed),
         cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
         cmocka_unit_test(processes_may_share_a_cache),
+        cmocka_unit_test(entries_are_listed_verified_and_pruned),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

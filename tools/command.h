@@ -37,6 +37,9 @@ typedef struct names {
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
+/* "4G", "500M" or a plain number of bytes; "30d", "12h" or a plain number of seconds. */
+int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text);
+int64_t parse_age(const struct argp_state *state, const char *option, const char *text);
 double parse_positive(const struct argp_state *state, const char *option, const char *text);
 /* "8:32", or "8" for both ends. */
 void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);

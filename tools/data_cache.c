@@ -2,6 +2,7 @@
 #include "tools/data_cache.h"
 
 #include "tensor/clock.h"
+#include "tools/recipe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,9 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/recipe.h"
-
-enum { KEY_CACHE = 0x100, KEY_OLDER, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_THREADS, KEY_JSON };
+enum { KEY_CACHE = 0x100, KEY_OLDER, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_MEMORY, KEY_THREADS, KEY_JSON };
 enum { LIST, VERIFY, PRUNE, CLEAR, BUILD, ACTIONS };
 static const char *const action_names[ACTIONS] = {"list", "verify", "prune", "clear", "build"};
 
@@ -21,7 +20,7 @@ typedef struct cache_options {
     const char *folder;
     int64_t older, size; /* seconds, bytes; -1: any */
     int recipe, threads;
-    int64_t seed;
+    int64_t seed, memory;
     bool json;
     int64_t count, bytes, damaged; /* of the entries visited */
 } cache_options;
@@ -32,6 +31,7 @@ static const struct argp_option options[] = {
     {"size", KEY_SIZE, "BYTES", 0, "prune: the least recently used until 500M, 4G or so many bytes are left", 0},
     {"recipe", KEY_RECIPE, "NAME", 0, "build: best, paper, paper++ or released (default best)", 0},
     {"seed", KEY_SEED, "N", 0, "build: of the recipe (default 0)", 0},
+    {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as for train", 0},
     {"threads", KEY_THREADS, "N", 0, "build: CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0},
     {0},
@@ -48,23 +48,6 @@ static const char description[] =
     "  mochi data cache list --cache cache\n"
     "  mochi data cache prune --older 30d --size 4G --cache cache\n"
     "  mochi data cache build cora citeseer:nc --recipe paper++ --cache cache";
-
-/* "30d" by the units "smhd", "4G" by "KMGT"; the factors of the units. */
-static int64_t parse_scaled(
-    const struct argp_state *state, const char *option, const char *text, const char *units, const int64_t *factor) {
-    char *end;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    double scale = unit ? (double)factor[unit - units] : 1;
-    if (end == text || !(value >= 0) || (*end && (!unit || end[1])) || value * scale > 1e18)
-        usage_error(state, option, "a number, with a unit behind it", text);
-    return (int64_t)(value * scale);
-}
-
-int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text) {
-    static const int64_t factor[] = {1 << 10, 1 << 20, 1 << 30, (int64_t)1 << 40};
-    return parse_scaled(state, option, text, "KMGT", factor);
-}
 
 static void take_word(cache_options *o, const char *text, struct argp_state *state) {
     if (o->action == BUILD) {
@@ -88,18 +71,19 @@ static void check(const cache_options *o, struct argp_state *state) {
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
-    static const int64_t seconds[] = {1, 60, 3600, 86400};
     cache_options *o = state->input;
     if (key == KEY_CACHE)
         o->folder = text;
     else if (key == KEY_OLDER)
-        o->older = parse_scaled(state, "--older", text, "smhd", seconds);
+        o->older = parse_age(state, "--older", text);
     else if (key == KEY_SIZE)
         o->size = parse_bytes(state, "--size", text);
     else if (key == KEY_RECIPE)
         o->recipe = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
     else if (key == KEY_SEED)
         o->seed = parse_integer(state, "--seed", text, 0, INT64_MAX);
+    else if (key == KEY_MEMORY)
+        o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
@@ -154,6 +138,7 @@ static void build(mo_context *ctx, const cache_options *o) {
     r.seed = (uint64_t)o->seed;
     recipe_settle(&r);
     r.features.cache = o->folder;
+    r.features.memory = o->memory;
     for (int i = 0; i < o->graphs.count && mo_ok(ctx); i++) {
         double start = mo_clock(CLOCK_MONOTONIC);
         mo_pool *pool =

@@ -6,11 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_CACHE, KEY_THREADS };
+enum {
+    KEY_WEIGHTS = 0x100,
+    KEY_RECIPE,
+    KEY_DATA,
+    KEY_OUT,
+    KEY_LABELS,
+    KEY_HOP,
+    KEY_MAX_ROWS,
+    KEY_CACHE,
+    KEY_MEMORY,
+    KEY_THREADS
+};
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
-    int64_t max_rows;
+    int64_t max_rows, memory;
     int hop, threads;
 } embed_options;
 
@@ -28,6 +39,10 @@ static const struct argp_option options[] = {
     {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
     {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
+        "(default: any)",
+        0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {0},
@@ -55,6 +70,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
     else if (key == KEY_MAX_ROWS)
         o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
+    else if (key == KEY_MEMORY)
+        o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)
         o->cache = text;
     else if (key == KEY_THREADS)
@@ -88,9 +105,16 @@ static void write_array(mo_tensor *T, const char *path, const char *of) {
     mo_tensor_release(T);
 }
 
+static void on_notice(const char *line, void *state) {
+    (void)state;
+    fprintf(stderr, "%s\n", line);
+}
+
 static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
+    features.memory = o->memory;
+    features.notice = on_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);

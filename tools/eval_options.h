@@ -21,6 +21,7 @@ typedef struct eval_options {
     int dim;       /* of untrained encoders */
     double lambda; /* 0: not given */
     const char *cache;
+    int64_t memory; /* bytes for the features of a graph; 0: any */
     int threads;
     mo_context_options device; /* and math */
     bool transductive, json, quiet;

@@ -110,6 +110,7 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
     s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)
         s->features.dim = s->mochi.encoder.dim = o->dim;
+    s->features.memory = o->memory;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
     for (int task = 0; task < MO_TASKS; task++)

@@ -31,6 +31,7 @@ enum {
     KEY_MAX_ROWS,
     KEY_CHECKPOINT,
     KEY_CACHE,
+    KEY_MEMORY,
     KEY_OUT,
     KEY_RESUME,
     KEY_JSON,
@@ -86,6 +87,10 @@ static const struct argp_option options[] = {
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)",
         0},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
+        "(default: any)",
+        0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
@@ -118,6 +123,8 @@ static void take_source(train_options *o, int key, const char *text, const struc
 static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_CHECKPOINT)
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
+    else if (key == KEY_MEMORY)
+        o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)
         o->cache = text;
     else if (key == KEY_THREADS)

@@ -7,6 +7,7 @@
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
+    int64_t memory;  /* bytes for the features of a graph; 0: any */
     char *kept_text; /* resumed runs: the settings as run.json has them, owned */
     bool resume, json, quiet;
     int threads;

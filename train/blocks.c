@@ -7,8 +7,9 @@
 #include "ops/ops.h"
 #include "train/adjacency.h"
 #include "train/basis.h"
-#include "train/cache.h"
 #include "train/example_rows.h"
+#include "train/feature_memory.h"
+#include "train/hop_store.h"
 #include "train/host_array.h"
 
 #include <inttypes.h>
@@ -66,11 +67,15 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     mo_csr_release(X);
 }
 
+static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
+    snprintf(key, bytes, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
+        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
+}
+
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
     char key[256];
-    snprintf(key, sizeof key, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
-        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
+    write_key(graph, o, key, sizeof key);
     mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
     mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
     mo_tensor *svd = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
@@ -108,6 +113,30 @@ static void propagate(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *
     }
 }
 
+/* Side `side` of the basis is its hop 0. */
+static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
+    mo_tensor *basis = s->state;
+    return mo_reshape(t, mo_slice(t, basis, 0, side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
+}
+
+static void store_blocks(const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_features *f) {
+    char key[256], hops[300];
+    write_key(graph, o, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d", key, o->hops);
+    mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
+        .key = hops,
+        .name = graph->name,
+        .A = A,
+        .sides = MO_BLOCKS,
+        .hops = o->hops + 1,
+        .nodes = graph->nodes,
+        .columns = o->dim,
+        .quality = {f->svd_residual, f->svd_orthogonality},
+        .first = first_of_basis,
+        .state = mo_arrays_find(f->arrays, "basis")};
+    mo_arrays_take(f->arrays, "blocks", mo_hop_store_open(&s));
+}
+
 static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
     for (int64_t i = 0; x && i < graph->nodes; i++)
@@ -123,12 +152,17 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
     mo_context *ctx = graph->ctx;
     if (!mo_open_basis(graph, o, f))
         return false;
-    mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
+    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
+    mo_tensor *blocks =
+        disk ? NULL : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
-        propagate(t, A, mo_arrays_find(f->arrays, "basis"), blocks);
+        if (disk)
+            store_blocks(graph, o, A, f);
+        else
+            propagate(t, A, mo_arrays_find(f->arrays, "basis"), blocks);
         put_degrees(graph, extras);
     }
     mo_tape_release(t);

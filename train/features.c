@@ -1,16 +1,14 @@
-/* train/features.c - the hop stack of a graph or of a set of graphs, computed once and kept in a cache.
+/* train/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
  *
- * hops[0] = LayerNorm(X0), hops[k] = A~ hops[k-1], all in one tensor. Every graph of a set has an SVD of its own: the
- * graphs are handed out to threads, the largest first, each thread with a context of one thread. Kernels give the same
- * bits at any thread count, so the features do too. The cache holds hops[0]; the other hops take less time to compute
- * than to read. */
+ * hops[0] = LayerNorm(X0) (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The cache holds hops[0]; the other
+ * hops take less time to compute than to read. A stack above the limit of memory is a file (hop_store.c). */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "tensor/storage.h"
 #include "train/adjacency.h"
-#include "train/basis.h"
-#include "train/cache.h"
-#include "train/host_array.h"
+#include "train/feature_memory.h"
+#include "train/first_hop.h"
+#include "train/hop_store.h"
 #include "train/train.h"
 
 #include <inttypes.h>
@@ -19,8 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 3 }; /* rises when the values of the same settings change */
-#define EPSILON 1e-5 /* of LayerNorm */
+enum { FORMAT = 3, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);
@@ -31,124 +28,10 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
         mo_fail(ctx, MO_INVALID, "hop_stack: %d hops, expected 0 to %d", hops, MO_MAX_INPUTS - 1);
         return mo_null_tensor(ctx);
     }
-    H[0] = mo_layer_norm(t, X0, EPSILON);
+    H[0] = mo_layer_norm(t, X0, MO_NORM_EPSILON);
     for (int k = 1; k <= hops; k++)
         H[k] = mo_spmm(t, A, H[k - 1]);
     return mo_stack(t, H, hops + 1, 0);
-}
-
-/* Rows first .. first + n - 1 of hop k. */
-static mo_view rows_of(const mo_tensor *hops, int64_t k, int64_t first, int64_t n) {
-    mo_view v = mo_tensor_view(hops);
-    int64_t offset = k * v.stride[0] + first * v.stride[1];
-    v.data = (char *)v.data + offset * (int64_t)mo_dtype_size(v.dtype);
-    v.ndim = 2;
-    v.shape[0] = n;
-    v.shape[1] = v.shape[2];
-    v.stride[0] = v.stride[1];
-    v.stride[1] = 1;
-    return v;
-}
-
-/* One computation of features, shared by the threads that serve it. */
-typedef struct job {
-    const mo_graph *graph;
-    const mo_feature_options *options;
-    mo_tensor *hops;
-    double residual, orthogonality;
-    int64_t failed; /* the first graph that failed, or -1 */
-    mo_status status;
-} job;
-
-/* Hop 0 of graph g, on the tape of any context of the same device. */
-static mo_basis_quality compute_graph(const job *j, mo_tape *t, int64_t g) {
-    mo_context *ctx = mo_tape_context(t);
-    int64_t first = j->graph->graph_offset[g], n = j->graph->graph_offset[g + 1] - first;
-    mo_basis_quality quality = {0};
-    if (n == 0)
-        return quality;
-    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
-    if (mo_ok(ctx)) {
-        mo_view x = mo_tensor_view(X0), y = rows_of(j->hops, 0, first, n);
-        mo_kernels_of(ctx, MO_F32)->layer_norm(ctx, EPSILON, &x, &y);
-    }
-    mo_tape_reset(t);
-    return quality;
-}
-
-static void worsen(job *j, mo_basis_quality quality) {
-    j->residual = fmax(j->residual, quality.residual);
-    j->orthogonality = fmax(j->orthogonality, quality.orthogonality);
-}
-
-typedef struct sized {
-    int64_t nodes, g;
-} sized;
-
-static int larger_first(const void *a, const void *b) {
-    const sized *x = a, *y = b;
-    return x->nodes != y->nodes ? (x->nodes < y->nodes ? 1 : -1) : (x->g > y->g) - (x->g < y->g);
-}
-
-static sized *by_size(const mo_graph *graph) {
-    sized *order = mo_host_array(graph->ctx, graph->graphs, sizeof *order);
-    for (int64_t g = 0; order && g < graph->graphs; g++)
-        order[g] = (sized){graph->graph_offset[g + 1] - graph->graph_offset[g], g};
-    if (order)
-        qsort(order, (size_t)graph->graphs, sizeof *order, larger_first);
-    return order;
-}
-
-/* Notes how graph g went; of several failures the first graph's counts, whatever the threads did. */
-static void settle(job *j, mo_context *ctx, int64_t g, mo_basis_quality quality) {
-#pragma omp critical(mo_features_settle)
-    {
-        worsen(j, quality);
-        if (!mo_ok(ctx) && (j->failed < 0 || g < j->failed)) {
-            j->failed = g;
-            j->status = *mo_context_status(ctx);
-        }
-    }
-    mo_clear_error(ctx);
-}
-
-/* One after the other: a device works on each by itself. */
-static bool compute_in_turn(job *j) {
-    mo_context *ctx = j->graph->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    for (int64_t g = 0; g < j->graph->graphs && t && mo_ok(ctx); g++)
-        worsen(j, compute_graph(j, t, g));
-    mo_tape_release(t);
-    return mo_ok(ctx);
-}
-
-static bool compute_set(job *j) {
-    mo_context *ctx = j->graph->ctx;
-    sized *order = by_size(j->graph);
-    if (!order)
-        return false;
-    bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(ctx))
-    {
-        mo_context *own = mo_context_create(&(mo_context_options){.device = mo_context_device(ctx), .threads = 1});
-        mo_tape *t = own ? mo_tape_create(own, MO_EVAL) : NULL;
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < j->graph->graphs; i++)
-            if (t)
-                settle(j, own, order[i].g, compute_graph(j, t, order[i].g));
-            else
-#pragma omp atomic write
-                started = false;
-        mo_tape_release(t);
-        mo_context_release(own);
-    }
-    free(order);
-    if (!started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for a thread's context");
-    else if (j->failed >= 0)
-        mo_fail(ctx, j->status.code, "features: graph %" PRId64 " of '%s': %s", j->failed, j->graph->name,
-            j->status.message);
-    return mo_ok(ctx);
 }
 
 static bool propagate(const mo_graph *graph, mo_tensor *hops) {
@@ -157,7 +40,7 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
         return false;
     mo_csr_view a = mo_view_csr(A);
     for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
-        mo_view x = rows_of(hops, k - 1, 0, graph->nodes), y = rows_of(hops, k, 0, graph->nodes);
+        mo_view x = mo_rows_of_hop(hops, k - 1, 0, graph->nodes), y = mo_rows_of_hop(hops, k, 0, graph->nodes);
         mo_kernels_of(graph->ctx, MO_F32)->spmm(graph->ctx, &a, &x, &y);
     }
     mo_csr_release(A);
@@ -191,7 +74,7 @@ static mo_arrays *kept_arrays(mo_tensor *hops) {
     return kept;
 }
 
-static bool fill(job *j, mo_features *f) {
+static bool fill(mo_first_hop *j, mo_features *f) {
     char key[256];
     mo_context *ctx = j->graph->ctx;
     mo_cache cache = mo_cache_of(ctx, j->options);
@@ -204,9 +87,8 @@ static bool fill(job *j, mo_features *f) {
     mo_tensor *svd = mo_arrays_find(kept, "svd");
     write_key(j->graph, j->options, key, sizeof key);
     f->from_cache = mo_cache_load(&cache, key, kept);
-    bool alone = j->graph->graphs == 1 || mo_context_device(ctx) != MO_CPU;
-    if (!f->from_cache && (alone ? compute_in_turn(j) : compute_set(j))) {
-        mo_tensor_write(svd, (double[]){j->residual, j->orthogonality}, sizeof quality);
+    if (!f->from_cache && mo_first_hop_compute(j)) {
+        mo_tensor_write(svd, &j->quality, sizeof quality);
         mo_cache_store(&cache, key, kept);
     }
     if (mo_ok(ctx) && mo_tensor_read(svd, quality, sizeof quality) == MO_OK) {
@@ -215,6 +97,73 @@ static bool fill(job *j, mo_features *f) {
     }
     mo_arrays_release(kept);
     return mo_ok(ctx) && propagate(j->graph, j->hops);
+}
+
+/* ---- on disk ---- */
+
+/* LayerNorm of rows in place, a block at a time. */
+static void normalize_rows(mo_tape *t, mo_tensor *X) {
+    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += NORM_ROWS) {
+        int64_t mark = t->n_tensors, end = i + NORM_ROWS < mo_dim(X, 0) ? i + NORM_ROWS : mo_dim(X, 0);
+        mo_tensor *rows = mo_slice(t, X, 0, i, end), *normal = mo_layer_norm(t, rows, MO_NORM_EPSILON);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(rows, normal);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+}
+
+static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
+    mo_first_hop *j = s->state;
+    mo_tensor *X;
+    (void)side;
+    if (j->graph->graphs == 1) {
+        mo_basis_quality quality;
+        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
+        mo_first_hop_worsen(j, quality);
+        normalize_rows(t, X);
+    } else {
+        X = j->hops = mo_tensor_uninitialized(t->ctx, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
+        if (mo_ok(t->ctx))
+            mo_first_hop_compute(j);
+    }
+    s->quality[0] = j->quality.residual;
+    s->quality[1] = j->quality.orthogonality;
+    return X;
+}
+
+static bool store(mo_first_hop *j, mo_features *f) {
+    char key[256], hops[300];
+    mo_context *ctx = j->graph->ctx;
+    write_key(j->graph, j->options, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d", key, j->options->hops);
+    mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
+        .key = hops,
+        .name = j->graph->name,
+        .A = mo_normalized_adjacency(j->graph, MO_F32),
+        .sides = 1,
+        .hops = j->options->hops + 1,
+        .nodes = j->graph->nodes,
+        .columns = j->options->dim,
+        .first = first_of_nodes,
+        .state = j};
+    mo_tensor *stack = mo_hop_store_open(&s);
+    if (mo_ok(ctx)) { /* without the axis of sides */
+        memmove(stack->shape, stack->shape + 1, 3 * sizeof *stack->shape);
+        memmove(stack->stride, stack->stride + 1, 3 * sizeof *stack->stride);
+        stack->ndim = 3;
+    }
+    f->from_cache = s.from_cache;
+    f->svd_residual = s.quality[0];
+    f->svd_orthogonality = s.quality[1];
+    mo_tensor_release(j->hops);
+    mo_csr_release((mo_csr *)(uintptr_t)s.A);
+    return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
+}
+
+static bool hold(mo_first_hop *j, mo_features *f) {
+    const mo_feature_options *o = j->options;
+    j->hops = mo_tensor_uninitialized(j->graph->ctx, MO_F32, 3, (int64_t[]){o->hops + 1, j->graph->nodes, o->dim});
+    return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill(j, f);
 }
 
 static bool valid(const mo_graph *graph, const mo_feature_options *o) {
@@ -249,9 +198,9 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     f->power_iterations = options->power_iterations;
     f->seed = options->seed;
     f->arrays = mo_arrays_create(ctx);
-    job j = {.graph = graph, .options = options, .failed = -1};
-    j.hops = mo_tensor_create(ctx, MO_F32, 3, (int64_t[]){options->hops + 1, graph->nodes, options->dim});
-    if (!f->arrays || mo_arrays_take(f->arrays, "hops", j.hops) != MO_OK || !fill(&j, f)) {
+    mo_first_hop j = {.graph = graph, .options = options, .failed = -1};
+    bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
+    if (!f->arrays || !mo_ok(ctx) || !(disk ? store : hold)(&j, f)) {
         mo_features_release(f);
         return NULL;
     }

@@ -29,7 +29,9 @@ typedef struct mo_feature_options {
         combine;   /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
     uint64_t seed; /* of the test matrices */
     const char *cache; /* folder of cached features, or NULL */
-    mo_notice notice;  /* told what befell the cache; may be NULL */
+    int64_t memory;    /* bytes that features may take while they are made and held; the hop stack of a graph that would
+                          take more is a file in the cache folder. 0: any */
+    mo_notice notice;  /* told what befell the cache, and the progress of such files; may be NULL */
     void *notice_state;
 } mo_feature_options;
 

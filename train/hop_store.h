@@ -15,7 +15,7 @@ typedef struct mo_hop_store {
     int64_t nodes, columns;
     double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; of hop 0 when computed */
     bool from_cache;
-    /* Hop 0 of a side, float32 [nodes, columns], contiguous; overwritten. Fills quality. */
+    /* Hop 0 of a side, float32 [nodes, columns], contiguous, on the tape or not. Fills quality. */
     mo_tensor *(*first)(mo_tape *t, struct mo_hop_store *s, int64_t side);
     void *state;
 } mo_hop_store;

@@ -43,7 +43,7 @@ mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, dou
     mo_eigh(t, T, &w, &W);
     double *value = mo_host_array(ctx, n, sizeof *value);
     int64_t *order = mo_host_array(ctx, wanted, sizeof *order);
-    if (mo_ok(ctx) && mo_tensor_read(w, value, (size_t)n * sizeof *value) == MO_OK) {
+    if (mo_ok(ctx) && mo_tensor_read(mo_cast(t, w, MO_F64), value, (size_t)n * sizeof *value) == MO_OK) {
         order_by_magnitude(value, n, wanted, rounding, order);
         for (int64_t j = 0; j < wanted; j++)
             theta[j] = value[order[j]];

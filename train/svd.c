@@ -2,8 +2,8 @@
  *
  * Rank r, q = r + 16 columns: oversampling keeps the last singular values good; the extra ones are dropped. Symmetric
  * matrices (svd_symmetric.c) have eigenpairs, others (svd_general.c) triplets. Where the smaller side is not above the
- * dimension of the basis, or tiny, the whole space is decomposed and the result is exact. Small eigenproblems are
- * solved in float64. */
+ * dimension of the basis, or tiny, the whole space is decomposed and the result is exact (of a symmetric one
+ * in its own type). Small eigenproblems are solved in float64. */
 #include "train/svd_problem.h"
 
 #include "autograd/tape.h"

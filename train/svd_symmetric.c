@@ -24,9 +24,9 @@ static void put_values(mo_svd_problem *p, double *theta, double *s, mo_svd *svd)
 
 static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
-    mo_tensor *T = mo_cast(t, mo_spmm(t, p->A, mo_identity(t, p->real, p->n)), MO_F64);
+    mo_tensor *T = mo_spmm(t, p->A, mo_identity(t, p->real, p->n));
     mo_tensor *W = mo_leading_eigenvectors(t, T, p->r, p->rounding, theta);
-    svd->U = mo_contiguous(t, mo_cast(t, W, p->real));
+    svd->U = mo_contiguous(t, W);
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);

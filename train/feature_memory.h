@@ -1,0 +1,12 @@
+/* train/feature_memory.h - what features take, against what they may take (library internal). */
+#ifndef MO_FEATURE_MEMORY_H
+#define MO_FEATURE_MEMORY_H
+
+#include "train/features.h"
+
+/* Whether the hop stack of a graph goes to a file: its features would take more than options->memory, but not the
+ * computation with the stack on disk. sides: 1, or 2 for blocks kept apart. Raises where that is too much too, where
+ * there is no folder for the file, or the graph's context is not of the CPU. */
+bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *options, int sides);
+
+#endif
