@@ -176,6 +176,34 @@ static void damage_is_found_told_and_made_good(void **state) {
     remove_folder(folder);
 }
 
+static void on_entry(const mo_cache_entry *entry, void *state) {
+    int *counts = state;
+    assert_non_null(strstr(entry->made_of, "hops 7"));
+    counts[0]++;
+    counts[1] += entry->damage != NULL;
+}
+
+static void the_cache_knows_stacks(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 9);
+    char folder[512], path[1024];
+    told t;
+    int good[2] = {0}, bad[2] = {0}, gone[2] = {0};
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "known"));
+    mo_feature_options o = limited(graph, folder, &t);
+    expect_equal(graph, &o, false);
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, good), MO_OK);
+    assert_true(good[0] == 1 && good[1] == 0);
+    assert_int_equal(files(folder, ".stack", path), 1);
+    overwrite(path, PAGE + 40, 2);
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, bad), MO_OK);
+    assert_true(bad[0] == 1 && bad[1] == 1);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
+    assert_true(gone[0] == 1 && files(folder, "", path) == 0);
+    mo_graph_release(graph);
+    remove_folder(folder);
+}
+
 static void too_little_memory_says_what_is_needed(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
@@ -220,6 +248,7 @@ int main(void) {
         cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
         cmocka_unit_test(an_interrupted_run_goes_on_where_it_stopped),
         cmocka_unit_test(damage_is_found_told_and_made_good),
+        cmocka_unit_test(the_cache_knows_stacks),
         cmocka_unit_test(too_little_memory_says_what_is_needed),
         cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
     };

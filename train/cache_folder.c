@@ -1,8 +1,8 @@
 /* train/cache_folder.c - the entries of a cache: listed, verified, removed.
  *
- * An entry is a file whose name is 32 hexadecimal digits and .safetensors; nothing else in the folder is touched but
- * the temporary files of interrupted writes. */
-#include "train/features.h"
+ * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c); nothing else in the
+ * folder is touched but what interrupted writes have left. */
+#include "train/hop_file.h"
 
 #include "tensor/storage.h"
 
@@ -39,12 +39,16 @@ static bool is_entry(const char *name) {
     for (int i = 0; i < DIGITS; i++)
         if (!isdigit((unsigned char)name[i]) && !(name[i] >= 'a' && name[i] <= 'f'))
             return false;
-    return !strcmp(name + DIGITS, ".safetensors");
+    return !strcmp(name + DIGITS, ".safetensors") || !strcmp(name + DIGITS, ".stack");
+}
+
+static bool ends_with(const char *name, const char *ending) {
+    size_t n = strlen(name), k = strlen(ending);
+    return n > k && !strcmp(name + n - k, ending);
 }
 
 static bool is_left_over(const char *name) {
-    size_t n = strlen(name);
-    return n > 4 && !strncmp(name, ".mochi-", 7) && !strcmp(name + n - 4, ".tmp");
+    return (!strncmp(name, ".mochi-", 7) && ends_with(name, ".tmp")) || ends_with(name, ".stack.partial");
 }
 
 static int by_use(const void *a, const void *b) {
@@ -119,9 +123,15 @@ static bool is_intact(mo_context *ctx, const char *path, char *damage, size_t by
 }
 
 static void show(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
-    char damage[1024];
-    char *made_of = read_made_of(f->path);
-    bool intact = !verify || is_intact(ctx, f->path, damage, sizeof damage);
+    char damage[1024] = "checksums do not hold";
+    char *made_of;
+    bool intact = true;
+    if (ends_with(f->path, ".stack")) {
+        made_of = mo_hop_file_inspect(ctx, f->path, verify, &intact);
+    } else {
+        made_of = read_made_of(f->path);
+        intact = !verify || is_intact(ctx, f->path, damage, sizeof damage);
+    }
     mo_cache_entry entry = {.path = f->path,
         .made_of = made_of ? made_of : "",
         .damage = intact ? NULL : damage,

@@ -16,11 +16,13 @@
 #include <xxhash.h>
 
 enum { PAGE = 4096, BLOCK_BYTES = 16 << 20 };
+/* The first page, in front of the key: shape, and rows of a block. */
+#define HEADER                                                                                                         \
+    "mochi hop stack 1\nfloat32 [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
 
 static bool failed(mo_hop_file *f, const char *what) {
     if (mo_ok(f->ctx))
-        mo_fail(
-            f->ctx, MO_IO, "hop stack '%s': cannot %s: %s", f->locked ? f->partial : f->path, what, strerror(errno));
+        mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot %s: %s", f->locked ? f->partial : f->path, what, strerror(errno));
     return false;
 }
 
@@ -94,6 +96,13 @@ bool mo_hop_file_lacks(const mo_hop_file *f, int64_t side, int64_t hop) {
     return false;
 }
 
+static void lay_out(mo_hop_file *f, int64_t sides) {
+    f->block_rows = BLOCK_BYTES / row_bytes(f) + 1;
+    f->hop_blocks = (f->nodes + f->block_rows - 1) / f->block_rows;
+    f->blocks = sides * f->hops * f->hop_blocks;
+    f->digest = mo_host_array(f->ctx, f->blocks, sizeof *f->digest);
+}
+
 /* ---- opening ---- */
 
 /* 0 stands for a block that is missing. */
@@ -105,20 +114,22 @@ static uint64_t digest_of(const void *bytes, size_t n) {
 /* The first page: the file's nature in words. */
 static void describe(const mo_hop_file *f, const mo_hop_store *s, char page[PAGE]) {
     memset(page, 0, PAGE);
-    snprintf(page, PAGE,
-        "mochi hop stack 1\nfloat32 [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64
-        " rows\n%s\n",
-        s->sides, s->hops, s->nodes, s->columns, f->block_rows, s->key);
+    snprintf(page, PAGE, HEADER "%s\n", s->sides, s->hops, s->nodes, s->columns, f->block_rows, s->key);
 }
 
-/* Reads the table; false where the file is another one or cut short. */
-static bool read_table(mo_hop_file *f, const mo_hop_store *s) {
-    char page[PAGE], found[PAGE];
+/* False where the file is cut short. */
+static bool read_table(mo_hop_file *f) {
     struct stat st;
-    describe(f, s, page);
-    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) && read_at(f, found, PAGE, 0) &&
-           memcmp(page, found, PAGE) == 0 && read_at(f, f->quality, sizeof f->quality, table_offset(f)) &&
+    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) &&
+           read_at(f, f->quality, sizeof f->quality, table_offset(f)) &&
            read_at(f, f->digest, (size_t)f->blocks * sizeof *f->digest, table_offset(f) + (int64_t)sizeof f->quality);
+}
+
+/* The same, and whether it is the file that the store wants. */
+static bool read_own_table(mo_hop_file *f, const mo_hop_store *s) {
+    char page[PAGE], found[PAGE];
+    describe(f, s, page);
+    return read_at(f, found, PAGE, 0) && memcmp(page, found, PAGE) == 0 && read_table(f);
 }
 
 /* Forgets the blocks whose checksums do not hold. Returns how many. */
@@ -159,7 +170,7 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
     f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0)
         return false;
-    int64_t damaged = read_table(f, s) ? verify(f) : f->blocks;
+    int64_t damaged = read_own_table(f, s) ? verify(f) : f->blocks;
     if (!damaged && mo_hop_file_finished(f) == f->blocks) {
         utimensat(AT_FDCWD, f->path, NULL, 0);
         return true;
@@ -184,7 +195,7 @@ static bool lock_partial(mo_hop_file *f, const mo_hop_store *s) {
 /* An empty file of full size, or what an interrupted run has left. */
 static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     char page[PAGE];
-    if (read_table(f, s)) {
+    if (read_own_table(f, s)) {
         verify(f);
         tell(f, s, "blocks are there from an interrupted run", mo_hop_file_finished(f));
         return mo_ok(f->ctx);
@@ -206,10 +217,7 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
 
 bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
     *f = (mo_hop_file){.ctx = s->cache.ctx, .fd = -1, .hops = s->hops, .nodes = s->nodes, .columns = s->columns};
-    f->block_rows = BLOCK_BYTES / row_bytes(f) + 1;
-    f->hop_blocks = (s->nodes + f->block_rows - 1) / f->block_rows;
-    f->blocks = s->sides * s->hops * f->hop_blocks;
-    f->digest = mo_host_array(f->ctx, f->blocks, sizeof *f->digest);
+    lay_out(f, s->sides);
     f->path = mo_cache_path(&s->cache, s->key, ".stack");
     if (f->path && asprintf(&f->partial, "%s.partial", f->path) < 0)
         f->partial = NULL;
@@ -268,4 +276,28 @@ bool mo_hop_file_complete(mo_hop_file *f) {
 mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {
     int64_t shape[] = {s->sides, s->hops, s->nodes, s->columns};
     return mo_tensor_map(f->ctx, MO_F32, 4, shape, f->fd, PAGE, f->path);
+}
+
+/* ---- looked at from outside ---- */
+
+char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact) {
+    char page[PAGE + 1] = "", *key = NULL;
+    mo_hop_file f = {.ctx = ctx, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    int64_t sides = 0;
+    int at = 0;
+    bool known = f.fd >= 0 && read_at(&f, page, PAGE, 0) &&
+                 sscanf(page, HEADER "%n", &sides, &f.hops, &f.nodes, &f.columns, &f.block_rows, &at) == 5 && at > 0 &&
+                 sides > 0 && sides <= 64 && f.hops > 0 && f.hops <= 64 && f.nodes > 0 && f.nodes <= INT32_MAX &&
+                 f.columns > 0 && f.columns <= 65536;
+    if (known) {
+        page[strcspn(page + at, "\n") + (size_t)at] = 0;
+        key = strdup(page + at);
+    }
+    *intact = known;
+    if (known && check) {
+        lay_out(&f, sides);
+        *intact = mo_ok(ctx) && read_table(&f) && mo_hop_file_finished(&f) == f.blocks && verify(&f) == 0;
+    }
+    mo_hop_file_close(&f);
+    return key;
 }

@@ -30,5 +30,8 @@ bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, void *rows)
 bool mo_hop_file_complete(mo_hop_file *f);
 /* [sides, hops, nodes, columns]; release. The null tensor on failure. */
 mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s);
+/* What the file of that path was made of (free(); NULL where it is none), and whether it is whole; check: by its
+ * checksums. */
+char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact);
 
 #endif
