@@ -22,7 +22,8 @@ enum { PAGE = 4096, BLOCK_BYTES = 16 << 20 };
 
 static bool failed(mo_hop_file *f, const char *what) {
     if (mo_ok(f->ctx))
-        mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot %s: %s", f->locked ? f->partial : f->path, what, strerror(errno));
+        mo_fail(
+            f->ctx, MO_IO, "hop stack '%s': cannot %s: %s", f->locked ? f->partial : f->path, what, strerror(errno));
     return false;
 }
 
@@ -152,9 +153,7 @@ static void tell(const mo_hop_file *f, const mo_hop_store *s, const char *what, 
     char line[1200];
     if (!s->cache.notice)
         return;
-    snprintf(line, sizeof line, "cache: hop stack '%s': %s", f->path, what);
-    if (blocks > 0)
-        snprintf(line, sizeof line, "cache: hop stack '%s': %" PRId64 " %s", f->path, blocks, what);
+    snprintf(line, sizeof line, "cache: hop stack '%s': %" PRId64 " blocks %s", f->path, blocks, what);
     s->cache.notice(line, s->cache.state);
 }
 
@@ -175,7 +174,7 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
         utimensat(AT_FDCWD, f->path, NULL, 0);
         return true;
     }
-    tell(f, s, "of its blocks are damaged; made again", damaged);
+    tell(f, s, "are damaged; made again", damaged);
     rename(f->path, f->partial);
     close_fd(f);
     return false;
@@ -185,7 +184,7 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
 static bool lock_partial(mo_hop_file *f, const mo_hop_store *s) {
     struct stat held, named;
     if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
-        tell(f, s, "another process is writing it; waiting", 0);
+        tell(f, s, "are being written by another process; waiting", f->blocks);
         while (flock(f->fd, LOCK_EX) < 0 && errno == EINTR)
             ;
     }
@@ -197,7 +196,7 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     char page[PAGE];
     if (read_own_table(f, s)) {
         verify(f);
-        tell(f, s, "blocks are there from an interrupted run", mo_hop_file_finished(f));
+        tell(f, s, "are there from an interrupted run", mo_hop_file_finished(f));
         return mo_ok(f->ctx);
     }
     memset(f->digest, 0, (size_t)f->blocks * sizeof *f->digest);
@@ -206,8 +205,7 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
         return failed(f, "empty");
     errno = posix_fallocate(f->fd, 0, file_bytes(f));
     if (errno) {
-        int64_t bytes = file_bytes(f);
-        mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot reserve %.1f GB: %s", f->partial, 1e-9 * (double)bytes,
+        mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot reserve %.1f GB: %s", f->partial, 1e-9 * (double)file_bytes(f),
             strerror(errno));
         unlink(f->partial);
         return false;
@@ -243,8 +241,6 @@ void mo_hop_file_close(mo_hop_file *f) {
     free(f->path);
     free(f->partial);
 }
-
-/* ---- blocks ---- */
 
 bool mo_hop_file_write(mo_hop_file *f, int64_t side, int64_t hop, int64_t block, const void *rows) {
     size_t n = (size_t)(mo_hop_file_rows(f, block) * row_bytes(f));
