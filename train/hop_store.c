@@ -102,6 +102,7 @@ static bool compute(work *w) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     bool fine = t != NULL;
     w->begun = w->finished = mo_hop_file_finished(&w->file);
+    w->start = w->told = mo_clock(CLOCK_MONOTONIC);
     for (int64_t side = 0; side < s->sides && fine; side++)
         fine = compute_first(w, t, side);
     mo_tape_release(t);
