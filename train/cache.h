@@ -2,7 +2,7 @@
 #ifndef MO_CACHE_H
 #define MO_CACHE_H
 
-#include "train/features.h"
+#include "train/frozen_features.h"
 
 /* Where, and who is told. */
 typedef struct mo_cache {

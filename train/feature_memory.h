@@ -2,7 +2,7 @@
 #ifndef MO_FEATURE_MEMORY_H
 #define MO_FEATURE_MEMORY_H
 
-#include "train/features.h"
+#include "train/frozen_features.h"
 
 /* Whether the hop stack of a graph goes to a file: its features would take more than options->memory, but not the
  * computation with the stack on disk. sides: 1, or 2 for blocks kept apart. Raises where that is too much too, where

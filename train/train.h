@@ -4,8 +4,8 @@
 #define MO_TRAIN_H
 
 #include "models/models.h"
-#include "train/features.h"
 #include "train/fit.h"
+#include "train/frozen_features.h"
 #include "train/graph.h"
 #include "train/metrics.h"
 #include "train/suite.h"

@@ -1,7 +1,8 @@
-/* train/features.h - what an encoder reads of a graph, frozen, and the folder where it is kept. Part of train/train.h.
+/* train/frozen_features.h - what an encoder reads of a graph, frozen, and the folder where it is kept. Part of
+ * train/train.h.
  */
-#ifndef MO_FEATURES_H
-#define MO_FEATURES_H
+#ifndef MO_FROZEN_FEATURES_H
+#define MO_FROZEN_FEATURES_H
 
 #include "train/graph.h"
 
