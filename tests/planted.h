@@ -76,6 +76,14 @@ static inline mo_pool *planted_pool(mo_context *ctx) {
     return pool;
 }
 
+/* The first source of a family, or NULL. */
+static inline const mo_source *planted_source(const mo_pool *pool, mo_task task) {
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        if (mo_pool_source(pool, i)->task == task)
+            return mo_pool_source(pool, i);
+    return NULL;
+}
+
 static inline mo_mochi *planted_model(mo_context *ctx, uint64_t seed) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = PLANTED_DIM;

@@ -43,13 +43,6 @@ static void evaluate(
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
-static const mo_source *source_of(const mo_pool *pool, mo_task task) {
-    for (int i = 0; i < mo_pool_size(pool); i++)
-        if (mo_pool_source(pool, i)->task == task)
-            return mo_pool_source(pool, i);
-    return NULL;
-}
-
 static void planted_classes_are_found_by_both_protocols(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -60,7 +53,7 @@ static void planted_classes_are_found_by_both_protocols(void **state) {
     for (int protocol = 0; protocol < 2; protocol++)
         for (int task = 0; task < MO_TASKS; task += 2) { /* nodes and graphs */
             mo_eval_options o = usual_options((mo_protocol)protocol);
-            evaluate(s->ctx, source_of(pool, (mo_task)task), c, 2, &o, &t);
+            evaluate(s->ctx, planted_source(pool, (mo_task)task), c, 2, &o, &t);
             assert_int_equal(t.n, 4);
             assert_true(mean_of(&t, "hop", 16, "accuracy") > 85); /* chance: 33 and 50 */
             assert_int_equal(t.row[0].n, protocol == MO_PROTOCOL_SPLIT ? 3 : 20);
@@ -93,7 +86,7 @@ static void candidates_are_compared_on_the_same_plans(void **state) {
     table t;
     for (int task = 0; task < MO_TASKS; task++) {
         mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
-        evaluate(s->ctx, source_of(pool, (mo_task)task), c, 2, &o, &t);
+        evaluate(s->ctx, planted_source(pool, (mo_task)task), c, 2, &o, &t);
         for (int i = 0; i < t.n / 2; i++) {
             assert_true(t.row[i].mean == t.row[i + t.n / 2].mean);
             assert_true(t.row[i].sd == t.row[i + t.n / 2].sd);
@@ -119,7 +112,7 @@ static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
     mo_candidate c = {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge};
     mo_plan_options plans = planted_plans(8);
     for (int task = 0; task < MO_TASKS; task++) {
-        const mo_source *source = source_of(pool, (mo_task)task);
+        const mo_source *source = planted_source(pool, (mo_task)task);
         mo_tensor *rows = mo_embed_all(mo_mochi_model(model), source, 0);
         for (uint64_t number = 0; number < 20; number++) {
             mo_plan plan = {0};
@@ -141,7 +134,7 @@ static void row_blocks_give_the_same_embeddings(void **state) {
     mo_pool *pool = planted_pool(s->ctx);
     mo_mochi *model = planted_model(s->ctx, 1);
     for (int task = 0; task < MO_TASKS; task++) {
-        const mo_source *source = source_of(pool, (mo_task)task);
+        const mo_source *source = planted_source(pool, (mo_task)task);
         int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
         mo_tensor *whole = mo_embed_all(mo_mochi_model(model), source, 0);
         assert_int_equal(mo_dim(whole, 0), examples);
@@ -239,40 +232,10 @@ static void a_readout_that_fails_costs_its_own_figure_alone(void **state) {
     mo_pool_release(pool);
 }
 
-/* ---- the best hop ---- */
-
-/* Makes one hop say the label of each node and the others say nothing. */
-static void plant_hop(const mo_source *source, int informative) {
-    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
-    float *x = mo_tensor_view(hops).data;
-    mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 7);
-    for (int64_t i = 0; i < mo_numel(hops); i++) {
-        int64_t hop = i / (source->graph->nodes * PLANTED_DIM), node = i / PLANTED_DIM % source->graph->nodes;
-        bool says = hop == informative && i % PLANTED_DIM == source->graph->label[node];
-        x[i] = (float)(mo_random_normal(&r) + (says ? 5 : 0));
-    }
-}
-
-static void best_hop_is_the_one_that_tells_the_classes(void **state) {
-    scratch *s = *state;
-    mo_pool *pool = planted_pool(s->ctx);
-    for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
-        plant_hop(source_of(pool, MO_TASK_NC), hop);
-        assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), hop);
-    }
-    mo_pool_release(pool);
-    mo_feature_options features = planted_features();
-    pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, planted_graph(s->ctx, "unlabelled", 60, 1, 0.2, 0, 9), 0);
-    assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), -1);
-    assert_true(mo_ok(s->ctx));
-    mo_pool_release(pool);
-}
-
 static void impossible_requests_are_refused(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    const mo_source *source = source_of(pool, MO_TASK_NC);
+    const mo_source *source = planted_source(pool, MO_TASK_NC);
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
     mo_candidate c = hop_candidate("hop", 9), empty = {.features = "hop"};
     table t = {0};
@@ -302,7 +265,6 @@ int main(void) {
         cmocka_unit_test(planted_links_are_found),
         cmocka_unit_test(a_readout_that_fails_costs_its_own_figure_alone),
         cmocka_unit_test(links_that_only_masked_edges_predict_are_not_found),
-        cmocka_unit_test(best_hop_is_the_one_that_tells_the_classes),
         cmocka_unit_test(impossible_requests_are_refused),
     };
     return cmocka_run_group_tests_name("evaluate", tests, scratch_create, planted_release);
