@@ -1,0 +1,55 @@
+"""What the figures of tools/bench_gpu say of each claim: true, false, or null where it could not be measured."""
+
+SMALL = ("nc15", "lp")  # up to 1,000 rows
+LARGE = ("nc64", "gc_enzymes", "gc_dd")
+RATE_SHARE = {"fp32": 0.75, "tf32": 0.45, "bf16": 0.30}
+
+
+def verdict(parts):
+    return all(parts) if parts else None
+
+
+def milliseconds(row):
+    return row.get("min_ms") if row else None
+
+
+def step_claims(found):
+    small, share, large, memory = [], [], [], []
+    for (case, math), row in found.get("step", {}).items():
+        ours = milliseconds(row["ours"])
+        if milliseconds(row.get("ours_replayed")):
+            ours = min(ours or row["ours_replayed"]["min_ms"], row["ours_replayed"]["min_ms"])
+        theirs = [t for t in map(milliseconds, (v for k, v in row.items() if not k.startswith("ours"))) if t]
+        rate = found.get("rate", {}).get(math)
+        if ours and case in SMALL:
+            eager = milliseconds(row.get("eager"))
+            small.append((math == "fp32" or ours <= 0.35) and (not eager or eager >= 3 * ours))
+        if ours and case in LARGE and theirs:
+            large.append(min(theirs) >= 1.3 * ours)
+        if ours and case in LARGE and rate and row["ours"]:
+            share.append(row["ours"]["gflop"] / ours * 1e3 >= RATE_SHARE[math] * rate)
+        peaks = [v["cuda_peak_mb"] for v in row.values() if v and v.get("cuda_peak_mb")]
+        if row["ours"] and peaks:
+            memory.append(row["ours"]["peak_mb"] <= 0.6 * min(peaks))
+    return {"2 small": verdict(small), "2 large": verdict(large), "2 share of the rate": verdict(share),
+            "5 memory": verdict(memory)}
+
+
+def solve_claim(found):
+    """At least as fast as PyTorch everywhere, twice as fast somewhere."""
+    rows, peer = found.get("solve", ([], []))
+    theirs, ratios = {row.get("case"): row for row in peer}, []
+    for row in rows:
+        other = theirs.get(row.get("case"), {})
+        if row.get("variant") in ("solve+adjoint", "solve_spd+adjoint"):
+            their = other.get(row["variant"].split("+")[0])
+            ratios += [their / row["med_ms"]] if their else []
+    return {"least": min(ratios), "most": max(ratios), "met": min(ratios) >= 1 and max(ratios) >= 2} if ratios else None
+
+
+def claims(found):
+    train = found.get("train", {})
+    limits = {1: 15, 3: 40}
+    return {"1 suite": found.get("suite"), "1 sanitizer": found.get("sanitize"), **step_claims(found),
+            "4 solves": solve_claim(found),
+            "3 training": verdict([train[e] <= limits[e] for e in train if train[e]])}
