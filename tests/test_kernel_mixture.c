@@ -8,51 +8,8 @@
 
 #include <cmocka.h>
 
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-/* A float64 leaf of normal draws times scale. */
-static mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, double scale, uint64_t stream) {
-    mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, stream);
-    mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
-    int64_t n = mo_numel(T);
-    double *x = malloc((size_t)n * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = scale * mo_random_normal(&r);
-    mo_tensor_write(T, x, (size_t)n * sizeof *x);
-    free(x);
-    return mo_require_grad(T);
-}
-
-/* One-hot rows, class i mod C. */
-static mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
-    double *y = calloc((size_t)(n * C), sizeof *y);
-    for (int64_t i = 0; i < n; i++)
-        y[i * C + i % C] = 1;
-    mo_tensor *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
-    free(y);
-    return Y;
-}
-
-static double largest_difference(mo_tensor *A, mo_tensor *B) {
-    int64_t n = mo_numel(A);
-    assert_int_equal(n, mo_numel(B));
-    double *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b), worst = 0;
-    assert_int_equal(mo_tensor_read(A, a, (size_t)n * sizeof *a), MO_OK);
-    assert_int_equal(mo_tensor_read(B, b, (size_t)n * sizeof *b), MO_OK);
-    for (int64_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs(a[i] - b[i]));
-    free(a);
-    free(b);
-    return worst;
-}
+#include "largest_difference.h"
+#include "mixture_rows.h"
 
 /* k(x, y) = 1 + exp(-gamma |x - y|^2) from two rows of A [n, d] and B [m, d]. */
 static mo_tensor *kernel_of(mo_tape *t, mo_tensor *A, mo_tensor *B, double gamma) {

@@ -1,0 +1,38 @@
+/* tests/mixture_rows.h - drawn rows and their labels for the tests of the mixture of ridges. */
+#ifndef MIXTURE_ROWS_H
+#define MIXTURE_ROWS_H
+
+static inline int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static inline int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* A float64 leaf of normal draws times scale. */
+static inline mo_tensor *draw(mo_context *ctx, int ndim, const int64_t *shape, double scale, uint64_t stream) {
+    mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, stream);
+    mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
+    int64_t n = mo_numel(T);
+    double *x = malloc((size_t)n * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = scale * mo_random_normal(&r);
+    mo_tensor_write(T, x, (size_t)n * sizeof *x);
+    free(x);
+    return mo_require_grad(T);
+}
+
+/* One-hot rows, class i mod C. */
+static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
+    double *y = calloc((size_t)(n * C), sizeof *y);
+    for (int64_t i = 0; i < n; i++)
+        y[i * C + i % C] = 1;
+    mo_tensor *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
+    free(y);
+    return Y;
+}
+
+#endif
