@@ -157,10 +157,7 @@ static void show_block(comparison *c, int first) {
     if (!c->options->json)
         print_head(c, block, columns, n);
     for (int i = first; i < arrlen(list->items); i++) {
-        int earlier = first;
-        while (earlier < i && !(same_block(block, &list->items[earlier]) && list->items[earlier].k == list->items[i].k))
-            earlier++;
-        if (!same_block(block, &list->items[i]) || earlier < i)
+        if (!starts_row(list, first, i))
             continue;
         if (!c->options->json)
             print_figures(columns, n, block, list->items[i].k);

@@ -14,6 +14,14 @@ bool same_block(const result *a, const result *b) {
     return same_subject(a, b) && !strcmp(a->head, b->head);
 }
 
+bool starts_row(const results *list, int first, int i) {
+    const result *block = &list->items[first], *items = list->items;
+    int earlier = first;
+    while (earlier < i && !(same_block(block, &items[earlier]) && items[earlier].k == items[i].k))
+        earlier++;
+    return earlier == i && same_block(block, &items[i]);
+}
+
 static bool in_paper(const results *paper, const result *block) {
     for (int i = 0; i < arrlen(paper->items); i++)
         if (same_subject(&paper->items[i], block) && (paper->items[i].k == block->k || !strcmp(block->task, "lp")))
@@ -77,10 +85,7 @@ static bool print_block(const results *list, int first, const results *paper) {
     print_titles(columns, n);
     putchar('\n');
     for (int i = first; i < arrlen(list->items); i++) {
-        int earlier = first;
-        while (earlier < i && !(same_block(block, &list->items[earlier]) && list->items[earlier].k == list->items[i].k))
-            earlier++;
-        if (!same_block(block, &list->items[i]) || earlier < i)
+        if (!starts_row(list, first, i))
             continue;
         print_figures(columns, n, block, list->items[i].k);
         putchar('\n');

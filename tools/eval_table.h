@@ -14,6 +14,8 @@ enum { MAX_COLUMNS = 16 };
 
 /* Whether a figure is of the same block: head too. */
 bool same_block(const result *a, const result *b);
+/* Whether item i is the first with its k in the block that item `first` begins: a row of its table. */
+bool starts_row(const results *list, int first, int i);
 /* The columns of a list's figures for a block in order of appearance, of the paper its own method and the best of any.
  * Returns how many are added to the n there are. */
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block);
