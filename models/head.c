@@ -54,13 +54,13 @@ static mo_tensor *draw(mo_tape *t, const mo_head_parameter *p, int number, mo_dt
 }
 
 mo_code mo_head_start(
-    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, double lambda, uint64_t seed, mo_tensor **out) {
+    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_head_check(ctx, head))
         return mo_context_status(ctx)->code;
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
-        double value = lambda > 0 && !strcmp(p->name, "lambda") ? lambda : p->value;
+        double value = lambda && !strcmp(p->name, "lambda") ? *lambda : p->value;
         if (p->ndim == 0 && p->low < p->high && !(value >= p->low && value <= p->high))
             mo_fail(
                 ctx, MO_INVALID, "head %s: %s is %g, expected %g to %g", head->name, p->name, value, p->low, p->high);

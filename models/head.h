@@ -80,10 +80,10 @@ MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 
 /* Whether the head was built for this library and is complete; raises MO_INVALID, naming what is not. */
 MO_API bool mo_head_check(mo_context *ctx, const mo_head *head);
-/* The head's parameters at their first values, as constants of the tape: out[0 .. n_parameters - 1]. lambda above 0 is
- * the value of a parameter of that name. Returns the status. */
+/* The head's parameters at their first values, as constants of the tape: out[0 .. n_parameters - 1]. lambda (or
+ * NULL) is the value of a parameter of that name. Returns the status. */
 MO_API mo_code mo_head_start(
-    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, double lambda, uint64_t seed, mo_tensor **out);
+    mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
 /* The one way to call a head: checks the head, what it is given and what it returns. Raises MO_INVALID or MO_MISMATCH
  * with the head's name and the shapes. */
 MO_API mo_tensor *mo_head_apply(

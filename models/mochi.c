@@ -43,10 +43,11 @@ static bool check_options(mo_context *ctx, const mo_mochi_options *o) {
 }
 
 static void make_head_parameters(mo_mochi *m, uint64_t seed) {
-    const mo_head *head = m->options.head;
+    const mo_mochi_options *o = &m->options;
+    const mo_head *head = o->head;
     mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
     mo_tape *t = mo_tape_create(m->ctx, MO_EVAL);
-    if (mo_head_start(t, head, m->real, m->options.encoder.dim, m->options.lambda, seed, start) == MO_OK)
+    if (mo_head_start(t, head, m->real, o->encoder.dim, o->lambda > 0 ? &o->lambda : NULL, seed, start) == MO_OK)
         for (int i = 0; i < head->n_parameters; i++) {
             const mo_head_parameter *p = &head->parameters[i];
             int64_t shape[2] = {mo_dim(start[i], 0), p->ndim == 2 ? mo_dim(start[i], 1) : 1};

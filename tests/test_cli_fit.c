@@ -1,40 +1,6 @@
-/* tests/test_cli_fit.c - `mochi fit` on files as NumPy writes them, `mochi explain`, and what they say of bad input. */
-#include "program.h"
-
-#include <math.h>
-
-enum { N = 90, D = 4, C = 3 };
-
-static void write_npy(
-    const program *p, const char *name, const char *descr, const char *shape, const void *data, size_t bytes) {
-    char header[128];
-    int used = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
-    FILE *file = fopen(in_folder(p, name), "wb");
-    assert_non_null(file);
-    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, file); /* 118 bytes of header */
-    fprintf(file, "%-117s\n", header);
-    assert_true(used < 118);
-    fwrite(data, 1, bytes, file);
-    fclose(file);
-}
-
-/* N rows about C centres, far enough apart that no head should be wrong; one-sided noise by a small generator. */
-static void write_rows(const program *p, double separation) {
-    float narrow[N * D];
-    double wide[N * D];
-    uint64_t state = 7;
-    for (int i = 0; i < N * D; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        wide[i] = (i % D == i / D % C ? separation : 0) + (double)(state >> 40) / (1 << 24);
-        narrow[i] = (float)wide[i];
-    }
-    write_npy(p, "Z.npy", "<f4", "(90, 4)", narrow, sizeof narrow);
-    write_npy(p, "Z8.npy", "<f8", "(90, 4)", wide, sizeof wide);
-    int64_t y[N];
-    for (int i = 0; i < N; i++)
-        y[i] = i % C;
-    write_npy(p, "y.npy", "<i8", "(90,)", y, sizeof y);
-}
+/* tests/test_cli_fit.c - `mochi fit` on files as NumPy writes them, `mochi explain`, and the table and the lessons it
+ * prints. */
+#include "embedding_files.h"
 
 static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
 
@@ -175,47 +141,6 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
     assert_non_null(strstr(p->out, "     4  prototype "));
 }
 
-static void bad_input_is_one_line(void **state) {
-    program *p = *state;
-    write_rows(p, 1);
-    float rows[N * D] = {[5] = NAN};
-    int64_t y[N] = {0};
-    char path[600];
-    write_npy(p, "nan.npy", "<f4", "(90, 4)", rows, sizeof rows);
-    write_npy(p, "one.npy", "<i8", "(90,)", y, sizeof y);
-    write_npy(p, "short.npy", "<i8", "(89,)", y, 89 * sizeof *y);
-    write_npy(p, "cut.npy", "<f4", "(90, 4)", rows, 100);
-    for (int i = 0; i < N; i++)
-        y[i] = i;
-    write_npy(p, "alone.npy", "<i8", "(90,)", y, sizeof y);
-    static const struct {
-        const char *Z, *y, *head, *part;
-    } uses[] = {
-        {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
-        {"Z.npy", "Z.npy", "ridge", "labels of an integer dtype, found float32"},
-        {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
-        {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
-        {"Z.npy", "alone.npy", "ridge", "at least two classes of two or more examples"},
-        {"none.npy", "y.npy", "ridge", "none.npy"},
-        {"Z.npy", "none.npy", "ridge", "none.npy"},
-        {"cut.npy", "y.npy", "ridge", "expected 1440 bytes of data"},
-        {"y.npy", "y.npy", "ridge", "expected rows [n, d] of real numbers, found int64 [90]"},
-        {"Z.npy", "y.npy", "/no/such.so", "/no/such.so"},
-    };
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
-        snprintf(path, sizeof path, "%s", in_folder(p, uses[i].y));
-        RUN(p, "fit", in_folder(p, uses[i].Z), path, "--head", uses[i].head, "--shots", "2", "--json");
-        assert_ended(p, 1, uses[i].part);
-        assert_string_equal(p->out, "");
-    }
-    RUN(p, "fit", in_folder(p, "Z.npy"));
-    assert_ended(p, 2, "two files");
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "forest");
-    assert_ended(p, 2, "forest");
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--tune", "grid");
-    assert_ended(p, 2, "--tune");
-}
-
 /* Characters, not bytes: the sign ± has two. */
 static int widest_line(const char *text) {
     int widest = 0, now = 0;
@@ -256,7 +181,6 @@ int main(void) {
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(small_classes_are_said_once),
         cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
-        cmocka_unit_test(bad_input_is_one_line),
         cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

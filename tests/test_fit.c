@@ -119,7 +119,7 @@ static void tuning_beats_a_penalty_that_is_far_off(void **state) {
     seen x = {0};
     options.episodes = 40;
     options.shots = (int64_t[]){8};
-    options.lambda = 1e-6;
+    options.lambda = &(double){1e-6};
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
     options.tune = true;
     mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);

@@ -108,7 +108,7 @@ static void copies_of_a_held_out_row_are_never_fitted(void **state) {
     mo_fitting f = fitting(E, &mo_head_ridge, t);
     mo_fit_options options = defaults;
     options.queries = 34;
-    f.lambda = 1e-9;
+    f.lambda = &(double){1e-9};
     mo_draws d;
     mo_draws_create(E, 6, &options, &d);
     assert_int_equal(d.small_classes, C);

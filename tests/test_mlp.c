@@ -49,7 +49,7 @@ static void it_tells_rings_apart_where_ridge_cannot(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
     parameter[STEPS] = mo_scalar(t, MO_F64, 400);
     assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter), Y), 24);
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
@@ -61,7 +61,7 @@ static void it_treats_classes_alike(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
     mo_tensor *swapped = mo_concat(t, (mo_tensor *[]){mo_slice(t, Y, 1, 1, 2), mo_slice(t, Y, 1, 0, 1)}, 2, 1);
     mo_tensor *a = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
     mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
@@ -75,7 +75,7 @@ static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[4
     mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
-    mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
     parameter[STEPS] = mo_scalar(t, MO_F64, steps);
     if (recorded)
         mo_require_grad(parameter[LR]);
@@ -113,7 +113,7 @@ static void steps_on_rows_and_on_weights_agree(void **state) {
         y[i * C + i % C] = 1;
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, D}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){N, C}, y);
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
-    mo_head_start(t, &mo_head_mlp, MO_F64, D, 0, 0, parameter);
+    mo_head_start(t, &mo_head_mlp, MO_F64, D, NULL, 0, parameter);
     for (int twice = 0; twice < 2; twice++) {
         mo_tensor *Zs = twice ? mo_concat(t, (mo_tensor *[]){Z, Z}, 2, 0) : Z;
         mo_tensor *Ys = twice ? mo_concat(t, (mo_tensor *[]){Y, Y}, 2, 0) : Y;
@@ -132,7 +132,7 @@ static void steps_that_are_no_number_of_them_are_refused(void **state) {
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *Z, *Y, *parameter[4];
         make_rings(t, &Z, &Y);
-        mo_head_start(t, &mo_head_mlp, MO_F64, 2, 0, 0, parameter);
+        mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
         parameter[STEPS] = mo_scalar(t, MO_F64, bad[i]);
         assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter)));
         assert_non_null(strstr(mo_context_status(ctx)->message, "steps, expected a whole number from 0 to 1000000"));

@@ -78,7 +78,7 @@ static void make_episodes(mo_context *ctx, episodes *e, const int64_t *size) {
     e->target = make_labels(ctx, size, QUERIES, true);
     e->classes = size[CLASSES];
     e->rows = size[EPISODES] * size[CLASSES] * QUERIES;
-    if (mo_head_start(e->t, e->head, MO_F32, size[DIM], 0, 0, start) == MO_OK)
+    if (mo_head_start(e->t, e->head, MO_F32, size[DIM], NULL, 0, start) == MO_OK)
         for (int i = 0; i < e->head->n_parameters; i++) {
             int64_t shape[2] = {mo_dim(start[i], 0), mo_ndim(start[i]) == 2 ? mo_dim(start[i], 1) : 1};
             e->parameter[i] = mo_tensor_create(ctx, MO_F32, mo_ndim(start[i]), shape);

@@ -8,7 +8,7 @@
 /* Logits of rows Z [n, d] by a head fitted on those same rows. */
 static mo_tensor *logits_of(lesson *l, const mo_head *head, mo_tensor *Z, mo_tensor *Y, double lambda) {
     mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
-    mo_head_start(l->t, head, MO_F64, mo_dim(Z, 1), lambda, 0, parameters);
+    mo_head_start(l->t, head, MO_F64, mo_dim(Z, 1), lambda > 0 ? &lambda : NULL, 0, parameters);
     return mo_head_apply(l->t, head, Z, Y, Z, parameters);
 }
 

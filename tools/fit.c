@@ -23,11 +23,12 @@ static void warn_of_small_classes(const report *r, const mo_draws *d) {
         return;
     if (d->small_classes)
         fprintf(stderr,
-            "mochi fit: k = %" PRId64 ": %" PRId64 " classes have fewer than k + %" PRId64
+            "mochi fit: k = %" PRId64 ": %" PRId64 " %s fewer than k + %" PRId64
             " rows; theirs are divided between support and queries and drawn repeatedly\n",
-            d->k, d->small_classes, r->options->fit.queries);
+            d->k, d->small_classes, d->small_classes == 1 ? "class has" : "classes have", r->options->fit.queries);
     if (d->left_out)
-        fprintf(stderr, "mochi fit: k = %" PRId64 ": %" PRId64 " classes of one row are left out\n", d->k, d->left_out);
+        fprintf(stderr, "mochi fit: k = %" PRId64 ": %" PRId64 " %s left out\n", d->k, d->left_out,
+            d->left_out == 1 ? "class of one row is" : "classes of one row are");
 }
 
 static void keep_draw(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {

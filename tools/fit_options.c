@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
     {0, 0, NULL, 0, "What is compared:", 1},
     {"head", KEY_HEAD, "NAMES", 0, "readouts, comma-separated, of " HEADS " (default " DEFAULT_HEADS ")", 1},
     {"shots", KEY_SHOTS, "LIST", 0, "support rows a class (default 4,8,16,32,64)", 1},
-    {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one (default: each head's own)", 1},
+    {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one, 0 or more (default: each head's own)", 1},
     {"tune", KEY_TUNE, "loo", 0,
         "each episode chooses its head's regularisation by the held-out rows of its own support", 1},
     {0, 0, NULL, 0, "On which episodes:", 2},
@@ -91,9 +91,10 @@ static void take_number(fit_options *o, int key, const char *text, const struct 
         f->ways = parse_integer(state, "--ways", text, 2, 1 << 20);
     else if (key == KEY_SEED)
         f->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
-    else if (key == KEY_LAMBDA)
-        f->lambda = parse_positive(state, "--lambda", text);
-    else if (key == KEY_EPSILON)
+    else if (key == KEY_LAMBDA) {
+        o->lambda = parse_real(state, "--lambda", text, 0, 1e300);
+        f->lambda = &o->lambda;
+    } else if (key == KEY_EPSILON)
         o->epsilon = parse_positive(state, "--epsilon", text);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);

@@ -12,7 +12,7 @@ typedef struct fit_options {
     int n_heads;
     int64_t shots[FIT_SHOTS];
     mo_fit_options fit;
-    double epsilon;
+    double lambda, epsilon;
     int threads;
     bool diagnose, json, quiet;
 } fit_options;

@@ -57,7 +57,7 @@ static const char test_text[] =
     "    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS], *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, zs);\n"
     "    mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, ys), *Zq = mo_from(t, MO_F64, 2, (int64_t[]){2, 2}, "
     "zq);\n"
-    "    mo_head_start(t, head, MO_F64, 2, 0, 0, parameter);\n"
+    "    mo_head_start(t, head, MO_F64, 2, NULL, 0, parameter);\n"
     "    bool right = mo_tensor_read(mo_head_apply(t, head, Zs, Ys, Zq, parameter), y, sizeof y) == MO_OK &&\n"
     "                 y[0] > y[1] && y[2] < y[3];\n"
     "    mo_tape_release(t);\n"

@@ -57,7 +57,8 @@ static bool read_logits(recorder *r, const pitfall_draw *draw, mo_tensor *Z, con
     mo_tensor *Ys = mo_one_hot(r->t, mo_from(r->t, MO_I64, 1, &n, label), draw->classes, MO_F64);
     mo_tensor *Zs = mo_slice(r->t, Z, 0, 0, n), *Zq = of_support ? Zs : mo_slice(r->t, Z, 0, n, 2 * n);
     free(label);
-    return mo_head_start(r->t, head, MO_F64, pitfalls_parameters.d, lambda, 0, parameters) == MO_OK &&
+    return mo_head_start(r->t, head, MO_F64, pitfalls_parameters.d, lambda > 0 ? &lambda : NULL, 0, parameters) ==
+               MO_OK &&
            mo_tensor_read(
                mo_head_apply(r->t, head, Zs, Ys, Zq, parameters), x, (size_t)(n * draw->classes) * sizeof *x) == MO_OK;
 }

@@ -36,8 +36,8 @@ typedef struct mo_fit_options {
     int64_t episodes, queries; /* 100, and 30 a class */
     int64_t ways;              /* classes of an episode, drawn where there are more: 64 */
     uint64_t seed;
-    double lambda; /* above 0: of every head that has one */
-    bool tune;     /* each episode chooses its head's regularisation by the held-out rows of its support */
+    const double *lambda; /* of every head that has one; NULL: each head's own */
+    bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
 } mo_fit_options;
 
 /* The episodes of one k, numbered from 0: row numbers and classes of the episode, 0 .. classes - 1. */

@@ -13,8 +13,8 @@ typedef struct mo_fitting {
     mo_tensor *Z;
     const mo_head *head;
     int64_t classes;
-    double lambda; /* above 0: of a head that has one */
-    int tuned;     /* the parameter that tuning sets; -1: none */
+    const double *lambda; /* of a head that has one; NULL: its own */
+    int tuned;            /* the parameter that tuning sets; -1: none */
     uint64_t seed;
 } mo_fitting;
 

@@ -35,7 +35,7 @@ static bool forgive(mo_context *ctx) {
 /* The penalties values[0 .. R - 1] at once: Yloo [B, R, n_s, C] to logits [R, B, n_s, C]. */
 static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int64_t R, double *logits) {
     int64_t block = b->n_s * f->classes;
-    double own = f->lambda > 0 ? f->lambda : f->head->parameters[0].value;
+    double own = f->lambda ? *f->lambda : f->head->parameters[0].value;
     double *lambda = mo_host_array(f->ctx, b->B * R, sizeof *lambda);
     double *Y = mo_host_array(f->ctx, b->B * R * block, sizeof *Y);
     for (int64_t i = 0; lambda && i < b->B * R; i++)

@@ -36,7 +36,7 @@ mo_tensor *mo_candidate_logits(
         return mo_model_readout(t, c->model, &e, Zs, Zq);
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     mo_dtype real = mo_tensor_dtype(rows);
-    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda, 0, parameter) != MO_OK)
+    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
         return mo_null_tensor(ctx);
     return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e.support_label, e.classes, real), Zq, parameter);
 }
