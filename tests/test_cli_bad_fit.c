@@ -34,7 +34,7 @@ static void bad_input_is_one_line(void **state) {
         snprintf(path, sizeof path, "%s", in_folder(p, uses[i].y));
         RUN(p, "fit", in_folder(p, uses[i].Z), path, "--head", uses[i].head, "--shots", "2", "--json");
         assert_ended(p, 1, uses[i].part);
-        assert_string_equal(p->out, "");
+        assert_null(strstr(p->out, "accuracy"));
     }
     RUN(p, "fit", in_folder(p, "Z.npy"));
     assert_ended(p, 2, "two files");
@@ -86,7 +86,7 @@ static void a_class_that_no_support_can_hold_is_left_out(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "lonely.npy"), "--head", "ridge,logistic,svm,mlp,prototype",
         "--shots", "1", "--queries", "9", "--episodes", "3", "--json");
     assert_ended(p, 0, "k = 1: 1 class of one row is left out");
-    assert_int_equal(count_lines(p->out), 5);
+    assert_int_equal(count_lines(p->out), 1 + 5);
 }
 
 static void plugins_that_do_not_fit_are_named(void **state) {

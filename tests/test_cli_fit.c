@@ -2,7 +2,24 @@
  * prints. */
 #include "embedding_files.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <inttypes.h>
+
+static const char run_members[] = "kind,format,command,versions,blas_core,threads,seed,episodes,rows,labels";
 static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
+
+/* As xxhsum -H2 prints it. */
+static const char *digest_of(const char *path) {
+    static char hex[33], text[MAX_TEXT];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    XXH128_hash_t h = XXH3_128bits(text, fread(text, 1, MAX_TEXT, file));
+    fclose(file);
+    snprintf(hex, sizeof hex, "%016" PRIx64 "%016" PRIx64, (uint64_t)h.high64, (uint64_t)h.low64);
+    return hex;
+}
 
 static void every_head_and_k_has_its_line(void **state) {
     program *p = *state;
@@ -12,9 +29,16 @@ static void every_head_and_k_has_its_line(void **state) {
         "--shots", "2,8", "--episodes", "20", "--queries", "10", "--json");
     assert_ended(p, 0, NULL);
     assert_string_equal(p->err, "");
-    assert_int_equal(count_lines(p->out), 8);
+    assert_int_equal(count_lines(p->out), 1 + 8);
+    json_t *run = json_line(p, 0, run_members), *rows = json_object_get(run, "rows");
+    assert_string_equal(json_text_of(run, "kind"), "run");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(run, "command"), 0)), "mochi fit");
+    assert_int_equal(json_real_of(run, "episodes"), 20);
+    assert_string_equal(json_text_of(rows, "file"), in_folder(p, "Z.npy"));
+    assert_string_equal(json_text_of(rows, "xxh3"), digest_of(in_folder(p, "Z.npy")));
+    json_decref(run);
     for (int i = 0; i < 8; i++) {
-        json_t *o = json_line(p, i, members);
+        json_t *o = json_line(p, 1 + i, members);
         assert_string_equal(json_text_of(o, "head"), heads[i % 4]);
         assert_int_equal((int)json_real_of(o, "k"), i < 4 ? 2 : 8);
         assert_true(json_real_of(o, "accuracy") > 99 && json_real_of(o, "ece") >= 0);
@@ -23,9 +47,9 @@ static void every_head_and_k_has_its_line(void **state) {
     }
 }
 
-/* What a run printed, without the times. */
+/* What a run printed below its first line, without the times. */
 static char *figures(const program *p) {
-    char *text = strdup(p->out), *at = text;
+    char *text = strdup(strchr(p->out, '\n')), *at = text;
     while ((at = strstr(at, ",\"seconds\":"))) {
         char *end = strchr(at, '}');
         memmove(at, end, strlen(end) + 1);
@@ -111,8 +135,8 @@ static void the_table_ends_with_the_diagnosis(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head", "prototype",
         "--diagnose", "--json");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 1 + C + 1 + 4);
-    json_t *o = json_line(p, 2,
+    assert_int_equal(count_lines(p->out), 1 + 1 + 1 + C + 1 + 4);
+    json_t *o = json_line(p, 3,
         "diagnosis,class,rows,norm,hull_distance,hull_distance_normalised,inside,epsilon_included,outer,flagged,plane");
     assert_true(json_real_of(o, "rows") == 30);
     json_decref(o);
@@ -124,7 +148,7 @@ static void small_classes_are_said_once(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "20", "--episodes", "5", "--head",
         "ridge,prototype_centred", "--json");
     assert_ended(p, 0, "k = 20: 3 classes have fewer than k + 30 rows");
-    assert_int_equal(count_lines(p->out), 2);
+    assert_int_equal(count_lines(p->out), 1 + 2);
 }
 
 static void a_head_without_a_fit_leaves_the_others(void **state) {
@@ -133,7 +157,7 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
         "--queries", "5", "--episodes", "5", "--json");
     assert_ended(p, 1, "lda");
-    assert_int_equal(count_lines(p->out), 4);
+    assert_int_equal(count_lines(p->out), 1 + 4);
     assert_non_null(strstr(p->out, "\"accuracy\":null"));
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
         "--queries", "5", "--episodes", "5");

@@ -1,5 +1,6 @@
 /* tools/bench.c - `mochi bench`: options, timing, memory, one line a case. */
 #include "tools/bench.h"
+#include "tools/machine.h"
 
 #include "tensor/clock.h"
 
@@ -260,6 +261,16 @@ bool bench_print(const bench_options *o, const bench_record *r) {
     return fflush(stdout) == 0;
 }
 
+/* What is run, and on what machine: the first line with --json. */
+static bool print_run(const mo_context *ctx, int argc, char **argv) {
+    machine m = describe_machine();
+    json_t *line = command_object(argc, argv);
+    bool cpu = mo_context_device(ctx) == MO_CPU;
+    json_object_update_new(line, json_pack("{s:s, s:i, s:s}", "device", cpu ? "cpu" : "cuda", "threads",
+                                     mo_context_threads(ctx), "processor", m.processor));
+    return print_json(line);
+}
+
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_option,
@@ -271,7 +282,9 @@ int bench_command(int argc, char **argv) {
     in.options.device.threads = in.options.threads;
     mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
-    if (ctx)
+    if (ctx && in.options.json && !print_run(ctx, argc, argv))
+        code = EXIT_FAILED; /* finish_output says why */
+    else if (ctx)
         code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     free_names(&in.options.cases);

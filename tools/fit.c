@@ -1,5 +1,6 @@
 /* tools/fit.c - `mochi fit`: heads side by side on embeddings from array files, and what is wrong with the embeddings.
  */
+#include "tools/digest.h"
 #include "tools/fit_options.h"
 #include "tools/fit_report.h"
 
@@ -63,6 +64,17 @@ static void on_row(const mo_fit_row *row, void *state) {
         r->lost_output = !fit_print_row_object(row);
 }
 
+/* What is run on what: the first line with --json. */
+static bool print_run(const report *r) {
+    const fit_options *o = r->options;
+    json_t *line = command_object(o->argc, o->argv);
+    json_t *more = json_pack("{s:i, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
+        "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "rows", "file", o->rows, "xxh3",
+        file_digest(o->rows), "labels", "file", o->labels, "xxh3", file_digest(o->labels));
+    json_object_update_new(line, more);
+    return print_json(line);
+}
+
 static void diagnose(report *r) {
     mo_diagnosis x = {0};
     if (mo_diagnose(r->E, r->options->epsilon, &x) == MO_OK) {
@@ -82,6 +94,8 @@ static void run(report *r) {
         mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
     if (mo_ok(r->ctx) && !o->json)
         fit_print_title(r->E, o->rows);
+    else if (mo_ok(r->ctx))
+        r->lost_output = !print_run(r);
     mo_fit(r->E, o->heads, o->n_heads, &o->fit, on_row, r);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);

@@ -131,7 +131,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 void parse_fit_options(fit_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .args_doc = "Z y", .doc = description, .help_filter = name_heads};
-    *o = (fit_options){.epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
+    *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
     o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->fit.shots = o->shots;

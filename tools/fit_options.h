@@ -13,7 +13,8 @@ typedef struct fit_options {
     int64_t shots[FIT_SHOTS];
     mo_fit_options fit;
     double lambda, epsilon;
-    int threads;
+    int threads, argc;
+    char **argv;
     bool diagnose, json, quiet;
 } fit_options;
 

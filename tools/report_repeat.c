@@ -85,6 +85,14 @@ static void put_training(report *r, const report_run *run) {
     fputs("</table>\n", r->page);
 }
 
+/* A file and its digest, where the line names one. */
+static void put_file(FILE *page, const char *what, const json_t *file) {
+    char label[200];
+    snprintf(label, sizeof label, "%s: %.150s", what, text_of(file, "file"));
+    if (json_is_object(file))
+        put_row(page, label, text_of(file, "xxh3"));
+}
+
 static void put_run(report *r, const json_t *line) {
     const char *name;
     json_t *value;
@@ -95,6 +103,10 @@ static void put_run(report *r, const json_t *line) {
         put_row(r->page, name, json_string_value(value) && *json_string_value(value) ? json_string_value(value) : "-");
     if (*text_of(line, "blas_core"))
         put_row(r->page, "BLAS kernels", text_of(line, "blas_core"));
+    if (*text_of(line, "processor"))
+        put_row(r->page, "processor", text_of(line, "processor"));
+    put_file(r->page, "rows", json_object_get(line, "rows"));
+    put_file(r->page, "labels", json_object_get(line, "labels"));
     json_array_foreach(json_object_get(line, "weights"), i, value) {
         char label[200];
         snprintf(label, sizeof label, "%.40s: %.150s", text_of(value, "features"), text_of(value, "file"));

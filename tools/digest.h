@@ -1,0 +1,11 @@
+/* tools/digest.h - digests of files, for the lines that say what a command was run on. */
+#ifndef DIGEST_H
+#define DIGEST_H
+
+#include <jansson.h>
+
+/* A new text: XXH3-128 of a file's bytes, as `xxhsum -H2` prints it; of FILE where the path is FILE:NAME. Null where it
+ * cannot be read. */
+json_t *file_digest(const char *path);
+
+#endif
