@@ -19,6 +19,7 @@
 #include "train/tall.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,18 +37,31 @@ static void order_by_magnitude(const double *w, int64_t n, int64_t wanted, doubl
         order[j] = fabs(w[high]) >= fabs(w[low]) * (1 - rounding) || low == high ? high-- : low++;
 }
 
+/* Values of T, rising; T becomes its eigenvectors. */
+static mo_tensor *decompose_in_place(mo_tape *t, mo_tensor *T) {
+    int64_t n = mo_dim(T, 0);
+    mo_tensor *w = mo_full(t, T->dtype, 1, &n, 0), *info = mo_full(t, MO_I32, 0, NULL, 0);
+    if (!mo_ok(t->ctx))
+        return mo_null_tensor(t->ctx);
+    mo_view a = mo_tensor_view(T), values = mo_tensor_view(w), i = mo_tensor_view(info);
+    mo_kernels_of(t->ctx, T->dtype)->syevd(t->ctx, &a, &values, &i);
+    if (mo_item(info) != 0)
+        mo_fail(t->ctx, MO_NUMERICAL, "svd: a projection [%" PRId64 ", %" PRId64 "] %s", n, n,
+            mo_item(info) < 0 ? "is not finite" : "has eigenvalues that did not converge");
+    return w;
+}
+
 mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, double rounding, double *theta) {
     mo_context *ctx = t->ctx;
-    mo_tensor *w, *W, *Wt = mo_null_tensor(ctx);
+    mo_tensor *Wt = mo_null_tensor(ctx), *w = mo_ok(ctx) ? decompose_in_place(t, T) : Wt;
     int64_t n = mo_dim(T, 0);
-    mo_eigh(t, T, &w, &W);
     double *value = mo_host_array(ctx, n, sizeof *value);
     int64_t *order = mo_host_array(ctx, wanted, sizeof *order);
     if (mo_ok(ctx) && mo_tensor_read(mo_cast(t, w, MO_F64), value, (size_t)n * sizeof *value) == MO_OK) {
         order_by_magnitude(value, n, wanted, rounding, order);
         for (int64_t j = 0; j < wanted; j++)
             theta[j] = value[order[j]];
-        Wt = mo_gather_rows(t, mo_transpose(t, W), mo_from(t, MO_I64, 1, &wanted, order));
+        Wt = mo_gather_rows(t, mo_transpose(t, T), mo_from(t, MO_I64, 1, &wanted, order));
     }
     free(value);
     free(order);
@@ -98,18 +112,38 @@ static double largest_image(mo_tape *t, mo_tensor *C, mo_tensor *G22) {
     return mo_item(mo_max(t, squares, 0, false));
 }
 
-/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. */
+/* H of the head comment. */
+static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor *G22, mo_tensor *H22) {
+    int64_t q = mo_dim(C, 0);
+    mo_tensor *H = mo_full(t, MO_F64, 2, (int64_t[]){2 * q, 2 * q}, 0);
+    mo_tensor *top = mo_slice(t, H, 0, 0, q), *bottom = mo_slice(t, H, 0, q, 2 * q);
+    mo_tensor *H12 = mo_add(t, G22, mo_matmul(t, mo_transpose(t, C), G12));
+    if (!mo_ok(t->ctx))
+        return H;
+    mo_tensor_copy(mo_slice(t, top, 1, 0, q), C);
+    mo_tensor_copy(mo_slice(t, top, 1, q, 2 * q), H12);
+    mo_tensor_copy(mo_slice(t, bottom, 1, 0, q), mo_transpose(t, H12));
+    mo_tensor_copy(mo_slice(t, bottom, 1, q, 2 * q), H22);
+    return H;
+}
+
+/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The many small matrices on the way would add up to
+ * more than a panel of a middling graph: they go as soon as they are used. */
 static mo_tensor *project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
+    int64_t mark = t->n_tensors;
     mo_tall_add_product(t, Q, mo_cast(t, C, Q->dtype), -1, 1, W);
     mo_tall_spmm(t, A, W, panel[2]);
-    mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W), *H22 = mo_tall_gram(t, W, panel[2]);
-    mo_tensor *H12 = mo_add(t, G22, mo_matmul(t, mo_transpose(t, C), G12));
+    mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W);
+    mo_tensor *H = projected(t, C, G12, G22, mo_tall_gram(t, W, panel[2]));
+    mo_tape_sweep(t, mark, (mo_tensor *[]){G12, G22, H}, 3);
     *B = basis_change(t, mo_tall_gram(t, Q, Q), G12, G22, epsilon_of(Q), largest_image(t, C, G22));
-    mo_tensor *top = mo_concat(t, (mo_tensor *[]){C, H12}, 2, 1);
-    mo_tensor *H =
-        mo_concat(t, (mo_tensor *[]){top, mo_concat(t, (mo_tensor *[]){mo_transpose(t, H12), H22}, 2, 1)}, 2, 0);
-    return mo_matmul(t, mo_transpose(t, *B), mo_matmul(t, H, *B));
+    mo_tape_sweep(t, mark, (mo_tensor *[]){H, *B}, 2);
+    mo_tensor *HB = mo_matmul(t, H, *B);
+    mo_tape_sweep(t, mark, (mo_tensor *[]){HB, *B}, 2);
+    mo_tensor *T = mo_matmul(t, mo_transpose(t, *B), HB);
+    mo_tape_sweep(t, mark, (mo_tensor *[]){T, *B}, 2);
+    return T;
 }
 
 double mo_polish(mo_tape *t, mo_tensor *U) {
@@ -128,14 +162,16 @@ double mo_polish(mo_tape *t, mo_tensor *U) {
 
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta) {
-    mo_tensor *Q = panel[0], *B;
+    mo_tensor *Q = panel[0], *B = mo_null_tensor(t->ctx);
     int64_t q = mo_dim(Q, 1), mark = t->n_tensors;
     mo_tall_spmm(t, A, Q, panel[1]);
-    mo_tensor *C = mo_tall_gram(t, Q, panel[1]), *T = C;
+    mo_tensor *T = mo_tall_gram(t, Q, panel[1]);
     if (images)
-        T = project(t, A, panel, C, &B);
+        T = project(t, A, panel, T, &B);
     mo_tensor *Y = mo_leading_eigenvectors(t, T, wanted, rounding, theta);
+    mo_tape_sweep(t, mark, (mo_tensor *[]){Y, B}, 2);
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);
+    mo_tape_sweep(t, mark, &W, 1);
     mo_tensor *U = mo_slice(t, panel[2], 1, 0, wanted);
     mo_tall_add_product(t, Q, mo_slice(t, W, 0, 0, q), 1, 0, U);
     if (images)

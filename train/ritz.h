@@ -10,8 +10,8 @@
  * scratch afterwards. Returns the largest |U^T U - I|. */
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta);
-/* Eigenpairs by magnitude of a small symmetric matrix T: vectors [.., wanted] in T's coordinates, values
- * theta. */
+/* Eigenpairs by magnitude of a small symmetric matrix T, contiguous, which is overwritten: vectors [.., wanted] in T's
+ * coordinates, their signs left open; values theta. */
 mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, double rounding, double *theta);
 /* Makes the columns of U, near orthonormal, so to rounding. Returns the largest |U^T U - I|. */
 double mo_polish(mo_tape *t, mo_tensor *U);
