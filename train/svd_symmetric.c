@@ -1,9 +1,9 @@
 /* train/svd_symmetric.c - the truncated SVD of a symmetric matrix: its eigenpairs of largest magnitude.
  *
- * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products a power iteration; then Rayleigh-Ritz on [Q, A Q]
- * (ritz.c): A U = U diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular
- * value, whose vectors an SVD may rotate; the eigenvectors are not rotated. All of it takes three matrices [n, q] of
- * memory. */
+ * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products a power iteration (one more first where the graph is
+ * large: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q, A Q] (ritz.c): A U = U
+ * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value, whose vectors an
+ * SVD may rotate; the eigenvectors are not rotated. All of it takes three matrices [n, q] of memory. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "train/orthonormal.h"
@@ -33,6 +33,8 @@ static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     svd->orthogonality = mo_polish(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->U), svd->U, mo_mul(t, svd->S, svd->sign));
 }
+
+enum { LARGE = 80000 }; /* rows */
 
 /* Q := A Q, or orth(A Q). The panels change places. */
 static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
@@ -103,6 +105,8 @@ void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) 
     }
     if (count == 0)
         step(p, panel, 2);
+    else if (p->n > LARGE && p->norm < MO_SVD_MODEST)
+        step(p, panel, 0);
     iterate(p, panel, count);
     extract(p, panel, p->r, theta, s, svd);
     svd->iterations = count;
