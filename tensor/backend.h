@@ -184,6 +184,13 @@ typedef struct mo_kernels {
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
+/* Page-locked host memory, out of which copies to the device are queued. */
+typedef struct mo_pinned {
+    void *data;
+    size_t bytes;
+    void *mark; /* the backend's: how far the device has come with them */
+} mo_pinned;
+
 typedef struct mo_backend {
     size_t size; /* of this struct: a shared object of another build is refused */
     const char *name;
@@ -199,6 +206,12 @@ typedef struct mo_backend {
     void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
     void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
+    /* false, without raising, where there is none. NULL functions: any memory serves, copies are done at once. */
+    bool (*pin)(mo_context *ctx, size_t bytes, mo_pinned *p);
+    void (*unpin)(mo_context *ctx, mo_pinned *p); /* waits as `sent` does */
+    /* Queues a copy of bytes from p->data + offset on, which stay as they are until `sent`. */
+    void (*send)(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes);
+    void (*sent)(mo_context *ctx, const mo_pinned *p); /* the host waits for the copies out of p alone */
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
     /* y = x between any two dtypes and strides of equal shape */
     void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);

@@ -163,3 +163,36 @@ void mo_device_free(mo_context *ctx, void *block, size_t bytes) {
     ctx->counters.bytes_live -= (int64_t)bytes;
     ctx->backend->free(ctx, block, bytes ? bytes : 1);
 }
+
+/* A device that copies at once has no use for page-locked memory. */
+bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p) {
+    *p = (mo_pinned){0};
+    if (!ctx->backend->pin) {
+        *p = (mo_pinned){.data = mo_host_alloc(ctx, bytes), .bytes = bytes};
+        return p->data != NULL;
+    }
+    if (!ctx->backend->pin(ctx, bytes, p)) {
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes of page-locked host memory", bytes);
+        return false;
+    }
+    count_allocation(ctx, bytes);
+    return true;
+}
+
+void mo_unpin(mo_context *ctx, mo_pinned *p) {
+    if (!p->data)
+        return;
+    if (ctx->backend->unpin) {
+        ctx->backend->unpin(ctx, p);
+        ctx->counters.bytes_live -= (int64_t)p->bytes;
+    } else {
+        mo_host_free(ctx, p->data, p->bytes);
+    }
+    *p = (mo_pinned){0};
+}
+
+mo_code mo_sent(mo_context *ctx, const mo_pinned *p) {
+    if (p->data && ctx->backend->sent)
+        ctx->backend->sent(ctx, p);
+    return ctx->status.code;
+}

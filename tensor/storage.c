@@ -4,10 +4,13 @@
 #include "tensor/arena.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
     mo_storage *S = mo_host_alloc(ctx, sizeof *S);
@@ -22,16 +25,38 @@ mo_storage *mo_storage_create(mo_context *ctx, size_t bytes) {
     return S;
 }
 
+static void close_file(mo_mapped_file *file) {
+    if (!file)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->path);
+    free(file);
+}
+
+static mo_mapped_file *open_file(mo_context *ctx, int fd, int64_t offset, const char *path) {
+    mo_mapped_file *file = calloc(1, sizeof *file);
+    if (file)
+        *file = (mo_mapped_file){fcntl(fd, F_DUPFD_CLOEXEC, 0), offset, strdup(path)};
+    if (file && file->fd >= 0 && file->path)
+        return file;
+    mo_fail(ctx, MO_IO, "'%s': cannot keep it open: %s", path, strerror(errno));
+    close_file(file);
+    return NULL;
+}
+
 mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path) {
     mo_storage *S = mo_host_alloc(ctx, sizeof *S);
-    void *data = S ? mmap(NULL, bytes ? bytes : 1, PROT_READ, MAP_SHARED, fd, offset) : MAP_FAILED;
-    if (S && data == MAP_FAILED) {
+    mo_mapped_file *file = S ? open_file(ctx, fd, offset, path) : NULL;
+    void *data = file ? mmap(NULL, bytes ? bytes : 1, PROT_READ, MAP_SHARED, fd, offset) : MAP_FAILED;
+    if (file && data == MAP_FAILED)
         mo_fail(ctx, MO_IO, "'%s': cannot map %zu bytes: %s", path, bytes, strerror(errno));
+    if (data == MAP_FAILED) {
+        close_file(file);
         mo_host_free(ctx, S, sizeof *S);
-    }
-    if (data == MAP_FAILED)
         return NULL;
-    *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .mapped = true};
+    }
+    *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .file = file};
     return S;
 }
 
@@ -45,8 +70,9 @@ void mo_storage_release(mo_storage *S) {
         return;
     if (S->arena) {
         mo_arena_free(S->arena, S);
-    } else if (S->mapped) {
+    } else if (S->file) {
         munmap(S->data, S->bytes);
+        close_file(S->file);
         mo_host_free(S->ctx, S, sizeof *S);
     } else {
         mo_device_free(S->ctx, S->data, S->bytes);

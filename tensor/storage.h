@@ -11,11 +11,18 @@ typedef struct mo_storage {
     void *data; /* device memory */
     size_t bytes;
     int64_t references;
-    uint64_t version;       /* rises with every in-place change */
-    struct mo_arena *arena; /* NULL: the backend's own allocation */
-    struct mo_chunk *chunk; /* the arena's bookkeeping */
-    bool mapped;            /* data is a window onto a file */
+    uint64_t version;            /* rises with every in-place change */
+    struct mo_arena *arena;      /* NULL: the backend's own allocation */
+    struct mo_chunk *chunk;      /* the arena's bookkeeping */
+    struct mo_mapped_file *file; /* that data is a window onto; NULL: memory */
 } mo_storage;
+
+/* A file behind a storage, kept open, so that its bytes can be read without the window. */
+typedef struct mo_mapped_file {
+    int fd;
+    int64_t offset; /* of the storage's first byte */
+    char *path;     /* as errors name it */
+} mo_mapped_file;
 
 /* The header. The fields below `offset` belong to autograd/ and are neither read nor written in tensor/ (but zeroed).
  */
@@ -79,6 +86,14 @@ void mo_host_free(mo_context *ctx, void *block, size_t bytes);
 void *mo_device_alloc(mo_context *ctx, size_t bytes);
 void mo_device_free(mo_context *ctx, void *block, size_t bytes);
 
+/* Page-locked memory for copies to the device (backend.h), counted and raised likewise; false on failure. */
+bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);
+void mo_unpin(mo_context *ctx, mo_pinned *p);
+/* Overwrites a contiguous tensor from there, by a copy that is queued: the bytes must stay as they are until mo_sent
+ * has been called. Returns the status. */
+mo_code mo_send(mo_tensor *T, const mo_pinned *p, size_t offset);
+mo_code mo_sent(mo_context *ctx, const mo_pinned *p);
+
 /* A storage with one reference, from the backend. NULL on failure. */
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
 /* A storage whose bytes are those of an open file; NULL on failure. */
@@ -86,7 +101,7 @@ mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes
 /* mo_tensor_create without the zeros: every element is written before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 /* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page) on, to be read;
- * the file may be closed afterwards. path names it in errors. The null tensor on failure. */
+ * the caller may close the file. path names it in errors. The null tensor on failure. */
 mo_tensor *mo_tensor_map(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path);
 void mo_storage_retain(mo_storage *S);

@@ -205,6 +205,23 @@ mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes) {
     return ctx->status.code;
 }
 
+mo_code mo_send(mo_tensor *T, const mo_pinned *p, size_t offset) {
+    mo_context *ctx = T->ctx;
+    size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+    if (mo_ok(ctx) && (!mo_is_contiguous(T) || offset > p->bytes || bytes > p->bytes - offset))
+        mo_fail(ctx, MO_INVALID, "send: %zu bytes from %zu on, expected them in %zu, of a contiguous tensor", bytes,
+            offset, p->bytes);
+    if (!mo_ok(ctx) || !bytes)
+        return ctx->status.code;
+    void *data = mo_tensor_view(T).data;
+    T->storage->version++;
+    if (ctx->backend->send)
+        ctx->backend->send(ctx, data, p, offset, bytes);
+    else
+        ctx->backend->upload(ctx, data, (const char *)p->data + offset, bytes);
+    return ctx->status.code;
+}
+
 static bool knows(const mo_tensor *T) {
     return T->known && T->storage && T->storage->version == T->known_version;
 }

@@ -65,15 +65,19 @@ static inline mo_feature_options planted_features(void) {
 }
 
 /* A pool with one source of each family: nodes and links of a graph of three classes, and a set of graphs. */
-static inline mo_pool *planted_pool(mo_context *ctx) {
-    mo_feature_options features = planted_features();
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+static inline mo_pool *planted_pool_of(mo_context *ctx, const mo_feature_options *features) {
+    mo_pool *pool = mo_pool_create(ctx, features, 0.2, NULL, NULL);
     assert_non_null(pool);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);
     return pool;
+}
+
+static inline mo_pool *planted_pool(mo_context *ctx) {
+    mo_feature_options features = planted_features();
+    return planted_pool_of(ctx, &features);
 }
 
 /* The first source of a family, or NULL. */

@@ -25,8 +25,8 @@ static void write_file(const char *folder, const char *name, const void *data, s
 /* The parameters of a run as they are now. */
 static bytes parameters_of(const training_run *run) {
     bytes all = {0};
-    for (int i = 0; i < mo_mochi_n_parameters(run->model); i++) {
-        mo_tensor *P = mo_mochi_parameter(run->model, i);
+    for (int i = 0; i < mo_model_n_parameters(run->model); i++) {
+        mo_tensor *P = mo_model_parameter(run->model, i);
         bytes_append(&all, mo_tensor_view(P).data, (size_t)mo_numel(P) * sizeof(float));
     }
     return all;

@@ -135,16 +135,16 @@ static double mean_gradient_norm(training_run *run, int E) {
     mo_tensor *P[MAX], *G[MAX];
     double *sum[MAX], total = 0;
     mo_plan_options plans = planted_plans(usual_run.seed);
-    int n = mo_mochi_n_parameters(run->model);
+    int n = mo_model_n_parameters(run->model);
     for (int i = 0; i < n; i++) {
-        P[i] = mo_mochi_parameter(run->model, i);
+        P[i] = mo_model_parameter(run->model, i);
         sum[i] = calloc((size_t)mo_numel(P[i]), sizeof **sum);
     }
     for (int j = 0; j < E; j++) {
         mo_episode e;
         mo_tape_reset(t);
         mo_pool_draw(run->pool, t, (uint64_t)j, E > 1, &plans, &e, NULL);
-        mo_tensor *loss = mo_mochi_loss(t, run->model, &e, NULL, NULL);
+        mo_tensor *loss = mo_model_loss(t, run->model, &e, NULL, NULL);
         mo_grad(t, &loss, NULL, 1, P, G, n, 0);
         assert_run_ok(run);
         for (int i = 0; i < n; i++) {
@@ -233,8 +233,8 @@ static void second_run_into_a_finished_folder_is_refused(void **state) {
 static void step_that_is_not_finite_changes_nothing(void **state) {
     training_run run = run_open(&usual_run, folder_of(*state, 0));
     mo_trainer_step(run.trainer, NULL);
-    float *log_temp = mo_tensor_view(mo_mochi_parameter(run.model, mo_mochi_n_parameters(run.model) - 1)).data;
-    float *weight = mo_tensor_view(mo_mochi_parameter(run.model, 0)).data, kept = *log_temp, before = *weight;
+    float *log_temp = mo_tensor_view(mo_model_parameter(run.model, mo_model_n_parameters(run.model) - 1)).data;
+    float *weight = mo_tensor_view(mo_model_parameter(run.model, 0)).data, kept = *log_temp, before = *weight;
     *log_temp = NAN;
     mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_NUMERICAL, PARTS("train: step 1", "planted:lp", "nan"));

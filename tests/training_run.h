@@ -8,7 +8,7 @@
 typedef struct training_run {
     mo_context *ctx;
     mo_pool *pool;
-    mo_mochi *model;
+    mo_model model;
     mo_trainer *trainer;
 } training_run;
 
@@ -19,15 +19,19 @@ typedef struct run_options {
     uint64_t seed;
     double lr;
     const char *settings;
+    mo_device device;
+    const mo_feature_options *features; /* NULL: planted_features; rows of examples are read by the invariant model */
 } run_options;
 
 static const run_options usual_run = {
     .threads = 1, .episodes = 3, .steps = 8, .checkpoint_every = 3, .seed = 1, .lr = 1e-2};
 
 static inline training_run run_open(const run_options *o, const char *folder) {
-    training_run run = {.ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = o->threads})};
-    run.pool = planted_pool(run.ctx);
-    run.model = planted_model(run.ctx, o->seed);
+    training_run run = {.ctx = mo_context_create(&(mo_context_options){.device = o->device, .threads = o->threads})};
+    mo_feature_options features = o->features ? *o->features : planted_features();
+    run.pool = planted_pool_of(run.ctx, &features);
+    run.model = features.form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(run.ctx, MO_F32, NULL)
+                                                         : mo_mochi_model(planted_model(run.ctx, o->seed));
     mo_trainer_options options = {.steps = o->steps,
         .episodes_per_step = o->episodes,
         .adamw = {.lr = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
@@ -36,7 +40,7 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .checkpoint_every = o->checkpoint_every,
         .out = folder,
         .settings = o->settings};
-    run.trainer = mo_trainer_create(mo_mochi_model(run.model), run.pool, &options);
+    run.trainer = mo_trainer_create(run.model, run.pool, &options);
     if (!run.trainer)
         fail_msg("%s", mo_context_status(run.ctx)->message);
     return run;
@@ -45,7 +49,7 @@ static inline training_run run_open(const run_options *o, const char *folder) {
 /* Fails if anything of the run is still held. */
 static inline void run_close(training_run *run) {
     mo_trainer_release(run->trainer);
-    mo_mochi_release(run->model);
+    mo_model_release(run->model);
     mo_pool_release(run->pool);
     run->ctx->backend->close(run->ctx); /* the context's own memory */
     assert_int_equal(mo_context_counters(run->ctx).bytes_live, 0);

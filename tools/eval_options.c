@@ -26,6 +26,7 @@ enum {
     KEY_TRANSDUCTIVE,
     KEY_MAX_ROWS,
     KEY_CACHE,
+    KEY_FEATURES,
     KEY_MEMORY,
     KEY_THREADS,
     KEY_JSON,
@@ -82,6 +83,11 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 3},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
+    {"features", KEY_FEATURES, "PLACE", 0,
+        "where features are kept: device, host memory, or disk, as files in --cache; rows are copied to the device as "
+        "they are encoded "
+        "(default: device, and host where a graph's do not fit)",
+        0},
     {"memory", KEY_MEMORY, "SIZE", 0,
         "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
         "(default: any)",
@@ -157,6 +163,8 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
     else if (key == KEY_DIM)
         o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+    else if (key == KEY_FEATURES)
+        o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_MEMORY)
         o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)

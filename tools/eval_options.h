@@ -22,6 +22,7 @@ typedef struct eval_options {
     double lambda; /* 0: not given */
     const char *cache;
     int64_t memory; /* bytes for the features of a graph; 0: any */
+    mo_feature_place place;
     int threads;
     mo_context_options device; /* and math */
     bool transductive, json, quiet;

@@ -20,6 +20,7 @@
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 const char *const temperature_names[2] = {"logit", "embed"};
 const char *const combine_names[2] = {"sum", "concat"};
+const char *const place_names[3] = {"device", "host", "disk"};
 
 static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;

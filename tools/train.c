@@ -113,6 +113,7 @@ int train_command(int argc, char **argv) {
         run now = {.options = &o, .progress = {.form = choose_form(&o)}};
         mo_feature_options features = o.recipe.features;
         features.memory = o.memory;
+        features.place = o.place;
         features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
         if (!o.resume)
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */

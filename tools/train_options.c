@@ -31,6 +31,7 @@ enum {
     KEY_MAX_ROWS,
     KEY_CHECKPOINT,
     KEY_CACHE,
+    KEY_FEATURES,
     KEY_MEMORY,
     KEY_OUT,
     KEY_RESUME,
@@ -87,6 +88,11 @@ static const struct argp_option options[] = {
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)",
         0},
+    {"features", KEY_FEATURES, "PLACE", 0,
+        "where features are kept: device, host memory, or disk, as files in --cache; rows of an episode are fetched "
+        "from there by a thread ahead of its step "
+        "(default: device, and host where a graph's do not fit)",
+        0},
     {"memory", KEY_MEMORY, "SIZE", 0,
         "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
         "(default: any)",
@@ -123,6 +129,8 @@ static void take_source(train_options *o, int key, const char *text, const struc
 static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_CHECKPOINT)
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
+    else if (key == KEY_FEATURES)
+        o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_MEMORY)
         o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)

@@ -7,7 +7,8 @@
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
-    int64_t memory;  /* bytes for the features of a graph; 0: any */
+    int64_t memory; /* bytes for the features of a graph; 0: any */
+    mo_feature_place place;
     char *kept_text; /* resumed runs: the settings as run.json has them, owned */
     bool resume, json, quiet;
     int threads;

@@ -119,7 +119,8 @@ static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
     return mo_reshape(t, mo_slice(t, basis, 0, side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
 }
 
-static void store_blocks(const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_features *f) {
+static void store_blocks(
+    const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
     char key[256], hops[300];
     write_key(graph, o, key, sizeof key);
     snprintf(hops, sizeof hops, "%s hops %d", key, o->hops);
@@ -133,7 +134,7 @@ static void store_blocks(const mo_graph *graph, const mo_feature_options *o, con
         .columns = o->dim,
         .quality = {f->svd_residual, f->svd_orthogonality},
         .first = first_of_basis,
-        .state = mo_arrays_find(f->arrays, "basis")};
+        .state = basis};
     mo_arrays_take(f->arrays, "blocks", mo_hop_store_open(&s));
 }
 
@@ -148,10 +149,9 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     free(x);
 }
 
-bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+/* Every hop of the basis, and log degrees. */
+static void fill(const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis, mo_features *f) {
     mo_context *ctx = graph->ctx;
-    if (!mo_open_basis(graph, o, f))
-        return false;
     bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
     mo_tensor *blocks =
         disk ? NULL : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
@@ -160,12 +160,28 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
         if (disk)
-            store_blocks(graph, o, A, f);
+            store_blocks(graph, o, A, basis, f);
         else
-            propagate(t, A, mo_arrays_find(f->arrays, "basis"), blocks);
+            propagate(t, A, basis, blocks);
         put_degrees(graph, extras);
     }
     mo_tape_release(t);
     mo_csr_release(A);
+}
+
+/* The basis, which is hop 0 of the blocks too, is not kept. */
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    mo_features basis = {.arrays = mo_arrays_create(ctx)};
+    if (basis.arrays && mo_open_basis(graph, o, &basis)) {
+        f->svd_residual = basis.svd_residual;
+        f->svd_orthogonality = basis.svd_orthogonality;
+        f->from_cache = basis.from_cache;
+        mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
+        if (mo_ok(ctx))
+            mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
+        fill(graph, o, mo_arrays_find(basis.arrays, "basis"), f);
+    }
+    mo_arrays_release(basis.arrays);
     return mo_ok(ctx);
 }

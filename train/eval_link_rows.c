@@ -68,6 +68,16 @@ static void join(mo_features *out, const mo_features *const parts[2], const char
     free(all.x);
 }
 
+/* From whatever context. */
+static void copy_between(mo_tensor *to, const mo_tensor *from) {
+    mo_context *ctx = mo_tensor_context(to);
+    size_t bytes = (size_t)mo_numel(from) * sizeof(float);
+    float *x = mo_ok(ctx) ? mo_host_array(ctx, mo_numel(from), sizeof *x) : NULL;
+    if (x && mo_tensor_read(from, x, bytes) == MO_OK)
+        mo_tensor_write(to, x, bytes);
+    free(x);
+}
+
 mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test) {
     mo_context *ctx = s->graph->ctx;
     const mo_features *own = s->features;
@@ -86,7 +96,7 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
         const mo_features *const parts[2] = {own, asked};
         const mo_tensor *l = mo_arrays_find(own->arrays, "spectrum");
         if (all->arrays)
-            mo_tensor_copy(mo_own_array(all, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(l, 1)}), l);
+            copy_between(mo_own_array(all, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(l, 1)}), l);
         if (all->arrays)
             join(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
         if (all->arrays)

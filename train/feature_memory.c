@@ -8,35 +8,63 @@
 #include "tensor/storage.h"
 
 enum { OVERSAMPLING = 16, REAL = 4 };
+static const double FOR_STEPS = 0.25; /* of a device's memory, that features leave to episodes and their gradients */
 
 static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
-    mo_context *ctx = graph->ctx;
-    if (!mo_ok(ctx) || o->memory <= 0)
-        return false;
+typedef struct needs {
+    double inside, outside, stack; /* all in memory; the hop stack on disk; that stack */
+} needs;
+
+static needs count(const mo_graph *graph, const mo_feature_options *o, int sides) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double base = matrices + (sides > 1 ? sides * hop : 0), svd = panels * n * (o->dim + OVERSAMPLING) * REAL;
-    double stack = sides * (o->hops + 1) * hop, inside = base + larger(svd, stack);
-    double outside = base + larger(svd, 2 * hop), limit = (double)o->memory;
-    if (inside <= limit)
-        return false;
-    if (outside > limit)
+    double stack = sides * (o->hops + 1) * hop;
+    return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), stack};
+}
+
+/* They cannot stay on disk. */
+static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n) {
+    mo_context *ctx = graph->ctx;
+    double limit = (double)o->memory;
+    if (limit > 0 && n->outside > limit)
         mo_fail(ctx, MO_MEMORY,
             "features: '%s' needs %.2f GB, %.2f GB with its hop stack on disk; the limit of memory is %.2f GB",
-            graph->name, 1e-9 * inside, 1e-9 * outside, 1e-9 * limit);
+            graph->name, 1e-9 * n->inside, 1e-9 * n->outside, 1e-9 * limit);
     else if (mo_context_device(ctx) != MO_CPU)
         mo_fail(ctx, MO_UNSUPPORTED,
             "features: '%s' needs %.2f GB, above the limit of memory; on a device they "
-            "cannot stay on disk",
-            graph->name, 1e-9 * inside);
-    else if (!o->cache || !*o->cache)
+            "cannot stay on disk (--features disk keeps them off it)",
+            graph->name, 1e-9 * n->inside);
+    else if ((!o->cache || !*o->cache) && limit > 0)
         mo_fail(ctx, MO_INVALID,
             "features: '%s' needs %.2f GB, the limit of memory is %.2f GB: name a cache folder, "
             "where its hop stack takes %.2f GB",
-            graph->name, 1e-9 * inside, 1e-9 * limit, 1e-9 * stack);
-    return mo_ok(ctx);
+            graph->name, 1e-9 * n->inside, 1e-9 * limit, 1e-9 * n->stack);
+    else if (!o->cache || !*o->cache)
+        mo_fail(ctx, MO_INVALID, "features: '%s': name a cache folder, where its hop stack takes %.2f GB", graph->name,
+            1e-9 * n->stack);
+}
+
+bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
+    needs n = count(graph, o, sides);
+    bool wanted = o->place == MO_FEATURES_ON_DISK || (o->memory > 0 && n.inside > (double)o->memory);
+    if (!mo_ok(graph->ctx) || !wanted)
+        return false;
+    fail_memory(graph, o, &n);
+    return mo_ok(graph->ctx);
+}
+
+bool mo_features_fit(
+    mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *o, double *needed, double *left) {
+    size_t held = 0, unused = 0;
+    bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
+    *needed = count(graph, o, of_examples && task == MO_TASK_NC ? 2 : 1).inside;
+    if (ctx->backend->memory)
+        ctx->backend->memory(ctx, &held, &unused);
+    *left = (double)unused - FOR_STEPS * (double)(held + unused);
+    return !ctx->backend->memory || *needed <= *left;
 }

@@ -21,11 +21,23 @@ typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES
 
 MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
 
+/* Where the rows of a pool's graphs are kept: in memory of its context's device; in host memory; or, the hop stacks, in
+ * files of the cache folder, beside which rows of links and of graphs stay in host memory. Rows that are not on the
+ * device are made by the CPU, and those of an episode are fetched by a thread ahead of its step. AUTO: on the device,
+ * but in host memory where a graph's do not fit beside what the device holds; a notice says so. */
+typedef enum mo_feature_place {
+    MO_FEATURES_AUTO = 0,
+    MO_FEATURES_ON_DEVICE,
+    MO_FEATURES_ON_HOST,
+    MO_FEATURES_ON_DISK
+} mo_feature_place;
+
 typedef struct mo_feature_options {
     mo_feature_form form;
-    int dim;              /* d: 512; of examples 256 */
-    int hops;             /* l: 3 */
-    int power_iterations; /* of the randomized SVD: 2; below 0: until converged */
+    mo_feature_place place; /* obeyed by pools; mo_features_open keeps to its graph's context, and knows ON_DISK */
+    int dim;                /* d: 512; of examples 256 */
+    int hops;               /* l: 3 */
+    int power_iterations;   /* of the randomized SVD: 2; below 0: until converged */
     mo_combine
         combine;   /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
     uint64_t seed; /* of the test matrices */
@@ -36,8 +48,8 @@ typedef struct mo_feature_options {
     void *notice_state;
 } mo_feature_options;
 
-/* Named tensors of one graph, owned: "hops" float32 [l + 1, nodes, d]. Of its E examples: "blocks" float32 [2, l + 1,
- * E, w], "spectrum" [2, w], "extras" [E, p]. */
+/* Named tensors of one graph, owned, of its pool's context or of one of the CPU: "hops" float32 [l + 1, nodes, d]. Of
+ * its E examples: "blocks" float32 [2, l + 1, E, w], "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {
     mo_arrays *arrays;
     int64_t nodes;

@@ -12,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void tell(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
-    char line[512];
-    if (!pool->notice)
-        return;
-    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s", graph->name,
-        mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "");
-    pool->notice(line, pool->state);
-}
-
 /* "0.1" behind the @ of an item; false raises. */
 static bool parse_share(mo_context *ctx, const char *item, const char *text, double *share) {
     char *end;
@@ -79,37 +70,6 @@ static mo_source *add_source(mo_pool *pool) {
     return s;
 }
 
-static mo_features *open_features(const mo_pool *pool, const mo_source *s) {
-    const mo_feature_options *o = &pool->options;
-    if (o->form == MO_FEATURES_OF_EXAMPLES)
-        return mo_example_features_open(s->graph, s->task, s->links, o);
-    return mo_features_open(s->links ? s->links->masked : s->graph, o);
-}
-
-/* Links held out of the graph, as many non-edges (where there are), and features of what is left. */
-static void prepare_links(const mo_pool *pool, mo_source *s, double share) {
-    double nodes = (double)s->graph->nodes, edges = (double)(s->graph->nnz / 2);
-    double negatives = fmin(fmax(1, round(share * edges)), nodes * (nodes - 1) / 2 - edges);
-    s->links = mo_links_create(s->graph, share, (int64_t)negatives, pool->options.seed);
-    if (!s->links)
-        return;
-    tell(pool, s->graph, MO_TASK_LP, s->links->n_positive);
-    s->features = open_features(pool, s);
-    s->owns_features = true;
-}
-
-/* Features of the full graph, shared with the source that has them. */
-static void prepare_graph(const mo_pool *pool, mo_source *s) {
-    for (int i = 0; i < pool->n - 1; i++)
-        if (pool->source[i].graph == s->graph && pool->source[i].task != MO_TASK_LP)
-            s->features = pool->source[i].features;
-    if (s->features)
-        return;
-    tell(pool, s->graph, s->task, 0);
-    s->features = open_features(pool, s);
-    s->owns_features = true;
-}
-
 /* The graph of equal content that the pool has already, or NULL. */
 static mo_graph *find_graph(const mo_pool *pool, const mo_graph *graph) {
     for (int i = 0; i < pool->n; i++)
@@ -155,6 +115,7 @@ static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double 
     mo_context *ctx = pool->ctx;
     mo_graph *known = find_graph(pool, graph), *used = known ? known : graph;
     bool taken = known != NULL, any = false;
+    pool->version++;
     for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++) {
         if (!(tasks ? tasks >> task & 1 : mo_graph_has_task(used, (mo_task)task)))
             continue;
@@ -165,9 +126,9 @@ static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double 
         s->owns_graph = !taken;
         taken = true;
         if (task == MO_TASK_LP)
-            prepare_links(pool, s, link_share);
+            mo_pool_prepare_links(pool, s, link_share);
         else
-            prepare_graph(pool, s);
+            mo_pool_prepare_graph(pool, s);
         if (!mo_ok(ctx))
             drop_last(pool);
     }
@@ -183,6 +144,7 @@ mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
 }
 
 void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]) {
+    pool->version++;
     memcpy(pool->family, weight, sizeof pool->family);
 }
 
@@ -245,6 +207,7 @@ void mo_pool_release(mo_pool *pool) {
         return;
     while (pool->n)
         drop_last(pool);
+    mo_context_release(pool->host);
     free((char *)pool->options.cache);
     mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *pool->source);
     mo_host_free(pool->ctx, pool, sizeof *pool);

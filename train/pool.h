@@ -6,9 +6,11 @@
 
 struct mo_pool {
     mo_context *ctx;
+    mo_context *host;           /* of the CPU, for features that the device does not keep; NULL before the first */
     mo_feature_options options; /* cache: an owned copy */
     double link_share;
     double family[MO_TASKS]; /* how often each is drawn */
+    uint64_t version;        /* rises where the episodes that it draws may change */
     mo_notice notice;
     void *state;
     int n, capacity;
@@ -17,8 +19,13 @@ struct mo_pool {
 
 /* links.c: the graph without n of its edges u < v. NULL on failure. */
 mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
-/* example_rows.c: the rows of n examples, in that order, as the rows of an episode. */
-void mo_put_example_rows(mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, mo_episode *e);
+/* pool_features.c: links held out of a new source's graph, as many non-edges (where there are), and features of what is
+ * left; or the features of the full graph, shared with the source that has them. */
+void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share);
+void mo_pool_prepare_graph(mo_pool *pool, mo_source *s);
+/* pool_draw.c: the source and the plan (release it) of an episode. Returns the status. */
+mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, const mo_plan_options *options,
+    const mo_source **source, mo_plan *plan);
 /* Whether a source has rows of examples. */
 bool mo_has_example_rows(const mo_source *source);
 /* How many rows of logits [n, C] have their first maximum at the label. -1 on failure. */

@@ -55,21 +55,26 @@ static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_
     return find_source(pool, task, mo_random_below(&r, count_sources(pool, task)));
 }
 
+mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, const mo_plan_options *options,
+    const mo_source **source, mo_plan *plan) {
+    mo_context *ctx = pool->ctx;
+    *plan = (mo_plan){0};
+    *source = mo_ok(ctx) ? choose(pool, number, round_robin, options->seed) : NULL;
+    if (*source)
+        mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, NULL, 0, plan);
+    else
+        mo_fail(ctx, MO_INVALID, "pool: expected a graph of a family whose weight is above 0, found none");
+    return mo_context_status(ctx)->code;
+}
+
 mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin, const mo_plan_options *options,
     mo_episode *e, const mo_source **source) {
-    mo_context *ctx = mo_tape_context(t);
-    if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
-    const mo_source *s = choose(pool, number, round_robin, options->seed);
-    if (!s) {
-        mo_fail(ctx, MO_INVALID, "pool: expected a graph of a family whose weight is above 0, found none");
-        return MO_INVALID;
-    }
-    if (source)
-        *source = s;
-    mo_plan plan = {0};
-    if (mo_plan_draw(s->graph, s->links, s->task, number, options, NULL, 0, &plan) == MO_OK)
-        mo_episode_build(t, s, &plan, e);
+    const mo_source *chosen;
+    mo_plan plan;
+    if (mo_pool_plan(pool, number, round_robin, options, &chosen, &plan) == MO_OK)
+        mo_episode_build(t, chosen, &plan, e);
+    if (source && chosen)
+        *source = chosen;
     mo_plan_release(&plan);
-    return mo_context_status(ctx)->code;
+    return mo_context_status(pool->ctx)->code;
 }

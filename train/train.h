@@ -20,7 +20,7 @@ typedef struct mo_source {
     mo_graph *graph;
     mo_task task;
     mo_links *links;                /* lp */
-    mo_features *features;          /* lp: of the masked graph */
+    mo_features *features;          /* lp: of the masked graph; where they are kept: mo_feature_place */
     bool owns_graph, owns_features; /* sources of one graph share */
 } mo_source;
 

@@ -71,7 +71,10 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
         return false;
     trainer->optimizer = mo_optimizer_create(ctx, trainer->parameter, trainer->n, &options->adamw);
     trainer->tape = mo_ok(ctx) ? mo_tape_create(ctx, MO_RECORD) : NULL;
-    return trainer->tape != NULL;
+    int E = options->episodes_per_step;
+    trainer->episodes =
+        mo_prefetch_create(trainer->pool, E > 1, &options->plan, (uint64_t)options->steps * (uint64_t)E);
+    return trainer->tape && trainer->episodes;
 }
 
 mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
@@ -108,6 +111,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
+    mo_prefetch_release(trainer->episodes);
     mo_optimizer_release(trainer->optimizer);
     mo_tape_release(trainer->tape);
     if (trainer->log >= 0)

@@ -4,6 +4,7 @@
 
 #include "train/optimizer.h"
 #include "train/pool.h"
+#include "train/prefetch.h"
 
 #include <jansson.h>
 
@@ -17,6 +18,7 @@ struct mo_trainer {
     json_t *settings;           /* everything that decides the result; compared on resume */
     mo_optimizer *optimizer;
     mo_tape *tape;
+    mo_prefetch *episodes;
     int64_t step; /* steps taken */
     int n;        /* parameters */
     mo_tensor **parameter, **grad;

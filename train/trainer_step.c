@@ -96,16 +96,20 @@ static void read_figures(mo_trainer *trainer, tally *sum) {
     }
 }
 
+static uint64_t episode_number(const mo_trainer *trainer, int j) {
+    return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
+}
+
 /* Loss and gradients of one episode, left on the tape. */
 static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_tape *t = trainer->tape;
     int E = trainer->options.episodes_per_step;
-    uint64_t number = (uint64_t)trainer->step * (uint64_t)E + (uint64_t)j, seed = trainer->options.plan.seed;
+    uint64_t number = episode_number(trainer, j), seed = trainer->options.plan.seed;
     mo_random dropout = mo_random_at(seed, MO_PURPOSE_DROPOUT, number);
     mo_episode e;
     mo_tensor *logits;
     mo_tape_reset(t);
-    if (mo_pool_draw(trainer->pool, t, number, E > 1, &trainer->options.plan, &e, &sum->source[j]) != MO_OK)
+    if (mo_prefetch_take(trainer->episodes, t, number, &e, &sum->source[j]) != MO_OK)
         return;
     e.max_rows = trainer->options.max_rows;
     mo_tensor *loss = mo_model_loss(t, trainer->model, &e, &dropout, &logits);
@@ -186,6 +190,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
         run_episode(trainer, j, &sum);
         if (E > 1 && mo_ok(ctx))
             add_to_tree(trainer, j);
+        mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
     }
     const mo_adamw_options *adamw = &trainer->options.adamw;
     mo_step_report r = {.lr = mo_cosine(adamw->lr, adamw->lr_min, trainer->step, trainer->options.steps)};

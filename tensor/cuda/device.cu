@@ -4,6 +4,7 @@
 
 #include "tensor/cuda/checks.h"
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/pinned.h"
 #include "tensor/cuda/recording.h"
 
 #include <cstdlib>
@@ -25,8 +26,8 @@ static void cuda_close(mo_context *ctx) {
         seam_wait(state->s);
         checks_close(ctx);
     }
-    if (state->scratch)
-        seam_release(state->s, state->scratch);
+    if (state->s)
+        cuda_give(ctx, state->scratch, state->scratch_bytes);
     if (state->staging)
         seam_unpin(state->staging);
     if (state->s)
@@ -191,6 +192,10 @@ const mo_backend mo_backend_cuda = {
     .libraries = seam_libraries,
     .upload = cuda_upload,
     .download = cuda_download,
+    .pin = pin_cuda,
+    .unpin = unpin_cuda,
+    .send = send_cuda,
+    .sent = sent_cuda,
     .zero = cuda_zero,
     .copy = copy_cuda,
     .fill = fill_cuda,

@@ -26,6 +26,11 @@ struct allocation {
     std::size_t page_bytes;
 };
 
+struct locked {
+    std::size_t bytes;
+    int queued; /* copies */
+};
+
 /* What has been touched since the window was opened. */
 struct stretch {
     char *from;
@@ -35,7 +40,7 @@ struct stretch {
 static struct {
     char *base, *next; /* of the range; where the next allocation goes */
     std::map<char *, allocation> live, released;
-    std::map<char *, std::size_t> pinned;
+    std::map<char *, locked> pinned;
     std::size_t live_bytes;
     int windows;
     stretch open[1024];
@@ -212,14 +217,25 @@ memory_window::~memory_window() {
 void *pinned_allocate(std::size_t bytes) {
     void *block = std::malloc(bytes ? bytes : 1);
     if (block)
-        device.pinned.emplace(static_cast<char *>(block), bytes);
+        device.pinned.emplace(static_cast<char *>(block), locked{bytes, 0});
     return block;
 }
 
 void pinned_release(void *block) {
-    if (block && !device.pinned.erase(static_cast<char *>(block)))
+    auto entry = device.pinned.find(static_cast<char *>(block));
+    if (block && entry == device.pinned.end())
         violation("release of page-locked memory that is none");
+    if (block && entry->second.queued)
+        violation("release of page-locked memory of which %d copies are queued", entry->second.queued);
+    if (block)
+        device.pinned.erase(entry);
     std::free(block);
+}
+
+void pinned_queued(const void *address, int copies) {
+    auto entry = before(device.pinned, address);
+    if (entry != device.pinned.end())
+        entry->second.queued += copies;
 }
 
 space space_of(const void *address) {
@@ -230,7 +246,8 @@ space space_of(const void *address) {
         return inside ? space::device : space::stale;
     }
     auto entry = before(device.pinned, address);
-    bool inside = entry != device.pinned.end() && static_cast<const char *>(address) < entry->first + entry->second;
+    bool inside =
+        entry != device.pinned.end() && static_cast<const char *>(address) < entry->first + entry->second.bytes;
     return inside ? space::pinned : space::host;
 }
 
@@ -258,7 +275,7 @@ void require_pinned(const void *address, std::size_t bytes, const char *what) {
     if (bytes && found != space::pinned)
         violation("%s is a %s address, expected page-locked host memory", what, name_of(found));
     auto entry = before(device.pinned, address);
-    if (bytes && bytes > entry->second - std::size_t(static_cast<const char *>(address) - entry->first))
+    if (bytes && bytes > entry->second.bytes - std::size_t(static_cast<const char *>(address) - entry->first))
         violation("%s needs %zu bytes, more than its page-locked block has", what, bytes);
 }
 

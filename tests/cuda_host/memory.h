@@ -20,6 +20,8 @@ std::size_t memory_left();
 /* Page-locked host memory, plain otherwise. */
 void *pinned_allocate(std::size_t bytes);
 void pinned_release(void *block);
+/* Copies out of or into page-locked memory that are queued: releasing it meanwhile is a violation. */
+void pinned_queued(const void *address, int copies);
 
 /* Device memory is accessible to the process while one of these lives. */
 class memory_window {

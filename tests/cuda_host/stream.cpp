@@ -96,16 +96,29 @@ static void move(void *to, const void *from, std::size_t bytes) {
         std::memcpy(to, from, bytes);
 }
 
+/* A copy that holds on to page-locked memory until it has run; one that is captured runs as often as its graph. */
+static void enqueue_pinned(stream *s, const void *host, work copy) {
+    if (s->capturing) {
+        stream_enqueue(s, copy);
+        return;
+    }
+    pinned_queued(host, 1);
+    stream_enqueue(s, [host, copy] {
+        copy();
+        pinned_queued(host, -1);
+    });
+}
+
 void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes) {
     require_device(device, bytes, "upload: destination");
     require_pinned(host, bytes, "upload: source");
-    stream_enqueue(s, [=] { move(device, host, bytes); });
+    enqueue_pinned(s, host, [=] { move(device, host, bytes); });
 }
 
 void enqueue_download(stream *s, void *host, const void *device, std::size_t bytes) {
     require_pinned(host, bytes, "download: destination");
     require_device(device, bytes, "download: source");
-    stream_enqueue(s, [=] { move(host, device, bytes); });
+    enqueue_pinned(s, host, [=] { move(host, device, bytes); });
 }
 
 void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes) {
