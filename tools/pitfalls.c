@@ -26,7 +26,8 @@ typedef struct pitfalls_options {
 static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
 
 static const struct argp_option options[] = {
-    {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment (default 20)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)",
+        0},
     {"epsilon", KEY_EPSILON, "E", 0,
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
     {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},

@@ -39,8 +39,9 @@ extern const char *const pitfalls_hull_notes[], *const pitfalls_calibration_note
 /* What the paper reports. */
 double pitfalls_paper_ece(const char *setting, const char *head);
 
-/* Labelled rows of one seed: the support first, both in the order of their classes, all classes equal in number. Row i
- * at a step x is base_i + x direction_i (origin, hull; else there is no direction). Tensors of the tape, float64. */
+/* Labelled rows of one seed of NumPy's default_rng: the support first, both in the order of their classes, all classes
+ * equal in number. Row i at a step x is base_i + x direction_i (origin, hull; else there is no direction). Tensors of
+ * the tape, float64. */
 typedef struct pitfall_draw {
     int64_t classes, each; /* support rows of a class, and query rows */
     mo_tensor *base;       /* [2 classes each, d] */
