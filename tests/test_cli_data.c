@@ -195,6 +195,39 @@ static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **sta
     assert_ended(p, 1, "/no/such.json");
 }
 
+/* A name of the manifest is described with its terms, here or not, and its counts stand against those found. */
+static void info_sets_the_manifest_beside_what_is_found(void **state) {
+    program *p = *state;
+    static const char text[] =
+        "{\"datasets\":[{\"name\":\"ring\",\"paper\":[],\"licence\":\"CC0\",\"cite\":[\"Nobody, 1999\",\"Ada, "
+        "2001\"],\"page\":\"https://ring.example/\",\"path\":\"r/ring.txt\",\"counts\":{\"nodes\":4,\"edges\":5},"
+        "\"files\":[{\"path\":\"r/ring.txt\",\"url\":\"https://ring.example/ring.txt\"}]}]}";
+    char folder[300], manifest[300];
+    snprintf(folder, sizeof folder, "%s/about", p->folder);
+    snprintf(manifest, sizeof manifest, "%s/about.json", p->folder);
+    write_text(manifest, text);
+    setenv("MOCHI_DATA", folder, 1);
+    RUN(p, "data", "info", "ring", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_non_null(
+        strstr(p->out, "ring: not here; mochi data get ring\n  expected   4 nodes, 5 edges\n  licence    CC0\n"
+                       "  cite       Nobody, 1999\n             Ada, 2001\n  source     https://ring"));
+    assert_int_equal(mkdir(folder, 0777) | mkdir(in_folder(p, "about/r"), 0777), 0);
+    write_text(in_folder(p, "about/r/ring.txt"), "# SNAP\n0\t1\n1\t2\n2\t3\n3\t0\n");
+    RUN(p, "data", "info", "ring", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  expected   4 nodes, 5 edges (found 4); NOT all found\n"));
+    RUN(p, "data", "info", "ring", "--manifest", manifest, "--json");
+    json_t *line = json_line(p, 0,
+        "path,kind,name,graphs,nodes,edges,isolated,largest_degree,mean_degree,dropped_loops,dropped_duplicates,"
+        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest");
+    const json_t *about = json_object_get(line, "manifest");
+    assert_true(json_is_false(json_object_get(about, "agrees")) && json_is_null(json_object_get(about, "note")));
+    json_decref(line);
+    RUN(p, "data", "info", in_folder(p, "about/r/ring.txt"), "--manifest", manifest);
+    assert_null(strstr(p->out, "expected")); /* a path is a path */
+}
+
 static void convert_writes_what_info_describes_or_nothing(void **state) {
     program *p = *state;
     const char *out = in_folder(p, "club.npz");
@@ -222,6 +255,7 @@ int main(void) {
         cmocka_unit_test(verify_counts_what_a_loader_finds),
         cmocka_unit_test(texts_may_lie_gzipped),
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
+        cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
         cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -26,7 +26,7 @@ static const char description[] =
     "folder: $MOCHI_DATA, else mochi/ in ~/.local/share.\n"
     "info: what a graph or file holds - any name of the list, a graph as .npz, GML, TU folder, adjacency list, edge "
     "list, interaction lists (train.txt), or a folder of features.npy and edges.txt; an array (.npy, .npz), weights "
-    "(.safetensors).\n"
+    "(.safetensors). Of a data set of the manifest also licence, citation and the counts it must have.\n"
     "get: downloads data sets of the paper into the data folder, verifies, unpacks, and checks their counts.\n"
     "verify: compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\n"
     "convert: writes any graph that info describes as .npz.\n"
@@ -119,11 +119,15 @@ bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
 
 int data_info(mo_context *ctx, const data_options *o) {
     int code = EXIT_FINE;
+    manifest *m = manifest_read(ctx, o->manifest);
+    if (!m)
+        return report_failure(ctx);
     for (int i = 1; i < o->words.count; i++) /* one bad file does not hide the others */
-        if (!describe_data(ctx, o->words.items[i], o->json)) {
+        if (!describe_data(ctx, o->words.items[i], m, o->json)) {
             code = report_failure(ctx);
             mo_clear_error(ctx);
         }
+    manifest_release(m);
     return code;
 }
 

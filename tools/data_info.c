@@ -3,6 +3,8 @@
  * What a file is follows from its name, except that an .npz is a graph where it has the members of one. */
 #include "tools/data_info.h"
 
+#include "tools/data_about.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -136,7 +138,8 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
     printf("\n  hash       %016" PRIx64 "%016" PRIx64 "\n", graph->hash[1], graph->hash[0]);
 }
 
-static void print_graph_object(const mo_graph *graph, const int64_t *members, int64_t unlabelled) {
+static void print_graph_object(
+    const mo_graph *graph, const int64_t *members, int64_t unlabelled, const manifest_entry *entry) {
     degrees d = find_degrees(graph);
     char hash[40];
     snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
@@ -155,20 +158,46 @@ static void print_graph_object(const mo_graph *graph, const int64_t *members, in
                "dropped_duplicates", (json_int_t)graph->dropped_duplicates, "features", (json_int_t)graph->features,
                "feature_nnz", (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)unlabelled,
                "tasks", tasks, "hash", hash));
+    if (entry)
+        json_object_set_new(o, "manifest", about_object(entry, graph));
     print_json(o);
 }
 
-static void describe_graph(mo_context *ctx, const char *name, bool json) {
-    mo_graph *graph = mo_graph_open(ctx, name);
+/* What the manifest says of a name that is not here. */
+static void describe_absent(const manifest_entry *entry, bool json) {
+    if (json)
+        print_json(
+            json_pack("{s:s, s:s, s:o}", "kind", "absent", "name", entry->name, "manifest", about_object(entry, NULL)));
+    else
+        print_about(entry, NULL);
+}
+
+/* A name of the manifest is opened where `mochi data get` puts it; entry: NULL for others. */
+static mo_graph *open_graph(mo_context *ctx, const char *name, const manifest_entry *entry) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    if (!entry || mo_graph_exists(name))
+        return mo_graph_open(ctx, name);
+    if (!entry->path || !mo_data_folder(folder, sizeof folder) ||
+        snprintf(path, sizeof path, "%s/%s", folder, entry->path) >= (int)sizeof path || !mo_graph_exists(path))
+        return NULL;
+    return mo_graph_open(ctx, path);
+}
+
+static void describe_graph(mo_context *ctx, const char *name, const manifest_entry *entry, bool json) {
+    mo_graph *graph = open_graph(ctx, name, entry);
+    if (!graph && entry && mo_ok(ctx))
+        describe_absent(entry, json);
     if (!graph)
         return;
     int64_t unlabelled, *members = count_classes(graph, &unlabelled);
     if (!members)
         mo_fail(ctx, MO_MEMORY, "data info: out of memory");
     else if (json)
-        print_graph_object(graph, members, unlabelled);
+        print_graph_object(graph, members, unlabelled, entry);
     else
         print_graph(graph, members, unlabelled);
+    if (members && entry && !json)
+        print_about(entry, graph);
     free(members);
     mo_graph_release(graph);
 }
@@ -178,7 +207,7 @@ static bool ends_with(const char *name, const char *end) {
     return n > m && !strcmp(name + n - m, end);
 }
 
-bool describe_data(mo_context *ctx, const char *name, bool json) {
+bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
     if (ends_with(name, ".npy")) {
@@ -194,10 +223,10 @@ bool describe_data(mo_context *ctx, const char *name, bool json) {
         if (arrays && mo_arrays_find(arrays, "adj_indptr")) {
             mo_arrays_release(arrays);
             arrays = NULL;
-            describe_graph(ctx, name, json);
+            describe_graph(ctx, name, NULL, json);
         }
     } else {
-        describe_graph(ctx, name, json);
+        describe_graph(ctx, name, m ? manifest_look(m, name) : NULL, json);
     }
     if (arrays && mo_ok(ctx))
         describe_arrays(ctx, name, kind, arrays, json);

@@ -2,9 +2,10 @@
 #ifndef DATA_INFO_H
 #define DATA_INFO_H
 
-#include "tools/command.h"
+#include "tools/manifest.h"
 
-/* Describes a graph, array or weights file on standard output. False with the context's error set. */
-bool describe_data(mo_context *ctx, const char *name, bool json);
+/* Describes a graph, array or weights file on standard output, with what the manifest (or NULL) says of a name. False
+ * with the context's error set. */
+bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json);
 
 #endif

@@ -167,16 +167,32 @@ void manifest_release(manifest *m) {
     free(m);
 }
 
-const manifest_entry *manifest_find(mo_context *ctx, const manifest *m, const char *name) {
+const manifest_entry *manifest_look(const manifest *m, const char *name) {
     for (int i = 0; i < m->count; i++)
         if (!strcasecmp(m->entries[i].name, name))
             return &m->entries[i];
+    return NULL;
+}
+
+const manifest_entry *manifest_find(mo_context *ctx, const manifest *m, const char *name) {
+    const manifest_entry *e = manifest_look(m, name);
+    if (e)
+        return e;
     mo_fail(ctx, MO_INVALID, "'%.200s': expected a name of the manifest; mochi data list --all shows them", name);
     return NULL;
 }
 
+void find_counts(const mo_graph *graph, int64_t found[COUNTS]) {
+    found[COUNT_GRAPHS] = graph->graphs;
+    found[COUNT_NODES] = graph->nodes;
+    found[COUNT_EDGES] = graph->nnz / 2;
+    found[COUNT_FEATURES] = graph->features;
+    found[COUNT_CLASSES] = graph->classes;
+}
+
 bool check_counts(const manifest_entry *entry, const mo_graph *graph) {
-    const int64_t found[COUNTS] = {graph->graphs, graph->nodes, graph->nnz / 2, graph->features, graph->classes};
+    int64_t found[COUNTS];
+    find_counts(graph, found);
     for (int k = 0; k < COUNTS; k++)
         if (entry->counts[k] >= 0 && entry->counts[k] != found[k]) {
             mo_fail(graph->ctx, MO_FORMAT, "%s: expected %" PRId64 " %s, found %" PRId64 " in %s", entry->name,

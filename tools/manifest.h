@@ -44,10 +44,13 @@ typedef struct manifest {
 /* Reads a manifest, NULL: the one that comes with the program. NULL on failure, which names the place in the file. */
 manifest *manifest_read(mo_context *ctx, const char *path);
 void manifest_release(manifest *m);
-/* The entry of that name, in any case; NULL raises. */
+/* The entry of that name, in any case; NULL where there is none, which manifest_find raises. */
+const manifest_entry *manifest_look(const manifest *m, const char *name);
 const manifest_entry *manifest_find(mo_context *ctx, const manifest *m, const char *name);
 /* Whether a path stays below the folder that it starts in: relative, no "..", no empty part. */
 bool is_safe_path(const char *path);
+/* The counts that a loader found. */
+void find_counts(const mo_graph *graph, int64_t found[COUNTS]);
 /* Raises unless the graph has what the manifest says. */
 bool check_counts(const manifest_entry *entry, const mo_graph *graph);
 
