@@ -145,7 +145,8 @@ static void eval_has_a_row_for_each_baseline(void **state) {
     assert_string_equal(json_text_of(json_array_get(json_object_get(run, "weights"), 0), "features"), "trained");
     assert_int_equal(strlen(json_text_of(json_array_get(json_object_get(run, "weights"), 0), "xxh3")), 32);
     json_decref(run);
-    json_t *data = json_line(p, 1, "kind,data,task,xxh3,nodes,edges,graphs,columns,classes");
+    json_t *data =
+        json_line(p, 1, "kind,data,task,xxh3,nodes,edges,graphs,columns,classes,svd_residual,svd_orthogonality");
     assert_int_equal(json_real_of(data, "nodes"), 2708);
     json_decref(data);
     int seen = 0;

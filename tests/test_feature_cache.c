@@ -182,6 +182,8 @@ static void on_entry(const mo_cache_entry *entry, void *state) {
 
 static void on_notice(const char *line, void *state) {
     seen *n = state;
+    if (strncmp(line, "cache: ", 7) != 0)
+        return;
     n->told++;
     snprintf(n->text, sizeof n->text, "%s", line);
 }

@@ -39,10 +39,11 @@ bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_we
 bool print_eval_data(const mo_source *s) {
     const mo_graph *g = s->graph;
     bool links = s->task == MO_TASK_LP;
-    json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I}", "kind", "data", "data", g->name, "task",
-        mo_task_name(s->task), "xxh3", json_hash(g->hash), "nodes", (json_int_t)g->nodes, "edges",
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "kind", "data", "data", g->name,
+        "task", mo_task_name(s->task), "xxh3", json_hash(g->hash), "nodes", (json_int_t)g->nodes, "edges",
         (json_int_t)g->nnz / 2, "graphs", (json_int_t)g->graphs, "columns", (json_int_t)g->features, "classes",
-        (json_int_t)(links ? 2 : g->classes));
+        (json_int_t)(links ? 2 : g->classes), "svd_residual", json_number(s->features->svd_residual),
+        "svd_orthogonality", json_number(s->features->svd_orthogonality));
     if (links)
         json_object_set_new(o, "held_out", json_integer(s->links->n_positive));
     return print_json(o);

@@ -12,11 +12,21 @@
 #include "train/svd.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Streams of the test matrices, so that no two decompositions of a data set share one. */
 enum { STRUCTURE, ATTRIBUTES, SIDES };
 
 typedef mo_basis_side side;
+
+void mo_tell_quality(const mo_feature_options *o, const mo_graph *graph, const mo_features *f) {
+    char line[512];
+    if (!o->notice)
+        return;
+    snprintf(line, sizeof line, "features: %.300s: residual of the SVD %.4f, |U'U - I| at most %.0e%s", graph->name,
+        f->svd_residual, f->svd_orthogonality, f->from_cache ? " (from the cache)" : "");
+    o->notice(line, o->notice_state);
+}
 
 static mo_svd decompose(side *s, const mo_csr *M) {
     mo_svd svd;

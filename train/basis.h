@@ -10,6 +10,9 @@ typedef struct mo_basis_quality {
     double residual, orthogonality;
 } mo_basis_quality;
 
+/* The notice of the options is told how good those of a graph's features are. */
+void mo_tell_quality(const mo_feature_options *options, const mo_graph *graph, const mo_features *features);
+
 /* One of the two decompositions, and what it left behind. */
 typedef struct mo_basis_side {
     mo_tape *t;

@@ -3,6 +3,7 @@
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "train/basis.h"
 #include "train/episode_rows.h"
 
 #include <inttypes.h>
@@ -48,8 +49,10 @@ mo_features *mo_example_features_open(
     bool done = f->arrays && (task == MO_TASK_LP      ? mo_pair_rows(links, options, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, options, f)
                                                       : mo_node_rows(graph, options, f));
-    if (done)
+    if (done) {
+        mo_tell_quality(options, graph, f);
         return f;
+    }
     mo_features_release(f);
     return NULL;
 }

@@ -204,6 +204,7 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
         mo_features_release(f);
         return NULL;
     }
+    mo_tell_quality(options, graph, f);
     return f;
 }
 
