@@ -123,6 +123,7 @@ typedef struct mo_vjp {
     const void *attributes;
     mo_tensor **in_bar;
     bool create_graph; /* what the rule does is recorded */
+    int n_saved;
 } mo_vjp;
 
 /* How the checker draws an input. */

@@ -158,7 +158,8 @@ static void visit(run *r, mo_node *node) {
         .needs = needs,
         .attributes = node->attributes,
         .in_bar = in_bar,
-        .create_graph = (r->flags & MO_CREATE_GRAPH) != 0};
+        .create_graph = (r->flags & MO_CREATE_GRAPH) != 0,
+        .n_saved = node->n_saved};
     call_vjp(r, &v);
     collect(r, node, needs, in_bar, mark);
     t->visiting = outer;

@@ -133,24 +133,21 @@ static mo_tensor *mix(
     mo_tensor *H[MO_GAMLP_MAX_HOPS + 1], *s[MO_GAMLP_MAX_HOPS + 1];
     for (int k = 0; k < K; k++) {
         mo_tensor *x = mo_reshape(t, mo_slice(t, hops, 0, k, k + 1), 2, (int64_t[]){N, d});
-        if (m->options.relu_hops)
-            H[k] = mo_linear_relu(t, x, m->input[k].weight, m->input[k].bias, NULL);
-        else
-            H[k] = mo_linear(t, x, m->input[k].weight, m->input[k].bias);
+        mo_tensor *W = m->input[k].weight, *b = m->input[k].bias;
+        H[k] = m->options.relu_hops ? mo_linear_relu(t, x, W, b, NULL) : mo_linear(t, x, W, b);
         H[k] = drop(t, m, H[k], rows, r);
     }
     mo_tensor *W_query = mo_slice(t, m->attention[0].weight, 1, 0, d),
               *W_key = mo_slice(t, m->attention[0].weight, 1, d, 2 * d);
     mo_tensor *query = mo_linear(t, H[0], W_query, m->attention[0].bias); /* once, for every hop */
     for (int k = 0; k < K; k++)
-        s[k] = mo_linear(t, mo_linear_relu(t, H[k], W_key, NULL, query), m->attention[1].weight, m->attention[1].bias);
+        s[k] = mo_perceptron(t, H[k], W_key, NULL, query, m->attention[1].weight, m->attention[1].bias);
     *attention = mo_softmax(t, mo_concat(t, s, K, 1), 1);
     return mo_hop_mix(t, *attention, H, K);
 }
 
 mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
-    mo_tensor *own;
-    mo_tensor **a = attention ? attention : &own;
+    mo_tensor *own, **a = attention ? attention : &own;
     *a = mo_null_tensor(mo_tape_context(t));
     return check_hops(t, m, hops) ? mix(t, m, hops, (stretch){0, mo_dim(hops, 1)}, r, a) : *a;
 }
@@ -168,8 +165,22 @@ static bool residual(const mo_gamlp *m) {
 }
 
 static mo_tensor *last_layer(mo_tape *t, const mo_gamlp *m, mo_tensor *z, mo_tensor *h) {
-    const mo_linear_layer *last = &m->output[m->options.layers - 1];
-    z = mo_linear(t, z, last->weight, last->bias);
+    z = mo_linear(t, z, m->output[m->options.layers - 1].weight, m->output[m->options.layers - 1].bias);
+    return residual(m) ? mo_add(t, z, h) : z;
+}
+
+/* The embeddings of nodes: where nothing comes between the last two layers they are one op. */
+static mo_tensor *embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r) {
+    const mo_linear_layer *layer = m->output;
+    mo_tensor *h, *z, *attention;
+    if (drops(t, m, r)) {
+        z = hidden(t, m, hops, rows, r, &h);
+        return last_layer(t, m, z, h);
+    }
+    z = h = mix(t, m, hops, rows, r, &attention);
+    for (; layer + 2 < m->output + m->options.layers; layer++)
+        z = mo_linear_relu(t, z, layer->weight, layer->bias, NULL);
+    z = mo_perceptron(t, z, layer[0].weight, layer[0].bias, NULL, layer[1].weight, layer[1].bias);
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
@@ -202,21 +213,18 @@ static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
     return own;
 }
 
-/* hidden() over the inputs of a recomputed function: hops, the index if there is one, what is the caller's, and last
+/* The rows among the inputs of a recomputed function: hops, the index if there is one, what is the caller's, and last
  * the parameters, which m gets. */
-static mo_tensor *hidden_rows(
-    mo_tape *t, mo_tensor *const *in, int n, block *b, mo_gamlp *m, mo_tensor **h, int64_t *rows) {
+static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, mo_gamlp *m) {
     *m = with_parameters(b->m, in + n - b->m->n_parameters);
-    mo_tensor *hops = mo_rows_gather(t, in[0], b->indexed ? in[1] : NULL);
-    *rows = mo_dim(hops, 1);
-    return hidden(t, m, hops, b->rows, b->drops ? &b->r : NULL, h);
+    return mo_rows_gather(t, in[0], b->indexed ? in[1] : NULL);
 }
 
 static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    block *b = state;
     mo_gamlp m;
-    int64_t rows;
-    mo_tensor *h, *z = hidden_rows(t, in, n, state, &m, &h, &rows);
-    return last_layer(t, &m, z, h);
+    mo_tensor *hops = block_rows(t, in, n, b, &m);
+    return embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
 }
 
 /* offset [G + 1] of all rows, as seen by n of them. Those of the last rows are not cut off above: the sum says what is
@@ -230,9 +238,9 @@ static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, stretch rows, in
 static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
     mo_gamlp m;
-    int64_t rows;
-    mo_tensor *h, *z = hidden_rows(t, in, n, b, &m, &h, &rows);
-    mo_tensor *offset = offsets_within(t, in[n - m.n_parameters - 1], b->rows, rows);
+    mo_tensor *h, *hops = block_rows(t, in, n, b, &m);
+    mo_tensor *z = hidden(t, &m, hops, b->rows, b->drops ? &b->r : NULL, &h);
+    mo_tensor *offset = offsets_within(t, in[n - m.n_parameters - 1], b->rows, mo_dim(hops, 1));
     z = mo_segment_sum(t, z, offset);
     return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, 1) : z;
 }
@@ -278,17 +286,15 @@ static mo_tensor *encode_blocks(
 }
 
 mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, mo_random *r) {
-    mo_context *ctx = mo_tape_context(t);
     mo_named rows = mo_episode_named(t, e, "hops");
     if (!check_hops(t, m, rows.tensor))
-        return mo_null_tensor(ctx);
+        return mo_null_tensor(mo_tape_context(t));
     int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
-    if (mo_needs_blocks(ctx, N, e->max_rows))
+    if (mo_needs_blocks(mo_tape_context(t), N, e->max_rows))
         return encode_blocks(t, m, rows, N, e, r);
-    mo_tensor *h, *z = hidden(t, m, mo_rows_gather(t, rows.tensor, rows.index), (stretch){0, N}, r, &h);
-    if (e->segment) {
-        z = mo_segment_mean(t, z, e->segment);
-        h = residual(m) ? mo_segment_mean(t, h, e->segment) : h;
-    }
-    return last_layer(t, m, z, h);
+    mo_tensor *h, *z, *hops = mo_rows_gather(t, rows.tensor, rows.index);
+    if (!e->segment)
+        return embed(t, m, hops, (stretch){0, N}, r);
+    z = mo_segment_mean(t, hidden(t, m, hops, (stretch){0, N}, r, &h), e->segment);
+    return last_layer(t, m, z, residual(m) ? mo_segment_mean(t, h, e->segment) : h);
 }

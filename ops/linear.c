@@ -6,6 +6,7 @@
  *
  * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
+#include "ops/layers.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -37,8 +38,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* The leading axes as rows; a view with one axis or more than two is contiguous. */
-static mo_view flat_view(mo_view v) {
+mo_view mo_flat_view(mo_view v) {
     if (v.ndim == 2)
         return v;
     int64_t rows = 1, d = v.shape[v.ndim - 1];
@@ -47,28 +47,26 @@ static mo_view flat_view(mo_view v) {
     return (mo_view){v.data, v.dtype, 2, {rows, d}, {d, 1}};
 }
 
-/* Input i as a matrix of rows: read in place where it has two axes. */
-static mo_view rows_view(mo_call *c, int i) {
-    return flat_view(c->in[i]->ndim == 2 ? mo_tensor_view(c->in[i]) : mo_call_dense(c, i));
+mo_view mo_flat_input(mo_call *c, int i) {
+    return mo_flat_view(c->in[i]->ndim == 2 ? mo_tensor_view(c->in[i]) : mo_call_dense(c, i));
 }
 
 static void forward(mo_call *c) {
     const linear_options *o = c->attributes;
-    mo_gemm g = {.A = rows_view(c, 0),
+    mo_gemm g = {.A = mo_flat_input(c, 0),
         .B = mo_swap_view(mo_tensor_view(c->in[1])),
-        .C = flat_view(mo_tensor_view(c->out[0])),
+        .C = mo_flat_view(mo_tensor_view(c->out[0])),
         .alpha = 1,
         .relu = o->relu};
     if (o->b)
         g.bias = mo_tensor_view(c->in[o->b]);
     if (o->R)
-        g.addend = rows_view(c, o->R);
+        g.addend = mo_flat_input(c, o->R);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
 }
 
-/* X [.., d] as a matrix of rows, with ops. */
-static mo_tensor *flat_rows(mo_tape *t, mo_tensor *X) {
+mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X) {
     if (mo_is_null(X) || X->ndim == 2)
         return X;
     int64_t rows = 1;
@@ -81,15 +79,14 @@ static void vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const linear_options *o = v->attributes;
     mo_tensor *X = v->in[0], *W = v->in[1], *Y = v->out[0], *Y_bar = v->out_bar[0];
-    mo_tensor *D = o->relu ? mo_relu_mask(t, Y_bar, Y) : Y_bar, *D_rows = flat_rows(t, D);
+    mo_tensor *D = o->relu ? mo_relu_mask(t, Y_bar, Y) : Y_bar, *D_rows = mo_flat_rows(t, D);
     if (v->needs[0]) { /* X_bar = D W */
         mo_tensor *X_bar = mo_matmul(t, D_rows, W);
         v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
     }
-    if (v->needs[1]) /* W_bar = D^T X */
-        v->in_bar[1] = mo_matmul(t, mo_transpose(t, D_rows), flat_rows(t, X));
-    if (o->b && v->needs[o->b])
-        v->in_bar[o->b] = mo_sum(t, D_rows, MO_AXIS(0), false);
+    if (v->needs[1] || (o->b && v->needs[o->b])) /* W_bar = D^T X, b_bar = 1^T D */
+        mo_linear_gradient(t, D_rows, mo_flat_rows(t, X), v->needs[1] ? &v->in_bar[1] : NULL,
+            o->b && v->needs[o->b] ? &v->in_bar[o->b] : NULL);
     if (o->R)
         v->in_bar[o->R] = D;
 }

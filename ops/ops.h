@@ -15,13 +15,17 @@ extern "C" {
  * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
-/* ---- matmul.c, linear.c ---- */
+/* ---- matmul.c, linear.c, perceptron.c ---- */
 MO_API mo_tensor *mo_matmul(
     mo_tape *t, mo_tensor *A, mo_tensor *B); /* [.., m, k] [.., k, n] -> [.., m, n], batch broadcast */
 /* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
+/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, whose gradient knows that nobody else reads what lies
+ * between; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
+MO_API mo_tensor *mo_perceptron(
+    mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: leading axes are batch ---- */
 /* X with A X = B for any regular A [.., n, n], B [.., n, m]; equal batch axes */

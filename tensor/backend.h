@@ -51,12 +51,19 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue adds bias [n]
- * (where bias.data is not NULL), then addend [.., m, n] (where not NULL), then clips at zero (relu). */
+ * (where bias.data is not NULL), then addend [.., m, n] (where not NULL), then clips at zero (relu); above [.., m, n]
+ * (where not NULL) makes C 0 where it is not above 0: the adjoint of relu. row_sums [m] (where not NULL; no batch) gets
+ * the sums of A's rows: with A = D^T the gradient of a bias, beside that of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
     mo_view bias, addend;
     bool relu;
+    mo_view above, row_sums;
+    /* Where relu_bits has an answer: uint8 [m, so many] for a device's own record of where C is above 0, kept beside
+     * it with relu (`written` says whether it was) and given with `above` later, which is that C. data may be NULL. */
+    mo_view bits;
+    bool *bits_written;
 } mo_gemm;
 
 /* The factors of a step of AdamW, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
@@ -219,6 +226,8 @@ typedef struct mo_backend {
     /* Notes a condition; its error is raised by the next download. NULL: values are looked at as they are made. */
     void (*check)(mo_context *ctx, const mo_check *check);
     void (*forget)(mo_context *ctx, void *prepared); /* what spmm has kept with a matrix; NULL: it never does */
+    /* Bytes a row of mo_gemm's bits for that product, 0: none; NULL: there never are any. */
+    int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
     /* What is queued from record to record_end is kept instead of done, and done at each replay; random positions and
      * the checks of steps move on by `episodes` an `ahead`. false, NULL: raised. NULL functions: the device cannot. */

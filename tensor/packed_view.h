@@ -1,4 +1,5 @@
-/* tensor/packed_view.h - operands of products that have to be copied first, on any device (library internal). */
+/* tensor/packed_view.h - operands of products that have to be copied first, and what goes with them, on any device
+ * (library internal). */
 #ifndef MO_PACKED_VIEW_H
 #define MO_PACKED_VIEW_H
 
@@ -19,6 +20,15 @@ static inline mo_view packed_view(const mo_view *v) {
         stride *= P.shape[i];
     }
     return P;
+}
+
+/* row_sums of a product as the result of a reduction of A over its last axis. */
+static inline mo_view row_sums_view(const mo_gemm *g) {
+    mo_view sums = g->A;
+    sums.data = g->row_sums.data;
+    sums.stride[0] = g->row_sums.stride[0];
+    sums.stride[1] = 0;
+    return sums;
 }
 
 #ifdef __cplusplus

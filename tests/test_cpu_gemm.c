@@ -10,7 +10,7 @@ typedef struct sizes {
 /* Epilogues and scale factors. */
 typedef struct form {
     double alpha, beta;
-    bool bias, addend, relu;
+    bool bias, addend, relu, above;
 } form;
 
 /* Expected value of C[b, i, j] and the sum of its terms' magnitudes, which bounds the rounding error. */
@@ -33,7 +33,8 @@ static double expected_entry(const mo_gemm *g, const mo_view *before, int64_t nu
         total += fabs(rest[i]);
     }
     *magnitude = total;
-    return g->relu && sum < 0 ? 0 : sum;
+    bool below = g->above.data && !(element(&g->above, number) > 0);
+    return below || (g->relu && sum < 0) ? 0 : sum;
 }
 
 static void check_entries(const mo_gemm *g, const mo_view *before, const char *what) {
@@ -72,7 +73,7 @@ static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A
     mo_view A = transpose_A ? UNIFORM_VIEW(dtype, 1, batch, s.k, s.m) : UNIFORM_VIEW(dtype, 1, batch, s.m, s.k);
     mo_view B = transpose_B ? UNIFORM_VIEW(dtype, 2, batch, s.n, s.k) : UNIFORM_VIEW(dtype, 2, batch, s.k, s.n);
     mo_view C = UNIFORM_VIEW(dtype, 3, batch, s.m, s.n), bias = UNIFORM_VIEW(dtype, 4, s.n);
-    mo_view addend = UNIFORM_VIEW(dtype, 5, batch, s.m, s.n);
+    mo_view addend = UNIFORM_VIEW(dtype, 5, batch, s.m, s.n), above = UNIFORM_VIEW(dtype, 6, batch, s.m, s.n);
     mo_gemm g = {.A = transpose_A ? swapped(A, 1, 2) : A,
         .B = transpose_B ? swapped(B, 1, 2) : B,
         .C = C,
@@ -83,14 +84,16 @@ static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A
         g.bias = bias;
     if (f.addend)
         g.addend = addend;
+    if (f.above)
+        g.above = above;
     check_product(g, what);
-    mo_view *all[] = {&A, &B, &C, &bias, &addend};
-    for (int i = 0; i < 5; i++)
+    mo_view *all[] = {&A, &B, &C, &bias, &addend, &above};
+    for (int i = 0; i < 6; i++)
         free(all[i]->data);
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
-    {.alpha = 2, .addend = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true}};
+    {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true}};
 
 static void every_transposition_and_epilogue_equals_loops(void **state) {
     (void)state;

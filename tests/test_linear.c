@@ -126,6 +126,38 @@ static void linear_equals_its_composition(void **state) {
     mo_context_release(ctx);
 }
 
+/* relu(X W1^T + b1 + R) W2^T + b2 in value, in every gradient and in those of a sum of their squares. */
+static void perceptron_equals_its_layers(void **state) {
+    (void)state;
+    enum { LEAVES = 6, ROWS = 60, IN = 9, HIDDEN = 33, OUT = 4 };
+    static const int64_t shapes[LEAVES][2] = {{ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}};
+    mo_context *ctx = mo_context_create(NULL);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
+    mo_tensor *l[LEAVES], *value[2], *first[2][LEAVES], *second[2][LEAVES];
+    for (int i = 0; i < LEAVES; i++)
+        l[i] = leaf(ctx, MO_F64, shapes[i][1] ? 2 : 1, shapes[i], &r);
+    value[0] = mo_perceptron(t, l[0], l[1], l[2], l[3], l[4], l[5]);
+    value[1] = mo_linear(t, mo_linear_relu(t, l[0], l[1], l[2], l[3]), l[4], l[5]);
+    expect_close("value", value[0], value[1], IN + HIDDEN);
+    for (int k = 0; k < 2; k++) {
+        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), 0, false), *squares = mo_scalar(t, MO_F64, 0);
+        mo_grad(t, &loss, NULL, 1, l, first[k], LEAVES, MO_CREATE_GRAPH);
+        for (int i = 0; i < LEAVES; i++)
+            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), 0, false));
+        mo_grad(t, &squares, NULL, 1, l, second[k], LEAVES, MO_RETAIN);
+    }
+    assert_string_equal(mo_context_status(ctx)->message, "");
+    for (int i = 0; i < LEAVES; i++) {
+        expect_close("gradient", first[0][i], first[1][i], 100 * ROWS * HIDDEN);
+        expect_close("second gradient", second[0][i], second[1][i], 1e4 * ROWS * HIDDEN);
+    }
+    mo_tape_release(t);
+    for (int i = 0; i < LEAVES; i++)
+        mo_tensor_release(l[i]);
+    mo_context_release(ctx);
+}
+
 /* The order of additions must not depend on how the rows are shared out. */
 static void the_thread_count_changes_no_bit(void **state) {
     (void)state;
@@ -153,6 +185,7 @@ static void the_thread_count_changes_no_bit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_equals_its_composition),
+        cmocka_unit_test(perceptron_equals_its_layers),
         cmocka_unit_test(the_thread_count_changes_no_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched.
+/* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched, or its adjoint.
  *
  * A transposed view is a BLAS flag; only operands without a unit stride are packed. Batch and tiles form one list of
  * independent tasks. Batch axes over which B is constant join the rows of A where the strides allow. */
@@ -74,7 +74,8 @@ static bool rows_continue(const product *p) {
     return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
            (p->A.batch_stride[last] == p->m * p->A.ld || p->size[last] == 1) &&
            (p->C_stride[last] == p->m * p->ldc || p->size[last] == 1) &&
-           (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1);
+           (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1) &&
+           (!p->above || p->above_stride[last] == p->m * p->above_row || p->size[last] == 1);
 }
 
 static void merge_rows(product *p) {
@@ -98,6 +99,9 @@ static product product_of(const mo_gemm *g) {
         .addend = g->addend.data,
         .addend_row = g->addend.data ? g->addend.stride[C->ndim - 2] : 0,
         .addend_column = g->addend.data ? g->addend.stride[C->ndim - 1] : 0,
+        .above = g->above.data,
+        .above_row = g->above.data ? g->above.stride[C->ndim - 2] : 0,
+        .above_column = g->above.data ? g->above.stride[C->ndim - 1] : 0,
         .alpha = (real)g->alpha,
         .beta = (real)g->beta,
         .relu = g->relu};
@@ -106,6 +110,7 @@ static product product_of(const mo_gemm *g) {
         p.size[i] = C->shape[i];
         p.C_stride[i] = C->stride[i];
         p.addend_stride[i] = p.addend ? g->addend.stride[i] : 0;
+        p.above_stride[i] = p.above ? g->above.stride[i] : 0;
     }
     return p;
 }
@@ -160,6 +165,10 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
 }
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
+    if (g->row_sums.data) {
+        mo_view sums = row_sums_view(g);
+        REAL(reduce_cpu)(ctx, MO_REDUCE_SUM, &g->A, &sums);
+    }
     product p = product_of(g);
     if (p.batch * p.m * p.n == 0)
         return;

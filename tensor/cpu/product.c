@@ -204,6 +204,27 @@ static void clip_tile(const product *p, const tile *t, real *C) {
     }
 }
 
+static void mask_tile(const product *p, const tile *t, real *C) {
+    const real *above = p->above + batch_offset(p, p->above_stride, t->b);
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *restrict c = C + i * p->ldc;
+        const real *y = above + i * p->above_row;
+        if (p->above_column == 1)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] = y[j] > 0 ? c[j] : 0;
+        else
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] = y[j * p->above_column] > 0 ? c[j] : 0;
+    }
+}
+
+static void finish_tile(const product *p, const tile *t, real *C) {
+    if (p->relu)
+        clip_tile(p, t, C);
+    if (p->above)
+        mask_tile(p, t, C);
+}
+
 static const real *entry(const matrix *M, int64_t i, int64_t j) {
     return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
 }
@@ -227,8 +248,7 @@ void product_run(const product *p, const tile *t) {
         .alpha = p->alpha,
         .beta = started ? 1 : p->beta};
     run_call(&g);
-    if (p->relu)
-        clip_tile(p, t, C);
+    finish_tile(p, t, C);
 }
 
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
@@ -258,6 +278,5 @@ void product_finish(const product *p, const tile *t, const real *pieces) {
             for (int64_t j = t->j0; j < t->j1; j++)
                 c[j] += D[j];
         }
-    if (p->relu)
-        clip_tile(p, t, C);
+    finish_tile(p, t, C);
 }

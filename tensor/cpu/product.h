@@ -25,6 +25,8 @@ typedef struct product {
     int64_t ldc, C_stride[MO_MAX_AXES];
     const real *bias, *addend;
     int64_t bias_stride, addend_row, addend_column, addend_stride[MO_MAX_AXES];
+    const real *above; /* C is 0 where this is not above 0; NULL: nothing is */
+    int64_t above_row, above_column, above_stride[MO_MAX_AXES];
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
@@ -45,11 +47,11 @@ typedef struct tile {
 void product_cut(product *p);
 /* The tile with that number. */
 tile product_tile(const product *p, int64_t number);
-/* Computes one tile: start value, BLAS call, relu while the tile is in cache. */
+/* Computes one tile: start value, BLAS call, relu or its adjoint while the tile is in cache. */
 void product_run(const product *p, const tile *t);
 /* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
-/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile. */
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, 0 where above is not above 0. */
 void product_finish(const product *p, const tile *t, const real *pieces);
 
 #endif

@@ -201,6 +201,7 @@ const mo_backend mo_backend_cuda = {
     .fill = fill_cuda,
     .check = check_cuda,
     .forget = forget_cuda,
+    .relu_bits = relu_bits_cuda,
     .wait = checks_wait,
     .record = record_cuda,
     .record_end = record_end_cuda,

@@ -1,8 +1,8 @@
 /* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
- * axes become one stride where they can, else one call each. Bias and relu of one plain product ride in its epilogue;
- * everything else that follows is one kernel. */
+ * axes become one stride where they can, else one call each. What follows one plain product rides in its epilogue where
+ * the library has that (seam.h); else it is one kernel, and the sums of A's rows a reduction. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/nest.h"
@@ -47,33 +47,46 @@ static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratc
 /* ---- what follows the product ---- */
 
 struct epilogue {
-    const void *bias, *addend;
+    const void *bias, *addend, *above;
     double scale; /* of C as it is */
     int64_t relu;
 };
 
-template <typename real> static __global__ void epilogue_kernel(cuda_nest<3> N, epilogue e, real *C) {
+template <typename real> static __global__ void epilogue_kernel(cuda_nest<4> N, epilogue e, real *C) {
     const real *bias = static_cast<const real *>(e.bias), *addend = static_cast<const real *>(e.addend);
+    const real *above = static_cast<const real *>(e.above);
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
-        int64_t at[3];
+        int64_t at[4];
         nest_seek(N, i, at);
         real y = e.scale == 0 ? (real)0 : (real)e.scale * C[at[0]];
         y += bias ? bias[at[1]] : (real)0;
         y += addend ? addend[at[2]] : (real)0;
-        C[at[0]] = e.relu && y < 0 ? (real)0 : y;
+        y = e.relu && y < 0 ? (real)0 : y;
+        C[at[0]] = above && !(above[at[3]] > 0) ? (real)0 : y;
     }
 }
 
+static bool has_epilogue(const mo_gemm *g) {
+    return g->bias.data || g->addend.data || g->relu || g->above.data;
+}
+
 template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, double scale) {
-    if (scale == 1 && !g->bias.data && !g->addend.data && !g->relu)
+    if (scale == 1 && !has_epilogue(g))
         return;
-    mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C;
+    mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C, above = g->above.data ? g->above : g->C;
     memset(bias.stride, 0, sizeof bias.stride);
     bias.stride[bias.ndim - 1] = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0;
-    cuda_nest<3> N = nest_of({&g->C, &bias, &addend});
-    epilogue e = {g->bias.data, g->addend.data, scale, g->relu};
+    cuda_nest<4> N = nest_of({&g->C, &bias, &addend, &above});
+    epilogue e = {g->bias.data, g->addend.data, g->above.data, scale, g->relu};
     mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
         static_cast<real *>(g->C.data));
+}
+
+template <typename real> static void sum_rows(mo_context *ctx, const mo_gemm *g) {
+    if (!g->row_sums.data)
+        return;
+    mo_view sums = row_sums_view(g);
+    reduce_cuda<real>(ctx, MO_REDUCE_SUM, &g->A, &sums);
 }
 
 /* ---- the product ---- */
@@ -166,30 +179,65 @@ static bool find_operands(mo_context *ctx, const mo_gemm *g, mo_dtype input, siz
     return true;
 }
 
-/* Lets bias and relu ride in the product where the library can. */
+static bool unit_stride(const mo_view *v) {
+    return !v->data || v->stride[v->ndim - 1] == 1;
+}
+
+/* Whether what follows the product is of the kind that the library's epilogues are. */
+static bool may_ride(const mo_gemm *g, const product *p) {
+    bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
+    if (p->axes || g->beta != 0 || g->C.ndim != 2 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
+        return false;
+    if (g->addend.data && (!unit_stride(&g->addend) || g->addend.stride[0] < p->call.m))
+        return false;
+    if (g->above.data && !adjoint)
+        return false;
+    return forward + adjoint + (g->row_sums.data != nullptr) == 1;
+}
+
+constexpr int64_t bits_step = 128; /* of the leading dimension of the library's bits */
+
+/* Lets what follows ride in the product where the library can. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
-    if (p->axes || g->beta != 0 || g->addend.data || !(g->relu || g->bias.data) ||
-        (g->bias.data && g->bias.stride[g->bias.ndim - 1] != 1))
+    const seam_gemm plain = p->call;
+    if (!may_ride(g, p) || !library_first(ctx, true))
         return false;
     p->call.A = p->B.data;
     p->call.B = p->A.data;
     p->call.C = p->C.data;
     p->call.bias = g->bias.data;
+    p->call.addend = g->addend.data;
+    p->call.ld_addend = g->addend.data ? g->addend.stride[0] : 0;
     p->call.relu = g->relu;
-    if (seam_epilogue(seam_of(ctx), &p->call))
-        return true;
-    p->call.bias = nullptr;
-    p->call.relu = false;
-    return false;
+    p->call.sums = g->row_sums.data;
+    p->call.bits = g->bits.data;
+    p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
+    bool rides = seam_epilogue(seam_of(ctx), &p->call);
+    if (!rides && g->relu && g->bits.data) { /* then without leaving bits */
+        p->call.bits = nullptr;
+        p->call.ld_bits = 0;
+        rides = seam_epilogue(seam_of(ctx), &p->call);
+    }
+    if (!rides)
+        p->call = plain;
+    return rides;
+}
+
+int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g) {
+    bool may = g->C.dtype == MO_F32 && g->C.ndim == 2 && g->relu && library_first(ctx, true);
+    return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
 }
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
     int axes = g->C.ndim - 2;
     int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1], k = g->A.shape[g->A.ndim - 1];
-    if (leading(&g->C, axes) * m * n == 0)
+    if (leading(&g->C, axes) * m * n == 0) {
+        sum_rows<real>(ctx, g);
         return;
+    }
     if (k == 0) {
         finish<real>(ctx, g, g->beta);
+        sum_rows<real>(ctx, g);
         return;
     }
     bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
@@ -200,15 +248,23 @@ template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
     p.C = g->C;
     p.axes = axes;
     memcpy(p.size, g->C.shape, (size_t)axes * sizeof *p.size);
-    p.call = {narrow ? SEAM_BF16 : seam_type_of<real>(), seam_type_of<real>(),
-        ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL, p.B.transposed, p.A.transposed, n, m, k, nullptr, nullptr,
-        nullptr, p.B.ld, p.A.ld, m <= 1 ? most(1, n) : g->C.stride[axes], 0, 0, 0, 1, g->alpha, g->beta, nullptr,
-        false};
+    seam_gemm *c = &p.call;
+    c->input = narrow ? SEAM_BF16 : seam_type_of<real>();
+    c->output = seam_type_of<real>();
+    c->math = ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL;
+    c->transposed_a = p.B.transposed, c->transposed_b = p.A.transposed;
+    c->m = n, c->n = m, c->k = k;
+    c->lda = p.B.ld, c->ldb = p.A.ld, c->ldc = m <= 1 ? most(1, n) : g->C.stride[axes];
+    c->alpha = g->alpha, c->beta = g->beta, c->batch = 1;
     merge_batch(&p);
     bool rides = take_epilogue(ctx, g, &p);
     multiply(ctx, &p, narrow ? 2 : sizeof(real), sizeof(real));
-    if (!rides)
+    if (g->bits_written)
+        *g->bits_written = rides && g->relu && p.call.bits;
+    if (!rides) {
         finish<real>(ctx, g, 1);
+        sum_rows<real>(ctx, g);
+    }
 }
 
 template void gemm_cuda<float>(mo_context *, const mo_gemm *);

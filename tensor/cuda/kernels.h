@@ -12,6 +12,7 @@ void fill_cuda(mo_context *ctx, double value, const mo_view *y);
 void forget_cuda(mo_context *ctx, void *prepared);
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
+int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g);
 
 template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info);
 template <typename real>

@@ -77,8 +77,12 @@ typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
 typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n]; for each matrix of the batch, strides
- * in elements (0 repeats). With an epilogue (bias or relu) batch is 1 and beta 0: bias [m] is added to each column of
- * C, then relu clips at 0. */
+ * in elements (0 repeats). Batch is 1 and beta 0 with an epilogue, one of three:
+ * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits each
+ * element leaves a bit, in an order of the library's own: whether it passed. bits [ld_bits, n], in bits; ld_bits is at
+ * least m and a multiple of 128, the address of 16 bytes.
+ * - bits without relu: the adjoint of that relu, C is 0 where the bit says so.
+ * - sums [n]: the columns of op(B) summed over k. */
 typedef struct seam_gemm {
     seam_type input, output; /* of A and B; of C, bias, alpha and beta. BF16 inputs have an F32 output */
     seam_math math;
@@ -89,11 +93,18 @@ typedef struct seam_gemm {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, batch;
     double alpha, beta;
-    const void *bias; /* or NULL */
+    const void *bias, *addend; /* or NULL, like all that follow */
+    int64_t ld_addend;
     bool relu;
+    void *bits;
+    int64_t ld_bits;
+    void *sums;
 } seam_gemm;
+static inline bool seam_has_epilogue(const seam_gemm *g) {
+    return g->bias || g->addend || g->relu || g->bits || g->sums;
+}
 const char *seam_multiply(seam *s, const seam_gemm *g);
-/* Whether the library has that epilogue for a product of that shape, type and alignment. */
+/* Whether the library has that epilogue for a product of that shape, type and alignment: float32 C alone. */
 bool seam_epilogue(seam *s, const seam_gemm *g);
 
 /* The triangle that stands on one side of B in op(T) X = B (left) or X op(T) = B. */

@@ -10,7 +10,7 @@ enum { MOST_PLANS = 64, BLAS_WORKSPACE = 32 << 20 };
 struct seam_plan {
     seam_gemm shape; /* its addresses, alpha and beta do not matter */
     cublasLtMatmulDesc_t operation;
-    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatrixLayout_t a, b, c, d; /* c: the addend, or another d that is not read */
     uint32_t alignment;
     cublasLtMatmulAlgo_t algorithm;
 };
@@ -40,6 +40,8 @@ static void release_plan(struct seam_plan *p) {
         cublasLtMatrixLayoutDestroy(p->b);
     if (p->c)
         cublasLtMatrixLayoutDestroy(p->c);
+    if (p->d)
+        cublasLtMatrixLayoutDestroy(p->d);
     if (p->operation)
         cublasLtMatmulDescDestroy(p->operation);
     *p = (struct seam_plan){0};
@@ -92,14 +94,47 @@ static scalar scalar_of(seam_type type, double value) {
 static bool same_plan(const seam_gemm *a, const seam_gemm *b) {
     return a->input == b->input && a->output == b->output && a->math == b->math && a->transposed_a == b->transposed_a &&
            a->transposed_b == b->transposed_b && a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda &&
-           a->ldb == b->ldb && a->ldc == b->ldc && a->relu == b->relu && !a->bias == !b->bias;
+           a->ldb == b->ldb && a->ldc == b->ldc && a->relu == b->relu && !a->bias == !b->bias &&
+           !a->addend == !b->addend && a->ld_addend == b->ld_addend && !a->bits == !b->bits &&
+           a->ld_bits == b->ld_bits && !a->sums == !b->sums;
+}
+
+static cublasLtEpilogue_t epilogue_of(const seam_gemm *g) {
+    if (g->sums)
+        return CUBLASLT_EPILOGUE_BGRADB;
+    if (!g->relu)
+        return g->bits ? CUBLASLT_EPILOGUE_DRELU : g->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    if (g->bits)
+        return g->bias ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+    return g->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+}
+
+/* What the epilogue reads and writes beside C. The search depends on it, too: on what the addresses are multiples of.
+ */
+static cublasStatus_t set_addresses(cublasLtMatmulDesc_t operation, const seam_gemm *g) {
+    const void *vector = g->sums ? g->sums : g->bias;
+    cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
+    if (vector)
+        code = cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &vector, sizeof vector);
+    if (g->bits && !code)
+        code = cublasLtMatmulDescSetAttribute(
+            operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &g->bits, sizeof g->bits);
+    if (g->bits && !code)
+        code = cublasLtMatmulDescSetAttribute(
+            operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &g->ld_bits, sizeof g->ld_bits);
+    return code;
+}
+
+static cublasStatus_t describe_matrix(
+    cublasLtMatrixLayout_t *layout, cudaDataType type, bool transposed, int64_t rows, int64_t columns, int64_t ld) {
+    return cublasLtMatrixLayoutCreate(
+        layout, type, (uint64_t)(transposed ? columns : rows), (uint64_t)(transposed ? rows : columns), ld);
 }
 
 static cublasStatus_t describe(struct seam_plan *p) {
     const seam_gemm *g = &p->shape;
     cublasOperation_t a = operation(g->transposed_a), b = operation(g->transposed_b);
-    cublasLtEpilogue_t epilogue =
-        g->bias ? (g->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS) : CUBLASLT_EPILOGUE_RELU;
+    cublasLtEpilogue_t epilogue = epilogue_of(g);
     cudaDataType in = data_type(g->input), out = data_type(g->output);
     cublasStatus_t code = cublasLtMatmulDescCreate(&p->operation, compute_type(g), out);
     code = code ? code : cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a);
@@ -107,13 +142,11 @@ static cublasStatus_t describe(struct seam_plan *p) {
     code =
         code ? code
              : cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    code = code ? code
-                : cublasLtMatrixLayoutCreate(&p->a, in, (uint64_t)(g->transposed_a ? g->k : g->m),
-                      (uint64_t)(g->transposed_a ? g->m : g->k), g->lda);
-    code = code ? code
-                : cublasLtMatrixLayoutCreate(&p->b, in, (uint64_t)(g->transposed_b ? g->n : g->k),
-                      (uint64_t)(g->transposed_b ? g->k : g->n), g->ldb);
-    return code ? code : cublasLtMatrixLayoutCreate(&p->c, out, (uint64_t)g->m, (uint64_t)g->n, g->ldc);
+    code = code ? code : set_addresses(p->operation, g);
+    code = code ? code : describe_matrix(&p->a, in, g->transposed_a, g->m, g->k, g->lda);
+    code = code ? code : describe_matrix(&p->b, in, g->transposed_b, g->k, g->n, g->ldb);
+    code = code ? code : describe_matrix(&p->c, out, false, g->m, g->n, g->addend ? g->ld_addend : g->ldc);
+    return code ? code : describe_matrix(&p->d, out, false, g->m, g->n, g->ldc);
 }
 
 static cublasStatus_t search(seam *s, struct seam_plan *p) {
@@ -132,16 +165,19 @@ static cublasStatus_t search(seam *s, struct seam_plan *p) {
         code = cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &p->alignment, sizeof p->alignment);
     code = code ? code
                 : cublasLtMatmulAlgoGetHeuristic(
-                      s->blas_lt, p->operation, p->a, p->b, p->c, p->c, preference, 1, &found, &count);
+                      s->blas_lt, p->operation, p->a, p->b, p->c, p->d, preference, 1, &found, &count);
     if (preference)
         cublasLtMatmulPreferenceDestroy(preference);
     p->algorithm = found.algo;
     return code ? code : count ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* The largest power of two, up to 256, that divides all three addresses. */
+/* The largest power of two, up to 256, that divides all addresses. */
 static uint32_t alignment_of(const seam_gemm *g) {
-    uintptr_t bits = (uintptr_t)g->A | (uintptr_t)g->B | (uintptr_t)g->C | 256;
+    const void *const addresses[] = {g->A, g->B, g->C, g->bias, g->addend, g->bits, g->sums};
+    uintptr_t bits = 256;
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
+        bits |= (uintptr_t)addresses[i];
     return (uint32_t)(bits & -bits);
 }
 
@@ -172,18 +208,16 @@ static cublasStatus_t multiply_and_finish(seam *s, const seam_gemm *g) {
     void *workspace = p ? seam_workspace(s, BLAS_WORKSPACE) : NULL;
     if (!workspace)
         return p ? CUBLAS_STATUS_ALLOC_FAILED : CUBLAS_STATUS_NOT_SUPPORTED;
-    scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->beta);
-    cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
-    if (g->bias)
-        code =
-            cublasLtMatmulDescSetAttribute(p->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g->bias, sizeof g->bias);
+    scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->addend ? 1 : 0);
+    cublasStatus_t code = set_addresses(p->operation, g);
     return code ? code
-                : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta, g->C, p->c, g->C,
-                      p->c, &p->algorithm, workspace, BLAS_WORKSPACE, s->stream);
+                : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta,
+                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, workspace, BLAS_WORKSPACE,
+                      s->stream);
 }
 
 const char *seam_multiply(seam *s, const seam_gemm *g) {
-    if (g->bias || g->relu)
+    if (seam_has_epilogue(g))
         return text_of(multiply_and_finish(s, g));
     scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->beta);
     cudaDataType in = data_type(g->input);

@@ -36,17 +36,38 @@ static std::int64_t elements(std::int64_t rows, std::int64_t columns, std::int64
     return ld * (columns - 1) + rows;
 }
 
+/* Writes the bit of an element with relu, and reads it without. The order within a column is the library's own: here
+ * backwards. */
+static bool pass(const seam_gemm &g, std::int64_t column, std::int64_t row, bool above) {
+    std::int64_t bit = (column + 1) * g.ld_bits - 1 - row;
+    unsigned char &byte = static_cast<unsigned char *>(g.bits)[bit / 8];
+    unsigned char mask = (unsigned char)(1u << bit % 8);
+    if (!g.relu)
+        return byte & mask;
+    byte = (unsigned char)(above ? byte | mask : byte & ~mask);
+    return true; /* the value is what relu left */
+}
+
 template <typename real> static void multiply_one(const seam_gemm &g, const real *A, const real *B, real *C) {
     lapack<real>::gemm(CblasColMajor, g.transposed_a ? CblasTrans : CblasNoTrans,
         g.transposed_b ? CblasTrans : CblasNoTrans, (int)g.m, (int)g.n, (int)g.k, (real)g.alpha, A, (int)g.lda, B,
         (int)g.ldb, (real)g.beta, C, (int)g.ldc);
-    const real *bias = static_cast<const real *>(g.bias);
+    const real *bias = static_cast<const real *>(g.bias), *addend = static_cast<const real *>(g.addend);
     for (std::int64_t j = 0; j < g.n; j++)
         for (std::int64_t i = 0; i < g.m; i++) {
             real &c = C[j * g.ldc + i];
+            c = addend ? c + addend[j * g.ld_addend + i] : c;
             c = bias ? c + bias[i] : c;
             c = g.relu && c < 0 ? 0 : c;
+            if (g.bits)
+                c = pass(g, j, i, c > 0) ? c : 0;
         }
+    real *sums = static_cast<real *>(g.sums);
+    for (std::int64_t j = 0; sums && j < g.n; j++) {
+        sums[j] = 0;
+        for (std::int64_t k = 0; k < g.k; k++)
+            sums[j] += g.transposed_b ? B[k * g.ldb + j] : B[j * g.ldb + k];
+    }
 }
 
 static const void *at(const void *data, std::int64_t i, seam_type type) {
@@ -68,6 +89,32 @@ static void multiply(const seam_gemm &g) {
     }
 }
 
+/* What the library documents of its epilogues. */
+static void require_epilogue(const seam_gemm &g) {
+    if (!seam_has_epilogue(&g))
+        return;
+    if (g.output != SEAM_F32 || g.batch != 1 || g.beta != 0)
+        violation("product: an epilogue with a batch of %lld, beta %g and output of type %d", (long long)g.batch,
+            g.beta, g.output);
+    if (g.sums && (g.bias || g.addend || g.relu || g.bits))
+        violation("product: sums beside another epilogue");
+    if (g.bits && !g.relu && (g.bias || g.addend))
+        violation("product: the adjoint of relu beside bias or addend");
+    if (g.bias)
+        require_vector(g.bias, g.m, size_of(g.output), "product: bias");
+    if (g.sums)
+        require_vector(g.sums, g.n, size_of(g.output), "product: sums");
+    if (g.addend)
+        require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
+    if (!g.bits)
+        return;
+    if (g.ld_bits < g.m || g.ld_bits % 128 != 0)
+        violation("product: bits have the leading dimension %lld for %lld rows, expected a multiple of 128",
+            (long long)g.ld_bits, (long long)g.m);
+    require_aligned(g.bits, 16, "product: bits");
+    require_device(g.bits, (std::size_t)(g.ld_bits / 8 * g.n), "product: bits");
+}
+
 const char *seam_multiply(seam *s, const seam_gemm *g) {
     if (const char *why = planned_failure("seam_multiply"))
         return why;
@@ -81,10 +128,7 @@ const char *seam_multiply(seam *s, const seam_gemm *g) {
     require_matrices(
         {g->B, g->input, tb ? n : g->k, tb ? g->k : n, g->ldb, g->stride_b, g->batch}, false, "product: B");
     require_matrices({g->C, g->output, m, n, g->ldc, g->stride_c, g->batch}, true, "product: C");
-    if (g->bias)
-        require_vector(g->bias, m, size_of(g->output), "product: bias");
-    if ((g->bias || g->relu) && (g->batch != 1 || g->beta != 0))
-        violation("product: an epilogue with a batch of %lld and beta %g", (long long)g->batch, g->beta);
+    require_epilogue(*g);
     stream_enqueue(stream_of(s), [g = *g] { multiply(g); });
     return nullptr;
 }
@@ -146,6 +190,6 @@ const char *seam_getrf_batched(
     return nullptr;
 }
 
-bool seam_epilogue(seam *, const seam_gemm *) {
-    return !planned_failure("seam_epilogue");
+bool seam_epilogue(seam *, const seam_gemm *g) {
+    return g->output == SEAM_F32 && !planned_failure("seam_epilogue");
 }

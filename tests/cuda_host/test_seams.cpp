@@ -105,6 +105,41 @@ static void epilogues_add_a_bias_and_clip(void **) {
         assert_float_equal(got[i], expected[i], 0);
 }
 
+static void the_adjoint_of_relu_reads_the_bits_that_relu_left(void **) {
+    session s;
+    values<float> A(s, {1, 2}), B(s, {1, -1}), addend(s, {-2, 0, 0, 3}), C(s, {9, 9, 9, 9});
+    values<float> ones(s, {1, 1}), D(s, {9, 9, 9, 9});
+    values<unsigned char> bits(s, std::vector<unsigned char>(32, 0xff));
+    seam_gemm g = {};
+    g.m = 2, g.n = 2, g.k = 1, g.lda = 2, g.ldb = 1, g.ldc = 2, g.batch = 1, g.alpha = 1;
+    g.A = A.device, g.B = B.device, g.C = C.device, g.addend = addend.device, g.ld_addend = 2, g.relu = true;
+    g.bits = bits.device, g.ld_bits = 128;
+    assert_null(seam_multiply(s, &g));
+    float *got = C.read(), clipped[] = {0, 2, 0, 1};
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], clipped[i], 0);
+    g.A = g.B = ones.device, g.C = D.device, g.addend = nullptr, g.relu = false;
+    assert_null(seam_multiply(s, &g));
+    got = D.read();
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], clipped[i] > 0, 0);
+}
+
+static void sums_are_those_of_the_columns_of_b(void **) {
+    session s;
+    values<float> A(s, {1, 2, 3}), B(s, {1, 2, 3, 4, 5, 6}), C(s, {9, 9}), sums(s, {9, 9});
+    seam_gemm g = {};
+    g.m = 1, g.n = 2, g.k = 3, g.lda = 1, g.ldb = 3, g.ldc = 1, g.batch = 1, g.alpha = 1;
+    g.A = A.device, g.B = B.device, g.C = C.device, g.sums = sums.device;
+    for (int turned = 0; turned < 2; turned++) { /* B [3, 2], then [2, 3] transposed */
+        assert_null(seam_multiply(s, &g));
+        float *got = sums.read();
+        assert_float_equal(got[0], turned ? 1 + 3 + 5 : 1 + 2 + 3, 0);
+        assert_float_equal(got[1], turned ? 2 + 4 + 6 : 4 + 5 + 6, 0);
+        g.transposed_b = true, g.ldb = 2;
+    }
+}
+
 static void narrow_types_round_as_the_device_does(void **) {
     session s;
     float third = 1.0f / 3;
@@ -201,8 +236,34 @@ static void wrong_products_are_refused(void **) {
     expect_violation("product: C is not aligned to 4 bytes",
         [] { multiply_with([](seam_gemm *g, values<float> *C) { g->C = (char *)C->device + 2; }); });
     expect_violation("product: k is 0", [] { multiply_with([](seam_gemm *g, values<float> *) { g->k = 0; }); });
-    expect_violation("an epilogue with a batch of 2 and beta 1",
+    expect_violation("an epilogue with a batch of 2, beta 1 and output of type 0",
         [] { multiply_with([](seam_gemm *g, values<float> *) { g->relu = true; }); });
+}
+
+static void wrong_epilogues_are_refused(void **) {
+    expect_violation("sums beside another epilogue", [] {
+        multiply_with(
+            [](seam_gemm *g, values<float> *C) { g->batch = 1, g->beta = 0, g->relu = true, g->sums = C->device; });
+    });
+    expect_violation("the adjoint of relu beside bias or addend", [] {
+        multiply_with([](seam_gemm *g, values<float> *C) {
+            g->batch = 1, g->beta = 0, g->bits = C->device, g->ld_bits = 128, g->bias = C->device;
+        });
+    });
+    expect_violation("bits have the leading dimension 64 for 3 rows, expected a multiple of 128", [] {
+        multiply_with([](seam_gemm *g, values<float> *C) {
+            g->batch = 1, g->beta = 0, g->relu = true, g->bits = C->device, g->ld_bits = 64;
+        });
+    });
+    expect_violation("product: bits is not aligned to 16 bytes", [] {
+        multiply_with([](seam_gemm *g, values<float> *C) {
+            g->batch = 1, g->beta = 0, g->relu = true, g->bits = C->device + 1, g->ld_bits = 128;
+        });
+    });
+    expect_violation("product: addend has the leading dimension 2 and 3 rows", [] {
+        multiply_with(
+            [](seam_gemm *g, values<float> *C) { g->batch = 1, g->beta = 0, g->addend = C->device, g->ld_addend = 2; });
+    });
 }
 
 static void wrong_pointer_arrays_are_refused(void **) {
@@ -252,11 +313,14 @@ int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_column_major_matrices),
         cmocka_unit_test(epilogues_add_a_bias_and_clip),
+        cmocka_unit_test(the_adjoint_of_relu_reads_the_bits_that_relu_left),
+        cmocka_unit_test(sums_are_those_of_the_columns_of_b),
         cmocka_unit_test(narrow_types_round_as_the_device_does),
         cmocka_unit_test(factorizations_rebuild_the_matrix),
         cmocka_unit_test(sparse_rows_are_multiplied),
         cmocka_unit_test(softmax_and_its_adjoint_are_those_of_rows),
         cmocka_unit_test(wrong_products_are_refused),
+        cmocka_unit_test(wrong_epilogues_are_refused),
         cmocka_unit_test(wrong_pointer_arrays_are_refused),
         cmocka_unit_test(wrong_sparse_rows_are_refused),
     };

@@ -1,0 +1,204 @@
+/* ops/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers whose gradients ride in their products.
+ *
+ * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] optional -> Z [.., out] and H
+ * [.., hidden], what the first layer gives. float32 or float64; the leading axes of X are rows of tall products.
+ * Errors: sizes that do not fit. Saved: the device's bits of H > 0 where it keeps them, which the masked product of the
+ * adjoint reads in place of H.
+ *
+ * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with H's whole
+ * gradient, D = [H > 0] o (Z_bar W2 + H_bar):
+ *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D. */
+#include "ops/layers.h"
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Inputs 0, 1 and 2 are X, W1 and W2; b1, b2 and R say which input they are, 0: none. */
+typedef struct perceptron_options {
+    int b1, b2, R;
+} perceptron_options;
+
+enum { X_IN, W1_IN, W2_IN };
+
+static bool bias_fits(mo_call *c, int i, int64_t size) {
+    if (i == 0 || (c->in[i]->ndim == 1 && c->in[i]->shape[0] == size))
+        return true;
+    return mo_call_fail(c, MO_INVALID, "input %d is a bias, expected [%" PRId64 "]", i, size);
+}
+
+static bool shape(mo_call *c) {
+    const perceptron_options *o = c->attributes;
+    const mo_tensor *X = c->in[X_IN], *W1 = c->in[W1_IN], *W2 = c->in[W2_IN];
+    int n = 3 + (o->b1 > 0) + (o->b2 > 0) + (o->R > 0), last = X->ndim - 1;
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, c->n_in - 1))
+        return false;
+    if (c->n_in != n)
+        return mo_call_fail(c, MO_INVALID, "%d inputs, the options say %d", c->n_in, n);
+    if (last < 0 || W1->ndim != 2 || W2->ndim != 2 || mo_dim(X, -1) != W1->shape[1] || W1->shape[0] != W2->shape[1])
+        return mo_call_fail(c, MO_INVALID, "expected X [.., in], W1 [hidden, in] and W2 [out, hidden]");
+    if (!bias_fits(c, o->b1, W1->shape[0]) || !bias_fits(c, o->b2, W2->shape[0]))
+        return false;
+    memcpy(size, X->shape, sizeof size);
+    size[last] = W1->shape[0];
+    if (o->R && (c->in[o->R]->ndim != X->ndim || memcmp(c->in[o->R]->shape, size, (size_t)X->ndim * sizeof *size) != 0))
+        return mo_call_fail(c, MO_INVALID, "input %d is added to the first product, expected its shape", o->R);
+    mo_call_output(c, 1, X->dtype, X->ndim, size);
+    size[last] = W2->shape[0];
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+/* Room for the bits that the device may keep of H > 0; NULL where it keeps none. */
+static mo_tensor *room_for_bits(mo_call *c, mo_gemm *g) {
+    int64_t bytes = 0;
+    if (mo_call_recorded(c) && c->ctx->backend->relu_bits)
+        bytes = c->ctx->backend->relu_bits(c->ctx, g);
+    mo_tensor *bits = bytes ? mo_tape_tensor(c->t, MO_U8, 2, (int64_t[]){g->C.shape[0], bytes}) : NULL;
+    if (bits && mo_ok(c->ctx))
+        g->bits = mo_tensor_view(bits);
+    return bits;
+}
+
+static void forward(mo_call *c) {
+    const perceptron_options *o = c->attributes;
+    bool written = false;
+    mo_gemm first = {.A = mo_flat_input(c, X_IN),
+        .B = mo_swap_view(mo_tensor_view(c->in[W1_IN])),
+        .C = mo_flat_view(mo_tensor_view(c->out[1])),
+        .alpha = 1,
+        .relu = true,
+        .bits_written = &written};
+    mo_gemm second = {.A = first.C,
+        .B = mo_swap_view(mo_tensor_view(c->in[W2_IN])),
+        .C = mo_flat_view(mo_tensor_view(c->out[0])),
+        .alpha = 1};
+    if (o->b1)
+        first.bias = mo_tensor_view(c->in[o->b1]);
+    if (o->R)
+        first.addend = mo_flat_input(c, o->R);
+    if (o->b2)
+        second.bias = mo_tensor_view(c->in[o->b2]);
+    mo_tensor *bits = room_for_bits(c, &first);
+    if (!mo_ok(c->ctx))
+        return;
+    const mo_kernels *k = mo_kernels_of(c->ctx, first.C.dtype);
+    k->gemm(c->ctx, &first);
+    k->gemm(c->ctx, &second);
+    if (written)
+        mo_call_save(c, bits);
+}
+
+static mo_tensor **wanted(mo_vjp *v, int i) {
+    return i && v->needs[i] ? &v->in_bar[i] : NULL;
+}
+
+/* D, the gradient at the first layer's sum, over flat rows. */
+static mo_tensor *hidden_gradient(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H) {
+    mo_tensor *D = NULL, *H_bar = v->out_bar[1];
+    if (Z_bar)
+        D = mo_masked_matmul(v->t, Z_bar, v->in[W2_IN], H, v->n_saved ? v->saved[0] : NULL);
+    if (!H_bar)
+        return D;
+    H_bar = mo_relu_mask(v->t, mo_flat_rows(v->t, H_bar), H);
+    return D ? mo_add(v->t, D, H_bar) : H_bar;
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    const perceptron_options *o = v->attributes;
+    mo_tensor *X = v->in[X_IN], *Z_bar = v->out_bar[0] ? mo_flat_rows(t, v->out_bar[0]) : NULL;
+    mo_tensor *H = mo_flat_rows(t, v->out[1]);
+    if (Z_bar)
+        mo_linear_gradient(t, Z_bar, H, wanted(v, W2_IN), wanted(v, o->b2));
+    if (!v->needs[X_IN] && !v->needs[W1_IN] && !wanted(v, o->b1) && !wanted(v, o->R))
+        return;
+    mo_tensor *D = hidden_gradient(v, Z_bar, H);
+    mo_linear_gradient(t, D, mo_flat_rows(t, X), wanted(v, W1_IN), wanted(v, o->b1));
+    if (v->needs[X_IN]) { /* X_bar = D W1 */
+        mo_tensor *X_bar = mo_matmul(t, D, v->in[W1_IN]);
+        v->in_bar[X_IN] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
+    }
+    if (wanted(v, o->R))
+        v->in_bar[o->R] = X->ndim == 2 ? D : mo_reshape(t, D, X->ndim, v->out[1]->shape);
+}
+
+static double flops(const mo_call *c) {
+    return 2.0 * (double)mo_numel(c->out[1]) * (double)(mo_dim(c->in[X_IN], -1) + mo_dim(c->in[W2_IN], 0));
+}
+
+static const mo_sample samples[] = {
+    {.name = "products alone",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 5}}},
+        .attributes = &(const perceptron_options){0, 0, 0}},
+    {.name = "biases, rows of a batch",
+        .n_in = 5,
+        .in = {{.ndim = 3, .shape = {2, 3, 4}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 2, .shape = {3, 5}},
+            {.ndim = 1, .shape = {5}}, {.ndim = 1, .shape = {3}}},
+        .attributes = &(const perceptron_options){3, 4, 0}},
+    {.name = "addend, one output",
+        .n_in = 5,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {6, 3}}, {.ndim = 2, .shape = {1, 6}},
+            {.ndim = 1, .shape = {1}}, {.ndim = 2, .shape = {4, 6}}},
+        .attributes = &(const perceptron_options){0, 3, 4}},
+    {.name = "no rows",
+        .n_in = 4,
+        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 5}},
+            {.ndim = 1, .shape = {5}}},
+        .attributes = &(const perceptron_options){3, 0, 0}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "hidden width",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 4}}},
+         .attributes = &(const perceptron_options){0, 0, 0}},
+        MO_INVALID, "perceptron: expected X [.., in], W1 [hidden, in] and W2 [out, hidden]; got [4, 3]"},
+    {{.name = "bias",
+         .n_in = 4,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 5}},
+             {.ndim = 1, .shape = {5}}},
+         .attributes = &(const perceptron_options){0, 3, 0}},
+        MO_INVALID, "input 3 is a bias, expected [2]"},
+    {{.name = "addend",
+         .n_in = 4,
+         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 5}},
+             {.ndim = 2, .shape = {4, 2}}},
+         .attributes = &(const perceptron_options){0, 0, 3}},
+        MO_INVALID, "input 3 is added to the first product"},
+};
+
+const mo_op mo_op_perceptron = {
+    .name = "perceptron",
+    .min_in = 3,
+    .max_in = 6,
+    .n_out = 2,
+    .attributes_size = sizeof(perceptron_options),
+    .reads_in = 7,
+    .reads_out = 2,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_perceptron(
+    mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2) {
+    perceptron_options o = {0};
+    mo_tensor *in[6] = {X, W1, W2}, *out[2];
+    int n = 3;
+    if (b1)
+        in[o.b1 = n++] = b1;
+    if (b2)
+        in[o.b2 = n++] = b2;
+    if (R)
+        in[o.R = n++] = R;
+    mo_apply_all(t, &mo_op_perceptron, in, n, &o, out);
+    return out[0];
+}
