@@ -20,6 +20,8 @@ typedef struct run_options {
     double lr;
     const char *settings;
     mo_device device;
+    int shots; /* of support and of query, 3 classes and all; 0: those of planted_plans */
+    bool replay;
     const mo_feature_options *features; /* NULL: planted_features; rows of examples are read by the invariant model */
 } run_options;
 
@@ -39,7 +41,10 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .max_rows = o->max_rows,
         .checkpoint_every = o->checkpoint_every,
         .out = folder,
+        .replay = o->replay,
         .settings = o->settings};
+    if (o->shots)
+        options.plan.k_min = options.plan.k_max = options.plan.q_min = options.plan.q_max = o->shots;
     run.trainer = mo_trainer_create(run.model, run.pool, &options);
     if (!run.trainer)
         fail_msg("%s", mo_context_status(run.ctx)->message);

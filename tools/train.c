@@ -26,12 +26,14 @@ typedef struct run {
     const train_options *options;
     progress progress;
     bool lost_output;
-    int64_t done; /* steps */
+    int64_t done, episodes, replayed; /* steps; episodes of this process, those of them that were replayed */
 } run;
 
 static bool on_step(const mo_step_report *r, void *state) {
     run *now = state;
     now->done = r->step + 1;
+    now->episodes += now->options->recipe.episodes_per_step;
+    now->replayed += r->replayed;
     now->lost_output = !progress_step(&now->progress, r);
     return !now->lost_output && !interrupted;
 }
@@ -68,8 +70,11 @@ static int run_trainer(mo_context *ctx, mo_trainer *trainer, run *now) {
     }
     if (mo_trainer_finish(trainer) != MO_OK)
         return report_failure(ctx);
-    if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL)
+    if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL) {
+        if (o->replay)
+            printf("%lld of %lld episodes replayed\n", (long long)now->replayed, (long long)now->episodes);
         printf("%s/weights.safetensors written\n", o->out);
+    }
     return EXIT_FINE;
 }
 
@@ -85,6 +90,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
         .plan = r->plan,
         .max_rows = r->max_rows,
         .checkpoint_every = o->checkpoint_every,
+        .replay = o->replay,
         .out = o->out,
         .settings = o->kept_text ? o->kept_text : text,
     };

@@ -33,6 +33,7 @@ enum {
     KEY_CACHE,
     KEY_FEATURES,
     KEY_MEMORY,
+    KEY_REPLAY,
     KEY_OUT,
     KEY_RESUME,
     KEY_JSON,
@@ -99,6 +100,10 @@ static const struct argp_option options[] = {
         0},
     {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
     DEVICE_OPTIONS,
+    {"replay", KEY_REPLAY, NULL, 0,
+        "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
+        "--k and --q are single numbers; the weights do not depend on it",
+        0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},
     {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
@@ -131,6 +136,8 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
+    else if (key == KEY_REPLAY)
+        o->replay = true;
     else if (key == KEY_MEMORY)
         o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)
@@ -226,6 +233,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->out)
         argp_failure(state, EXIT_USAGE, 0, "--out RUN is missing: the folder that the run is written to");
+    else if (key == ARGP_KEY_END && o->replay && o->device.device == MO_CPU)
+        argp_failure(state, EXIT_USAGE, 0, "--replay: expected --device cuda; the cpu has nothing to replay");
     else if (key < KEY_POOL || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     else if (!o->sourced)

@@ -9,6 +9,7 @@ typedef struct train_options {
     const char *out, *cache;
     int64_t memory; /* bytes for the features of a graph; 0: any */
     mo_feature_place place;
+    bool replay;
     char *kept_text; /* resumed runs: the settings as run.json has them, owned */
     bool resume, json, quiet;
     int threads;

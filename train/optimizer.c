@@ -196,15 +196,25 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
     return mo_context_status(ctx)->code;
 }
 
+mo_code mo_optimizer_norm(mo_optimizer *o, double *norm) {
+    double scale[2] = {NAN};
+    if (mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
+        *norm = scale[0];
+    return mo_context_status(o->ctx)->code;
+}
+
+void mo_optimizer_withdraw(mo_optimizer *o) {
+    o->step--;
+}
+
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
     mo_context *ctx = o->ctx;
-    double scale[2] = {NAN};
     if (mo_optimizer_advance(o, lr) != MO_OK)
         return mo_context_status(ctx)->code;
     mo_optimizer_apply(o, grads);
-    if (norm && mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
-        *norm = scale[0];
+    if (norm)
+        mo_optimizer_norm(o, norm);
     if (!mo_ok(ctx))
-        o->step--; /* found late or not: the step has changed nothing */
+        mo_optimizer_withdraw(o);
     return mo_context_status(ctx)->code;
 }

@@ -21,4 +21,9 @@ struct mo_optimizer {
     mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
 };
 
+/* The norm of the gradient of the step that was applied last; waits for it. Returns the status. */
+mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
+/* Takes back an advance whose step failed, found late or not: it has changed nothing. */
+void mo_optimizer_withdraw(mo_optimizer *o);
+
 #endif

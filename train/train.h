@@ -78,6 +78,7 @@ typedef struct mo_trainer_options {
     mo_plan_options plan;
     int64_t max_rows;         /* rows encoded at once, once more in backward (mo_episode); 0: all of an episode */
     int64_t checkpoint_every; /* steps; 0: only at the end */
+    bool replay;              /* episodes of a shape that comes again are replayed as CUDA graphs: the same bits */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
 } mo_trainer_options;
@@ -87,6 +88,7 @@ typedef struct mo_step_report {
     double loss, gradient_norm, lr;
     double accuracy[MO_TASKS]; /* of this step's queries by family, 0 .. 1; NaN where the family had no episode */
     double seconds;
+    int replayed; /* of the step's episodes, those whose work was replayed */
 } mo_step_report;
 
 /* Makes the folder of a new run; an error where it holds anything. The trainer does so too: this is for saying it

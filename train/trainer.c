@@ -50,7 +50,7 @@ static bool create_buffers(mo_trainer *trainer) {
     trainer->figures = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){E, 2});
     trainer->host_figures = mo_host_alloc(ctx, 2 * (size_t)E * sizeof *trainer->host_figures);
     for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
-        mo_tensor **sum = trainer->sum[trainer->levels] = mo_host_alloc(ctx, bytes);
+        mo_tensor **sum = trainer->level[trainer->levels] = mo_host_alloc(ctx, bytes);
         for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
             const mo_tensor *P = trainer->parameter[i];
             sum[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
@@ -74,7 +74,9 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     int E = options->episodes_per_step;
     trainer->episodes =
         mo_prefetch_create(trainer->pool, E > 1, &options->plan, (uint64_t)options->steps * (uint64_t)E);
-    return trainer->tape && trainer->episodes;
+    if (options->replay)
+        trainer->replay = mo_replay_create(ctx, E);
+    return mo_ok(ctx) && trainer->tape && trainer->episodes;
 }
 
 mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
@@ -99,9 +101,9 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
     for (int level = 0; level < MO_TREE_LEVELS; level++) {
-        for (int i = 0; trainer->sum[level] && i < trainer->n; i++)
-            mo_tensor_release(trainer->sum[level][i]);
-        mo_host_free(ctx, trainer->sum[level], bytes);
+        for (int i = 0; trainer->level[level] && i < trainer->n; i++)
+            mo_tensor_release(trainer->level[level][i]);
+        mo_host_free(ctx, trainer->level[level], bytes);
     }
     size_t E = (size_t)trainer->options.episodes_per_step;
     mo_context_wait(ctx); /* a check of a step may still name us */
@@ -111,6 +113,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
+    mo_replay_release(trainer->replay);
     mo_prefetch_release(trainer->episodes);
     mo_optimizer_release(trainer->optimizer);
     mo_tape_release(trainer->tape);

@@ -5,6 +5,7 @@
 #include "train/optimizer.h"
 #include "train/pool.h"
 #include "train/prefetch.h"
+#include "train/replay.h"
 
 #include <jansson.h>
 
@@ -19,16 +20,18 @@ struct mo_trainer {
     mo_optimizer *optimizer;
     mo_tape *tape;
     mo_prefetch *episodes;
-    int64_t step; /* steps taken */
-    int n;        /* parameters */
+    mo_replay *replay; /* NULL: not asked for */
+    int64_t step;      /* steps taken */
+    int n;             /* parameters */
     mo_tensor **parameter, **grad;
     /* Gradients of several episodes a step, added pairwise like a binary counter: level i holds the sum of 2^i
      * consecutive episodes. */
     int levels;
-    mo_tensor **sum[MO_TREE_LEVELS];
-    const mo_source **source; /* of the episodes of a step */
-    mo_task *task;            /* likewise */
-    mo_tensor *figures;       /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
+    mo_tensor **level[MO_TREE_LEVELS]; /* owned */
+    mo_tensor **sum[MO_TREE_LEVELS];   /* the same, as they have changed places within the step */
+    const mo_source **source;          /* of the episodes of a step */
+    mo_task *task;                     /* likewise */
+    mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
     bool resumed;
     int log;         /* file descriptor of log.jsonl, -1 before the first step */

@@ -2,7 +2,8 @@
  * along a fixed binary tree over the episodes, clipped, AdamW, one line of the log.
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
- * holds one episode and one gradient a level of the tree. */
+ * holds one episode and one gradient a level of the tree. What is queued for an episode depends on its shape and its
+ * place in the step alone, so that it can be recorded and replayed (replay.c). */
 #include "train/trainer.h"
 
 #include "autograd/tape.h"
@@ -18,6 +19,7 @@ typedef struct tally {
     double loss;
     int64_t wrong[MO_TASKS], asked[MO_TASKS];
     const mo_source **source; /* of each episode */
+    int replayed;             /* episodes */
 } tally;
 
 /* ---- figures of an episode, which stay on the device until the step is queued ---- */
@@ -100,45 +102,35 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
-/* Loss and gradients of one episode, left on the tape. */
-static void run_episode(mo_trainer *trainer, int j, tally *sum) {
-    mo_tape *t = trainer->tape;
-    int E = trainer->options.episodes_per_step;
-    uint64_t number = episode_number(trainer, j), seed = trainer->options.plan.seed;
-    mo_random dropout = mo_random_at(seed, MO_PURPOSE_DROPOUT, number);
-    mo_episode e;
-    mo_tensor *logits;
-    mo_tape_reset(t);
-    if (mo_prefetch_take(trainer->episodes, t, number, &e, &sum->source[j]) != MO_OK)
-        return;
-    e.max_rows = trainer->options.max_rows;
-    mo_tensor *loss = mo_model_loss(t, trainer->model, &e, &dropout, &logits);
-    if (!note_figures(trainer, j, e.task, loss, logits, e.query_label))
-        return;
-    trainer->task[j] = e.task;
-    sum->asked[e.task] += mo_numel(e.query_label);
-    if (E > 1)
-        loss = mo_scale(t, loss, 1.0 / E, 0);
-    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-}
-
 static void add_gradients(mo_trainer *trainer, mo_tensor *const *sum, mo_tensor *const *more) {
     for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
         mo_accumulate_in_place(trainer->tape, sum[i], more[i]);
 }
 
-/* Adds the gradients of episode j, which lie on the tape: equal sums join, as a binary counter carries. */
+/* How many levels above the first the gradients of episode j carry over, as in a binary counter; -1: they begin one. */
+static int carries(int j) {
+    return j % 2 == 0 ? -1 : __builtin_ctz((unsigned)(j + 1) >> 1);
+}
+
+/* Adds the gradients of episode j, which lie on the tape: equal sums join. */
 static void add_to_tree(mo_trainer *trainer, int j) {
     mo_tensor ***sum = trainer->sum;
-    if (j % 2 == 0) {
+    if (carries(j) < 0) {
         for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
             mo_tensor_copy(sum[0][i], trainer->grad[i]);
         return;
     }
     add_gradients(trainer, sum[0], trainer->grad);
-    int level = 1;
-    for (; j >> level & 1; level++)
+    for (int level = 1; level <= carries(j); level++)
         add_gradients(trainer, sum[level], sum[level - 1]);
+}
+
+/* The sum that episode j has completed takes the place of a level that is free. */
+static void place_sum(mo_trainer *trainer, int j) {
+    mo_tensor ***sum = trainer->sum;
+    int level = carries(j) + 1;
+    if (level == 0)
+        return;
     mo_tensor **free_level = sum[level];
     sum[level] = sum[level - 1];
     sum[level - 1] = free_level;
@@ -157,11 +149,70 @@ static mo_tensor *const *join_tree(mo_trainer *trainer) {
     return total;
 }
 
+/* Loss, figures and gradients of episode j. One by itself is a step; of several, each adds to the tree. */
+static void queue_episode(void *state, int j, const mo_episode *e) {
+    mo_trainer *trainer = state;
+    mo_tape *t = trainer->tape;
+    int E = trainer->options.episodes_per_step;
+    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
+    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
+    if (!note_figures(trainer, j, e->task, loss, logits, e->query_label))
+        return;
+    if (E > 1)
+        loss = mo_scale(t, loss, 1.0 / E, 0);
+    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+    if (E > 1)
+        add_to_tree(trainer, j);
+    else
+        mo_optimizer_apply(trainer->optimizer, trainer->grad);
+}
+
+static void queue_update(void *state, int place, const mo_episode *e) {
+    mo_trainer *trainer = state;
+    (void)place;
+    (void)e;
+    mo_optimizer_apply(trainer->optimizer, join_tree(trainer));
+}
+
+/* Queues work, or its replay. */
+static bool do_work(mo_trainer *trainer, int place, const mo_episode *e, mo_replay_work work) {
+    if (trainer->replay)
+        return mo_replay_do(trainer->replay, trainer->tape, trainer->step, place, e, work, trainer);
+    work(trainer, place, e);
+    return false;
+}
+
+static void run_episode(mo_trainer *trainer, int j, tally *sum) {
+    mo_episode e;
+    mo_tape_reset(trainer->tape);
+    if (mo_prefetch_take(trainer->episodes, trainer->tape, episode_number(trainer, j), &e, &sum->source[j]) != MO_OK)
+        return;
+    e.max_rows = trainer->options.max_rows;
+    trainer->task[j] = e.task;
+    sum->asked[e.task] += mo_numel(e.query_label);
+    sum->replayed += do_work(trainer, j, &e, queue_episode);
+    if (trainer->options.episodes_per_step > 1)
+        place_sum(trainer, j);
+    mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
+}
+
+/* All of a step, at a rate. */
+static void queue_step(mo_trainer *trainer, double lr, tally *sum) {
+    int E = trainer->options.episodes_per_step;
+    memcpy(trainer->sum, trainer->level, sizeof trainer->sum);
+    mo_optimizer_advance(trainer->optimizer, lr);
+    for (int j = 0; j < E && mo_ok(trainer->ctx); j++)
+        run_episode(trainer, j, sum);
+    if (E > 1 && mo_ok(trainer->ctx))
+        do_work(trainer, E, NULL, queue_update);
+}
+
 static void fill_report(const mo_trainer *trainer, const tally *sum, mo_step_report *r) {
     const mo_trainer_options *o = &trainer->options;
     r->step = trainer->step;
     r->steps = o->steps;
     r->loss = sum->loss;
+    r->replayed = sum->replayed;
     for (int task = 0; task < MO_TASKS; task++)
         r->accuracy[task] =
             sum->asked[task] ? (double)(sum->asked[task] - sum->wrong[task]) / (double)sum->asked[task] : NAN;
@@ -186,20 +237,17 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     if (mo_trainer_start(trainer) != MO_OK)
         return mo_context_status(ctx)->code;
     tally sum = {.source = trainer->source};
-    for (int j = 0; j < E && mo_ok(ctx); j++) {
-        run_episode(trainer, j, &sum);
-        if (E > 1 && mo_ok(ctx))
-            add_to_tree(trainer, j);
-        mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
-    }
     const mo_adamw_options *adamw = &trainer->options.adamw;
     mo_step_report r = {.lr = mo_cosine(adamw->lr, adamw->lr_min, trainer->step, trainer->options.steps)};
-    if (mo_ok(ctx))
-        mo_optimizer_step(trainer->optimizer, E > 1 ? join_tree(trainer) : trainer->grad, r.lr, &r.gradient_norm);
+    int64_t before = trainer->optimizer->step;
+    queue_step(trainer, r.lr, &sum);
+    mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
     read_figures(trainer, &sum);
     fill_report(trainer, &sum, &r);
     mo_tape_reset(trainer->tape); /* joins what the first step grew, so that the second finds room */
     if (!mo_ok(ctx)) {
+        if (trainer->optimizer->step > before)
+            mo_optimizer_withdraw(trainer->optimizer);
         name_step(trainer);
         return mo_context_status(ctx)->code;
     }
