@@ -47,11 +47,15 @@ static void *read_rows(void *state) {
 
 /* Signals are the program's own thread's affair. */
 static bool start(mo_row_reader *r) {
-    sigset_t all, before;
+    sigset_t all;
+    pthread_attr_t attributes;
+    if (r->started)
+        return true;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = r->started ? 0 : pthread_create(&r->thread, NULL, read_rows, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
+    int failure = pthread_create(&r->thread, &attributes, read_rows, r);
+    pthread_attr_destroy(&attributes);
     if (failure)
         mo_fail(r->ctx, MO_IO, "train: no thread to read rows: %s", strerror(failure));
     else
