@@ -96,6 +96,10 @@ static void keep_auc(const mo_eval_row *row, void *state) {
         *(double *)state = row->mean;
 }
 
+static void keep_mean(const mo_eval_row *row, void *state) {
+    *(double *)state = row->mean;
+}
+
 /* AUC of the untrained encoder on links that nothing but themselves predicts. */
 static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_feature_options o = example_features(NULL);
@@ -118,7 +122,7 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
         mo_plan_options plans = {.k_min = 200, .k_max = 200, .q_min = 300, .q_max = 300, .max_classes = 2, .seed = 2};
         mo_plan plan;
         assert_int_equal(mo_plan_draw(whole, source.links, MO_TASK_LP, 0, &plans, NULL, 0, &plan), MO_OK);
-        auc = mo_plan_accuracy(t, mo_candidate_logits(t, &source, &c, NULL, &plan), &plan);
+        auc = mo_plan_accuracy(t, mo_candidate_logits(t, &source, &c, NULL, &plan, 0), &plan);
         mo_plan_release(&plan);
         mo_tape_release(t);
         mo_features_release(f);
@@ -135,6 +139,35 @@ static void links_that_nothing_predicts_are_not_predicted(void **state) {
     scratch *s = *state;
     assert_true(fabs(auc_of_noise(s->ctx, false) - 50) < 6);
     assert_true(auc_of_noise(s->ctx, true) > 75); /* the test can fail: with the links in the graph they are found */
+}
+
+/* Blocks bound what an episode of rows of examples takes, and change nothing else. */
+static void an_evaluation_encodes_in_blocks(void **state) {
+    scratch *s = *state;
+    mo_feature_options o = example_features(NULL);
+    mo_pool *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
+    for (int task = 0; task < 2; task++) {
+        double mean[2];
+        int64_t peak[2];
+        for (int i = 0; i < 2; i++) {
+            mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
+                .n_shots = 1,
+                .shots = (const int64_t[]){100},
+                .seeds = 2,
+                .max_rows = i ? 16 : 0};
+            mo_context_reset_peaks(s->ctx);
+            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
+            peak[i] = mo_context_counters(s->ctx).tape_peak;
+        }
+        assert_true(fabs(mean[0] - mean[1]) < 1e-3);
+        if (!(peak[1] < peak[0]))
+            fail_msg("task %d: %lld bytes at once, %lld in blocks", task, (long long)peak[0], (long long)peak[1]);
+    }
+    mo_model_release(model);
+    mo_pool_release(pool);
 }
 
 static void bad_features_are_named(void **state) {
@@ -158,6 +191,7 @@ int main(void) {
         cmocka_unit_test(rows_do_not_depend_on_threads_or_cache),
         cmocka_unit_test(counts_of_links_are_those_of_the_masked_graph),
         cmocka_unit_test(links_that_nothing_predicts_are_not_predicted),
+        cmocka_unit_test(an_evaluation_encodes_in_blocks),
         cmocka_unit_test(bad_features_are_named),
     };
     return cmocka_run_group_tests_name("example rows", tests, scratch_create, planted_release);

@@ -19,7 +19,7 @@ static void add_source(
             mo_plan plan = {0};
             mo_tape_reset(t);
             if (mo_plan_draw(s->graph, s->links, s->task, (uint64_t)i, &options, NULL, 0, &plan) == MO_OK)
-                total[hop] += mo_plan_accuracy(t, mo_candidate_logits(t, s, &candidate, rows, &plan), &plan);
+                total[hop] += mo_plan_accuracy(t, mo_candidate_logits(t, s, &candidate, rows, &plan, 0), &plan);
             mo_plan_release(&plan);
         }
         mo_tensor_release(rows);

@@ -125,10 +125,9 @@ static void score_pairs(division *d, int c, int64_t k) {
                 return;
             put_support(d, k, &plan);
             put_queries(d, side, first, &plan);
-            mo_tensor *scores =
-                ev->candidate[c].dot
-                    ? inner_products(t, d->rows[c], &plan)
-                    : margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c], &plan));
+            mo_tensor *scores = ev->candidate[c].dot ? inner_products(t, d->rows[c], &plan)
+                                                     : margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c],
+                                                                     d->rows[c], &plan, ev->options->max_rows));
             read_scores(t, scores, d->kind[side].score + first, n);
             mo_plan_release(&plan);
         }

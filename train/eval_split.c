@@ -25,7 +25,8 @@ static double accuracy(const mo_evaluation *ev, int c, const mo_plan *plan) {
     const mo_candidate *candidate = &ev->candidate[c];
     mo_tape_reset(ev->t);
     mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
-                                                : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan);
+                                                : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan,
+                                                      ev->options->max_rows);
     return mo_plan_accuracy(ev->t, logits, plan);
 }
 

@@ -33,9 +33,9 @@ void mo_eval_release_rows(mo_tensor **rows, int n);
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
 /* readout.c: logits of the plan's queries. rows: what the candidate made of all examples [E, d]; NULL for a model of
- * rows of examples, which it embeds itself. */
-mo_tensor *mo_candidate_logits(
-    mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows, const mo_plan *plan);
+ * rows of examples, which it embeds itself, max_rows at a time (0: all). */
+mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,
+    const mo_plan *plan, int64_t max_rows);
 /* The same by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);

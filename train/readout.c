@@ -21,15 +21,24 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
 }
 
-mo_tensor *mo_candidate_logits(
-    mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows, const mo_plan *plan) {
+/* The logits of a model that embeds the episode's own rows. */
+static mo_tensor *embed_and_read(
+    mo_tape *t, const mo_source *source, mo_model model, const mo_plan *plan, int64_t max_rows) {
+    mo_episode e;
+    if (mo_episode_build(t, source, plan, &e) != MO_OK)
+        return mo_null_tensor(mo_tape_context(t));
+    e.max_rows = max_rows;
+    return mo_model_logits(t, model, &e, NULL);
+}
+
+mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,
+    const mo_plan *plan, int64_t max_rows) {
     mo_context *ctx = mo_tape_context(t);
     mo_episode e;
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     if (!rows)
-        return mo_episode_build(t, source, plan, &e) == MO_OK ? mo_model_logits(t, c->model, &e, NULL)
-                                                              : mo_null_tensor(ctx);
+        return embed_and_read(t, source, c->model, plan, max_rows);
     plan_episode(t, source, plan, &e);
     mo_tensor *Zs = examples(t, rows, e.support), *Zq = examples(t, rows, e.query);
     if (c->model.table)
