@@ -143,9 +143,19 @@ static void impossible_launches_are_reported(void **) {
     });
 }
 
+static void page_locked_memory_outlives_its_copies(void **) {
+    expect_violation("release of page-locked memory of which 1 copies are queued", [] {
+        stream *s = stream_create();
+        void *device = memory_allocate(256), *pinned = pinned_allocate(256);
+        enqueue_upload(s, device, pinned, 256);
+        pinned_release(pinned);
+    });
+}
+
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(divergence_is_reported),
+        cmocka_unit_test(page_locked_memory_outlives_its_copies),
         cmocka_unit_test(wrong_addresses_of_kernels_are_reported),
         cmocka_unit_test(host_code_cannot_touch_the_device),
         cmocka_unit_test(wrong_copies_are_reported),
