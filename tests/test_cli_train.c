@@ -125,6 +125,30 @@ static void progress_is_plain_lines_when_piped(void **state) {
     assert_null(strchr(p->out, '\r'));
 }
 
+static void progress_is_redrawn_on_a_terminal(void **state) {
+    program *p = *state;
+    static const char *const kinds[] = {"xterm", "dumb"};
+    for (int i = 0; i < 2; i++) {
+        char text[4096], out[16];
+        int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+        assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+        snprintf(out, sizeof out, "drawn%d", i);
+        setenv("TERM", kinds[i], 1);
+        const char *words[] = {TINY, "--steps", "3", "--out", in_folder(p, out), NULL};
+        pid_t child = start_program(words, ptsname(terminal), in_folder(p, "stderr"));
+        ssize_t n = 0, more; /* the end of the child's side is an error here */
+        while (n < (ssize_t)sizeof text - 1 && (more = read(terminal, text + n, sizeof text - 1 - (size_t)n)) > 0)
+            n += more;
+        text[n] = '\0';
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_non_null(strstr(text, "step 3/3"));
+        assert_true((strstr(text, "\033[K") != NULL) == (i == 0));
+        close(terminal);
+    }
+}
+
 static void a_full_disk_stops_training(void **state) {
     program *p = *state;
     if (access("/dev/full", W_OK) != 0)
@@ -258,6 +282,7 @@ int main(void) {
         cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
         cmocka_unit_test(a_finished_run_is_not_overwritten),
         cmocka_unit_test(progress_is_plain_lines_when_piped),
+        cmocka_unit_test(progress_is_redrawn_on_a_terminal),
         cmocka_unit_test(a_full_disk_stops_training),
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),

@@ -5,6 +5,7 @@
 #include "tools/data_fetch.h"
 
 #include "tools/download.h"
+#include "tools/progress.h"
 #include "tools/unpack.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ static bool fetch_url(fetch *f, const manifest_file *file, char path[PATH_MAX]) 
     const char *expected = is_verified(file) ? file->sha256 : f->options->sha256;
     download_options o = {.timeout = f->options->timeout,
         .limit = is_verified(file) && file->bytes >= 0 ? file->bytes : f->options->limit,
-        .progress = isatty(STDERR_FILENO),
+        .progress = can_redraw(stderr),
         .stop = f->stop};
     if (!cache_path(f->ctx, file->url, path))
         return false;

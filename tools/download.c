@@ -6,6 +6,7 @@
 #include "tools/download.h"
 
 #include "tensor/clock.h"
+#include "tools/progress.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -115,7 +116,7 @@ static int on_progress(void *state, curl_off_t total, curl_off_t now, curl_off_t
     double time = mo_clock(CLOCK_MONOTONIC);
     if (t->options->progress && total > 0 && time - t->shown_at >= 0.2) {
         t->shown_at = time;
-        fprintf(stderr, "\r%s: %.1f of %.1f MB\033[K", strrchr(t->url, '/') + 1, 1e-6 * (double)(t->offset + now),
+        redraw(stderr, "%s: %.1f of %.1f MB", strrchr(t->url, '/') + 1, 1e-6 * (double)(t->offset + now),
             1e-6 * (double)(t->offset + total));
     }
     return t->options->stop && *t->options->stop;
@@ -245,7 +246,7 @@ static bool transfer_once(mo_context *ctx, transfer *t, const char *path, bool *
     else
         done = settle(ctx, t, path, result, reason);
     if (t->options->progress)
-        fputs("\r\033[K", stderr);
+        clear_line(stderr);
     curl_easy_cleanup(t->curl);
     return done;
 }

@@ -8,7 +8,29 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool can_redraw(FILE *stream) {
+    const char *kind = getenv("TERM");
+    return isatty(fileno(stream)) && (!kind || strcmp(kind, "dumb"));
+}
+
+bool redraw(FILE *stream, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputc('\r', stream);
+    vfprintf(stream, format, arguments);
+    va_end(arguments);
+    fputs("\033[K", stream); /* what the line before had beyond */
+    return fflush(stream) == 0;
+}
+
+void clear_line(FILE *stream) {
+    fputs("\r\033[K", stream);
+}
 
 progress progress_start(progress_form form, int64_t steps) {
     progress p = {.form = form, .every = steps < 20 ? 1 : steps < 2000 ? steps / 20 : 100, .loss = NAN};
@@ -36,14 +58,17 @@ static bool print_object(const mo_step_report *r) {
 static bool print_line(const progress *p, const mo_step_report *r) {
     double elapsed = mo_clock(CLOCK_MONOTONIC) - p->started, rate = (double)p->shown / fmax(elapsed, 1e-9);
     int64_t left = (int64_t)((double)(r->steps - r->step - 1) / rate);
-    bool terminal = p->form == PROGRESS_TERMINAL;
-    printf("%sstep %" PRId64 "/%" PRId64 "  loss %.4f", terminal ? "\r" : "", r->step + 1, r->steps, p->loss);
+    char families[128] = "";
     for (int task = 0; task < MO_TASKS; task++)
         if (!isnan(p->accuracy[task]))
-            printf("  %s %.1f%%", mo_task_name((mo_task)task), 100 * p->accuracy[task]);
-    printf("  %.1f steps/s  %" PRId64 ":%02d:%02d left%s", rate, left / 3600, (int)(left / 60 % 60), (int)(left % 60),
-        terminal ? "\033[K" : "\n");
-    return fflush(stdout) == 0;
+            snprintf(families + strlen(families), sizeof families - strlen(families), "  %s %.1f%%",
+                mo_task_name((mo_task)task), 100 * p->accuracy[task]);
+    char line[256];
+    snprintf(line, sizeof line, "step %" PRId64 "/%" PRId64 "  loss %.4f%s  %.1f steps/s  %" PRId64 ":%02d:%02d left",
+        r->step + 1, r->steps, p->loss, families, rate, left / 3600, (int)(left / 60 % 60), (int)(left % 60));
+    if (p->form == PROGRESS_TERMINAL)
+        return redraw(stdout, "%s", line);
+    return puts(line) != EOF && fflush(stdout) == 0;
 }
 
 bool progress_step(progress *p, const mo_step_report *r) {

@@ -1,8 +1,11 @@
-/* tools/progress.h - what a training run shows while it runs. */
+/* tools/progress.h - what is shown while something runs: a line that is drawn over and over, to a terminal alone; and
+ * the lines of a training run. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
 #include "tools/command.h"
+
+#include <stdio.h>
 
 typedef enum progress_form {
     PROGRESS_QUIET = 0,
@@ -18,6 +21,13 @@ typedef struct progress {
     double loss, accuracy[MO_TASKS]; /* running means; NaN before the first value */
     double started, shown_at;        /* seconds, monotonic */
 } progress;
+
+/* Whether a line can be redrawn there: a terminal that is not a dumb one. */
+bool can_redraw(FILE *stream);
+/* Draws a line over the one before. False where it could not be written. */
+bool redraw(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Leaves nothing of it. */
+void clear_line(FILE *stream);
 
 progress progress_start(progress_form form, int64_t steps);
 /* Shows a step. False where it could not be written. */

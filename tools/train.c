@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Set by the first Ctrl-C; the only thing that a handler may touch. */
 static volatile sig_atomic_t interrupted;
@@ -49,7 +48,7 @@ static void on_notice(const char *line, void *state) {
 static progress_form choose_form(const train_options *o) {
     if (o->json)
         return PROGRESS_JSON;
-    return o->quiet ? PROGRESS_QUIET : isatty(STDOUT_FILENO) ? PROGRESS_TERMINAL : PROGRESS_LINES;
+    return o->quiet ? PROGRESS_QUIET : can_redraw(stdout) ? PROGRESS_TERMINAL : PROGRESS_LINES;
 }
 
 /* Trains to the end or to an interruption. Returns the exit code. */
