@@ -118,11 +118,34 @@ static void a_pool_that_changes_is_planned_anew(void **state) {
     remove_run(folder);
 }
 
+/* The math mode rounds products of the model, not those that features are made of. */
+static void features_are_made_in_full_precision(void **state) {
+    (void)state;
+    if (test_device() != MO_CUDA)
+        skip();
+    mo_context *full = device_context(MO_CUDA), *rounded;
+    rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
+    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
+        mo_pool *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        mo_pool *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        for (int i = 0; i < mo_pool_size(a); i++) {
+            const mo_arrays *x = mo_pool_source(a, i)->features->arrays, *y = mo_pool_source(b, i)->features->arrays;
+            for (int64_t k = 0; k < x->count; k++)
+                expect_equal(x->items[k].tensor, y->items[k].tensor);
+        }
+        mo_pool_release(a);
+        mo_pool_release(b);
+    }
+    mo_context_release(full);
+    mo_context_release(rounded);
+}
+
 int main(void) {
     mo_context_release(device_context(test_device()));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_on_disk_evaluate_as_those_in_memory),
         cmocka_unit_test(a_pool_that_changes_is_planned_anew),
+        cmocka_unit_test(features_are_made_in_full_precision),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -46,9 +46,12 @@ mo_features *mo_example_features_open(
         .hops = options->hops,
         .power_iterations = options->power_iterations,
         .seed = options->seed};
+    mo_math math = ctx->math;
+    ctx->math = MO_MATH_FP32; /* rounded products give no basis */
     bool done = f->arrays && (task == MO_TASK_LP      ? mo_pair_rows(links, options, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, options, f)
                                                       : mo_node_rows(graph, options, f));
+    ctx->math = math;
     if (done) {
         mo_tell_quality(options, graph, f);
         return f;

@@ -200,12 +200,16 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     f->arrays = mo_arrays_create(ctx);
     mo_first_hop j = {.graph = graph, .options = options, .failed = -1};
     bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
-    if (!f->arrays || !mo_ok(ctx) || !(disk ? store : hold)(&j, f)) {
-        mo_features_release(f);
-        return NULL;
+    mo_math math = ctx->math;
+    ctx->math = MO_MATH_FP32; /* rounded products give no basis */
+    bool done = f->arrays && mo_ok(ctx) && (disk ? store : hold)(&j, f);
+    ctx->math = math;
+    if (done) {
+        mo_tell_quality(options, graph, f);
+        return f;
     }
-    mo_tell_quality(options, graph, f);
-    return f;
+    mo_features_release(f);
+    return NULL;
 }
 
 void mo_features_release(mo_features *features) {
