@@ -36,7 +36,7 @@ static const char style[] =
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:.5rem 0}"
     "th,td{padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}"
     "th{font-weight:500}.names th,.names td,th:first-child,td:first-child,th.t,td.t{text-align:left}"
-    ".names td{white-space:normal;overflow-wrap:anywhere}"
+    ".names th,.names td{white-space:normal;overflow-wrap:anywhere;vertical-align:top;min-width:6rem}"
     ".bar{display:inline-block;height:.6rem;background:var(--s1)}"
     "pre{background:var(--shade);border:1px solid var(--line);padding:.6rem .8rem;margin:.4rem 0;font-size:.82rem;"
     "white-space:pre-wrap;overflow-wrap:anywhere}"
