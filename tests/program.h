@@ -131,6 +131,30 @@ static inline void assert_ended(const program *p, int code, const char *part) {
         fail_msg("expected one line with '%s', found '%s'", part, p->err);
 }
 
+static inline void read_file(const char *path, char **data, size_t *n) {
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s cannot be opened", path);
+    fseek(file, 0, SEEK_END);
+    *n = (size_t)ftell(file);
+    rewind(file);
+    *data = malloc(*n + 1);
+    assert_int_equal(fread(*data, 1, *n, file), *n);
+    fclose(file);
+}
+
+/* Two files of the folder are equal. */
+static inline void assert_same_file(const program *p, const char *a, const char *b) {
+    char *x, *y;
+    size_t n, m;
+    read_file(in_folder(p, a), &x, &n);
+    read_file(in_folder(p, b), &y, &m);
+    if (n != m || memcmp(x, y, n))
+        fail_msg("%s and %s differ", a, b);
+    free(x);
+    free(y);
+}
+
 /* Line i of standard output as an object with exactly the members of a comma-separated list; owned. */
 static inline json_t *json_line(const program *p, int i, const char *members) {
     const char *line = p->out;

@@ -8,29 +8,6 @@
     "train", "--recipe", "paper++", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", \
         "3", "--checkpoint-every", "10"
 
-static void read_file(const char *path, char **data, size_t *n) {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_msg("%s cannot be opened", path);
-    fseek(file, 0, SEEK_END);
-    *n = (size_t)ftell(file);
-    rewind(file);
-    *data = malloc(*n + 1);
-    assert_int_equal(fread(*data, 1, *n, file), *n);
-    fclose(file);
-}
-
-static void assert_same_file(const program *p, const char *a, const char *b) {
-    char *x, *y;
-    size_t n, m;
-    read_file(in_folder(p, a), &x, &n);
-    read_file(in_folder(p, b), &y, &m);
-    if (n != m || memcmp(x, y, n))
-        fail_msg("%s and %s differ", a, b);
-    free(x);
-    free(y);
-}
-
 static void train_writes_a_line_a_step_and_the_weights(void **state) {
     program *p = *state;
     RUN(p, TINY, "--steps", "60", "--out", in_folder(p, "whole"), "--json");
