@@ -15,12 +15,16 @@ static inline mo_device test_device(void) {
 }
 
 /* A context of the device; ends the program as skipped where there is none. */
-static inline mo_context *device_context(mo_device device) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = 1});
+static inline mo_context *device_context_of(mo_device device, int threads) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = threads});
     if (ctx && mo_ok(ctx))
         return ctx;
     printf("skipped: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
     exit(77); /* to meson */
+}
+
+static inline mo_context *device_context(mo_device device) {
+    return device_context_of(device, 1);
 }
 
 #endif

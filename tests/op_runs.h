@@ -35,8 +35,7 @@ typedef struct op_result {
 } op_result;
 
 static inline mo_context *op_context(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.device = test_device(), .threads = threads});
-    assert_non_null(ctx);
+    mo_context *ctx = device_context_of(test_device(), threads);
     assert_int_equal(mo_register_ops(ctx), MO_OK);
     return ctx;
 }
