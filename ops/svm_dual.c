@@ -8,6 +8,7 @@
  * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
  * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence; a device without the kernel.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
+#include "ops/checks.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 #include "tensor/backend.h"
@@ -46,38 +47,57 @@ static mo_view flat(mo_view v, int trailing) {
     return f;
 }
 
-static bool check_violation(mo_call *c, mo_tensor *violation) {
-    double worst = mo_item(mo_max(c->t, violation, 0, false));
-    if (!mo_ok(c->ctx) || worst < 0)
-        return mo_ok(c->ctx);
-    if (!isfinite(worst))
-        return mo_call_fail(c, MO_NUMERICAL, "the rows or lambda hold a value that is not finite");
-    return mo_call_fail(c, MO_NUMERICAL, "not converged: the optimality conditions are missed by %g", worst);
+static void fail_lambda(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)position;
+    (void)before;
+    mo_note_fail(ctx, note, MO_INVALID, "lambda %g, expected above 0", found.real);
+}
+
+static void fail_violation(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    char which[80];
+    mo_note_matrix(note, position, which, sizeof which);
+    if (isfinite(found.real))
+        mo_note_fail(
+            ctx, note, MO_NUMERICAL, "not converged: %s misses the optimality conditions by %g", which, -found.real);
+    else
+        mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
+}
+
+/* States that sign * x is above 0. */
+static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
+    void (*raise)(mo_context *, const mo_note *, int64_t, mo_found, mo_found)) {
+    mo_tensor *signed_x = mo_call_temporary(c, x->dtype, x->ndim, x->shape);
+    mo_tensor *wide = mo_call_temporary(c, MO_F64, x->ndim, x->shape);
+    mo_tensor *zero = mo_call_temporary(c, MO_F64, x->ndim, x->shape);
+    if (!mo_ok(c->ctx))
+        return false;
+    mo_view from = mo_tensor_view(x), to = mo_tensor_view(signed_x);
+    mo_check check = {
+        .condition = MO_VALUES_ABOVE, .values = mo_tensor_view(wide), .bounds = mo_tensor_view(zero), .raise = raise};
+    mo_kernels_of(c->ctx, x->dtype)->map1(c->ctx, MO_MAP_SCALE, sign, 0, &from, &to);
+    c->ctx->backend->copy(c->ctx, &to, &check.values);
+    c->ctx->backend->fill(c->ctx, 0, &check.bounds);
+    return mo_call_check(c, check, c->in[0]);
 }
 
 static void forward(mo_call *c) {
-    mo_tensor *lambda = c->in[2];
     const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
-    double least = -mo_item(mo_max(c->t, mo_neg(c->t, lambda), 0, false));
-    if (!mo_ok(c->ctx))
-        return;
-    if (!(least > 0)) {
-        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", least);
-        return;
-    }
     if (!k->svm_dual) {
         mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
         return;
     }
+    if (!check_above_zero(c, c->in[2], 1, fail_lambda))
+        return;
     mo_svm_dual g = {.K = flat(mo_call_dense(c, 0), 2), .Y = flat(mo_call_dense(c, 1), 2)};
-    mo_tensor *violation = mo_call_temporary(c, lambda->dtype, 1, g.Y.shape);
+    mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
     g.lambda = flat(mo_call_dense(c, 2), 0);
     g.alpha = flat(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
     if (!mo_ok(c->ctx))
         return;
     k->svm_dual(c->ctx, &g);
-    check_violation(c, violation);
+    check_above_zero(c, violation, -1, fail_violation);
 }
 
 static const mo_sample samples[] = {

@@ -34,6 +34,7 @@ template <typename real> static constexpr mo_kernels table() {
     k.hop_dot = hop_dot_cuda<real>;
     k.dropout_mask = dropout_mask_cuda<real>;
     k.random = random_cuda<real>;
+    k.svm_dual = svm_dual_cuda<real>;
     k.clip = clip_cuda<real>;
     k.adamw = adamw_cuda<real>;
     return k;

@@ -64,6 +64,7 @@ void hop_dot_cuda(mo_context *ctx, const mo_view *g, const mo_view *H, int K, co
 template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 template <typename real>
 void random_cuda(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
+template <typename real> void svm_dual_cuda(mo_context *ctx, const mo_svm_dual *g);
 template <typename real> void clip_cuda(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
 template <typename real>
 void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
