@@ -2,7 +2,7 @@
 """PyTorch's side of tools/bench_features: the preparation of features of one graph or of a set, one JSON object.
 
   bench_features_torch.py graph PEER FILE.npz DIM OUT    PEER: lowrank, cholqr; the triplets go to OUT.U.npy, .S, .V
-  bench_features_torch.py set PEER FOLDER DIM            every graph by itself
+  bench_features_torch.py set PEER FOLDER DIM            every graph by itself; FOLDER of the TU format, or lists (.txt.gz)
 """
 import json
 import os
@@ -44,6 +44,23 @@ def tu_graphs(folder):
         first, n = start[g], start[g + 1] - start[g]
         X = None if labels is None else np.eye(labels.max() + 1, dtype="f4")[labels[first:first + n]]
         yield edges[cut[g]:cut[g + 1]].T - first, X, int(n)
+
+
+def listed_graphs(path):
+    """The same of adjacency lists: "n class" and n lines "tag degree m1 .. m_degree" a graph; tags that differ are labels."""
+    import gzip
+
+    import numpy as np
+    with gzip.open(path, "rt") as f:
+        count, graphs = int(f.readline()), []
+        for _ in range(count):
+            n = int(f.readline().split()[0])
+            rows = [np.array(f.readline().split(), "i8") for _ in range(n)]
+            edges = np.concatenate([np.stack([np.full(len(r) - 2, i), r[2:]]) for i, r in enumerate(rows)], 1)
+            graphs.append((edges, [r[0] for r in rows], n))
+    tags = np.unique(np.concatenate([t for _, t, _ in graphs]))
+    for edges, tag, n in graphs:
+        yield edges, np.eye(len(tags), dtype="f4")[np.searchsorted(tags, tag)] if len(tags) > 1 else None, n
 
 
 def memory_mb(key):
@@ -157,7 +174,7 @@ def peer_set(peer, folder, dim):
     import torch
     torch.set_grad_enabled(False)
     torch.manual_seed(0)
-    graphs = list(tu_graphs(folder))
+    graphs = list((listed_graphs if folder.endswith(".gz") else tu_graphs)(folder))
     start, nodes = time.perf_counter(), 0
     for edges, X, n in graphs:
         nodes += one_graph(edges, X, n, dim, peer).shape[0]
