@@ -9,6 +9,7 @@
 #include "train/feature_memory.h"
 #include "train/first_hop.h"
 #include "train/hop_store.h"
+#include "train/set_hops.h"
 #include "train/train.h"
 
 #include <inttypes.h>
@@ -35,6 +36,8 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
 }
 
 static bool propagate(const mo_graph *graph, mo_tensor *hops) {
+    if (graph->graphs > 1 && mo_context_device(graph->ctx) == MO_CPU)
+        return mo_propagate_set(graph, hops);
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     if (!A)
         return false;
@@ -198,7 +201,7 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     f->power_iterations = options->power_iterations;
     f->seed = options->seed;
     f->arrays = mo_arrays_create(ctx);
-    mo_first_hop j = {.graph = graph, .options = options, .failed = -1};
+    mo_first_hop j = {.graph = graph, .options = options};
     bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* rounded products give no basis */

@@ -11,8 +11,6 @@ typedef struct mo_first_hop {
     const mo_feature_options *options;
     mo_tensor *hops;          /* [1 or more, nodes, dim]: the first is filled */
     mo_basis_quality quality; /* the worst of all graphs */
-    int64_t failed;           /* the first graph that failed, or -1 */
-    mo_status status;
 } mo_first_hop;
 
 /* Fills it; false on failure. */
