@@ -20,14 +20,13 @@ static void remember(const char *line, void *state) {
     strcat(t->text, "\n");
 }
 
-/* Memory for the SVDs of a graph, but not for the stack: with so many hops that is by far the larger. */
-static mo_feature_options limited(const mo_graph *graph, const char *folder, told *t) {
+static mo_feature_options on_disk(const char *folder, told *t) {
     mo_feature_options o = plain;
+    o.place = MO_FEATURES_ON_DISK;
     o.hops = WIDE_HOPS;
     o.cache = folder;
     o.notice = remember;
     o.notice_state = t;
-    o.memory = 24 * graph->nodes + 12 * graph->nnz + 8 * graph->feature_nnz + 16 * graph->nodes * (DIM + 16);
     t->text[0] = 0;
     return o;
 }
@@ -35,7 +34,7 @@ static mo_feature_options limited(const mo_graph *graph, const char *folder, tol
 /* Opens with the limit; the hops equal those without it. */
 static void expect_equal(const mo_graph *graph, const mo_feature_options *o, bool from_cache) {
     mo_feature_options any = *o;
-    any.memory = 0;
+    any.place = MO_FEATURES_AUTO;
     any.cache = NULL;
     int64_t n, m;
     bool cached;
@@ -88,7 +87,7 @@ static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
     told t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "equal"));
     for (int i = 0; i < 3; i++) {
-        mo_feature_options o = limited(graphs[i], folder, &t);
+        mo_feature_options o = on_disk(folder, &t);
         expect_equal(graphs[i], &o, false);
         expect_equal(graphs[i], &o, true);
         assert_int_equal(files(folder, ".stack", path), i + 1);
@@ -106,11 +105,10 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
     char folder[512];
     told t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "blocks"));
-    mo_feature_options o = limited(graph, folder, &t), any;
+    mo_feature_options o = on_disk(folder, &t), any;
     o.form = MO_FEATURES_OF_EXAMPLES;
-    o.memory += 2 * 4 * DIM * graph->nodes;
     any = o;
-    any.memory = 0;
+    any.place = MO_FEATURES_AUTO;
     any.cache = NULL;
     mo_features *x = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
     mo_features *y = mo_example_features_open(graph, MO_TASK_NC, NULL, &any);
@@ -138,7 +136,7 @@ static void an_interrupted_run_goes_on_where_it_stopped(void **state) {
     char folder[512], path[1024], partial[1100];
     told t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "interrupted"));
-    mo_feature_options o = limited(graph, folder, &t);
+    mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
     assert_int_equal(files(folder, ".stack", path), 1);
     snprintf(partial, sizeof partial, "%s.partial", path);
@@ -159,7 +157,7 @@ static void damage_is_found_told_and_made_good(void **state) {
     char folder[512], path[1024];
     told t;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "damaged"));
-    mo_feature_options o = limited(graph, folder, &t);
+    mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
     assert_int_equal(files(folder, ".stack", path), 1);
     int64_t hop = 4 * DIM * graph->nodes;
@@ -191,7 +189,7 @@ static void the_cache_knows_stacks(void **state) {
     told t;
     int good[2] = {0}, bad[2] = {0}, gone[2] = {0};
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "known"));
-    mo_feature_options o = limited(graph, folder, &t);
+    mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
     assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, good), MO_OK);
     assert_true(good[0] == 1 && good[1] == 0);
@@ -209,13 +207,14 @@ static void too_little_memory_says_what_is_needed(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
     told t;
-    mo_feature_options o = limited(graph, NULL, &t);
+    mo_feature_options o = on_disk(NULL, &t);
     assert_null(mo_features_open(graph, &o));
-    assert_failed(s->ctx, MO_INVALID, PARTS("features: 'drawn' needs 0.00 GB", "name a cache folder"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("features: 'drawn': name a cache folder", "takes 230400 bytes"));
     o.cache = scratch_path(s, "too-little");
     o.memory = 1000;
     assert_null(mo_features_open(graph, &o));
-    assert_failed(s->ctx, MO_MEMORY, PARTS("with its hop stack on disk; the limit of memory is 0.00 GB"));
+    assert_failed(s->ctx, MO_MEMORY,
+        PARTS("features: 'drawn' needs ", "with its hop stack on disk; the limit of memory is 1000"));
     assert_int_equal(access(o.cache, F_OK), -1);
     mo_graph_release(graph);
 }
@@ -228,7 +227,7 @@ static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
     told t;
     struct rlimit before, small_files;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "full"));
-    mo_feature_options o = limited(graph, folder, &t);
+    mo_feature_options o = on_disk(folder, &t);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small_files = before;

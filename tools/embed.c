@@ -110,10 +110,20 @@ static void on_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
+/* Whether the rows to be written fit beside the hop stack; of examples they are those of two experts, 2 d + 1 each. */
+static bool fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
+    bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
+    int64_t rows = graph->graphs > 1 ? graph->graphs : graph->nodes, width = examples ? 4 * o->dim + 2 : o->dim;
+    int64_t stack = (examples ? 2 : 1) * (o->hops + 1) * graph->nodes * o->dim;
+    return (stack + rows * width) * (int64_t)sizeof(float) <= memory;
+}
+
 static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
+    if (o->memory > 0 && !fits(o->memory, graph, &features))
+        features.place = MO_FEATURES_ON_DISK;
     features.notice = on_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)

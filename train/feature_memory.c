@@ -1,13 +1,14 @@
 /* train/feature_memory.c - what features take, against what they may take.
  *
  * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c); with node features the
- * result waits while theirs takes three more. The hop stack is made when these are gone. With the stack on disk one hop
- * stays in memory. Blocks that are kept apart need the basis of both beside it. */
+ * result waits while theirs takes three more; beside them some fifty small matrices of float64 (ritz.c), as measured,
+ * and what libraries keep. The hop stack is made when these are gone. With the stack on disk one hop stays in memory.
+ * Blocks that are kept apart need the basis of both beside it. */
 #include "train/feature_memory.h"
 
 #include "tensor/storage.h"
 
-enum { OVERSAMPLING = 16, REAL = 4 };
+enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
 static const double FOR_STEPS = 0.25; /* of a device's memory, that features leave to episodes and their gradients */
 
 static double larger(double a, double b) {
@@ -21,7 +22,8 @@ typedef struct needs {
 static needs count(const mo_graph *graph, const mo_feature_options *o, int sides) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
-    double base = matrices + (sides > 1 ? sides * hop : 0), svd = panels * n * (o->dim + OVERSAMPLING) * REAL;
+    double q = o->dim + OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
+    double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
     double stack = sides * (o->hops + 1) * hop;
     return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), stack};
 }
@@ -32,21 +34,22 @@ static void fail_memory(const mo_graph *graph, const mo_feature_options *o, cons
     double limit = (double)o->memory;
     if (limit > 0 && n->outside > limit)
         mo_fail(ctx, MO_MEMORY,
-            "features: '%s' needs %.2f GB, %.2f GB with its hop stack on disk; the limit of memory is %.2f GB",
-            graph->name, 1e-9 * n->inside, 1e-9 * n->outside, 1e-9 * limit);
+            "features: '%s' needs %.0f bytes, %.0f with its hop stack on disk; the limit of memory is %.0f",
+            graph->name, n->inside, n->outside, limit);
     else if (mo_context_device(ctx) != MO_CPU)
         mo_fail(ctx, MO_UNSUPPORTED,
-            "features: '%s' needs %.2f GB, above the limit of memory; on a device they "
-            "cannot stay on disk (--features disk keeps them off it)",
-            graph->name, 1e-9 * n->inside);
+            "features: '%s' needs %.0f bytes, above the limit of memory; on a device they cannot stay on disk "
+            "(--features "
+            "disk keeps them off it)",
+            graph->name, n->inside);
     else if ((!o->cache || !*o->cache) && limit > 0)
         mo_fail(ctx, MO_INVALID,
-            "features: '%s' needs %.2f GB, the limit of memory is %.2f GB: name a cache folder, "
-            "where its hop stack takes %.2f GB",
-            graph->name, 1e-9 * n->inside, 1e-9 * limit, 1e-9 * n->stack);
+            "features: '%s' needs %.0f bytes, the limit of memory is %.0f: name a cache folder, where its hop stack "
+            "takes %.0f",
+            graph->name, n->inside, limit, n->stack);
     else if (!o->cache || !*o->cache)
-        mo_fail(ctx, MO_INVALID, "features: '%s': name a cache folder, where its hop stack takes %.2f GB", graph->name,
-            1e-9 * n->stack);
+        mo_fail(ctx, MO_INVALID, "features: '%s': name a cache folder, where its hop stack takes %.0f bytes",
+            graph->name, n->stack);
 }
 
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {

@@ -87,6 +87,8 @@ static bool compute_first(work *w, mo_tape *t, int64_t side) {
     mo_tensor *X = w->s->first(t, w->s, side);
     if (!mo_ok(f->ctx))
         return false;
+    w->start = w->told = mo_clock(CLOCK_MONOTONIC); /* the time left is of writing: an SVD's is not like it */
+    w->begun = w->finished;
     const float *rows = mo_tensor_view(X).data;
     for (int64_t b = 0; b < f->hop_blocks; b++)
         if (!finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns))
