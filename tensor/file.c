@@ -1,8 +1,10 @@
 /* tensor/file.c - reading a file whole, and replacing one all or nothing.
  *
- * A replaced file is written beside the old one under a temporary name, synced and renamed over it, and then the folder
- * is synced: whoever opens the path, at any time and after a crash, finds the old bytes or the new ones, never a mix.
- * Only regular files are read or replaced: a rename would destroy a device such as /dev/null. */
+ * A replaced file is written beside the old one, synced, renamed over it, and then the folder is synced: whoever opens
+ * the path, at any time and after a crash, finds the old bytes or the new ones, never a mix. Until it is whole it has
+ * no name (O_TMPFILE), so that a process that ends meanwhile leaves nothing; where the file system cannot do that, or
+ * there is no /proc to name it by, it has a temporary one from the start. Only regular files are read or replaced: a
+ * rename would destroy a device such as /dev/null. */
 #include "tensor/file.h"
 
 #include "tensor/storage.h"
@@ -10,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,8 +124,8 @@ bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_
 typedef struct place {
     int folder;
     char name[NAME_MAX + 1];
-    char temporary[64];
-    bool exists; /* a file that is replaced, and its mode */
+    char temporary[64]; /* "" while the new file has no name */
+    bool exists;        /* a file that is replaced, and its mode */
     mode_t mode;
 } place;
 
@@ -160,27 +164,48 @@ static bool open_place(mo_context *ctx, const char *label, const char *path, pla
     return true;
 }
 
-/* Creates the temporary file; -1 on failure. Names are tried in turn, since a crash may have left one behind. */
-static int create_temporary(mo_context *ctx, const char *label, place *at) {
+/* Gives temporary names in turn, since a crash may have left one behind, until `make` takes one. False on failure, with
+ * errno. */
+static bool try_names(place *at, int (*make)(const place *at, int fd), int *fd) {
     for (int attempt = 0; attempt < 1000; attempt++) {
         snprintf(at->temporary, sizeof at->temporary, ".mochi-%ld-%d.tmp", (long)getpid(), attempt);
-        int fd = openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd >= 0 && at->exists && fchmod(fd, at->mode) < 0) { /* a private file stays private */
-            mo_fail(ctx, MO_IO, "%s: cannot keep its mode %04o: %s", label, (unsigned)at->mode, strerror(errno));
-            close(fd);
-            unlinkat(at->folder, at->temporary, 0);
-            return -1;
-        }
-        if (fd >= 0)
-            return fd;
-        if (errno != EEXIST)
-            break;
+        int made = make(at, *fd);
+        if (made >= 0)
+            *fd = made;
+        if (made >= 0 || errno != EEXIST)
+            return made >= 0;
     }
-    mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
+    return false;
+}
+
+static int create_named(const place *at, int fd) {
+    (void)fd;
+    return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
+static int name_unnamed(const place *at, int fd) {
+    char open_file[64];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, open_file, at->folder, at->temporary, AT_SYMLINK_FOLLOW) < 0 ? -1 : fd;
+}
+
+/* Creates the new file, without a name where that can be; -1 on failure. */
+static int create_temporary(mo_context *ctx, const char *label, place *at) {
+    int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    if (fd < 0 && !try_names(at, create_named, &fd)) {
+        mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
+        return -1;
+    }
+    if (!at->exists || fchmod(fd, at->mode) == 0) /* a private file stays private */
+        return fd;
+    mo_fail(ctx, MO_IO, "%s: cannot keep its mode %04o: %s", label, (unsigned)at->mode, strerror(errno));
+    close(fd);
+    if (*at->temporary)
+        unlinkat(at->folder, at->temporary, 0);
     return -1;
 }
 
-/* Writes and syncs every byte, closes fd. */
+/* Writes and syncs every byte. */
 static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned char *bytes, size_t n) {
     size_t done = 0;
     while (done < n) {
@@ -199,23 +224,30 @@ static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned
         mo_fail(ctx, MO_IO, "%s: cannot sync: %s", label, strerror(errno));
         ok = false;
     }
-    if (close(fd) < 0 && ok && errno != EINTR) {
-        mo_fail(ctx, MO_IO, "%s: cannot close: %s", label, strerror(errno));
-        ok = false;
-    }
     return ok;
 }
 
-/* Puts the temporary file in place of the old one. */
-static bool rename_over(mo_context *ctx, const char *label, const place *at) {
-    if (renameat(at->folder, at->temporary, at->folder, at->name) < 0) {
+/* Puts the new file in place of the old one. */
+static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
+    if (!*at->temporary && !try_names(at, name_unnamed, &fd)) {
+        *at->temporary = '\0';
+        mo_fail(ctx, MO_IO, "%s: cannot name the new file: %s", label, strerror(errno));
+    } else if (renameat(at->folder, at->temporary, at->folder, at->name) < 0)
         mo_fail(ctx, MO_IO, "%s: cannot rename the temporary file: %s", label, strerror(errno));
-        return false;
-    }
+    return mo_ok(ctx);
+}
+
+/* With a whole file in fd: no signal ends the process between its two names. */
+static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool there = rename_over(ctx, label, at, fd);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */
-    if (fsync(at->folder) < 0 && errno != EINVAL)
+    if (there && fsync(at->folder) < 0 && errno != EINVAL)
         mo_fail(ctx, MO_IO, "%s: written, but its folder cannot be synced: %s", label, strerror(errno));
-    return true;
+    return there;
 }
 
 mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
@@ -228,8 +260,11 @@ mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, si
         return mo_context_status(ctx)->code;
     int fd = create_temporary(ctx, label, &at);
     if (fd >= 0) {
-        if (!write_all(ctx, label, fd, bytes, n) || !rename_over(ctx, label, &at))
+        bool there = write_all(ctx, label, fd, bytes, n) && put_in_place(ctx, label, &at, fd);
+        if (!there && *at.temporary)
             unlinkat(at.folder, at.temporary, 0);
+        if (close(fd) < 0 && there && errno != EINTR)
+            mo_fail(ctx, MO_IO, "%s: cannot close: %s", label, strerror(errno));
     }
     close(at.folder);
     return mo_context_status(ctx)->code;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static void assert_content(const char *path, const char *expected) {
     bytes b = read_bytes(path);
@@ -100,6 +101,31 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
+/* A signal in the middle of the writing: the limit of a file's size raises one that kills. */
+static void a_process_that_is_killed_leaves_nothing(void **state) {
+    scratch *s = *state;
+    static const char big[1 << 20];
+    const char *path = scratch_write(s, "old", "precious", 8);
+    int status, unnamed = open(s->folder, O_TMPFILE | O_WRONLY, 0600);
+    if (unnamed < 0) {
+        print_message("skipped: the file system of %s has no files without a name\n", s->folder);
+        skip();
+    }
+    close(unnamed);
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000});
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(SIGXFSZ, SIG_DFL);
+        mo_file_replace(s->ctx, path, big, sizeof big);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+    assert_content(path, "precious");
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
 static void a_device_is_never_replaced(void **state) {
     scratch *s = *state;
     struct stat st;
@@ -183,6 +209,7 @@ int main(void) {
         cmocka_unit_test(replace_follows_a_symbolic_link),
         cmocka_unit_test(replace_skips_temporary_names_left_by_a_crash),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(a_process_that_is_killed_leaves_nothing),
         cmocka_unit_test(a_device_is_never_replaced),
         cmocka_unit_test(bad_places_are_named),
         cmocka_unit_test(a_failed_context_writes_nothing),

@@ -111,7 +111,7 @@ static void find_range(const chart *c, bool of_y, double range[2]) {
     if (range[0] > range[1])
         range[0] = range[1] = 1;
     double width = logarithmic ? log(range[1] / range[0]) : range[1] - range[0];
-    double more = bars && !of_y ? 0.7 : width > 0 ? 0.04 * width : logarithmic ? 0.5 : fmax(fabs(range[0]), 1) / 2;
+    double more = bars && !of_y ? 0.7 : width > 0 ? 0.04 * width : logarithmic ? 0.5 : fmax(fabs(range[0]), 1) / 20;
     range[0] = logarithmic ? range[0] * exp(-more) : range[0] - more;
     range[1] = logarithmic ? range[1] * exp(more) : range[1] + more;
 }
