@@ -86,13 +86,14 @@ static void missing_files_are_one_line_that_names_them(void **state) {
         {"eval", "--weights", "/no/such.safetensors"},
         {"eval", "--weights", "none", "--hop", "1", "--data", "/no/such.npz"},
         {"embed", "--weights", "/no/such.safetensors", "--data", "cora", "--out", "/no/Z.npy"},
-        {"train", "--pool", "/no/such.npz", "--out", "/no/such/run"},
+        {"train", "--pool", "/no/such.npz", "--out", "no-such-run"}, /* made, and removed */
         {"train", "--out", "/no/such", "--resume"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         run_program_to(p, NULL, words[i]);
         assert_ended(p, 1, "/no/such");
     }
+    assert_int_not_equal(access("no-such-run", F_OK), 0);
 }
 
 static void data_list_names_the_embedded_graphs(void **state) {

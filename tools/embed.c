@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     KEY_WEIGHTS = 0x100,
@@ -97,12 +98,18 @@ static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const
     return Z;
 }
 
-static void write_array(mo_tensor *T, const char *path, const char *of) {
+/* Writes both files, or neither: labels may be the null tensor. */
+static void write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels, const char *of) {
     char shape[64];
-    if (mo_npy_write(T, path) == MO_OK)
-        printf(
-            "%s: %s %s of %s\n", path, mo_dtype_name(mo_tensor_dtype(T)), mo_shape_string(T, shape, sizeof shape), of);
-    mo_tensor_release(T);
+    mo_tensor *const arrays[] = {Z, labels};
+    const char *const paths[] = {o->out, o->labels};
+    int n = mo_is_null(labels) ? 1 : 2;
+    bool was_there = access(o->out, F_OK) == 0;
+    if (mo_npy_write(Z, o->out) == MO_OK && n == 2 && mo_npy_write(labels, o->labels) != MO_OK && !was_there)
+        unlink(o->out);
+    for (int i = 0; i < n && mo_ok(mo_tensor_context(Z)); i++)
+        printf("%s: %s %s of %s\n", paths[i], mo_dtype_name(mo_tensor_dtype(arrays[i])),
+            mo_shape_string(arrays[i], shape, sizeof shape), of);
 }
 
 static void on_notice(const char *line, void *state) {
@@ -134,10 +141,12 @@ static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
                               ? mo_example_features_open(graph, source.task, NULL, &features)
                               : mo_features_open(graph, &features);
     mo_tensor *Z = source.features ? embed(o, weights, &source) : mo_null_tensor(ctx);
+    mo_tensor *labels =
+        mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : mo_null_tensor(ctx);
     if (mo_ok(ctx))
-        write_array(Z, o->out, graph->name);
-    if (mo_ok(ctx) && o->labels)
-        write_array(mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label), o->labels, graph->name);
+        write_arrays(o, Z, labels, graph->name);
+    mo_tensor_release(Z);
+    mo_tensor_release(labels);
     mo_features_release(source.features);
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Set by the first Ctrl-C; the only thing that a handler may touch. */
 static volatile sig_atomic_t interrupted;
@@ -120,6 +121,7 @@ int train_command(int argc, char **argv) {
         features.memory = o.memory;
         features.place = o.place;
         features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
+        bool new_folder = !o.resume && access(o.out, F_OK) != 0;
         if (!o.resume)
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
@@ -127,6 +129,8 @@ int train_command(int argc, char **argv) {
         if (pool)
             mo_pool_set_families(pool, o.recipe.family);
         code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
+        if (new_folder && !pool)
+            rmdir(o.out); /* nothing is in it yet */
         mo_pool_release(pool);
         mo_context_release(ctx);
     }
