@@ -1,5 +1,5 @@
 /* tests/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
- * features, one episode of each family a step, in float32. Skipped where no CUDA device answers. */
+ * features, one episode of each family a step, in every math mode. Skipped where no CUDA device answers. */
 #include "tests/device.h"
 #include "tests/planted.h"
 #include "tests/training_run.h"
@@ -8,7 +8,7 @@ enum { STEPS = 50 };
 
 /* AdamW divides by the root of the second moment, which turns rounding in small gradients into steps of full size:
  * losses drift apart by more than the rounding of one step, the more, the higher the rate. */
-static const double tolerance = 1e-4;
+static const double tolerance[] = {[MO_MATH_FP32] = 1e-4, [MO_MATH_TF32] = 1e-3, [MO_MATH_BF16] = 5e-3};
 
 typedef struct run {
     double loss[STEPS];
@@ -49,15 +49,17 @@ static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_row
     remove_run(out);
 }
 
-static void compare_runs(scratch *s, int64_t max_rows) {
+static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
     static run cpu, cuda;
     double worst = 0, worst_norm = 0;
-    mo_context *on_cpu = device_context(MO_CPU), *on_cuda = device_context(MO_CUDA);
+    mo_context *on_cpu = device_context(MO_CPU), *on_cuda;
+    mo_context_release(device_context(MO_CUDA));
+    on_cuda = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = math});
     train(on_cpu, s, "cpu", max_rows, &cpu);
     train(on_cuda, s, "cuda", max_rows, &cuda);
     for (int i = 0; i < STEPS; i++) {
         double difference = fabs(cuda.loss[i] - cpu.loss[i]);
-        if (!(difference <= tolerance))
+        if (!(difference <= tolerance[math]))
             fail_msg("step %d: loss %.9g, on the CPU %.9g", i, cuda.loss[i], cpu.loss[i]);
         worst = fmax(worst, difference);
         worst_norm = fmax(worst_norm, fabs(cuda.norm[i] - cpu.norm[i]) / cpu.norm[i]);
@@ -70,17 +72,23 @@ static void compare_runs(scratch *s, int64_t max_rows) {
 }
 
 static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
-    compare_runs(*state, 0);
+    compare_runs(*state, MO_MATH_FP32, 0);
 }
 
 static void steps_in_blocks_of_rows_have_them_too(void **state) {
-    compare_runs(*state, 16);
+    compare_runs(*state, MO_MATH_FP32, 16);
+}
+
+static void narrower_products_follow_them_from_further_off(void **state) {
+    compare_runs(*state, MO_MATH_TF32, 0);
+    compare_runs(*state, MO_MATH_BF16, 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fifty_steps_have_the_losses_of_the_cpu),
         cmocka_unit_test(steps_in_blocks_of_rows_have_them_too),
+        cmocka_unit_test(narrower_products_follow_them_from_further_off),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }
