@@ -209,6 +209,8 @@ static void a_size_must_be_one(void **state) {
         assert_non_null(strstr(p->err, "--memory: expected"));
         RUN(p, "eval", "--memory", bad[i]);
         assert_ended(p, 2, NULL);
+        RUN(p, "train", "--out", in_folder(p, "x"), "--memory", bad[i]);
+        assert_ended(p, 2, NULL);
     }
     RUN(p, "embed", "--data", "cora", "--out", in_folder(p, "x.npy"), "--memory", "1000");
     assert_ended(p, 1, "features: 'cora' needs ");

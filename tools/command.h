@@ -59,6 +59,19 @@ enum { KEY_DEVICE = 0x800, KEY_MATH };
 /* Whether the key is one of them; its value is then in o. */
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
 
+/* --memory and --cache, for commands that make features. */
+enum { KEY_MEMORY = 0x900, KEY_CACHE };
+#define KEEPING_OPTIONS                                                                                                \
+    {"memory", KEY_MEMORY, "SIZE", 0,                                                                                  \
+        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "             \
+        "(default: any)",                                                                                              \
+        0},                                                                                                            \
+    {                                                                                                                  \
+        "cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0                \
+    }
+/* Whether the key is one of them; its value is then in memory or cache. */
+bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state);
+
 /* ---- open_head.c ---- */
 
 /* What --help says of heads: name_heads, the help filter of an argp, puts their names in the place of HEADS. */

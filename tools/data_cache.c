@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_CACHE = 0x100, KEY_OLDER, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_MEMORY, KEY_THREADS, KEY_JSON };
+enum { KEY_OLDER = 0x100, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_THREADS, KEY_JSON };
 enum { LIST, VERIFY, PRUNE, CLEAR, BUILD, ACTIONS };
 static const char *const action_names[ACTIONS] = {"list", "verify", "prune", "clear", "build"};
 
@@ -72,9 +72,9 @@ static void check(const cache_options *o, struct argp_state *state) {
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     cache_options *o = state->input;
-    if (key == KEY_CACHE)
-        o->folder = text;
-    else if (key == KEY_OLDER)
+    if (take_keeping(&o->memory, &o->folder, key, text, state))
+        return 0;
+    if (key == KEY_OLDER)
         o->older = parse_age(state, "--older", text);
     else if (key == KEY_SIZE)
         o->size = parse_bytes(state, "--size", text);
@@ -82,8 +82,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->recipe = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
     else if (key == KEY_SEED)
         o->seed = parse_integer(state, "--seed", text, 0, INT64_MAX);
-    else if (key == KEY_MEMORY)
-        o->memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)

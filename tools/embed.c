@@ -7,18 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    KEY_WEIGHTS = 0x100,
-    KEY_RECIPE,
-    KEY_DATA,
-    KEY_OUT,
-    KEY_LABELS,
-    KEY_HOP,
-    KEY_MAX_ROWS,
-    KEY_CACHE,
-    KEY_MEMORY,
-    KEY_THREADS
-};
+enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_THREADS };
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
@@ -40,11 +29,7 @@ static const struct argp_option options[] = {
     {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
     {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
-    {"memory", KEY_MEMORY, "SIZE", 0,
-        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
-        "(default: any)",
-        0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
+    KEEPING_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {0},
 };
@@ -57,6 +42,8 @@ static const char description[] = "Encodes a graph with trained weights and writ
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
+    if (take_keeping(&o->memory, &o->cache, key, text, state))
+        return 0;
     if (key == KEY_WEIGHTS)
         o->weights = text;
     else if (key == KEY_RECIPE)
@@ -71,10 +58,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
     else if (key == KEY_MAX_ROWS)
         o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
-    else if (key == KEY_MEMORY)
-        o->memory = parse_bytes(state, "--memory", text);
-    else if (key == KEY_CACHE)
-        o->cache = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == ARGP_KEY_ARG)

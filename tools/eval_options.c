@@ -25,9 +25,7 @@ enum {
     KEY_SEED,
     KEY_TRANSDUCTIVE,
     KEY_MAX_ROWS,
-    KEY_CACHE,
     KEY_FEATURES,
-    KEY_MEMORY,
     KEY_THREADS,
     KEY_JSON,
     KEY_QUIET
@@ -88,11 +86,7 @@ static const struct argp_option options[] = {
         "they are encoded "
         "(default: device, and host where a graph's do not fit)",
         0},
-    {"memory", KEY_MEMORY, "SIZE", 0,
-        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
-        "(default: any)",
-        0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
+    KEEPING_OPTIONS,
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
@@ -165,10 +159,6 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
-    else if (key == KEY_MEMORY)
-        o->memory = parse_bytes(state, "--memory", text);
-    else if (key == KEY_CACHE)
-        o->cache = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_TRANSDUCTIVE)
@@ -213,7 +203,7 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
-    if (take_device(&o->device, key, text, state))
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
         return 0;
     if (key == ARGP_KEY_END && o->suite && (o->data_given || o->task >= 0))
         argp_failure(

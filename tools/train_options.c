@@ -30,9 +30,7 @@ enum {
     KEY_CLASSES,
     KEY_MAX_ROWS,
     KEY_CHECKPOINT,
-    KEY_CACHE,
     KEY_FEATURES,
-    KEY_MEMORY,
     KEY_REPLAY,
     KEY_OUT,
     KEY_RESUME,
@@ -94,11 +92,7 @@ static const struct argp_option options[] = {
         "from there by a thread ahead of its step "
         "(default: device, and host where a graph's do not fit)",
         0},
-    {"memory", KEY_MEMORY, "SIZE", 0,
-        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "
-        "(default: any)",
-        0},
-    {"cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0},
+    KEEPING_OPTIONS,
     DEVICE_OPTIONS,
     {"replay", KEY_REPLAY, NULL, 0,
         "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
@@ -138,10 +132,6 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_REPLAY)
         o->replay = true;
-    else if (key == KEY_MEMORY)
-        o->memory = parse_bytes(state, "--memory", text);
-    else if (key == KEY_CACHE)
-        o->cache = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
@@ -227,7 +217,7 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     train_options *o = state->input;
-    if (take_device(&o->device, key, text, state))
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);

@@ -140,3 +140,11 @@ int64_t parse_bytes(const struct argp_state *state, const char *option, const ch
     static const int64_t factor[] = {1 << 10, 1 << 20, 1 << 30, (int64_t)1 << 40};
     return parse_scaled(state, option, text, "KMGT", factor);
 }
+
+bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_MEMORY)
+        *memory = parse_bytes(state, "--memory", text);
+    else if (key == KEY_CACHE)
+        *cache = text;
+    return key == KEY_MEMORY || key == KEY_CACHE;
+}
