@@ -35,6 +35,36 @@ static void a_hop_is_the_adjacency_times_the_hop_before(void **state) {
     mo_graph_release(graph);
 }
 
+/* So many columns that most are zero before LayerNorm, and propagated as one. */
+static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_feature_options wide = plain;
+    wide.dim = 200;
+    for (int64_t columns = 0; columns <= 5; columns += 5) {
+        mo_graph *graph = draw_graph(ctx, set, columns, 11);
+        mo_features *f = mo_features_open(graph, &wide);
+        expect_ok(ctx);
+        mo_tensor *hops = mo_arrays_find(f->arrays, "hops");
+        mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        int64_t n = graph->nodes * wide.dim, shape[] = {graph->nodes, wide.dim};
+        float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+        for (int64_t k = 1; k <= HOPS; k++) {
+            mo_tensor *before = mo_reshape(t, mo_slice(t, hops, 0, k - 1, k), 2, shape);
+            mo_tensor_read(mo_spmm(t, A, before), x, (size_t)n * sizeof *x);
+            mo_tensor_read(mo_slice(t, hops, 0, k, k + 1), y, (size_t)n * sizeof *y);
+            expect_ok(ctx);
+            assert_memory_equal(x, y, (size_t)n * sizeof *x);
+        }
+        free(x);
+        free(y);
+        mo_tape_release(t);
+        mo_csr_release(A);
+        mo_features_release(f);
+        mo_graph_release(graph);
+    }
+}
+
 static void hop_zero_has_rows_of_mean_zero_and_variance_one(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, larger, 9, 2);
@@ -195,6 +225,7 @@ static void a_failing_graph_of_a_set_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hop_is_the_adjacency_times_the_hop_before),
+        cmocka_unit_test(hops_of_a_set_have_the_bits_of_one_product),
         cmocka_unit_test(hop_zero_has_rows_of_mean_zero_and_variance_one),
         cmocka_unit_test(isolated_nodes_without_features_are_zero_rows),
         cmocka_unit_test(the_sum_reverses_the_attributes_and_concat_puts_them_second),
