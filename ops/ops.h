@@ -58,6 +58,17 @@ typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_interc
  * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
  * or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
+/* The fit of a support and, of the rows stop[f - 1] .. stop[f] - 1 of each fold, the logits by the fit without it. */
+typedef struct mo_fold_fits {
+    mo_intercept intercept;
+    int folds; /* 1 or more */
+    const int64_t *stop;
+    double left, left_in_folds; /* of a gradient, beside its two parts that cancel, where a fit ends; 0: rounding */
+} mo_fold_fits;
+/* in: X, Y, lambda > 0; out: W as above, and those logits [.., stop[folds - 1], C]. No gradient flows through it.
+ * False, and nothing done, where n > d, lambda is 0, folds are more than 16 or the device cannot: mo_logistic fold by
+ * fold. */
+MO_API bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
 
 /* ---- svm_dual.c ---- */
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar

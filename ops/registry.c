@@ -37,6 +37,7 @@ static const mo_op *const ops[] = {
     &mo_op_log_softmax,
     &mo_op_logdet,
     &mo_op_logistic,
+    &mo_op_logistic_folds,
     &mo_op_logistic_solve,
     &mo_op_logsumexp,
     &mo_op_masked_matmul,

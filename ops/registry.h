@@ -39,6 +39,7 @@ extern const mo_op mo_op_log_abs_det;
 extern const mo_op mo_op_log_softmax;
 extern const mo_op mo_op_logdet;
 extern const mo_op mo_op_logistic;
+extern const mo_op mo_op_logistic_folds;
 extern const mo_op mo_op_logistic_solve;
 extern const mo_op mo_op_logsumexp;
 extern const mo_op mo_op_masked_matmul;

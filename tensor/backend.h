@@ -91,6 +91,19 @@ typedef struct mo_logistic_cg {
     mo_view x, F, open;                /* V, its logits [B, n, C], and 1 for items that limit left open, [B, 1, 1] */
 } mo_logistic_cg;
 
+/* Softmax regressions with penalty lambda on the rows X [B, n, d] of every item, Y [B, n, C]: W [B, d (+ 1), C] of all
+ * rows, and held [B, stop[folds - 1], C], the logits of each fold (rows stop[f - 1] .. stop[f] - 1) by a fit without
+ * it. open [B]: 1 where an item was not solved. lambda [B or 1] > 0. All views contiguous. */
+enum { MO_LOGISTIC_FOLDS = 16 };
+
+typedef struct mo_logistic_folds_call {
+    bool free_intercept;
+    int folds; /* 1 to MO_LOGISTIC_FOLDS */
+    const int64_t *stop;
+    double left, left_in_folds; /* a fit ends where |gradient| is so much of |lambda a|; 0: rounding */
+    mo_view X, Y, lambda, W, held, open;
+} mo_logistic_folds_call;
+
 /* The dual of the Crammer-Singer machine, item by item: alpha >= 0 with rows that sum to 1, least
  * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: what is left of its optimality conditions;
  * below 0 where they are met. All views contiguous. */
@@ -180,6 +193,7 @@ typedef struct mo_kernels {
     /* May be NULL: then ops compose it. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
     /* May be NULL: MO_UNSUPPORTED. */
+    void (*logistic_folds)(mo_context *ctx, const mo_logistic_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
     /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and

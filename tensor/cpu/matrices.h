@@ -10,6 +10,7 @@
 #include <cblas.h>
 
 void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
+void lapack_potri(const char *uplo, const int *n, real *A, const int *lda, int *info);
 void lapack_getrf(const int *m, const int *n, real *A, const int *lda, int *pivot, int *info);
 void lapack_syevd(const char *job, const char *uplo, const int *n, real *A, const int *lda, real *w, real *work,
     const int *lwork, int *iwork, const int *liwork, int *info);

@@ -12,9 +12,13 @@ typedef float real;
 #define REAL(name) name##_f32
 #define blas_gemm cblas_sgemm
 #define blas_gemv cblas_sgemv
+#define blas_symm cblas_ssymm
+#define blas_symv cblas_ssymv
+#define blas_syrk cblas_ssyrk
 #define blas_trsm cblas_strsm
 #define blas_trsv cblas_strsv
 #define lapack_potrf spotrf_
+#define lapack_potri spotri_
 #define lapack_getrf sgetrf_
 #define lapack_syevd ssyevd_
 #define lapack_geqrf sgeqrf_
@@ -24,9 +28,13 @@ typedef double real;
 #define REAL(name) name##_f64
 #define blas_gemm cblas_dgemm
 #define blas_gemv cblas_dgemv
+#define blas_symm cblas_dsymm
+#define blas_symv cblas_dsymv
+#define blas_syrk cblas_dsyrk
 #define blas_trsm cblas_dtrsm
 #define blas_trsv cblas_dtrsv
 #define lapack_potrf dpotrf_
+#define lapack_potri dpotri_
 #define lapack_getrf dgetrf_
 #define lapack_syevd dsyevd_
 #define lapack_geqrf dgeqrf_

@@ -1,0 +1,150 @@
+/* ops/logistic_folds.c - softmax regression on a support, and what the fits without each of its folds say of that fold,
+ * batched.
+ *
+ * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
+ * intercept), and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f their logits by the
+ * fit of all rows but these. n <= d; all fits share one Gram matrix and one preconditioner
+ * (tensor/cpu/logistic_folds.c). A fit ends where `left` of the gradient is left, beside lambda W or what cancels it
+ * (`left_in_folds` in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
+ * convergence, as where a fit leaves a class without support. The op has no derivative: it is for looking at a fit,
+ * logistic.c for training through one. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+#include "tensor/backend.h"
+
+#include <string.h>
+
+typedef struct options {
+    bool free_intercept;
+    int folds;
+    int64_t stop[MO_LOGISTIC_FOLDS];
+    double left, left_in_folds;
+} options;
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
+    const options *o = c->attributes;
+    int leading = X->ndim - 2;
+    size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *X->shape;
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, batch + sizeof *X->shape) != 0 ||
+        mo_numel(Y) == 0 || mo_dim(X, -2) > mo_dim(X, -1))
+        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d], n <= d, and labels [.., n, C]");
+    if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
+        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
+    for (int f = 0; f < o->folds; f++)
+        if (o->stop[f] <= (f ? o->stop[f - 1] : 0) || o->stop[f] > mo_dim(X, -2))
+            return mo_call_fail(c, MO_INVALID, "fold %d ends at row %lld", f, (long long)o->stop[f]);
+    memcpy(size, X->shape, sizeof size);
+    size[leading] = X->shape[leading + 1] + o->free_intercept;
+    size[leading + 1] = mo_dim(Y, -1);
+    mo_call_output(c, 0, X->dtype, X->ndim, size);
+    size[leading] = o->stop[o->folds - 1];
+    return mo_call_output(c, 1, X->dtype, X->ndim, size);
+}
+
+/* v with its leading axes, all but the last `trailing`, as one. */
+static mo_view flat(mo_view v, int trailing) {
+    mo_view f = v;
+    int64_t batch = 1;
+    for (int i = 0; i < v.ndim - trailing; i++)
+        batch *= v.shape[i];
+    f.ndim = trailing + 1;
+    f.shape[0] = batch;
+    for (int i = 0; i < trailing; i++)
+        f.shape[i + 1] = v.shape[v.ndim - trailing + i];
+    mo_contiguous_strides(f.ndim, f.shape, f.stride);
+    return f;
+}
+
+static void forward(mo_call *c) {
+    const options *o = c->attributes;
+    const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
+    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, false));
+    if (!mo_ok(c->ctx))
+        return;
+    if (!(least > 0)) {
+        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", least);
+        return;
+    }
+    if (!k->logistic_folds) {
+        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
+        return;
+    }
+    mo_logistic_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
+    g.left = o->left;
+    g.left_in_folds = o->left_in_folds;
+    g.X = flat(mo_call_dense(c, 0), 2);
+    g.Y = flat(mo_call_dense(c, 1), 2);
+    g.lambda = flat(mo_call_dense(c, 2), 0);
+    mo_tensor *open = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
+    g.W = flat(mo_tensor_view(c->out[0]), 2);
+    g.held = flat(mo_tensor_view(c->out[1]), 2);
+    g.open = mo_tensor_view(open);
+    if (!mo_ok(c->ctx))
+        return;
+    k->logistic_folds(c->ctx, &g);
+    if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, 0, false)) > 0)
+        mo_call_fail(c, MO_NUMERICAL, "a fit has not converged, or a class has no support in it");
+}
+
+static const options two_folds = {true, 2, {2, 4}, 0, 0}, one_fold = {false, 1, {3}, 0, 0};
+
+static const mo_sample samples[] = {
+    {.name = "intercept, rows behind the last fold",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &two_folds},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {3, 4, 4}}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+        .attributes = &one_fold},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "more rows than columns",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: expected rows [.., n, d], n <= d"},
+    {{.name = "lambda of another shape",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: lambda expected to be a scalar"},
+    {{.name = "a fold behind the last row",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {3, 7}}, {MO_DRAW_POSITIVE, 2, {3, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: fold 1 ends at row 4"},
+};
+
+const mo_op mo_op_logistic_folds = {
+    .name = "logistic_folds",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 2,
+    .attributes_size = sizeof(options),
+    .shape = shape,
+    .forward = forward,
+    .samples = samples,
+    .n_samples = 2,
+    .error_samples = error_samples,
+    .n_error_samples = 3,
+};
+
+bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
+    mo_context *ctx = mo_tape_context(t);
+    out[0] = out[1] = mo_null_tensor(ctx);
+    const mo_kernels *k = mo_ok(ctx) ? mo_kernels_of(ctx, mo_tensor_dtype(in[0])) : NULL;
+    if (!k || !k->logistic_folds || fits->folds < 1 || fits->folds > MO_LOGISTIC_FOLDS ||
+        mo_dim(in[0], -2) > mo_dim(in[0], -1) || !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
+        return false;
+    options o = {fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
+    memcpy(o.stop, fits->stop, (size_t)o.folds * sizeof *o.stop);
+    mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
+    mo_apply_all(t, &mo_op_logistic_folds, fixed, 3, &o, out);
+    return true;
+}
