@@ -65,7 +65,8 @@ bool mo_features_fit(
     mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *o, double *needed, double *left) {
     size_t held = 0, unused = 0;
     bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    *needed = count(graph, o, of_examples && task == MO_TASK_NC ? 2 : 1).inside;
+    needs n = count(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
+    *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are few */
     if (ctx->backend->memory)
         ctx->backend->memory(ctx, &held, &unused);
     *left = (double)unused - FOR_STEPS * (double)(held + unused);
