@@ -42,7 +42,7 @@ static void features_that_do_not_fit_stay_on_the_host(void **state) {
     (void)state;
     told t = {""}, quiet = {""};
     mo_context *ctx = device_context(MO_CUDA);
-    set_memory(4 * MIB);
+    set_memory(512 * MIB);
     mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
     assert_ptr_equal(mo_pool_source(all, 0)->features->arrays->ctx, ctx);
     assert_null(strstr(quiet.text, "host memory"));
