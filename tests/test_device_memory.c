@@ -51,8 +51,8 @@ static void features_that_do_not_fit_stay_on_the_host(void **state) {
     mo_pool *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
     assert_true(mo_ok(ctx));
     assert_int_equal(mo_context_device(mo_pool_source(pool, 0)->features->arrays->ctx), MO_CPU);
-    assert_non_null(strstr(t.text, "features: planted:nc need 0.00 GB, the device has 0.00 GB left for features: they "
-                                   "stay in host memory\n"));
+    assert_non_null(strstr(t.text, "features: planted:nc need 0.0"));
+    assert_non_null(strstr(t.text, " GB, the device has 0.00 GB left for features: they stay in host memory\n"));
     mo_pool_release(pool);
     mo_context_release(ctx);
 }

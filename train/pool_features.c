@@ -29,7 +29,7 @@ static mo_feature_place choose_place(const mo_pool *pool, const mo_graph *graph,
         return MO_FEATURES_ON_DEVICE;
     snprintf(line, sizeof line,
         "features: %s:%s need %.2f GB, the device has %.2f GB left for features: they stay in host memory", graph->name,
-        mo_task_name(task), 1e-9 * needed, 1e-9 * left);
+        mo_task_name(task), 1e-9 * needed, 1e-9 * fmax(left, 0));
     if (pool->notice)
         pool->notice(line, pool->state);
     return MO_FEATURES_ON_HOST;
