@@ -123,7 +123,7 @@ static void store_blocks(
     const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
     char key[256], hops[300];
     write_key(graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d", key, o->hops);
+    snprintf(hops, sizeof hops, "%s hops %d %s", key, o->hops, mo_dtype_name(o->stack));
     mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
         .key = hops,
         .name = graph->name,
@@ -132,6 +132,7 @@ static void store_blocks(
         .hops = o->hops + 1,
         .nodes = graph->nodes,
         .columns = o->dim,
+        .dtype = o->stack,
         .quality = {f->svd_residual, f->svd_orthogonality},
         .first = first_of_basis,
         .state = basis};

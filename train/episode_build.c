@@ -105,7 +105,7 @@ mo_tensor *mo_rows_taken(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n
         return mo_rows_brought(t, X, row, n);
     memcpy(shape, X->shape, sizeof shape);
     shape[X->ndim - 2] = n;
-    mo_tensor *T = mo_tape_tensor(t, X->dtype, X->ndim, shape);
+    mo_tensor *T = mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
     mo_send(T, fetched->buffer, fetched->offset[piece]);
     return T;
 }

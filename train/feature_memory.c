@@ -25,7 +25,7 @@ static needs count(const mo_graph *graph, const mo_feature_options *o, int sides
     double q = o->dim + OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
     double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
     double stack = sides * (o->hops + 1) * hop;
-    return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), stack};
+    return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), o->stack == MO_F16 ? stack / 2 : stack};
 }
 
 /* They cannot stay on disk. */

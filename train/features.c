@@ -138,7 +138,7 @@ static bool store(mo_first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
     write_key(j->graph, j->options, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d", key, j->options->hops);
+    snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
         .name = j->graph->name,
@@ -147,6 +147,7 @@ static bool store(mo_first_hop *j, mo_features *f) {
         .hops = j->options->hops + 1,
         .nodes = j->graph->nodes,
         .columns = j->options->dim,
+        .dtype = j->options->stack,
         .first = first_of_nodes,
         .state = j};
     mo_tensor *stack = mo_hop_store_open(&s);

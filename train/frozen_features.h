@@ -44,6 +44,7 @@ typedef struct mo_feature_options {
     const char *cache; /* folder of cached features, or NULL */
     int64_t memory;    /* bytes that features may take while they are made and held; the hop stack of a graph that would
                           take more is a file in the cache folder. 0: any */
+    mo_dtype stack;    /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
     mo_notice notice;  /* told what befell the cache, and the progress of such files; may be NULL */
     void *notice_state;
 } mo_feature_options;

@@ -3,6 +3,7 @@
 
 #include "tensor/storage.h"
 #include "train/host_array.h"
+#include "train/row_stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 enum { PAGE = 4096, BLOCK_BYTES = 16 << 20 };
 /* The first page, in front of the key: shape, and rows of a block. */
 #define HEADER                                                                                                         \
-    "mochi hop stack 1\nfloat32 [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
+    "mochi hop stack 1\n%s [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
 
 static bool failed(mo_hop_file *f, const char *what) {
     if (mo_ok(f->ctx))
@@ -58,7 +59,7 @@ static bool write_at(mo_hop_file *f, const void *bytes, size_t n, int64_t offset
 /* ---- where things are ---- */
 
 static int64_t row_bytes(const mo_hop_file *f) {
-    return f->columns * (int64_t)sizeof(float);
+    return f->columns * (int64_t)mo_dtype_size(f->dtype);
 }
 
 int64_t mo_hop_file_rows(const mo_hop_file *f, int64_t block) {
@@ -115,7 +116,8 @@ static uint64_t digest_of(const void *bytes, size_t n) {
 /* The first page: the file's nature in words. */
 static void describe(const mo_hop_file *f, const mo_hop_store *s, char page[PAGE]) {
     memset(page, 0, PAGE);
-    snprintf(page, PAGE, HEADER "%s\n", s->sides, s->hops, s->nodes, s->columns, f->block_rows, s->key);
+    snprintf(page, PAGE, HEADER "%s\n", mo_dtype_name(s->dtype), s->sides, s->hops, s->nodes, s->columns, f->block_rows,
+        s->key);
 }
 
 /* False where the file is cut short. */
@@ -214,7 +216,8 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
 }
 
 bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
-    *f = (mo_hop_file){.ctx = s->cache.ctx, .fd = -1, .hops = s->hops, .nodes = s->nodes, .columns = s->columns};
+    *f = (mo_hop_file){
+        .ctx = s->cache.ctx, .fd = -1, .dtype = s->dtype, .hops = s->hops, .nodes = s->nodes, .columns = s->columns};
     lay_out(f, s->sides);
     f->path = mo_cache_path(&s->cache, s->key, ".stack");
     if (f->path && asprintf(&f->partial, "%s.partial", f->path) < 0)
@@ -257,8 +260,13 @@ bool mo_hop_file_put_quality(mo_hop_file *f, const double quality[2]) {
     return write_at(f, f->quality, sizeof f->quality, table_offset(f));
 }
 
-bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, void *rows) {
-    return read_at(f, rows, (size_t)(f->nodes * row_bytes(f)), hop_offset(f, side, hop)) || failed(f, "read");
+bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows) {
+    int64_t n = f->nodes * f->columns, bytes = f->nodes * row_bytes(f);
+    if (!read_at(f, (char *)(rows + n) - bytes, (size_t)bytes, hop_offset(f, side, hop)))
+        return failed(f, "read");
+    if (f->dtype == MO_F16)
+        mo_widen_halves(rows, n);
+    return true;
 }
 
 bool mo_hop_file_complete(mo_hop_file *f) {
@@ -271,20 +279,21 @@ bool mo_hop_file_complete(mo_hop_file *f) {
 
 mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {
     int64_t shape[] = {s->sides, s->hops, s->nodes, s->columns};
-    return mo_tensor_map(f->ctx, MO_F32, 4, shape, f->fd, PAGE, f->path);
+    return mo_tensor_map(f->ctx, f->dtype, 4, shape, f->fd, PAGE, f->path);
 }
 
 /* ---- looked at from outside ---- */
 
 char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact) {
-    char page[PAGE + 1] = "", *key = NULL;
+    char page[PAGE + 1] = "", type[PAGE + 1] = "", *key = NULL;
     mo_hop_file f = {.ctx = ctx, .fd = open(path, O_RDONLY | O_CLOEXEC)};
     int64_t sides = 0;
     int at = 0;
     bool known = f.fd >= 0 && read_at(&f, page, PAGE, 0) &&
-                 sscanf(page, HEADER "%n", &sides, &f.hops, &f.nodes, &f.columns, &f.block_rows, &at) == 5 && at > 0 &&
-                 sides > 0 && sides <= 64 && f.hops > 0 && f.hops <= 64 && f.nodes > 0 && f.nodes <= INT32_MAX &&
-                 f.columns > 0 && f.columns <= 65536;
+                 sscanf(page, HEADER "%n", type, &sides, &f.hops, &f.nodes, &f.columns, &f.block_rows, &at) == 6 &&
+                 at > 0 && sides > 0 && sides <= 64 && f.hops > 0 && f.hops <= 64 && f.nodes > 0 &&
+                 f.nodes <= INT32_MAX && f.columns > 0 && f.columns <= 65536;
+    f.dtype = strcmp(type, mo_dtype_name(MO_F16)) ? MO_F32 : MO_F16;
     if (known) {
         page[strcspn(page + at, "\n") + (size_t)at] = 0;
         key = strdup(page + at);

@@ -9,6 +9,7 @@ typedef struct mo_hop_file {
     char *path, *partial;
     int fd;
     bool locked; /* it is the .partial one */
+    mo_dtype dtype;
     int64_t hops, nodes, columns, block_rows, hop_blocks, blocks;
     uint64_t *digest; /* [blocks] */
     double quality[2];
@@ -25,7 +26,8 @@ bool mo_hop_file_lacks(const mo_hop_file *f, int64_t side, int64_t hop);
 /* A block and then its checksum. Where the disk is full the file is removed. */
 bool mo_hop_file_write(mo_hop_file *f, int64_t side, int64_t hop, int64_t block, const void *rows);
 bool mo_hop_file_put_quality(mo_hop_file *f, const double quality[2]);
-bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, void *rows);
+/* Into float32 rows. */
+bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows);
 /* Syncs it and gives it its name. */
 bool mo_hop_file_complete(mo_hop_file *f);
 /* [sides, hops, nodes, columns]; release. The null tensor on failure. */

@@ -1,13 +1,14 @@
 /* train/hop_store.c - a hop stack in a file, written a block of rows at a time and mapped.
  *
- * Layout: a page of text (what the file is), the stack [sides, hops, nodes, columns] float32, from the next page on the
- * quality of the SVDs and the checksum of every block, 0 where it is not written yet. While blocks are missing the name
- * ends in .partial and one process holds the lock; then the file is synced and renamed. Checksums are compared whenever
- * a file is opened, so the order in which a crash lets bytes reach the disk does not matter. */
+ * Layout: a page of text (what the file is), the stack [sides, hops, nodes, columns] of float32 or float16, from the
+ * next page on the quality of the SVDs and the checksum of every block, 0 where it is not written yet. While blocks are
+ * missing the name ends in .partial and one process holds the lock; then the file is synced and renamed. Checksums are
+ * compared whenever a file is opened, so the order in which a crash lets bytes reach the disk does not matter. */
 #include "train/hop_store.h"
 
 #include "autograd/autograd.h"
 #include "tensor/clock.h"
+#include "tensor/conversion.h"
 #include "tensor/storage.h"
 #include "train/hop_file.h"
 #include "train/host_array.h"
@@ -25,6 +26,7 @@ typedef struct work {
     mo_hop_store *s;
     mo_hop_file file;
     float *block;     /* [rows of a block, columns] */
+    uint16_t *halves; /* the same in float16, where the file is */
     mo_tensor *X;     /* the hop before */
     int64_t finished; /* blocks */
     int64_t begun;    /* of them, those that were there */
@@ -56,8 +58,11 @@ static void multiply_rows(work *w, int64_t first, int64_t rows) {
     mo_kernels_of(s->cache.ctx, MO_F32)->spmm(s->cache.ctx, &a, &x, &y);
 }
 
-static bool finish_block(work *w, int64_t side, int64_t hop, int64_t b, const void *rows) {
-    bool fine = mo_hop_file_write(&w->file, side, hop, b, rows);
+static bool finish_block(work *w, int64_t side, int64_t hop, int64_t b, const float *rows) {
+    int64_t n = w->halves ? mo_hop_file_rows(&w->file, b) * w->file.columns : 0;
+    for (int64_t i = 0; i < n; i++)
+        w->halves[i] = double_to_half(rows[i]);
+    bool fine = mo_hop_file_write(&w->file, side, hop, b, w->halves ? (const void *)w->halves : rows);
     w->finished += fine;
     tell_progress(w);
     return fine;
@@ -105,7 +110,9 @@ static bool compute(work *w) {
     bool fine = t != NULL;
     w->begun = w->finished = mo_hop_file_finished(&w->file);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
-    for (int64_t side = 0; side < s->sides && fine; side++)
+    if (s->dtype == MO_F16)
+        w->halves = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->halves);
+    for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
         fine = compute_first(w, t, side);
     mo_tape_release(t);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
@@ -119,6 +126,7 @@ static bool compute(work *w) {
             fine = compute_hop(w, side, hop);
     mo_tensor_release(w->X);
     free(w->block);
+    free(w->halves);
     return fine && mo_ok(ctx);
 }
 

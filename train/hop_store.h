@@ -13,6 +13,7 @@ typedef struct mo_hop_store {
     const mo_csr *A;     /* hop k is A times hop k - 1; of the CPU */
     int64_t sides, hops; /* hops: l + 1 */
     int64_t nodes, columns;
+    mo_dtype dtype;    /* MO_F32 or MO_F16; a hop is then made of the rounded one before it */
     double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; of hop 0 when computed */
     bool from_cache;
     /* Hop 0 of a side, float32 [nodes, columns], contiguous, on the tape or not. Fills quality. */

@@ -6,6 +6,7 @@
 #include "train/row_stack.h"
 
 #include "autograd/tape.h"
+#include "tensor/conversion.h"
 #include "train/host_array.h"
 
 #include <errno.h>
@@ -16,6 +17,20 @@
 #include <string.h>
 #include <unistd.h>
 
+mo_dtype mo_row_dtype(const mo_tensor *X) {
+    return X->dtype == MO_F16 ? MO_F32 : X->dtype;
+}
+
+/* From the first on: no value is overwritten before it is read. */
+void mo_widen_halves(float *x, int64_t n) {
+    const char *halves = (const char *)x + (size_t)n * sizeof(uint16_t);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, halves + (size_t)i * sizeof half, sizeof half);
+        x[i] = half_to_float(half);
+    }
+}
+
 bool mo_rows_at_hand(const mo_context *ctx, const mo_tensor *X) {
     return X->ctx == ctx && !X->storage->file;
 }
@@ -23,11 +38,14 @@ bool mo_rows_at_hand(const mo_context *ctx, const mo_tensor *X) {
 mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
     const mo_mapped_file *file = X->storage->file;
     size_t size = mo_dtype_size(X->dtype);
-    mo_row_stack s = {.outer = 1, .rows = X->shape[axis], .width = size, .fd = -1};
+    mo_row_stack s = {
+        .outer = 1, .rows = X->shape[axis], .width = mo_dtype_size(mo_row_dtype(X)), .stored = size, .fd = -1};
     for (int i = 0; i < axis; i++)
         s.outer *= X->shape[i];
-    for (int i = axis + 1; i < X->ndim; i++)
+    for (int i = axis + 1; i < X->ndim; i++) {
         s.width *= (size_t)X->shape[i];
+        s.stored *= (size_t)X->shape[i];
+    }
     if (file) {
         s.fd = file->fd;
         s.offset = file->offset + X->offset * (int64_t)size;
@@ -75,17 +93,19 @@ static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t o
 }
 
 bool mo_rows_fetch(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
-    size_t w = s->width;
+    size_t w = s->stored;
     for (stretch at = {0}; !s->data && next_stretch(s, row, n, &at);)
         posix_fadvise(
             s->fd, s->offset + (at.outer * s->rows + row[at.i]) * (int64_t)w, at.n * (int64_t)w, POSIX_FADV_WILLNEED);
     for (stretch at = {0}; next_stretch(s, row, n, &at);) {
-        char *to = out + (size_t)(at.outer * n + at.i) * w;
+        char *row_out = out + (size_t)(at.outer * n + at.i) * s->width, *to = row_out + (size_t)at.n * (s->width - w);
         int64_t from = (at.outer * s->rows + row[at.i]) * (int64_t)w;
         if (s->data)
             memcpy(to, s->data + from, (size_t)at.n * w);
         else if (!read_bytes(s, to, (size_t)at.n * w, s->offset + from, why, bytes))
             return false;
+        if (w != s->width)
+            mo_widen_halves((float *)(void *)row_out, at.n * (int64_t)(w / sizeof(uint16_t)));
     }
     return true;
 }
@@ -110,7 +130,7 @@ static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
     int64_t shape[MO_MAX_AXES];
     memcpy(shape, X->shape, sizeof shape);
     shape[axis] = n;
-    return mo_tape_tensor(t, X->dtype, X->ndim, shape);
+    return mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
 }
 
 mo_tensor *mo_rows_brought(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {

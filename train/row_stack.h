@@ -9,13 +9,18 @@
 /* An array [outer, rows, width bytes], contiguous; borrowed from its tensor. */
 typedef struct mo_row_stack {
     int64_t outer, rows;
-    size_t width;
+    size_t width;     /* of a row that is fetched: float16 becomes float32 */
+    size_t stored;    /* and where it is */
     const char *data; /* where it is memory */
     int fd;           /* else of the file, and where in it the array begins */
     int64_t offset;
     const char *path;
 } mo_row_stack;
 
+/* The type that fetched rows have. */
+mo_dtype mo_row_dtype(const mo_tensor *X);
+/* The upper half of x [n] holds n values of float16, which x becomes. */
+void mo_widen_halves(float *x, int64_t n);
 /* Whether ops of the context can read X itself: it is memory of that context. */
 bool mo_rows_at_hand(const mo_context *ctx, const mo_tensor *X);
 /* Slices along an axis of X, a contiguous tensor of the CPU, as rows; those before it are `outer`. */
