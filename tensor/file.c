@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,10 +181,15 @@ static int create_named(const place *at, int fd) {
     return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
-static int name_unnamed(const place *at, int fd) {
+/* Gives an open file without a name one. */
+static bool link_open(const place *at, int fd, const char *name) {
     char open_file[64];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, open_file, at->folder, at->temporary, AT_SYMLINK_FOLLOW) < 0 ? -1 : fd;
+    return linkat(AT_FDCWD, open_file, at->folder, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static int name_unnamed(const place *at, int fd) {
+    return link_open(at, fd, at->temporary) ? fd : -1;
 }
 
 /* Creates the new file, without a name where that can be; -1 on failure. */
@@ -227,8 +230,10 @@ static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned
     return ok;
 }
 
-/* Puts the new file in place of the old one. */
+/* Puts the new file in place of the old one; where there is none, in one call. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
+    if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
+        return true;
     if (!*at->temporary && !try_names(at, name_unnamed, &fd)) {
         *at->temporary = '\0';
         mo_fail(ctx, MO_IO, "%s: cannot name the new file: %s", label, strerror(errno));
@@ -237,13 +242,9 @@ static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     return mo_ok(ctx);
 }
 
-/* With a whole file in fd: no signal ends the process between its two names. */
+/* With a whole file in fd. */
 static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     bool there = rename_over(ctx, label, at, fd);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */
     if (there && fsync(at->folder) < 0 && errno != EINVAL)
         mo_fail(ctx, MO_IO, "%s: written, but its folder cannot be synced: %s", label, strerror(errno));
