@@ -118,6 +118,18 @@ bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_
     return ok;
 }
 
+ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset) {
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (char *)bytes + done, n - done, offset + (int64_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -1 : (ssize_t)done;
+        done += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
 /* Where a replacement happens: an open folder, the name in it, and the temporary name beside it. */
 typedef struct place {
     int folder;

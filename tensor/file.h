@@ -4,6 +4,8 @@
 
 #include "tensor/tensor.h"
 
+#include <sys/types.h>
+
 /* Room for "npz: path: member 'name'", the start of every message about an array file. */
 #define MO_LABEL 512
 
@@ -16,6 +18,9 @@ typedef struct mo_file_bytes {
 /* Reads a regular file whole. label starts the message when it fails (then false). */
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
 void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
+/* Fills n bytes from an offset on. Returns how many: fewer where the file ends; or -1, with errno. No context takes
+ * part, so any thread may call it. */
+ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
 
 bool mo_is_utf8(const char *text, size_t n);
 /* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII where the

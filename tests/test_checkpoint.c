@@ -9,7 +9,7 @@ static char *folder_of(scratch *s) {
 }
 
 static int clean_up(void **state) {
-    remove_run(folder_of(*state));
+    folder_remove(folder_of(*state));
     return 0;
 }
 

@@ -1,8 +1,7 @@
 /* tests/test_cli_bad_input.c - every command on files that are cut, empty, or none at all: one line, exit 1, and
  * nothing left behind. */
+#include "folder.h"
 #include "program.h"
-
-#include <dirent.h>
 
 static void copy_head(const program *p, const char *from, const char *name, size_t n) {
     char *data = malloc(n);
@@ -12,16 +11,6 @@ static void copy_head(const program *p, const char *from, const char *name, size
     assert_int_equal(fwrite(data, 1, n, out), n);
     assert_int_equal(fclose(in) | fclose(out), 0);
     free(data);
-}
-
-static int files_in(const char *folder) {
-    int n = 0;
-    DIR *entries = opendir(folder);
-    assert_non_null(entries);
-    for (const struct dirent *e; (e = readdir(entries));)
-        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-    closedir(entries);
-    return n;
 }
 
 /* Words of a command; "@" stands for the bad file, "OUT" for a file in an empty folder. */
@@ -69,9 +58,9 @@ static void bad_files_are_one_line_and_leave_nothing(void **state) {
             for (int i = 0; i < 9 && uses[u][i]; i++)
                 words[i] = !strcmp(uses[u][i], "@") ? path : !strcmp(uses[u][i], "OUT") ? target : uses[u][i];
             run_program_to(p, NULL, words);
-            if (p->code != 1 || count_lines(p->err) != 1 || files_in(out))
+            if (p->code != 1 || count_lines(p->err) != 1 || folder_files(out, "", NULL))
                 fail_msg("mochi %s %s .. on %s: exit %d, %d files left, '%s'", words[0], words[1], bad[b], p->code,
-                    files_in(out), p->err);
+                    folder_files(out, "", NULL), p->err);
         }
 }
 
@@ -90,7 +79,7 @@ static void places_that_cannot_be_written_are_one_line_and_leave_nothing(void **
         RUN(p, "embed", "--weights", "none", "--hop", "1", "--data", "mutag", "--out", path, "--labels", places[i]);
         assert_int_equal(p->code, 1);
         assert_non_null(strstr(p->err, places[i]));
-        assert_int_equal(files_in(here), 0); /* both or neither */
+        assert_int_equal(folder_files(here, "", NULL), 0); /* both or neither */
         RUN(p, "pitfalls", "origin", "--seeds", "1", "--svg", places[i]);
         assert_int_equal(p->code, 1);
     }

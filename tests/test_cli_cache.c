@@ -1,8 +1,8 @@
 /* tests/test_cli_cache.c - `--cache` and `mochi data cache`: features that are kept are used, damage to them costs time
  * alone, and processes may share them. */
+#include "tests/folder.h"
 #include "tests/program.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <sys/resource.h>
 
@@ -10,20 +10,6 @@
 #define EMBED "embed", "--weights", "none", "--data", "mutag"
 
 static const char from_cache[] = "(from the cache)";
-
-/* The only entry of a folder; fails where there are more or none. */
-static void only_entry(const char *folder, char path[1024]) {
-    int count = 0;
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) {
-            snprintf(path, 1024, "%s/%s", folder, e->d_name);
-            count++;
-        }
-    closedir(d);
-    assert_int_equal(count, 1);
-}
 
 static long size_of(const char *path) {
     struct stat status;
@@ -66,14 +52,14 @@ static void a_second_run_reads_what_the_first_kept(void **state) {
     name_folder(p, "deep/er", cache);
     expect_same(p, cache);
     assert_null(strstr(p->err, from_cache));
-    only_entry(cache, path);
+    assert_int_equal(folder_files(cache, "", path), 1);
     expect_same(p, cache);
     assert_non_null(strstr(p->err, from_cache));
     setenv("MOCHI_CACHE", cache, 1);
     RUN(p, EMBED, "--out", in_folder(p, "Z.npy"));
     unsetenv("MOCHI_CACHE");
     assert_non_null(strstr(p->err, from_cache));
-    only_entry(cache, path);
+    assert_int_equal(folder_files(cache, "", path), 1);
 }
 
 typedef struct damage {
@@ -91,7 +77,7 @@ static void a_poisoned_entry_is_told_and_made_again(void **state) {
     char cache[300];
     name_folder(p, "poisoned", cache);
     expect_same(p, cache);
-    only_entry(cache, path);
+    assert_int_equal(folder_files(cache, "", path), 1);
     long good = size_of(path);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const damage *k = &kinds[i];
@@ -138,7 +124,7 @@ static void a_full_disk_costs_the_entry_alone(void **state) {
     assert_non_null(strstr(p->out, "mutag:gc computed"));
     assert_int_equal(rmdir(cache), 0); /* nothing in it */
     run_program_to(p, NULL, build);
-    only_entry(cache, path);
+    assert_int_equal(folder_files(cache, "", path), 1);
 }
 
 static void a_folder_that_cannot_be_made_costs_nothing_more(void **state) {
@@ -168,7 +154,7 @@ static void processes_at_once_keep_one_entry(void **state) {
         wait_for_program(p, child[i], out[i], err[i]);
         assert_ended(p, 0, NULL);
     }
-    only_entry(cache, path);
+    assert_int_equal(folder_files(cache, "", path), 1);
     RUN(p, "data", "cache", "verify", "--cache", cache);
     assert_ended(p, 0, NULL);
 }

@@ -1,8 +1,9 @@
 /* tests/test_cli_memory.c - `--memory`: features keep to it or say how many bytes they need; a stack of hops on disk
  * gives the weights of one in memory, and a killed run goes on where it was. */
+#include "tests/folder.h"
 #include "tests/program.h"
 
-#include <dirent.h>
+#include <math.h>
 #include <sys/resource.h>
 
 enum { NODES = 40000, CHORDS = 60000 }; /* so many that the hop stack is larger than what its SVD takes */
@@ -30,22 +31,6 @@ static int create(void **state) {
     }
     snprintf(ring, sizeof ring, "%s:lp", path);
     return fclose(file);
-}
-
-/* Files of a folder whose names end so; the last one's path. */
-static int count_files(const char *folder, const char *ending, char path[1024]) {
-    int count = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        size_t n = strlen(e->d_name), k = strlen(ending);
-        if (n > k && !strcmp(e->d_name + n - k, ending)) {
-            snprintf(path, 1024, "%s/%s", folder, e->d_name);
-            count++;
-        }
-    }
-    if (d)
-        closedir(d);
-    return count;
 }
 
 static void assert_same_weights(const program *p, const char *a, const char *b) {
@@ -76,14 +61,14 @@ static void what_is_too_much_for_memory_goes_to_disk(void **state) {
     snprintf(limit, sizeof limit, "%lld", inside);
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "whole"), "--quiet", "--memory", limit, "--cache", cache);
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_files(cache, ".stack", path), 0);
+    assert_int_equal(folder_files(cache, ".stack", path), 0);
     snprintf(limit, sizeof limit, "%lld", outside);
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "nowhere"), "--quiet", "--memory", limit);
     assert_ended(p, 1, "name a cache folder, where its hop stack takes");
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "disk"), "--quiet", "--memory", limit, "--cache", cache);
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_files(cache, ".stack", path), 1);
-    assert_int_equal(count_files(cache, ".partial", path), 0);
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".partial", path), 0);
     assert_same_weights(p, "disk", "whole");
     RUN(p, "data", "cache", "verify", "--cache", cache, "--json");
     assert_ended(p, 0, NULL);
@@ -148,14 +133,14 @@ static bool kill_while_writing(const char *cache, const char *run) {
     pid_t child =
         start_program((const char *const[]){ON_DISK, "--cache", cache, "--out", run, NULL}, "/dev/null", "/dev/null");
     for (int i = 0; i < 200000 && waitpid(child, NULL, WNOHANG) == 0; i++) {
-        if (count_files(cache, ".partial", path) && finished_blocks(path) > 0) {
+        if (folder_files(cache, ".partial", path) && finished_blocks(path) > 0) {
             kill(child, SIGKILL);
             break;
         }
         usleep(300);
     }
     waitpid(child, NULL, 0);
-    return count_files(cache, ".partial", path) == 1 && finished_blocks(path) < BLOCKS;
+    return folder_files(cache, ".partial", path) == 1 && finished_blocks(path) < BLOCKS;
 }
 
 static void a_killed_run_goes_on_where_it_was(void **state) {
@@ -173,7 +158,7 @@ static void a_killed_run_goes_on_where_it_was(void **state) {
     const char *said = strstr(p->out, " blocks are there from an interrupted run");
     if (!said || said[-1] == '0')
         fail_msg("nothing was taken over: %s", p->out);
-    assert_int_equal(count_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
     RUN(p, STEP("gnutella06:lp", "512"), "--out", in_folder(p, "unbroken"), "--quiet");
     assert_ended(p, 0, NULL);
     assert_same_weights(p, "resumed", "unbroken");
@@ -195,9 +180,32 @@ static void two_processes_write_one_stack(void **state) {
         wait_for_program(p, child[i], out[i], "/dev/null");
         assert_ended(p, 0, NULL);
     }
-    assert_int_equal(count_files(cache, ".stack", path), 1);
-    assert_int_equal(count_files(cache, ".partial", path), 0);
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".partial", path), 0);
     assert_same_weights(p, "both0", "both1");
+}
+
+static void a_stack_in_float16_is_half_the_file(void **state) {
+    program *p = *state;
+    const char *const type[] = {"float32", "float16"};
+    double bytes[2], accuracy[2];
+    for (int i = 0; i < 2; i++) {
+        char cache[300], path[1024];
+        struct stat st;
+        snprintf(cache, sizeof cache, "%s/%s", p->folder, type[i]);
+        RUN(p, "eval", "--data", "cora", "--task", "nc", "--weights", "none", "--dim", "64", "--protocol", "episode",
+            "--episodes", "5", "--shots", "16", "--hop", "2", "--features", "disk", "--cache", cache, "--stack",
+            type[i]);
+        assert_ended(p, 0, NULL);
+        assert_int_equal(folder_files(cache, ".stack", path), 1);
+        assert_int_equal(stat(path, &st), 0);
+        bytes[i] = (double)st.st_size;
+        assert_int_equal(sscanf(strstr(p->out, "\n    16"), "%*d %lf", &accuracy[i]), 1);
+    }
+    assert_true(bytes[1] < 0.55 * bytes[0]);
+    assert_true(accuracy[0] > 30 && fabs(accuracy[1] - accuracy[0]) < 1);
+    RUN(p, "eval", "--data", "cora", "--stack", "float8");
+    assert_ended(p, 2, "expected float32 or float16");
 }
 
 static void a_size_must_be_one(void **state) {
@@ -225,6 +233,7 @@ int main(void) {
         cmocka_unit_test(the_process_keeps_to_the_limit),
         cmocka_unit_test(a_killed_run_goes_on_where_it_was),
         cmocka_unit_test(two_processes_write_one_stack),
+        cmocka_unit_test(a_stack_in_float16_is_half_the_file),
         cmocka_unit_test(a_size_must_be_one),
     };
     return cmocka_run_group_tests(tests, create, program_release);

@@ -103,8 +103,8 @@ static void a_step_without_memory_names_itself_and_can_be_taken_again(void **sta
     run_close(&run);
     assert_same_bytes(run_file(first, "weights.safetensors"), run_file(second, "weights.safetensors"));
     assert_same_bytes(run_file(first, "checkpoint.safetensors"), run_file(second, "checkpoint.safetensors"));
-    remove_run(first);
-    remove_run(second);
+    folder_remove(first);
+    folder_remove(second);
 }
 
 static void page_locked_memory_that_is_not_there_is_one_line(void **state) {

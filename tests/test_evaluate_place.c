@@ -84,7 +84,7 @@ static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
         mo_pool_release(disk);
     }
     mo_context_release(ctx);
-    remove_run(cache);
+    folder_remove(cache);
 }
 
 static void a_pool_that_changes_is_planned_anew(void **state) {
@@ -115,7 +115,7 @@ static void a_pool_that_changes_is_planned_anew(void **state) {
     while (run.trainer->step < o.steps)
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
     run_close(&run);
-    remove_run(folder);
+    folder_remove(folder);
 }
 
 /* The math mode rounds products of the model, not those that features are made of. */

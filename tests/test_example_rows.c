@@ -43,7 +43,7 @@ static void rows_do_not_depend_on_threads_or_cache(void **state) {
         mo_features_release(other);
         mo_context_release(many);
     }
-    remove_run(folder);
+    folder_remove(folder);
 }
 
 /* What the counts of a pair should be, from a dense adjacency. */

@@ -1,5 +1,6 @@
 /* tests/test_feature_cache.c - cached features equal computed ones, and nothing that befalls the cache is an error. */
 #include "drawn_graphs.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -22,33 +23,6 @@ static void expect_from(const mo_graph *graph, const mo_feature_options *options
     assert_memory_equal(x, y, (size_t)n * sizeof *x);
     free(x);
     free(y);
-}
-
-/* The only file of the cache folder. */
-static void only_file(const char *folder, char path[1024]) {
-    int count = 0;
-    DIR *d = opendir(folder);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] != '.') {
-            snprintf(path, 1024, "%s/%s", folder, e->d_name);
-            count++;
-        }
-    closedir(d);
-    assert_int_equal(count, 1);
-}
-
-static void remove_folder(const char *folder) {
-    char path[1024];
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.') {
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-            remove(path);
-        }
-    if (d)
-        closedir(d);
-    rmdir(folder);
 }
 
 static void a_hit_equals_what_is_computed(void **state) {
@@ -76,7 +50,7 @@ static void a_hit_equals_what_is_computed(void **state) {
         expect_from(graphs[i], &other, false);
         mo_graph_release(graphs[i]);
     }
-    remove_folder(o.cache);
+    folder_remove(o.cache);
     rmdir(scratch_path(s, "deep"));
 }
 
@@ -88,7 +62,7 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
     snprintf(folder, sizeof folder, "%s", o.cache);
     o.cache = folder;
     expect_from(graph, &o, false);
-    only_file(folder, path);
+    assert_int_equal(folder_files(folder, "", path), 1);
     bytes good = read_bytes(path);
     for (int kind = 0; kind < 5; kind++) {
         bytes bad = {0};
@@ -112,7 +86,7 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
     expect_from(graph, &o, true);
     bytes_release(&good);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void a_folder_that_cannot_be_written_is_no_error(void **state) {
@@ -157,7 +131,7 @@ static void processes_may_share_a_cache(void **state) {
     }
     expect_from(graph, &o, true);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* ---- the folder ---- */
@@ -203,7 +177,7 @@ static void entries_are_listed_verified_and_pruned(void **state) {
     o.cache = folder;
     assert_int_equal(visit(s->ctx, folder, true).entries, 0); /* no folder yet */
     expect_from(graph, &o, false);
-    only_file(folder, path);
+    assert_int_equal(folder_files(folder, "", path), 1);
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     expect_from(other, &o, false);
@@ -238,7 +212,7 @@ static void entries_are_listed_verified_and_pruned(void **state) {
     assert_int_equal(access(foreign, F_OK), 0);
     mo_graph_release(graph);
     mo_graph_release(other);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 int main(void) {

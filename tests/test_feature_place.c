@@ -70,7 +70,7 @@ static void expect_same(scratch *s, const mo_feature_options *features, int epis
     assert_same_bytes(run_file(folder, "weights.safetensors"), run_file(other, "weights.safetensors"));
     assert_same_bytes(run_file(folder, "checkpoint.safetensors"), run_file(other, "checkpoint.safetensors"));
     assert_same_bytes(run_log(folder), run_log(other));
-    remove_run(other);
+    folder_remove(other);
 }
 
 static void every_place_gives_the_same_bits(void **state) {
@@ -87,9 +87,9 @@ static void every_place_gives_the_same_bits(void **state) {
                         (mo_feature_place)place, (mo_feature_form)form, place == MO_FEATURES_ON_DISK ? cache : NULL);
                     expect_same(s, &o, episodes, threads, folder);
                 }
-            remove_run(folder);
+            folder_remove(folder);
         }
-    remove_run(cache);
+    folder_remove(cache);
 }
 
 static void stopped_and_resumed_equals_uninterrupted(void **state) {
@@ -107,11 +107,11 @@ static void stopped_and_resumed_equals_uninterrupted(void **state) {
             run_until(&o, parts, true, o.steps);
             assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
             assert_same_bytes(run_log(whole), run_log(parts));
-            remove_run(parts);
+            folder_remove(parts);
         }
-        remove_run(whole);
+        folder_remove(whole);
     }
-    remove_run(cache);
+    folder_remove(cache);
 }
 
 static void second_step_on_allocates_nothing(void **state) {
@@ -141,9 +141,9 @@ static void second_step_on_allocates_nothing(void **state) {
         mo_mochi_release(model);
         mo_pool_release(pool);
         mo_context_release(ctx);
-        remove_run(folder);
+        folder_remove(folder);
     }
-    remove_run(cache);
+    folder_remove(cache);
 }
 
 /* Cuts every stack of the folder short. */
@@ -175,8 +175,8 @@ static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".stack': it ends before byte ", "cut short?"));
     run_close(&run);
-    remove_run(folder);
-    remove_run(cache);
+    folder_remove(folder);
+    folder_remove(cache);
 }
 
 static void disk_needs_a_folder(void **state) {
@@ -252,8 +252,8 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     mo_mochi_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
-    remove_run(folder);
-    remove_run(cache);
+    folder_remove(folder);
+    folder_remove(cache);
 }
 
 /* Each graph's stack takes 20 MB; its edges, labels and links 2 MB. */

@@ -1,8 +1,8 @@
 /* tests/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and say what they
  * need. */
 #include "drawn_graphs.h"
+#include "folder.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -46,29 +46,6 @@ static void expect_equal(const mo_graph *graph, const mo_feature_options *o, boo
     free(y);
 }
 
-/* Names in a folder that end so; the last one's path. */
-static int files(const char *folder, const char *ending, char path[1024]) {
-    int count = 0;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        size_t n = strlen(e->d_name), k = strlen(ending);
-        if (n >= k && !strcmp(e->d_name + n - k, ending) && e->d_name[0] != '.') {
-            snprintf(path, 1024, "%s/%s", folder, e->d_name);
-            count++;
-        }
-    }
-    if (d)
-        closedir(d);
-    return count;
-}
-
-static void remove_folder(const char *folder) {
-    char path[1024];
-    while (files(folder, "", path))
-        assert_int_equal(remove(path), 0);
-    rmdir(folder);
-}
-
 static void overwrite(const char *path, long offset, unsigned char mask) {
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
@@ -90,13 +67,13 @@ static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
         mo_feature_options o = on_disk(folder, &t);
         expect_equal(graphs[i], &o, false);
         expect_equal(graphs[i], &o, true);
-        assert_int_equal(files(folder, ".stack", path), i + 1);
-        assert_int_equal(files(folder, ".partial", path), 0);
+        assert_int_equal(folder_files(folder, ".stack", path), i + 1);
+        assert_int_equal(folder_files(folder, ".partial", path), 0);
         assert_non_null(strstr(t.text, "features: drawn: residual of the SVD 0."));
         assert_null(strstr(t.text, "cache:"));
         mo_graph_release(graphs[i]);
     }
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void blocks_kept_apart_are_the_same_on_disk(void **state) {
@@ -126,7 +103,7 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
     mo_features_release(x);
     mo_features_release(y);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* The table of checksums is at the end: with its last entries zero the file is what an interruption leaves. */
@@ -138,17 +115,17 @@ static void an_interrupted_run_goes_on_where_it_stopped(void **state) {
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "interrupted"));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
     snprintf(partial, sizeof partial, "%s.partial", path);
     assert_int_equal(rename(path, partial), 0);
     for (long byte = -3 * 8; byte < 0; byte++)
         overwrite(partial, byte, 0);
     expect_equal(graph, &o, false);
     assert_non_null(strstr(t.text, "5 blocks are there from an interrupted run"));
-    assert_int_equal(files(folder, ".partial", path), 0);
+    assert_int_equal(folder_files(folder, ".partial", path), 0);
     expect_equal(graph, &o, true);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void damage_is_found_told_and_made_good(void **state) {
@@ -159,7 +136,7 @@ static void damage_is_found_told_and_made_good(void **state) {
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "damaged"));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
     int64_t hop = 4 * DIM * graph->nodes;
     const long offsets[] = {PAGE + 5, (long)(PAGE + 3 * hop + 77), 3, -1};
     for (int i = 0; i < 4; i++) {
@@ -172,7 +149,7 @@ static void damage_is_found_told_and_made_good(void **state) {
     assert_int_equal(truncate(path, PAGE + 100), 0);
     expect_equal(graph, &o, false);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void on_entry(const mo_cache_entry *entry, void *state) {
@@ -193,14 +170,14 @@ static void the_cache_knows_stacks(void **state) {
     expect_equal(graph, &o, false);
     assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, good), MO_OK);
     assert_true(good[0] == 1 && good[1] == 0);
-    assert_int_equal(files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
     overwrite(path, PAGE + 40, 2);
     assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, bad), MO_OK);
     assert_true(bad[0] == 1 && bad[1] == 1);
     assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
-    assert_true(gone[0] == 1 && files(folder, "", path) == 0);
+    assert_true(gone[0] == 1 && folder_files(folder, "", path) == 0);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 /* Half the file; of 8 hops each entry is off by at most 8 roundings to 11 bits of the norm of a row. */
@@ -236,7 +213,7 @@ static void float16_halves_the_file_and_rounds(void **state) {
         mo_features_release(source.features);
     }
     struct stat st;
-    assert_int_equal(files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
     int good[2] = {0};
@@ -244,7 +221,7 @@ static void float16_halves_the_file_and_rounds(void **state) {
     assert_true(good[0] == 1 && good[1] == 0);
     free(x);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 static void too_little_memory_says_what_is_needed(void **state) {
@@ -280,10 +257,10 @@ static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
     assert_null(mo_features_open(graph, &o));
     setrlimit(RLIMIT_FSIZE, &before);
     assert_failed(s->ctx, MO_IO, PARTS("hop stack '", ".stack.partial': cannot reserve"));
-    assert_int_equal(files(folder, "", path), 0);
+    assert_int_equal(folder_files(folder, "", path), 0);
     expect_equal(graph, &o, false);
     mo_graph_release(graph);
-    remove_folder(folder);
+    folder_remove(folder);
 }
 
 int main(void) {

@@ -107,7 +107,7 @@ static double largest_change(scratch *s, double equal) {
     assert_true(largest > 1); /* logits that say something */
     mo_pool_release(pool);
     mo_model_release(model);
-    remove_run(folder);
+    folder_remove(folder);
     return worst;
 }
 

@@ -210,8 +210,8 @@ static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) 
     mo_pool_release(pool);
     mo_model_release(model);
     mo_weights_release(w);
-    remove_run(whole);
-    remove_run(halves);
+    folder_remove(whole);
+    folder_remove(halves);
 }
 
 int main(void) {

@@ -46,7 +46,7 @@ static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_row
     mo_trainer_release(trainer);
     mo_mochi_release(model);
     mo_pool_release(pool);
-    remove_run(out);
+    folder_remove(out);
 }
 
 static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {

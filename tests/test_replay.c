@@ -60,8 +60,8 @@ static int compare(scratch *s, run_options o, event before) {
     assert_same_bytes(run_file(plain, "weights.safetensors"), run_file(graphs, "weights.safetensors"));
     assert_same_bytes(run_file(plain, "checkpoint.safetensors"), run_file(graphs, "checkpoint.safetensors"));
     assert_same_bytes(run_log(plain), run_log(graphs));
-    remove_run(plain);
-    remove_run(graphs);
+    folder_remove(plain);
+    folder_remove(graphs);
     return replayed.replayed;
 }
 
@@ -150,8 +150,8 @@ static void resumed_equals_uninterrupted(void **state) {
     run_until(&o, parts, true, STEPS);
     assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
     assert_same_bytes(run_log(whole), run_log(parts));
-    remove_run(whole);
-    remove_run(parts);
+    folder_remove(whole);
+    folder_remove(parts);
 }
 
 static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
@@ -186,7 +186,7 @@ static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
     mo_tensor_read(first, after, bytes);
     assert_memory_equal(before, after, bytes);
     run_close(&run);
-    remove_run(folder);
+    folder_remove(folder);
 }
 
 static void a_device_that_records_nothing_is_an_error(void **state) {

@@ -14,7 +14,7 @@ static char *folder_of(scratch *s, int which) {
 
 static int clean_up(void **state) {
     for (int i = 0; i < 2; i++)
-        remove_run(folder_of(*state, i));
+        folder_remove(folder_of(*state, i));
     return 0;
 }
 
@@ -44,7 +44,7 @@ static void same_seed_gives_same_bytes(void **state) {
     assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));
     assert_same_bytes(run_file(a, "run.json"), run_file(b, "run.json"));
     assert_same_bytes(run_log(a), run_log(b));
-    remove_run(b);
+    folder_remove(b);
     o.seed = 2;
     run_until(&o, b, false, o.steps);
     bytes x = run_file(a, "weights.safetensors"), y = run_file(b, "weights.safetensors");
@@ -73,7 +73,7 @@ static void stopped_and_resumed_equals_uninterrupted(void **state) {
         assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
         assert_same_bytes(run_file(whole, "checkpoint.safetensors"), run_file(parts, "checkpoint.safetensors"));
         assert_same_bytes(run_log(whole), run_log(parts));
-        remove_run(parts);
+        folder_remove(parts);
     }
 }
 
@@ -98,7 +98,7 @@ static void killed_and_resumed_equals_uninterrupted(void **state) {
         run_until(&o, parts, true, o.steps);
         assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
         assert_same_bytes(run_log(whole), run_log(parts));
-        remove_run(parts);
+        folder_remove(parts);
     }
 }
 
@@ -174,7 +174,7 @@ static void gradients_of_several_episodes_add_to_their_mean(void **state) {
         if (!(fabs(r.gradient_norm - expected) < 1e-5 * expected)) /* float32 gradients */
             fail_msg("%d episodes: the norm is %.9g, expected %.9g", E, r.gradient_norm, expected);
         run_close(&run);
-        remove_run(folder_of(*state, 0));
+        folder_remove(folder_of(*state, 0));
     }
 }
 
@@ -198,7 +198,7 @@ static void failing_checkpoint_leaves_the_old_one(void **state) {
     assert_failed(run.ctx, MO_IO, PARTS("checkpoint.safetensors", "cannot write"));
     assert_same_bytes(before, run_file(folder, "checkpoint.safetensors"));
     run_close(&run);
-    assert_int_equal(run_files(folder), 3); /* no temporary file is left */
+    assert_int_equal(folder_files(folder, "", NULL), 3); /* no temporary file is left */
     run_until(&usual_run, folder, true, usual_run.steps);
 }
 
@@ -215,7 +215,7 @@ static void folder_with_anything_in_it_is_refused(void **state) {
     bytes kept = run_file(folder, "notes.txt");
     assert_memory_equal(kept.data, "mine", 4);
     bytes_release(&kept);
-    assert_int_equal(run_files(folder), 1);
+    assert_int_equal(folder_files(folder, "", NULL), 1);
     run_close(&run);
 }
 

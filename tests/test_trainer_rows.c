@@ -10,7 +10,7 @@ static char *folder_of(scratch *s, int which) {
 
 static int clean_up(void **state) {
     for (int i = 0; i < 2; i++)
-        remove_run(folder_of(*state, i));
+        folder_remove(folder_of(*state, i));
     return 0;
 }
 
@@ -29,7 +29,7 @@ static void thread_count_and_interruption_change_no_bit(void **state) {
     run_until(&o, other, false, o.steps);
     assert_same_run(whole, other);
     for (int64_t stop = 1; stop < o.steps; stop += 2) {
-        remove_run(other);
+        folder_remove(other);
         run_until(&o, other, false, stop);
         run_until(&o, other, true, o.steps);
         assert_same_run(whole, other);

@@ -2,6 +2,7 @@
 #ifndef TRAINING_RUN_H
 #define TRAINING_RUN_H
 
+#include "tests/folder.h"
 #include "tests/planted.h"
 #include "train/trainer.h"
 
@@ -114,27 +115,6 @@ static inline void assert_same_bytes(bytes a, bytes b) {
     assert_memory_equal(a.data, b.data, a.n);
     bytes_release(&a);
     bytes_release(&b);
-}
-
-/* The number of files in a folder. */
-static inline int run_files(const char *folder) {
-    int count = 0;
-    DIR *listing = opendir(folder);
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-    if (listing)
-        closedir(listing);
-    return count;
-}
-
-/* Empties and removes a folder of a run. */
-static inline void remove_run(const char *folder) {
-    DIR *listing = opendir(folder);
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        unlinkat(dirfd(listing), entry->d_name, 0);
-    if (listing)
-        closedir(listing);
-    rmdir(folder);
 }
 
 #endif

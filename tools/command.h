@@ -72,6 +72,18 @@ enum { KEY_MEMORY = 0x900, KEY_CACHE };
 /* Whether the key is one of them; its value is then in memory or cache. */
 bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state);
 
+/* --stack, for commands that read features and train nothing. */
+enum { KEY_STACK = 0xa00 };
+#define STACK_OPTION                                                                                                   \
+    {                                                                                                                  \
+        "stack", KEY_STACK, "TYPE", 0,                                                                                 \
+            "numbers of a hop stack that is a file: float32, or float16, half as large, each hop rounded to 11 bits "  \
+            "(default: float32)",                                                                                      \
+            0                                                                                                          \
+    }
+/* Whether the key is it; its value is then in stack. */
+bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state);
+
 /* ---- open_head.c ---- */
 
 /* What --help says of heads: name_heads, the help filter of an argp, puts their names in the place of HEADS. */

@@ -12,6 +12,7 @@ enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
     int64_t max_rows, memory;
+    mo_dtype stack;
     int hop, threads;
 } embed_options;
 
@@ -30,6 +31,7 @@ static const struct argp_option options[] = {
     {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
     KEEPING_OPTIONS,
+    STACK_OPTION,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {0},
 };
@@ -42,7 +44,7 @@ static const char description[] = "Encodes a graph with trained weights and writ
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
-    if (take_keeping(&o->memory, &o->cache, key, text, state))
+    if (take_keeping(&o->memory, &o->cache, key, text, state) || take_stack(&o->stack, key, text, state))
         return 0;
     if (key == KEY_WEIGHTS)
         o->weights = text;
@@ -112,6 +114,7 @@ static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
+    features.stack = o->stack;
     if (o->memory > 0 && !fits(o->memory, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
     features.notice = on_notice;

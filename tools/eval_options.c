@@ -87,6 +87,7 @@ static const struct argp_option options[] = {
         "(default: device, and host where a graph's do not fit)",
         0},
     KEEPING_OPTIONS,
+    STACK_OPTION,
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
@@ -203,7 +204,8 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
-    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
+        take_stack(&o->stack, key, text, state))
         return 0;
     if (key == ARGP_KEY_END && o->suite && (o->data_given || o->task >= 0))
         argp_failure(

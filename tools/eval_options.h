@@ -23,6 +23,7 @@ typedef struct eval_options {
     const char *cache;
     int64_t memory; /* bytes for the features of a graph; 0: any */
     mo_feature_place place;
+    mo_dtype stack;
     int threads;
     mo_context_options device; /* and math */
     bool transductive, json, quiet;

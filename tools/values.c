@@ -148,3 +148,10 @@ bool take_keeping(int64_t *memory, const char **cache, int key, const char *text
         *cache = text;
     return key == KEY_MEMORY || key == KEY_CACHE;
 }
+
+bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state) {
+    static const char *const types[] = {"float32", "float16"};
+    if (key == KEY_STACK)
+        *stack = parse_choice(state, "--stack", text, types, 2) ? MO_F16 : MO_F32;
+    return key == KEY_STACK;
+}

@@ -1,6 +1,7 @@
 /* train/hop_file.c - reading and writing the file behind a hop stack. */
 #include "train/hop_file.h"
 
+#include "tensor/file.h"
 #include "tensor/storage.h"
 #include "train/host_array.h"
 #include "train/row_stack.h"
@@ -29,15 +30,7 @@ static bool failed(mo_hop_file *f, const char *what) {
 }
 
 static bool read_at(mo_hop_file *f, void *bytes, size_t n, int64_t offset) {
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(f->fd, (char *)bytes + done, n - done, offset + (int64_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
+    return mo_read_at(f->fd, bytes, n, offset) == (ssize_t)n;
 }
 
 /* A full disk leaves no file behind: the space is better than the blocks. */
@@ -281,8 +274,6 @@ mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {
     int64_t shape[] = {s->sides, s->hops, s->nodes, s->columns};
     return mo_tensor_map(f->ctx, f->dtype, 4, shape, f->fd, PAGE, f->path);
 }
-
-/* ---- looked at from outside ---- */
 
 char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact) {
     char page[PAGE + 1] = "", type[PAGE + 1] = "", *key = NULL;

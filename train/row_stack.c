@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "tensor/conversion.h"
+#include "tensor/file.h"
 #include "train/host_array.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 mo_dtype mo_row_dtype(const mo_tensor *X) {
     return X->dtype == MO_F16 ? MO_F32 : X->dtype;
@@ -76,20 +76,13 @@ static bool next_stretch(const mo_row_stack *s, const int64_t *row, int64_t n, s
 }
 
 static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t offset, char *why, size_t room) {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t got = pread(s->fd, out + done, bytes - done, offset + (int64_t)done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            snprintf(why, room, "'%s': cannot read its rows: %s", s->path, strerror(errno));
-        else if (got == 0)
-            snprintf(why, room, "'%s': it ends before byte %" PRId64 ", where a row is expected; was it cut short?",
-                s->path, offset + (int64_t)done);
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
+    ssize_t got = mo_read_at(s->fd, out, bytes, offset);
+    if (got < 0)
+        snprintf(why, room, "'%s': cannot read its rows: %s", s->path, strerror(errno));
+    else if (got < (ssize_t)bytes)
+        snprintf(why, room, "'%s': it ends before byte %" PRId64 ", where a row is expected; was it cut short?",
+            s->path, offset + got);
+    return got == (ssize_t)bytes;
 }
 
 bool mo_rows_fetch(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {

@@ -1,0 +1,37 @@
+/* tests/folder.h - what is in a folder. */
+#ifndef FOLDER_H
+#define FOLDER_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How many entries have names that end so ("": all), and the path of the last of them (NULL: not asked for). */
+static inline int folder_files(const char *folder, const char *ending, char path[1024]) {
+    int count = 0;
+    DIR *listing = opendir(folder);
+    for (struct dirent *e; listing && (e = readdir(listing));) {
+        size_t n = strlen(e->d_name), k = strlen(ending);
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || n < k || strcmp(e->d_name + n - k, ending) != 0)
+            continue;
+        count++;
+        if (path)
+            snprintf(path, 1024, "%s/%s", folder, e->d_name);
+    }
+    if (listing)
+        closedir(listing);
+    return count;
+}
+
+/* The files in it, and the folder itself. */
+static inline void folder_remove(const char *folder) {
+    DIR *listing = opendir(folder);
+    for (struct dirent *e; listing && (e = readdir(listing));)
+        unlinkat(dirfd(listing), e->d_name, 0);
+    if (listing)
+        closedir(listing);
+    rmdir(folder);
+}
+
+#endif
