@@ -35,6 +35,8 @@ class memory_window {
  * none of them. */
 enum class space { device, pinned, stale, host };
 space space_of(const void *address);
+/* In words, for a violation. */
+const char *name_of(space s);
 /* Violations unless the bytes lie inside one live allocation of the device / of page-locked memory. `what` names the
  * argument: "gemm: A". 0 bytes are fine anywhere. */
 void require_device(const void *address, std::size_t bytes, const char *what);
