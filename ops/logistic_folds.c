@@ -3,8 +3,9 @@
  *
  * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
  * intercept), and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f their logits by the
- * fit of all rows but these. n <= d; all fits share one Gram matrix and one preconditioner
- * (tensor/cpu/logistic_folds.c). A fit ends where `left` of the gradient is left, beside lambda W or what cancels it
+ * fit of all rows but these. All fits share one Gram matrix, of rows or of columns,
+ * and one preconditioner (tensor/cpu/logistic_folds.c). A fit ends where `left` of the gradient is left, beside lambda
+ * W or what cancels it
  * (`left_in_folds` in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
  * convergence, as where a fit leaves a class without support. The op has no derivative: it is for looking at a fit,
  * logistic.c for training through one. */
@@ -30,8 +31,8 @@ static bool shape(mo_call *c) {
     if (!mo_call_real(c, 0, 2))
         return false;
     if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, batch + sizeof *X->shape) != 0 ||
-        mo_numel(Y) == 0 || mo_dim(X, -2) > mo_dim(X, -1))
-        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d], n <= d, and labels [.., n, C]");
+        mo_numel(Y) == 0)
+        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d] and labels [.., n, C]");
     if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
         return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
     for (int f = 0; f < o->folds; f++)
@@ -101,14 +102,18 @@ static const mo_sample samples[] = {
         .n_in = 3,
         .in = {{.ndim = 3, .shape = {3, 4, 4}}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
         .attributes = &one_fold},
+    {.name = "more rows than columns",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &two_folds},
 };
 
 static const mo_error_sample error_samples[] = {
-    {{.name = "more rows than columns",
+    {{.name = "labels of more rows",
          .n_in = 3,
-         .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
          .attributes = &two_folds},
-        MO_INVALID, "logistic_folds: expected rows [.., n, d], n <= d"},
+        MO_INVALID, "logistic_folds: expected rows [.., n, d]"},
     {{.name = "lambda of another shape",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
@@ -130,7 +135,7 @@ const mo_op mo_op_logistic_folds = {
     .shape = shape,
     .forward = forward,
     .samples = samples,
-    .n_samples = 2,
+    .n_samples = 3,
     .error_samples = error_samples,
     .n_error_samples = 3,
 };
@@ -140,7 +145,7 @@ bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *f
     out[0] = out[1] = mo_null_tensor(ctx);
     const mo_kernels *k = mo_ok(ctx) ? mo_kernels_of(ctx, mo_tensor_dtype(in[0])) : NULL;
     if (!k || !k->logistic_folds || fits->folds < 1 || fits->folds > MO_LOGISTIC_FOLDS ||
-        mo_dim(in[0], -2) > mo_dim(in[0], -1) || !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
+        !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
         return false;
     options o = {fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
     memcpy(o.stop, fits->stop, (size_t)o.folds * sizeof *o.stop);

@@ -66,7 +66,7 @@ typedef struct mo_fold_fits {
     double left, left_in_folds; /* of a gradient, beside its two parts that cancel, where a fit ends; 0: rounding */
 } mo_fold_fits;
 /* in: X, Y, lambda > 0; out: W as above, and those logits [.., stop[folds - 1], C]. No gradient flows through it.
- * False, and nothing done, where n > d, lambda is 0, folds are more than 16 or the device cannot: mo_logistic fold by
+ * False, and nothing done, where lambda is 0, folds are more than 16 or the device cannot: mo_logistic fold by
  * fold. */
 MO_API bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
 

@@ -11,7 +11,7 @@
 
 #include "largest_difference.h"
 
-enum { BATCH = 3, N = 26, D = 40, C = 5, FOLDS = 3 };
+enum { BATCH = 3, N = 26, D = 40, NARROW = 11, REPEATED = 20, C = 5, FOLDS = 3 };
 
 static const int64_t stop[FOLDS] = {9, 16, 24}; /* the last two rows are in every fit */
 static const mo_fold_fits usual = {MO_INTERCEPT_FREE, FOLDS, stop, 0, 0};
@@ -26,8 +26,9 @@ static int end(void **state) {
     return 0;
 }
 
-/* Rows about a mean a class, times `scale`; labels as weights of several classes where `soft`. */
-static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, mo_tensor *in[3]) {
+/* Rows about a mean a class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
+ * are fewer columns than rows, and those from REPEATED on are copies of the first ones. */
+static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow, mo_tensor *in[3]) {
     static double x[BATCH * N * D], y[BATCH * N * C];
     double mean[C * D];
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, 1);
@@ -38,9 +39,11 @@ static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, mo_tensor *
         for (int c = 0; c < C; c++)
             y[i * C + c] = (c == label) + (soft ? fabs(mo_random_normal(&r)) / 4 : 0);
         for (int j = 0; j < D; j++)
-            x[i * D + j] = scale * (mean[label * D + j] + mo_random_normal(&r));
+            x[i * D + j] = narrow && i % N >= REPEATED ? x[(i - REPEATED) * D + j]
+                                                       : scale * (mean[label * D + j] + mo_random_normal(&r));
     }
     in[0] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, D}, x), real);
+    in[0] = mo_contiguous(t, mo_slice(t, in[0], 2, 0, narrow ? NARROW : D));
     in[1] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, C}, y), real);
     in[2] = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.3, 1, 20}), real);
 }
@@ -74,12 +77,12 @@ static void folds_together_are_folds_one_by_one(void **state) {
     static const double scales[] = {1e-4, 0.1, 1, 3, 30};
     mo_context *ctx = *state;
     for (int i = 0; i < 5; i++)
-        for (int how = 0; how < 8; how++) {
+        for (int how = 0; how < 16; how++) {
             mo_intercept intercept = how & 1 ? MO_INTERCEPT_FREE : MO_INTERCEPT_NONE;
             mo_dtype real = how & 4 ? MO_F32 : MO_F64;
             mo_tape *t = mo_tape_create(ctx, MO_EVAL);
             mo_tensor *in[3], *wide[3], *out[2];
-            draw(t, real, scales[i], how & 2, in);
+            draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
                 wide[k] = mo_cast(t, in[k], MO_F64);
             assert_true(mo_logistic_folds(t, in, &(mo_fold_fits){intercept, FOLDS, stop, 0, 0}, out));
@@ -94,43 +97,53 @@ static void folds_together_are_folds_one_by_one(void **state) {
         }
 }
 
-static void threads_change_no_bit(void **state) {
-    (void)state;
+static void check_threads(bool narrow, int64_t batch) {
+    int64_t d = narrow ? NARROW : D;
     double W[2][BATCH * (D + 1) * C], held[2][BATCH * 24 * C];
     for (int k = 0; k < 2; k++) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         mo_tensor *in[3], *out[2];
-        draw(t, MO_F64, 1, false, in);
+        draw(t, MO_F64, 1, false, narrow, in);
+        for (int i = 0; i < 3; i++)
+            in[i] = mo_slice(t, in[i], 0, 0, batch);
         assert_true(mo_logistic_folds(t, in, &usual, out));
-        assert_int_equal(mo_tensor_read(out[0], W[k], sizeof W[k]), MO_OK);
-        assert_int_equal(mo_tensor_read(out[1], held[k], sizeof held[k]), MO_OK);
+        assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
+        assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * 24 * C)), MO_OK);
         mo_tape_release(t);
         mo_context_release(ctx);
     }
-    assert_memory_equal(W[0], W[1], sizeof W[0]);
-    assert_memory_equal(held[0], held[1], sizeof held[0]);
+    assert_memory_equal(W[0], W[1], sizeof *W[0] * (size_t)(batch * (d + 1) * C));
+    assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * 24 * C));
 }
 
-/* Not its sizes, or no penalty: nothing is done. A class that only a fold has, or a NaN: an error, and no endless loop.
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    check_threads(false, BATCH);
+    check_threads(true, BATCH);
+    check_threads(true, 1);
+}
+
+/* No penalty: nothing is done. A class that only a fold has, or a NaN: an error, and no endless loop.
  */
 static void what_it_cannot_do_is_said(void **state) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
-    draw(t, MO_F64, 1, false, in);
+    draw(t, MO_F64, 1, false, false, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
     assert_false(mo_logistic_folds(t, none, &usual, out));
-    mo_tensor *tall[] = {mo_slice(t, in[0], 2, 0, N - 1), in[1], in[2]};
-    assert_false(mo_logistic_folds(t, tall, &usual, out));
     assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
 
-    mo_tensor *lacking[] = {mo_slice(t, in[0], 1, 0, 5), mo_slice(t, in[1], 1, 0, 5), in[2]};
-    assert_true(mo_logistic_folds(
-        t, lacking, &(mo_fold_fits){.intercept = MO_INTERCEPT_FREE, .folds = 1, .stop = (int64_t[]){1}}, out));
-    assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
-    assert_non_null(strstr(mo_context_status(ctx)->message, "a class has no support"));
-    mo_clear_error(ctx);
+    for (int64_t columns = 3; columns <= D; columns += D - 3) {
+        mo_tensor *rows = mo_slice(t, mo_slice(t, in[0], 1, 0, 5), 2, 0, columns);
+        mo_tensor *lacking[] = {rows, mo_slice(t, in[1], 1, 0, 5), in[2]};
+        assert_true(mo_logistic_folds(
+            t, lacking, &(mo_fold_fits){.intercept = MO_INTERCEPT_FREE, .folds = 1, .stop = (int64_t[]){1}}, out));
+        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
+        assert_non_null(strstr(mo_context_status(ctx)->message, "a class has no support"));
+        mo_clear_error(ctx);
+    }
 
     mo_tensor *broken[] = {mo_scale(t, in[0], NAN, 0), in[1], in[2]};
     assert_true(mo_logistic_folds(t, broken, &usual, out));

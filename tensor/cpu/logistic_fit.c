@@ -6,7 +6,6 @@
  * the size of the rows. */
 #include "tensor/cpu/logistic_fit.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/symmetric_panels.h"
 #include "tensor/scalar.h"
 
 #include <math.h>
@@ -28,6 +27,7 @@ static void negate(real *x, int64_t n) {
 
 /* The gradient at a distance t along the direction, its slope there and the change of the slope. */
 static double gradient_at(const logistic_support *s, const logistic_fit *f, real t, real *restrict G, double *bend) {
+    const bool primal = s->primal;
     double slope = 0;
     *bend = 0;
     for (int64_t first = 0; first < s->row; first += BLOCK) {
@@ -52,7 +52,7 @@ static double gradient_at(const logistic_support *s, const logistic_fit *f, real
         for (int64_t at = first; at < s->row * s->C; at += s->row)
             for (int64_t i = 0; i < rows; i++) {
                 real loss = fitted[i] * (weight[i] * G[at + i] / sum[i] - s->Y[at + i]);
-                real g = loss + s->lambda * (f->a[at + i] + t * f->v[at + i]);
+                real g = primal ? loss : loss + s->lambda * (f->a[at + i] + t * f->v[at + i]);
                 G[at + i] = g;
                 along[i] += g * f->Fv[at + i];
             }
@@ -65,11 +65,11 @@ static double gradient_at(const logistic_support *s, const logistic_fit *f, real
     return slope;
 }
 
-/* How far to go along the direction: there the gradient is f->next. The loss is convex, so its slope tells the side. */
-static real search(const logistic_support *s, const logistic_fit *f, double slope) {
-    double penalty = (double)s->lambda * dot(f->v, f->Fv, s->row * s->C), bend, low = 0, high = INFINITY, t = 1;
+/* The loss is convex, so its slope tells the side. */
+real logistic_search(const logistic_support *s, const logistic_fit *f, double slope, double pull, double penalty) {
+    double bend, low = 0, high = INFINITY, t = 1;
     for (int trial = 1;; trial++) {
-        double here = gradient_at(s, f, (real)t, f->next, &bend);
+        double here = gradient_at(s, f, (real)t, f->next, &bend) + pull + (s->primal ? t * penalty : 0);
         if (!(fabs(here) > SLOPE * fabs(slope)) || trial == TRIALS)
             return (real)t;
         *(here < 0 ? &low : &high) = t;
@@ -119,7 +119,8 @@ static double turn(const logistic_support *s, logistic_fit *f, const real *q, co
 static void advance(const logistic_support *s, logistic_fit *f, double slope) {
     int64_t N = s->row * s->C;
     int at = (int)(f->steps % KEPT);
-    real t = search(s, f, slope), *restrict v = f->kept[at], *restrict Fv = f->kept_F[at];
+    real t = logistic_search(s, f, slope, 0, (double)s->lambda * dot(f->v, f->Fv, N));
+    real *restrict v = f->kept[at], *restrict Fv = f->kept_F[at];
     real *restrict change = f->change[at];
     for (int64_t i = 0; i < N; i++) {
         v[i] = t * f->v[i];
@@ -136,21 +137,47 @@ static void advance(const logistic_support *s, logistic_fit *f, double slope) {
     f->next = g;
 }
 
+void logistic_take_labels(const logistic_support *s, const real *Y) {
+    memset(s->weight, 0, (size_t)s->row * sizeof(real));
+    memset(s->Y, 0, (size_t)(s->row * s->C) * sizeof(real));
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t c = 0; c < s->C; c++) {
+            s->Y[c * s->row + i] = Y[i * s->C + c];
+            s->weight[i] += Y[i * s->C + c];
+        }
+}
+
+void logistic_take_held(
+    const logistic_support *s, const logistic_fit *fits, const mo_logistic_folds_call *g, int64_t b) {
+    int64_t last = g->stop[g->folds - 1];
+    real *held = (real *)g->held.data + b * last * s->C;
+    for (int64_t i = 0, k = 1; i < last; i++) {
+        k += i == g->stop[k - 1];
+        for (int64_t c = 0; c < s->C; c++)
+            held[i * s->C + c] = fits[k].F[c * s->row + i];
+    }
+}
+
+bool logistic_fitted(const logistic_support *s, logistic_fit *f, int64_t from, int64_t to, bool needed) {
+    for (int64_t i = 0; i < s->row; i++)
+        f->fitted[i] = i >= s->n || (i >= from && i < to) ? 0 : 1;
+    for (int64_t c = 0; c < s->C && needed; c++)
+        if (!(dot(f->fitted, s->Y + c * s->row, s->n) > 0))
+            return false;
+    return true;
+}
+
 bool logistic_start(const logistic_support *s, logistic_fit *f, int64_t from, int64_t to) {
     int64_t N = s->row * s->C;
     double bend;
     real *zeros[] = {f->a, f->F, f->v, f->Fv};
     for (int i = 0; i < 4; i++)
         memset(zeros[i], 0, (size_t)N * sizeof(real));
-    for (int64_t i = 0; i < s->row; i++)
-        f->fitted[i] = i >= s->n || (i >= from && i < to) ? 0 : 1;
+    bool fine = logistic_fitted(s, f, from, to, s->border_sum > 0);
     f->steps = 0;
     f->moves = true;
     gradient_at(s, f, 0, f->g, &bend);
-    for (int64_t c = 0; c < N && s->border_sum > 0; c += s->row)
-        if (!(dot(f->fitted, s->Y + c, s->n) > 0))
-            return false;
-    return true;
+    return fine;
 }
 
 bool logistic_minimise(const logistic_support *s, logistic_fit *fits, int count) {
@@ -162,7 +189,7 @@ bool logistic_minimise(const logistic_support *s, logistic_fit *fits, int count)
                 reduce(s, &fits[k], s->gradients + N * moving++);
         if (moving == 0)
             return true;
-        panels_product(s->panels, s->n, s->gradients, moving * s->C, s->images);
+        panels_product(&s->inverse, s->gradients, moving * s->C, s->images);
         for (int k = 0, at = 0; k < count; k++) {
             logistic_fit *f = &fits[k];
             if (!f->moves)

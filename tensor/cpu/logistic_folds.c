@@ -11,32 +11,19 @@
  * one product with A^-1 a step, of the gradients of all fits side by side. c = 1 / 50, about P (1 - P) at a solution
  * (Cora's hop rows: quarters of the rows below 0.005, 0.016 and 0.037 for 64 rows a class); with 1 / 4, the bound of
  * Boehning (1992), twice the steps. The gradient has as coordinates g = m (T P - Y) + lambda a, its inner product with
- * a step v is <F_v, g>. Vectors are kept class by class, [C, n]: loops over rows are long.
+ * a step v is <F_v, g>. Vectors are kept class by class, [C, n]: loops over rows are long. With more rows than columns
+ * the coordinates are the weights themselves (logistic_primal.c).
  */
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/logistic_fit.h"
+#include "tensor/cpu/logistic_primal.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/symmetric_panels.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#define CURVATURE 0.02
-
 static const real *part(const mo_view *v, int64_t b) {
     return (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v));
-}
-
-/* Y class by class, and the sums of its rows. */
-static void take_labels(const logistic_support *s, const real *Y) {
-    memset(s->weight, 0, (size_t)s->row * sizeof(real));
-    memset(s->Y, 0, (size_t)(s->row * s->C) * sizeof(real));
-    for (int64_t i = 0; i < s->n; i++)
-        for (int64_t c = 0; c < s->C; c++) {
-            s->Y[c * s->row + i] = Y[i * s->C + c];
-            s->weight[i] += Y[i * s->C + c];
-        }
 }
 
 /* A^-1, and its product with 1. */
@@ -62,7 +49,7 @@ static bool invert(logistic_support *s, bool free_intercept) {
         blas_symv(CblasRowMajor, CblasLower, (blasint)n, s->c, A, (blasint)n, s->weight, 1, 0, s->border, 1);
     for (int64_t i = 0; i < n; i++)
         s->border_sum += s->border[i];
-    panels_pack(A, n, s->panels);
+    panels_pack_symmetric(&s->inverse, A);
     return info == 0;
 }
 
@@ -95,8 +82,10 @@ static bool take_weights(const logistic_support *s, const logistic_fit *f, bool 
 /* Room for a support and its fits in `scratch` (NULL: none is given out): how much there is of it. */
 static int64_t place(logistic_support *s, logistic_fit *fits, int count, real *scratch) {
     int64_t N = s->row * s->C, at = 0, wide = max_of(count * N, s->C * s->d);
-    real **shared[] = {&s->A, &s->panels, &s->border, &s->weight, &s->Y, &s->gradients, &s->images};
-    int64_t length[] = {s->n * s->n, panels_length(s->n), s->row, s->row, N, wide, wide};
+    real **shared[] = {&s->A, &s->inverse.numbers, &s->border, &s->weight, &s->Y, &s->gradients, &s->images};
+    int64_t length[] = {s->n * s->n, panels_length(s->n, s->n), s->row, s->row, N, wide, wide};
+    s->inverse.depth = s->inverse.columns = s->n;
+    s->inverse.threads = 1;
     for (int i = 0; i < 7; i++) {
         *shared[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
@@ -119,13 +108,11 @@ static int64_t place(logistic_support *s, logistic_fit *fits, int count, real *s
 
 static bool run(const mo_logistic_folds_call *g, int64_t b, logistic_support *s, logistic_fit *fits) {
     const double rounding = sizeof(real) == sizeof(double) ? 1e-11 : 1e-5;
-    int64_t last = g->stop[g->folds - 1];
-    real *held = (real *)g->held.data + b * last * s->C;
     s->X = part(&g->X, b);
     s->lambda = *part(&g->lambda, b);
     if (!invert(s, g->free_intercept))
         return false;
-    take_labels(s, part(&g->Y, b));
+    logistic_take_labels(s, part(&g->Y, b));
     for (int k = 0; k <= g->folds; k++) {
         fits[k].left = fmax(k ? g->left_in_folds : g->left, rounding);
         if (!logistic_start(s, &fits[k], k > 1 ? g->stop[k - 2] : 0, k > 0 ? g->stop[k - 1] : 0))
@@ -133,15 +120,33 @@ static bool run(const mo_logistic_folds_call *g, int64_t b, logistic_support *s,
     }
     if (!logistic_minimise(s, fits, g->folds + 1))
         return false;
-    for (int64_t i = 0, k = 1; i < last; i++) {
-        k += i == g->stop[k - 1];
-        for (int64_t c = 0; c < s->C; c++)
-            held[i * s->C + c] = fits[k].F[c * s->row + i];
-    }
+    logistic_take_held(s, fits, g, b);
     return take_weights(s, fits, g->free_intercept, (real *)g->W.data + b * entry_length(&g->W));
 }
 
+/* By weights, with threads inside an item where there are more of them than items. */
+static void run_primal(mo_context *ctx, const mo_logistic_folds_call *g) {
+    logistic_primal sizes;
+    int64_t batch = g->X.shape[0], each = logistic_primal_place(&sizes, g, 1, NULL);
+    int all = blas_threads(ctx), threads = (int)min_of(all, batch);
+    real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
+    if (!scratch)
+        return;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        logistic_primal p;
+        logistic_primal_place(&p, g, threads > 1 ? 1 : all, scratch + each * omp_get_thread_num());
+#pragma omp for schedule(dynamic)
+        for (int64_t b = 0; b < batch; b++)
+            ((real *)g->open.data)[b] = logistic_primal_run(&p, g, b) ? 0 : 1;
+    }
+}
+
 void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_logistic_folds_call *g) {
+    if (g->X.shape[1] > g->X.shape[2]) {
+        run_primal(ctx, g);
+        return;
+    }
     logistic_fit none[MO_LOGISTIC_FOLDS + 1];
     logistic_support sizes = {.n = g->X.shape[1], .d = g->X.shape[2], .C = g->Y.shape[2]};
     sizes.row = panels_row(sizes.n);

@@ -1,0 +1,29 @@
+/* tensor/cpu/logistic_primal.h - softmax regressions on parts of one support with more rows than columns, side by side
+ * (logistic_folds.c). */
+#ifndef MO_CPU_LOGISTIC_PRIMAL_H
+#define MO_CPU_LOGISTIC_PRIMAL_H
+
+#include "tensor/cpu/logistic_fit.h"
+
+/* A support and its fits, whose coordinates are weights: vectors [C, m], each class `row` from the next. */
+typedef struct logistic_primal {
+    logistic_support s;
+    int64_t m, row;   /* columns, with that of the intercept */
+    int count;        /* fits */
+    real *X;          /* [n, m], ones for the intercept */
+    panels down, out; /* X^T and X */
+    real *weights;    /* [fits, C, m]: of the fits that still move, what A^-1 takes, and gradients of losses */
+    real *steps;      /* [fits, C, m]: their directions */
+    double size;      /* |X| */
+    logistic_fit fits[MO_LOGISTIC_FOLDS + 1];
+} logistic_primal;
+
+#define logistic_primal_place REAL(logistic_primal_place)
+#define logistic_primal_run REAL(logistic_primal_run)
+
+/* Lays out item sizes of g in `scratch` (NULL: nothing is given out): how much there is. Products on `threads`. */
+int64_t logistic_primal_place(logistic_primal *p, const mo_logistic_folds_call *g, int threads, real *scratch);
+/* All fits of item b to g->W and g->held. False where one of them does not end. */
+bool logistic_primal_run(logistic_primal *p, const mo_logistic_folds_call *g, int64_t b);
+
+#endif

@@ -1,0 +1,81 @@
+/* tensor/cpu/panels.c - products of some rows with one matrix.
+ *
+ * A library packs the matrix for every product, which for a few dozen rows takes as long as a third of it. Here it lies
+ * in panels of two vectors of columns, one below the other: a panel passes through the first cache once for each eight
+ * rows of X, whose sums stay in registers. */
+#include "tensor/cpu/panels.h"
+
+enum { ROWS = 8 };
+
+void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
+    real *numbers = p->numbers;
+    for (int64_t first = 0; first < p->columns; first += PANEL)
+        for (int64_t k = 0; k < p->depth; k++, numbers += PANEL)
+            for (int64_t j = 0; j < PANEL; j++)
+                numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
+}
+
+void panels_pack_symmetric(const panels *p, const real *A) {
+    int64_t n = p->depth;
+    for (int64_t first = 0; first < n; first += PANEL)
+        for (int64_t j = 0; j < PANEL; j++) {
+            int64_t column = first + j;
+            const real *row = A + column * n;
+            for (int64_t k = 0; k < n; k++)
+                p->numbers[first * n + k * PANEL + j] = column >= n ? 0 : k <= column ? row[k] : A[k * n + column];
+        }
+}
+
+/* A panel has so many vectors of columns, the rows of X and Y are `from` and `row` apart. */
+typedef struct panel_rows {
+    int64_t depth, from, row;
+    size_t width;
+} panel_rows;
+
+/* count rows, a constant where inlined, of one panel. */
+LANE_FUNCTION void multiply(const lanes *panel, const panel_rows *p, const real *X, int count, real *Y) {
+    lanes sum[ROWS][2] = {{{0}}};
+    int64_t n = p->depth, from = p->from, row = p->row;
+    for (int64_t k = 0; k < n; k++)
+#pragma GCC unroll 8
+        for (int r = 0; r < count; r++) {
+            real x = X[r * from + k];
+            sum[r][0] += x * panel[2 * k];
+            sum[r][1] += x * panel[2 * k + 1];
+        }
+#pragma GCC unroll 8
+    for (int r = 0; r < count; r++)
+        memcpy(Y + r * row, sum[r], p->width * sizeof(lanes));
+}
+
+static void multiply_rows(const lanes *panel, const panel_rows *p, const real *X, int64_t count, real *Y) {
+    switch (count) {
+    case 8:
+        multiply(panel, p, X, 8, Y);
+        break;
+    case 7:
+        multiply(panel, p, X, 7, Y);
+        break;
+    case 6:
+        multiply(panel, p, X, 6, Y);
+        break;
+    case 5:
+        multiply(panel, p, X, 5, Y);
+        break;
+    default:
+        for (int64_t r = 0; r < count; r++)
+            multiply(panel, p, X + r * p->from, 1, Y + r * p->row);
+    }
+}
+
+void panels_product(const panels *p, const real *X, int64_t m, real *Y) {
+    int64_t row = panels_row(p->columns), from = panels_row(p->depth), count = (p->columns + PANEL - 1) / PANEL;
+    int64_t blocks = (m + ROWS - 1) / ROWS, each = blocks ? (m + blocks - 1) / blocks : 0;
+#pragma omp parallel for num_threads(p->threads) if (p->threads > 1)
+    for (int64_t k = 0; k < count; k++) {
+        const panel_rows rows = {p->depth, from, row, row - k * PANEL >= PANEL ? 2 : 1};
+        for (int64_t r = 0; r < m; r += each)
+            multiply_rows((const lanes *)(p->numbers + k * PANEL * p->depth), &rows, X + r * from,
+                m - r < each ? m - r : each, Y + r * row + k * PANEL);
+    }
+}
