@@ -22,6 +22,7 @@ enum { DIGITS = 32, STALE = 3600, LONGEST_HEADER = 1 << 16 };
 typedef struct file {
     char *path;
     int64_t bytes, used;
+    long nanoseconds; /* beyond used */
 } file;
 
 typedef struct listing {
@@ -53,7 +54,11 @@ static bool is_left_over(const char *name) {
 
 static int by_use(const void *a, const void *b) {
     const file *x = a, *y = b;
-    return x->used != y->used ? (x->used < y->used ? -1 : 1) : strcmp(x->path, y->path);
+    if (x->used != y->used)
+        return x->used < y->used ? -1 : 1;
+    if (x->nanoseconds != y->nanoseconds)
+        return x->nanoseconds < y->nanoseconds ? -1 : 1;
+    return strcmp(x->path, y->path);
 }
 
 static bool append(mo_context *ctx, listing *l, const char *folder, const char *name) {
@@ -67,7 +72,7 @@ static bool append(mo_context *ctx, listing *l, const char *folder, const char *
         return false;
     }
     if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* else it has just gone */
-        l->files[l->n++] = (file){path, st.st_size, st.st_mtime};
+        l->files[l->n++] = (file){path, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     else
         free(path);
     return true;
