@@ -4,6 +4,7 @@
 
 #include "ops/ops.h"
 #include "tensor/storage.h"
+#include "tests/solver_fixture.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -49,12 +50,6 @@ static inline void root_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_
     out[0] = mo_implicit(t, solve_cubic(t, in, 30), cubic, in, n_in, state);
 }
 
-typedef struct fixture {
-    mo_context *ctx;
-    mo_tape *t;
-    mo_tensor *theta[2]; /* A, c */
-} fixture;
-
 /* A = I + B / (2 m), symmetric where asked. */
 static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t m, bool symmetric) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
@@ -78,25 +73,6 @@ static inline void draw_cubic(fixture *f, mo_dtype real, int64_t items, int64_t 
     }
     free(A);
     free(c);
-}
-
-static inline int set_up(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    f->ctx = mo_context_create(NULL);
-    mo_register_ops(f->ctx);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    *state = f;
-    return 0;
-}
-
-static inline int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_tensor_release(f->theta[0]);
-    mo_tensor_release(f->theta[1]);
-    mo_context_release(f->ctx);
-    free(f);
-    return 0;
 }
 
 static inline void expect_near(double got, double expected, double tolerance) {

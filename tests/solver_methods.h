@@ -4,6 +4,7 @@
 
 #include "ops/ops.h"
 #include "tests/scratch.h"
+#include "tests/solver_fixture.h"
 
 #include <math.h>
 
@@ -64,12 +65,6 @@ static const method methods[] = {
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
-typedef struct fixture {
-    mo_context *ctx;
-    mo_tape *t;
-    mo_tensor *theta[2];
-} fixture;
-
 static inline void draw(fixture *f, int64_t m) {
     mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, 0);
     double *A = calloc((size_t)(ITEMS * m * m), sizeof *A), *c = calloc((size_t)(ITEMS * m), sizeof *c);
@@ -83,23 +78,10 @@ static inline void draw(fixture *f, int64_t m) {
     free(c);
 }
 
-static inline int set_up(void **state) {
-    fixture *f = calloc(1, sizeof *f);
-    f->ctx = mo_context_create(NULL);
-    mo_register_ops(f->ctx);
-    f->t = mo_tape_create(f->ctx, MO_RECORD);
-    draw(f, M);
-    *state = f;
-    return 0;
-}
-
-static inline int tear_down(void **state) {
-    fixture *f = *state;
-    mo_tape_release(f->t);
-    mo_tensor_release(f->theta[0]);
-    mo_tensor_release(f->theta[1]);
-    mo_context_release(f->ctx);
-    free(f);
+/* The tensors are those of `draw`. */
+static inline int set_up_drawn(void **state) {
+    set_up(state);
+    draw(*state, M);
     return 0;
 }
 
@@ -115,6 +97,6 @@ static inline void run_method(mo_tape *t, mo_tensor *const *in, int n_in, mo_ten
     out[0] = m->solve(t, x0, m->problem, (mo_tensor *[]){A, in[1]}, n_in, &o);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_drawn, tear_down)
 
 #endif

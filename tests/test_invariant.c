@@ -188,8 +188,7 @@ static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) 
     run_steps(s, whole, false, 6);
     run_steps(s, halves, false, 3);
     run_steps(s, halves, true, 6);
-    assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(halves, "weights.safetensors"));
-    assert_same_bytes(run_log(whole), run_log(halves));
+    assert_same_weights(whole, halves);
     snprintf(path, sizeof path, "%s/weights.safetensors", whole);
     mo_weights *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);

@@ -40,10 +40,8 @@ static void same_seed_gives_same_bytes(void **state) {
     char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
     run_until(&o, a, false, o.steps);
     run_until(&o, b, false, o.steps);
-    assert_same_bytes(run_file(a, "weights.safetensors"), run_file(b, "weights.safetensors"));
-    assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));
+    assert_same_run(a, b);
     assert_same_bytes(run_file(a, "run.json"), run_file(b, "run.json"));
-    assert_same_bytes(run_log(a), run_log(b));
     folder_remove(b);
     o.seed = 2;
     run_until(&o, b, false, o.steps);
@@ -59,8 +57,7 @@ static void thread_count_changes_no_bit(void **state) {
     run_until(&o, a, false, o.steps);
     o.threads = 2;
     run_until(&o, b, false, o.steps);
-    assert_same_bytes(run_file(a, "weights.safetensors"), run_file(b, "weights.safetensors"));
-    assert_same_bytes(run_log(a), run_log(b));
+    assert_same_weights(a, b);
 }
 
 static void stopped_and_resumed_equals_uninterrupted(void **state) {
@@ -70,9 +67,7 @@ static void stopped_and_resumed_equals_uninterrupted(void **state) {
     for (int64_t stop = 1; stop < o.steps; stop++) {
         run_until(&o, parts, false, stop);
         run_until(&o, parts, true, o.steps);
-        assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
-        assert_same_bytes(run_file(whole, "checkpoint.safetensors"), run_file(parts, "checkpoint.safetensors"));
-        assert_same_bytes(run_log(whole), run_log(parts));
+        assert_same_run(whole, parts);
         folder_remove(parts);
     }
 }
@@ -96,8 +91,7 @@ static void killed_and_resumed_equals_uninterrupted(void **state) {
         fputs("{\"step\":", log);
         fclose(log);
         run_until(&o, parts, true, o.steps);
-        assert_same_bytes(run_file(whole, "weights.safetensors"), run_file(parts, "weights.safetensors"));
-        assert_same_bytes(run_log(whole), run_log(parts));
+        assert_same_weights(whole, parts);
         folder_remove(parts);
     }
 }

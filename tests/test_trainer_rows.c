@@ -14,12 +14,6 @@ static int clean_up(void **state) {
     return 0;
 }
 
-static void assert_same_run(const char *a, const char *b) {
-    assert_same_bytes(run_file(a, "weights.safetensors"), run_file(b, "weights.safetensors"));
-    assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));
-    assert_same_bytes(run_log(a), run_log(b));
-}
-
 static void thread_count_and_interruption_change_no_bit(void **state) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *other = folder_of(*state, 1);

@@ -117,4 +117,16 @@ static inline void assert_same_bytes(bytes a, bytes b) {
     bytes_release(&b);
 }
 
+/* Two runs ended with the same weights, and the same steps led there. */
+static inline void assert_same_weights(const char *a, const char *b) {
+    assert_same_bytes(run_file(a, "weights.safetensors"), run_file(b, "weights.safetensors"));
+    assert_same_bytes(run_log(a), run_log(b));
+}
+
+/* And either could go on where the other is. */
+static inline void assert_same_run(const char *a, const char *b) {
+    assert_same_weights(a, b);
+    assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));
+}
+
 #endif
