@@ -2,7 +2,8 @@
  *
  * A head is one `const mo_head`. It gives `logits`, or only a `residual` whose zero the engine finds and
  * differentiates. Its functions are graph code: gradients to embeddings, labels and parameters come from the ops.
- * Leading axes ".." are a batch of episodes of equal shapes. */
+ * Leading axes ".." are a batch of episodes of equal shapes. Several threads may be in them at once, each with a
+ * context of its own. */
 #ifndef MO_HEAD_H
 #define MO_HEAD_H
 

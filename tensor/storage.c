@@ -75,7 +75,8 @@ void mo_storage_release(mo_storage *S) {
         close_file(S->file);
         mo_host_free(S->ctx, S, sizeof *S);
     } else {
-        mo_device_free(S->ctx, S->data, S->bytes);
+        if (!S->borrowed)
+            mo_device_free(S->ctx, S->data, S->bytes);
         mo_host_free(S->ctx, S, sizeof *S);
     }
 }

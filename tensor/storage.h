@@ -15,6 +15,7 @@ typedef struct mo_storage {
     struct mo_arena *arena;      /* NULL: the backend's own allocation */
     struct mo_chunk *chunk;      /* the arena's bookkeeping */
     struct mo_mapped_file *file; /* that data is a window onto; NULL: memory */
+    bool borrowed;               /* data is another storage's, and not freed */
 } mo_storage;
 
 /* A file behind a storage, kept open, so that its bytes can be read without the window. */
@@ -104,6 +105,9 @@ mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, co
  * the caller may close the file. path names it in errors. The null tensor on failure. */
 mo_tensor *mo_tensor_map(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path);
+/* A tensor of ctx, to be read, with the elements and the memory of T, which is contiguous, belongs to another context
+ * of the CPU and must outlive it. The null tensor on failure. */
+mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T);
 void mo_storage_retain(mo_storage *S);
 void mo_storage_release(mo_storage *S);
 

@@ -1,6 +1,7 @@
 /* tensor/tensor.c - tensors that own their storage, windows onto it, and moving values in and out. */
 #include "tensor/storage.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,18 @@ mo_tensor *mo_tensor_map(
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
     mo_storage *S = n < 0 ? NULL : mo_storage_map(ctx, fd, offset, (size_t)n * mo_dtype_size(dtype), path);
     return header_of(ctx, S, dtype, ndim, shape);
+}
+
+mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
+    assert(mo_is_contiguous(T) && ctx->device == MO_CPU && T->ctx->device == MO_CPU);
+    mo_storage *S = mo_host_alloc(ctx, sizeof *S);
+    if (S)
+        *S = (mo_storage){.ctx = ctx,
+            .data = mo_tensor_view(T).data,
+            .bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype),
+            .references = 1,
+            .borrowed = true};
+    return header_of(ctx, S, T->dtype, T->ndim, T->shape);
 }
 
 mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {

@@ -1,0 +1,42 @@
+/* train/fit_episodes.h - the episodes of one head at one k, in batches that do not depend on one another (library
+ * internal). */
+#ifndef MO_FIT_EPISODES_H
+#define MO_FIT_EPISODES_H
+
+#include "train/fit_batch.h"
+
+enum { MO_FIT_VALUES = 13 };
+
+/* What becomes of the queries of a batch. */
+typedef struct mo_fit_tally {
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* as they are, and at the temperature */
+    bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
+} mo_fit_tally;
+
+typedef struct mo_fit_job {
+    const mo_draws *draws;
+    const uint8_t *part; /* [n] quarter of |z| */
+    int n_values;        /* of the regularisation, that are tried; the one behind the last is the head's own, NaN */
+    double values[MO_FIT_VALUES + 1];
+    int64_t B, batches;  /* episodes of a batch but the last, which may have fewer */
+    int64_t numbers;     /* of the rows and the matrix of an episode */
+    double *accuracy;    /* [episodes], in percent */
+    mo_fit_tally *tally; /* [batches] */
+} mo_fit_job;
+
+/* Buffers of a batch, and what its episodes chose. */
+typedef struct mo_fit_space {
+    double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
+    double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
+    int64_t *label;                                     /* [n_s] of them */
+    int64_t *support, *support_label, *query, *episode; /* of the episodes that made one choice */
+    int *choice;                                        /* [B] */
+} mo_fit_space;
+
+/* Release in any case. False on failure. */
+bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s);
+void mo_fit_space_release(mo_fit_space *s);
+/* Batch `number` of the job, to job->tally[number] and to the accuracies of its episodes. False on failure. */
+bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s);
+
+#endif
