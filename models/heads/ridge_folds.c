@@ -6,57 +6,72 @@
  *     primal  H = X^T X, B = X^T Y, W = (H + lambda I)^-1 B,   held_F = X_F (H - X_F^T X_F + lambda I)^-1 (B - X_F^T
  * Y_F) The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and says A_FR a of F;
  * the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels).
- * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F, which is zero above F. */
+ * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F, whose blocks are U_F = L_FF^-1, 0 above it, and
+ * below   U_I = -L_II^-1 (sum of L_IJ U_J over the blocks J from F to the one before I).
+ */
 #include "models/heads/folds.h"
 
-/* I [n, n] above zeros, as many rows in all, for every matrix of A. */
-static mo_tensor *first_columns(mo_tape *t, const mo_tensor *A, int64_t rows, int64_t n) {
-    int64_t shape[MO_MAX_AXES];
-    int ndim = mo_ndim(A);
-    for (int i = 0; i < ndim; i++)
-        shape[i] = mo_dim(A, i);
-    shape[ndim - 2] = rows;
-    shape[ndim - 1] = n;
-    mo_tensor *E = mo_pad(t, mo_eye(t, mo_tensor_dtype(A), n), 0, 0, rows - n);
-    return mo_broadcast_to(t, E, ndim, shape);
-}
-
-/* G_FF for the fold that starts at row `start`. */
-static mo_tensor *inverse_block(mo_tape *t, mo_tensor *L, int64_t start, int64_t rows) {
-    int64_t n = mo_dim(L, -1);
-    int axis = mo_ndim(L) - 2;
-    if (mo_is_null(L))
-        return L;
-    mo_tensor *below = mo_slice(t, mo_slice(t, L, axis, start, n), axis + 1, start, n);
-    mo_tensor *U = mo_solve_triangular(t, below, first_columns(t, L, n - start, rows), true, false);
-    return mo_matmul(t, mo_transpose(t, U), U);
+/* Blocks of rows: the folds, and the rows behind the last one. */
+static int count_blocks(const mo_tensor *X, const mo_folds *folds) {
+    return folds->n + (folds->stop[folds->n - 1] < mo_dim(X, -2));
 }
 
 /* The blocks of X X^T on and below the diagonal, which are all that a factorization reads. */
-static mo_tensor *lower_gram(mo_tape *t, mo_tensor *X, const mo_folds *folds) {
+static mo_tensor *lower_gram(mo_tape *t, mo_tensor *Zs, const mo_folds *folds) {
     mo_tensor *rows[MO_MAX_FOLDS + 1];
-    int64_t n = mo_dim(X, -2);
-    int axis = mo_ndim(X) - 2, blocks = folds->n + (folds->stop[folds->n - 1] < n);
+    int64_t n = mo_dim(Zs, -2);
+    int axis = mo_ndim(Zs) - 2, blocks = count_blocks(Zs, folds);
     for (int f = 0; f < blocks; f++) {
         int64_t stop = f < folds->n ? folds->stop[f] : n;
-        mo_tensor *until = mo_slice(t, X, axis, 0, stop);
-        mo_tensor *row = mo_matmul(t, mo_fold_rows(t, X, folds, f), mo_transpose(t, until));
-        rows[f] = mo_pad(t, row, axis + 1, 0, n - stop);
+        mo_tensor *until = mo_slice(t, Zs, axis, 0, stop);
+        mo_tensor *row = mo_matmul(t, mo_fold_rows(t, Zs, folds, f), mo_transpose(t, until));
+        rows[f] = mo_pad(t, mo_scale(t, row, 1, 1), axis + 1, 0, n - stop);
     }
     return mo_concat(t, rows, blocks, axis);
 }
 
+/* L_II^-1 */
+static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *folds, int i) {
+    mo_tensor *L = mo_transpose(t, mo_fold_rows(t, mo_transpose(t, rows), folds, i));
+    int64_t shape[MO_MAX_AXES];
+    int ndim = mo_ndim(L);
+    for (int axis = 0; axis < ndim; axis++)
+        shape[axis] = mo_dim(L, axis);
+    mo_tensor *I = mo_is_null(L) ? L : mo_eye(t, mo_tensor_dtype(L), mo_dim(L, -1));
+    return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), true, false);
+}
+
+/* G_FF of fold f; rows and inverse: those of L and L_II^-1 for each block. */
+static mo_tensor *diagonal_block(
+    mo_tape *t, mo_tensor *const *rows, mo_tensor *const *inverse, const mo_folds *folds, int f, int blocks) {
+    mo_tensor *U = inverse[f];
+    int axis = mo_ndim(U) - 2;
+    for (int i = f + 1; i < blocks && !mo_is_null(U); i++) {
+        mo_tensor *before = mo_slice(t, rows[i], axis + 1, mo_fold_start(folds, f), mo_fold_start(folds, i));
+        mo_tensor *below = mo_neg(t, mo_matmul(t, inverse[i], mo_matmul(t, before, U)));
+        U = mo_concat(t, (mo_tensor *[]){U, below}, 2, axis);
+    }
+    return mo_matmul(t, mo_transpose(t, U), U);
+}
+
+/* W above the bias. */
 static mo_tensor *dual(
-    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *Xt = mo_transpose(t, X), *L = mo_cholesky(t, mo_add_diag(t, lower_gram(t, X, folds), lambda));
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
+    mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
+    int axis = mo_ndim(Zs) - 2, blocks = count_blocks(Zs, folds);
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, lower_gram(t, Zs, folds), lambda));
     mo_tensor *alpha = mo_solve_triangular(t, L, mo_solve_triangular(t, L, Y, true, false), true, true);
+    for (int i = 0; i < blocks; i++) {
+        rows[i] = mo_fold_rows(t, L, folds, i);
+        inverse[i] = inverse_block(t, rows[i], folds, i);
+    }
     for (int f = 0; f < folds->n; f++) {
-        int64_t start = mo_fold_start(folds, f);
-        mo_tensor *G = inverse_block(t, L, start, folds->stop[f] - start);
+        mo_tensor *G = diagonal_block(t, rows, inverse, folds, f, blocks);
         mo_tensor *error = mo_solve_spd(t, G, mo_fold_rows(t, alpha, folds, f));
         held[f] = mo_sub(t, mo_fold_rows(t, Y, folds, f), error);
     }
-    return mo_matmul(t, Xt, alpha);
+    mo_tensor *W = mo_matmul(t, mo_transpose(t, Zs), alpha);
+    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), true)}, 2, axis);
 }
 
 static mo_tensor *primal(
@@ -78,11 +93,14 @@ static mo_tensor *primal(
 
 mo_tensor *mo_ridge_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *rows[MO_MAX_FOLDS], *X = mo_append_ones(t, Zs);
-    if (mo_is_null(X))
-        return *held = X;
-    bool smaller = mo_dim(X, -2) <= mo_dim(X, -1);
-    mo_tensor *W = (smaller ? dual : primal)(t, X, Ys, parameters[0], folds, rows);
+    mo_tensor *rows[MO_MAX_FOLDS];
+    if (mo_is_null(Zs) || mo_is_null(Zq))
+        return *held = mo_null_tensor(mo_tape_context(t));
+    int64_t d = mo_dim(Zs, -1);
+    int axis = mo_ndim(Zs) - 2;
+    bool smaller = mo_dim(Zs, -2) <= d + 1;
+    mo_tensor *W = smaller ? dual(t, Zs, Ys, parameters[0], folds, rows)
+                           : primal(t, mo_append_ones(t, Zs), Ys, parameters[0], folds, rows);
     *held = mo_fold_concat(t, rows, folds);
-    return mo_matmul(t, mo_append_ones(t, Zq), W);
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, W, axis, 0, d)), mo_slice(t, W, axis, d, d + 1));
 }
