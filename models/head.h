@@ -36,7 +36,7 @@ typedef struct mo_folds {
 } mo_folds;
 
 /* Logits as above, and in *held [.., stop[n - 1], C] those of support rows, each by a fit without its fold, where all
- * these fits together cost less than one by one. Up to a constant a row. */
+ * these fits together cost less than one by one. Up to a constant a row. For looking at: nobody differentiates them. */
 typedef mo_tensor *(*mo_head_cross_validate)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
 

@@ -11,14 +11,14 @@
  *
  * dL/dW1 = x^T D for the gradient D at the rows' A = x W1. Where the support has no more rows than columns the steps
  * are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and W1 in the end is less lr x^T sum D. */
-#include "models/head.h"
+#include "models/heads/folds.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LR = 0, STEPS, W1, B1, MOST_STEPS = 1000000 }; /* parameters */
-enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS };   /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
-enum { SUM = N_WEIGHTS, N_STATE };                    /* with IN the rows' A [.., n_s, h]: the sum of its gradients */
+enum { LR = MO_MLP_LR, STEPS = MO_MLP_STEPS, W1 = MO_MLP_W1, B1 = MO_MLP_B1, MOST_STEPS = 1000000 };
+enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS }; /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
+enum { SUM = N_WEIGHTS, N_STATE };                  /* with IN the rows' A [.., n_s, h]: the sum of its gradients */
 
 /* Logits of rows with A = x W1. */
 static mo_tensor *forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
@@ -122,6 +122,15 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     return logits;
 }
 
+static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    if (mo_dim(Zs, -2) > mo_dim(Zs, -1))
+        return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
+    int64_t steps = number_of_steps(t, parameters[STEPS]);
+    *held = mo_null_tensor(mo_tape_context(t));
+    return steps < 0 ? *held : mo_mlp_fit_folds(t, Zs, Ys, Zq, parameters, steps, folds, held);
+}
+
 static const mo_head_parameter parameters[] = {
     [LR] = {.name = "lr", .value = 0.3, .low = 0, .high = 1e6},
     [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = MOST_STEPS, .fixed = true},
@@ -139,9 +148,10 @@ const mo_head mo_head_mlp = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "mlp",
-    .n_parameters = 4,
+    .n_parameters = MO_MLP_PARAMETERS,
     .parameters = parameters,
     .logits = logits,
+    .cross_validate = cross_validate,
     .order = 2,
     .n_samples = 3,
     .samples = samples,
