@@ -15,9 +15,10 @@ extern "C" {
  * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
-/* ---- matmul.c, linear.c, perceptron.c ---- */
+/* ---- matmul.c, gram.c, linear.c, perceptron.c ---- */
 MO_API mo_tensor *mo_matmul(
-    mo_tape *t, mo_tensor *A, mo_tensor *B); /* [.., m, k] [.., k, n] -> [.., m, n], batch broadcast */
+    mo_tape *t, mo_tensor *A, mo_tensor *B);         /* [.., m, k] [.., k, n] -> [.., m, n], batch broadcast */
+MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [.., n, n], at half the cost */
 /* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */

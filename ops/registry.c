@@ -23,6 +23,7 @@ static const mo_op *const ops[] = {
     &mo_op_exp,
     &mo_op_gather_rows,
     &mo_op_gelu,
+    &mo_op_gram,
     &mo_op_greater_equal,
     &mo_op_hop_dot,
     &mo_op_hop_mix,

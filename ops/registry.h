@@ -25,6 +25,7 @@ extern const mo_op mo_op_eigh;
 extern const mo_op mo_op_exp;
 extern const mo_op mo_op_gather_rows;
 extern const mo_op mo_op_gelu;
+extern const mo_op mo_op_gram;
 extern const mo_op mo_op_greater_equal;
 extern const mo_op mo_op_hop_dot;
 extern const mo_op mo_op_hop_mix;

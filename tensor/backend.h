@@ -120,6 +120,9 @@ typedef struct mo_csr_view {
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
+    /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: gemm.
+     */
+    void (*gram)(mo_context *ctx, const mo_view *X, const mo_view *Y);
     /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, the strict upper one zero. info int32
      * [batch]: 0; i > 0: leading minor i is not positive; -1: a value that is not finite. */
     void (*potrf)(mo_context *ctx, const mo_view *A, const mo_view *info);

@@ -22,7 +22,7 @@ static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor
             "rows that differ");
     if (!mo_ok(ctx) || mo_item(shrinkage) != 0)
         return mo_ok(ctx);
-    int64_t d = mo_dim(R, -1), rank = mo_rank(t, mo_matmul(t, mo_transpose(t, R), R));
+    int64_t d = mo_dim(R, -1), rank = mo_rank(t, mo_gram(t, mo_transpose(t, R)));
     if (mo_ok(ctx) && rank < d)
         mo_fail(ctx, MO_NUMERICAL,
             "lda: shrinkage is 0 and the covariance has rank %" PRId64 " of %" PRId64
@@ -51,8 +51,8 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
     mo_tensor *b = mo_scale(t, shrinkage, -1 / (double)n_s, 1 / (double)n_s);
     mo_tensor *Rt = mo_transpose(t, R), *Mt = mo_transpose(t, M);
     if (n_s >= d)
-        return solve(t, mo_matmul(t, Rt, R), a, b, Mt);
-    mo_tensor *inner = solve(t, mo_matmul(t, R, Rt), a, b, mo_matmul(t, R, Mt));
+        return solve(t, mo_gram(t, Rt), a, b, Mt);
+    mo_tensor *inner = solve(t, mo_gram(t, R), a, b, mo_matmul(t, R, Mt));
     return mo_div(t, mo_sub(t, Mt, mo_mul(t, mo_matmul(t, Rt, inner), b)), a);
 }
 

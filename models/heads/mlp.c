@@ -79,7 +79,7 @@ static void fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t s
         if (!mo_needs_grad(w[IN]))
             mo_require_grad(w[IN]);
     }
-    descend(t, X, dual ? mo_matmul(t, X, Xt) : NULL, Y, lr, steps, graph, w);
+    descend(t, X, dual ? mo_gram(t, X) : NULL, Y, lr, steps, graph, w);
     first[IN] = dual ? mo_sub(t, first[IN], mo_mul(t, mo_matmul(t, Xt, w[SUM]), lr)) : w[IN];
     for (int i = IN_BIAS; i < N_WEIGHTS; i++)
         first[i] = w[i];

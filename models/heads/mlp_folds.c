@@ -43,7 +43,7 @@ static void begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *para
     mo_tensor *W1 = parameters[MO_MLP_W1], *lr = parameters[MO_MLP_LR], *w = x->w;
     int64_t B = mo_dim(Z, 0), n = mo_dim(Z, 1), d = mo_dim(Z, 2), h = mo_dim(W1, 1), C = mo_dim(Y, 2), P = mo_dim(w, 0);
     mo_dtype real = mo_tensor_dtype(Z);
-    x->K = mo_matmul(t, Z, mo_transpose(t, Z));
+    x->K = mo_gram(t, Z);
     x->u = mo_matmul(t, reshape(t, x->K, B, 1, n, n), w);
     x->wu = mo_matmul(t, mo_transpose(t, x->u), w);
     mo_tensor *norms = mo_matmul(t, reshape(t, mo_diagonal(t, x->K), B, 1, 1, n), w);

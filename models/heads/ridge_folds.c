@@ -11,25 +11,6 @@
  */
 #include "models/heads/folds.h"
 
-/* Blocks of rows: the folds, and the rows behind the last one. */
-static int count_blocks(const mo_tensor *X, const mo_folds *folds) {
-    return folds->n + (folds->stop[folds->n - 1] < mo_dim(X, -2));
-}
-
-/* The blocks of X X^T on and below the diagonal, which are all that a factorization reads. */
-static mo_tensor *lower_gram(mo_tape *t, mo_tensor *Zs, const mo_folds *folds) {
-    mo_tensor *rows[MO_MAX_FOLDS + 1];
-    int64_t n = mo_dim(Zs, -2);
-    int axis = mo_ndim(Zs) - 2, blocks = count_blocks(Zs, folds);
-    for (int f = 0; f < blocks; f++) {
-        int64_t stop = f < folds->n ? folds->stop[f] : n;
-        mo_tensor *until = mo_slice(t, Zs, axis, 0, stop);
-        mo_tensor *row = mo_matmul(t, mo_fold_rows(t, Zs, folds, f), mo_transpose(t, until));
-        rows[f] = mo_pad(t, mo_scale(t, row, 1, 1), axis + 1, 0, n - stop);
-    }
-    return mo_concat(t, rows, blocks, axis);
-}
-
 /* L_II^-1 */
 static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *folds, int i) {
     mo_tensor *L = mo_transpose(t, mo_fold_rows(t, mo_transpose(t, rows), folds, i));
@@ -51,15 +32,15 @@ static mo_tensor *diagonal_block(
         mo_tensor *below = mo_neg(t, mo_matmul(t, inverse[i], mo_matmul(t, before, U)));
         U = mo_concat(t, (mo_tensor *[]){U, below}, 2, axis);
     }
-    return mo_matmul(t, mo_transpose(t, U), U);
+    return mo_gram(t, mo_transpose(t, U));
 }
 
 /* W above the bias. */
 static mo_tensor *dual(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
-    int axis = mo_ndim(Zs) - 2, blocks = count_blocks(Zs, folds);
-    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, lower_gram(t, Zs, folds), lambda));
+    int axis = mo_ndim(Zs) - 2, blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* and the rest */
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
     mo_tensor *alpha = mo_solve_triangular(t, L, mo_solve_triangular(t, L, Y, true, false), true, true);
     for (int i = 0; i < blocks; i++) {
         rows[i] = mo_fold_rows(t, L, folds, i);
@@ -78,8 +59,8 @@ static mo_tensor *primal(
     mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *H[MO_MAX_FOLDS + 1], *B[MO_MAX_FOLDS + 1], *H_all = NULL, *B_all = NULL;
     for (int f = 0; f <= folds->n; f++) {
-        mo_tensor *X_F = mo_fold_rows(t, X, folds, f), *Xt = mo_transpose(t, X_F);
-        H[f] = mo_matmul(t, Xt, X_F);
+        mo_tensor *Xt = mo_transpose(t, mo_fold_rows(t, X, folds, f));
+        H[f] = mo_gram(t, Xt);
         B[f] = mo_matmul(t, Xt, mo_fold_rows(t, Y, folds, f));
         H_all = f ? mo_add(t, H_all, H[f]) : H[f];
         B_all = f ? mo_add(t, B_all, B[f]) : B[f];

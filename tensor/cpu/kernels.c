@@ -5,6 +5,7 @@ extern const mo_kernels REAL(kernels_cpu);
 
 const mo_kernels REAL(kernels_cpu) = {
     .gemm = REAL(gemm_cpu),
+    .gram = REAL(gram_cpu),
     .potrf = REAL(potrf_cpu),
     .trsm = REAL(trsm_cpu),
     .getrf = REAL(getrf_cpu),

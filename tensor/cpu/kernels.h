@@ -6,6 +6,7 @@
 #include "tensor/cpu/work.h"
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g);
+void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y);
 
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info);
 void REAL(trsm_cpu)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);

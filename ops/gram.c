@@ -1,0 +1,89 @@
+/* ops/gram.c - Y = X X^T, the inner products of the rows of X, batched: half of the products that a matmul would form.
+ *
+ * X [.., n, d] -> Y [.., n, n], symmetric to the last bit on the CPU; a transposed view is read in place. float32 or
+ * float64. Errors: fewer than two axes. Saved: nothing beyond the input.
+ *
+ * dY = dX X^T + X dX^T; <Y_bar, dY> = <Y_bar X, dX> + <Y_bar^T X, dX>, hence
+ *     X_bar = (Y_bar + Y_bar^T) X. */
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#include <string.h>
+
+static bool shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 2)
+        return mo_call_fail(c, MO_INVALID, "expected matrices, two axes or more");
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = size[X->ndim - 2];
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+/* X with rows or columns that BLAS can step along. */
+static mo_view readable(mo_call *c) {
+    mo_view X = mo_tensor_view(c->in[0]);
+    int64_t rows = X.shape[X.ndim - 2], columns = X.shape[X.ndim - 1];
+    int64_t down = X.stride[X.ndim - 2], along = X.stride[X.ndim - 1];
+    bool by_rows = along == 1 && down >= columns && down > 0, by_columns = down == 1 && along >= rows && along > 0;
+    return (by_rows || by_columns) && down <= INT32_MAX && along <= INT32_MAX ? X : mo_call_dense(c, 0);
+}
+
+static void forward(mo_call *c) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
+    mo_view X = readable(c), Xt = X, Y = mo_tensor_view(c->out[0]);
+    int row = X.ndim - 2, column = X.ndim - 1;
+    Xt.shape[row] = X.shape[column];
+    Xt.shape[column] = X.shape[row];
+    Xt.stride[row] = X.stride[column];
+    Xt.stride[column] = X.stride[row];
+    if (!mo_ok(c->ctx) || mo_numel(c->out[0]) == 0)
+        return;
+    if (k->gram)
+        k->gram(c->ctx, &X, &Y);
+    else
+        k->gemm(c->ctx, &(mo_gemm){.A = X, .B = Xt, .C = Y, .alpha = 1});
+}
+
+static void vjp(mo_vjp *v) {
+    mo_tensor *Y_bar = v->out_bar[0]; /* X_bar = (Y_bar + Y_bar^T) X */
+    v->in_bar[0] = mo_matmul(v->t, mo_add(v->t, Y_bar, mo_transpose(v->t, Y_bar)), v->in[0]);
+}
+
+static double flops(const mo_call *c) {
+    return (double)mo_numel(c->in[0]) * (double)(mo_dim(c->out[0], -1) + 1);
+}
+
+static const mo_sample samples[] = {
+    {.name = "plain", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "batch, more rows than columns", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 4, 2}}}},
+    {.name = "one row", .n_in = 1, .in = {{.ndim = 2, .shape = {1, 5}}}},
+    {.name = "no columns", .n_in = 1, .in = {{.ndim = 2, .shape = {2, 0}}}},
+};
+
+static const mo_error_sample error_samples[] = {
+    {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID, "gram: expected matrices"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {4, 2}, 3}}}, MO_MISMATCH, "int64"},
+};
+
+const mo_op mo_op_gram = {
+    .name = "gram",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = shape,
+    .forward = forward,
+    .vjp = vjp,
+    .flops = flops,
+    .samples = samples,
+    .n_samples = 4,
+    .error_samples = error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_gram(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_gram, &X, 1, NULL);
+}
