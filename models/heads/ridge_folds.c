@@ -1,14 +1,16 @@
 /* models/heads/ridge_folds.c - ridge regression, and what the fits without each fold say of its rows, for little more
  * than one fit.
  *
- * With X = [Zs | 1], F the rows of a fold and R those outside it:
- *     dual    A = X X^T + lambda I, alpha = A^-1 Y, W = X^T alpha,   held_F = Y_F - G_FF^-1 alpha_F,   G = A^-1
- *     primal  H = X^T X, B = X^T Y, W = (H + lambda I)^-1 B,   held_F = X_F (H - X_F^T X_F + lambda I)^-1 (B - X_F^T
- * Y_F) The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and says A_FR a of F;
- * the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels).
- * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F, whose blocks are U_F = L_FF^-1, 0 above it, and
- * below   U_I = -L_II^-1 (sum of L_IJ U_J over the blocks J from F to the one before I).
- */
+ * With X = [Zs | 1], F the rows of a fold and R those outside it, in dual and in primal form:
+ *     A = X X^T + lambda I, G = A^-1, alpha = G Y,   W = X^T alpha,         held_F = Y_F - G_FF^-1 alpha_F
+ *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
+ *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
+ *
+ * The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and says A_FR a of F; the
+ * inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels). With
+ * A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it, where J runs
+ * over the blocks from F to the one before I,
+ *     U_I = -L_II^-1 (sum of L_IJ U_J). */
 #include "models/heads/folds.h"
 
 /* L_II^-1 */
