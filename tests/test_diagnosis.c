@@ -45,10 +45,42 @@ static void the_papers_three_prototypes_have_one_inside(void **state) {
     mo_diagnosis_release(&x);
 }
 
+/* Prototypes on a line in space have two outer ones, whatever rounding makes of the second principal component; also on
+ * the edges of a square, corners alone are outer. */
+static void prototypes_between_others_are_not_outer(void **state) {
+    scratch *s = *state;
+    double line[7 * 3], square[8 * 2] = {0, 0, 1, 0, 2, 0, 2, 1, 2, 2, 1, 2, 0, 2, 0, 1};
+    const int64_t y[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < 3; k++)
+            line[i * 3 + k] = (0.1 * i * i + 0.7) * (k + 1) / 3;
+    mo_diagnosis x = diagnose(s, 7, 3, line, y, 0.01);
+    for (int c = 0; c < 7; c++)
+        assert_true(x.prototype[c].outer == (c == 0 || c == 6) && x.prototype[c].flagged == !x.prototype[c].outer);
+    mo_diagnosis_release(&x);
+    x = diagnose(s, 8, 2, square, y, 0.01);
+    for (int c = 0; c < 8; c++)
+        assert_true(x.prototype[c].outer == !(c % 2) && x.prototype[c].flagged == !x.prototype[c].outer);
+    mo_diagnosis_release(&x);
+}
+
+static void equal_rows_have_no_spread(void **state) {
+    scratch *s = *state;
+    double z[14];
+    int64_t y[14];
+    for (int i = 0; i < 14; i++)
+        z[i] = (double)(y[i] = i % 2);
+    mo_diagnosis x = diagnose(s, 14, 1, z, y, 0.1);
+    assert_true(x.spread == 0 && x.prototype[1].norm == 1);
+    mo_diagnosis_release(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_papers_four_points_are_missed_once_shifted),
         cmocka_unit_test(the_papers_three_prototypes_have_one_inside),
+        cmocka_unit_test(prototypes_between_others_are_not_outer),
+        cmocka_unit_test(equal_rows_have_no_spread),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

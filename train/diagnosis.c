@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct geometry {
     mo_context *ctx;
@@ -45,9 +46,14 @@ static void measure(geometry *g, mo_diagnosis *x) {
         const double *z = row_of(g, i);
         x->radius = fmax(x->radius, length(z, g->d));
         for (int64_t k = 0; k < g->d; k++) {
-            g->P[label[i] * g->d + k] += z[k] / (double)count[label[i]];
-            g->mean[k] += z[k] / (double)g->n;
+            g->P[label[i] * g->d + k] += z[k];
+            g->mean[k] += z[k];
         }
+    }
+    for (int64_t k = 0; k < g->d; k++) {
+        g->mean[k] /= (double)g->n;
+        for (int64_t c = 0; c < g->C; c++)
+            g->P[c * g->d + k] /= (double)count[c];
     }
     x->offset = length(g->mean, g->d);
     double squares = 0, sum = 0;
@@ -90,23 +96,22 @@ static void count_missed(const geometry *g, mo_diagnosis *x) {
 
 /* ---- hull distances, and the outer hull in the plane of the first two principal components ---- */
 
-typedef struct corner {
-    double x, y;
-    int64_t class;
-} corner;
-
-static int by_place(const void *a, const void *b) {
-    const corner *p = a, *q = b;
-    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
+/* Writes the distance of each of the C rows of X [C, d] to the convex hull of the others. */
+static bool leave_one_out(const geometry *g, const double *X, int64_t d, double *distance) {
+    int64_t C = g->C;
+    double *others = mo_host_array(g->ctx, (C - 1) * d, sizeof *others);
+    for (int64_t c = 0; others && c < C && mo_ok(g->ctx); c++) {
+        memcpy(others, X, (size_t)(c * d) * sizeof *X);
+        memcpy(others + c * d, X + (c + 1) * d, (size_t)((C - 1 - c) * d) * sizeof *X);
+        distance[c] = mo_hull_distance(g->ctx, others, C - 1, d, X + c * d, NULL);
+    }
+    free(others);
+    return mo_ok(g->ctx);
 }
 
-/* Above 0 where o, p, q turn left. */
-static double turn(corner o, corner p, corner q) {
-    return (p.x - o.x) * (q.y - o.y) - (p.y - o.y) * (q.x - o.x);
-}
-
-/* Coordinates in the plane: the Gram matrix of the centred prototypes has the principal components' as eigenvectors. */
-static bool project(const geometry *g, corner *at) {
+/* Coordinates [C, 2] in the plane: the Gram matrix of the centred prototypes has the principal components' as
+ * eigenvectors. */
+static bool project(const geometry *g, double *plane) {
     int64_t C = g->C, d = g->d;
     mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);
     if (!t)
@@ -118,62 +123,46 @@ static bool project(const geometry *g, corner *at) {
     if (vector && mo_tensor_read(V, vector, (size_t)(C * C) * sizeof *vector) == MO_OK &&
         mo_tensor_read(w, value, (size_t)C * sizeof *value) == MO_OK)
         for (int64_t c = 0; c < C; c++)
-            at[c] = (corner){vector[c * C + C - 1] * sqrt(fmax(value[C - 1], 0)),
-                vector[c * C + C - 2] * sqrt(fmax(value[C - 2], 0)), c};
+            for (int k = 0; k < 2; k++)
+                plane[2 * c + k] = vector[c * C + C - 1 - k] * sqrt(fmax(value[C - 1 - k], 0));
     free(vector);
     mo_tape_release(t);
     return mo_ok(g->ctx);
 }
 
-/* Places in the plane; and the corners of the outer hull (Andrew 1979): the lower chain from left to right, then the
- * upper one back. */
+/* Places in the plane; and the corners of the outer hull there, which are outside that of the others by more than the
+ * rounding of the coordinates: as roots of eigenvalues they carry that of single precision. */
 static void mark_outer(const geometry *g, mo_prototype *prototype) {
-    int64_t C = g->C, used = 0;
-    corner *at = mo_host_array(g->ctx, 3 * C + 1, sizeof *at), *chain = at ? at + C : NULL;
-    if (at && project(g, at)) {
-        for (int64_t c = 0; c < C; c++) {
-            prototype[c].x = at[c].x;
-            prototype[c].y = at[c].y;
+    double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
+    if (plane && project(g, plane) && leave_one_out(g, plane, 2, distance)) {
+        double scale = 0;
+        for (int64_t c = 0; c < g->C; c++)
+            scale = fmax(scale, length(plane + 2 * c, 2));
+        for (int64_t c = 0; c < g->C; c++) {
+            prototype[c].x = plane[2 * c];
+            prototype[c].y = plane[2 * c + 1];
+            prototype[c].outer = distance[c] > 1e-6 * scale;
         }
-        qsort(at, (size_t)C, sizeof *at, by_place);
-        for (int64_t i = 0; i < C; i++) {
-            while (used >= 2 && turn(chain[used - 2], chain[used - 1], at[i]) <= 0)
-                used--;
-            chain[used++] = at[i];
-        }
-        int64_t lower = used + 1;
-        for (int64_t i = C - 2; i >= 0; i--) {
-            while (used >= lower && turn(chain[used - 2], chain[used - 1], at[i]) <= 0)
-                used--;
-            chain[used++] = at[i];
-        }
-        for (int64_t i = 0; i < used; i++)
-            prototype[chain[i].class].outer = true;
     }
-    free(at);
+    free(plane);
 }
 
 static void measure_hull(const geometry *g, double epsilon, mo_diagnosis *x) {
-    int64_t C = g->C, d = g->d;
-    double *others = mo_host_array(g->ctx, (C - 1) * d, sizeof *others), nearest_outer = INFINITY;
-    for (int64_t c = 0; others && c < C && mo_ok(g->ctx); c++) {
-        for (int64_t b = 0; b < C; b++)
-            for (int64_t k = 0; b != c && k < d; k++)
-                others[(b < c ? b : b - 1) * d + k] = g->P[b * d + k];
+    int64_t C = g->C;
+    double *distance = mo_host_array(g->ctx, C, sizeof *distance), nearest_outer = INFINITY;
+    if (distance && leave_one_out(g, g->P, g->d, distance))
+        mark_outer(g, x->prototype);
+    for (int64_t c = 0; mo_ok(g->ctx) && c < C; c++) {
         mo_prototype *p = &x->prototype[c];
-        p->norm = length(g->P + c * d, d);
-        p->distance = mo_hull_distance(g->ctx, others, C - 1, d, g->P + c * d, NULL);
-        p->distance = x->mean_distance > 0 ? p->distance / x->mean_distance : 0;
+        p->norm = length(g->P + c * g->d, g->d);
+        p->distance = x->mean_distance > 0 ? distance[c] / x->mean_distance : 0;
         p->inside = p->distance <= 1e-9;
         p->included = p->distance < epsilon;
+        nearest_outer = p->outer ? fmin(nearest_outer, p->distance) : nearest_outer;
     }
-    free(others);
-    mark_outer(g, x->prototype);
-    for (int64_t c = 0; c < C; c++)
-        if (x->prototype[c].outer)
-            nearest_outer = fmin(nearest_outer, x->prototype[c].distance);
     for (int64_t c = 0; c < C; c++)
         x->prototype[c].flagged = x->prototype[c].distance < nearest_outer;
+    free(distance);
 }
 
 mo_code mo_diagnose(const mo_embeddings *E, double epsilon, mo_diagnosis *diagnosis) {
