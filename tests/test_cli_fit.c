@@ -160,9 +160,11 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
     assert_int_equal(count_lines(p->out), 1 + 4);
     assert_non_null(strstr(p->out, "\"accuracy\":null"));
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
-        "--queries", "5", "--episodes", "5");
+        "--queries", "5", "--episodes", "5", "--draws", in_folder(p, "draws.npz"));
     assert_ended(p, 1, "lda");
     assert_non_null(strstr(p->out, "     4  prototype "));
+    assert_non_null(strstr(p->out, "hull    ")); /* nor is what does not need it lost */
+    assert_int_equal(access(in_folder(p, "draws.npz"), F_OK), 0);
 }
 
 /* Characters, not bytes: the sign ± has two. */

@@ -97,10 +97,15 @@ static void run(report *r) {
     else if (mo_ok(r->ctx))
         r->lost_output = !print_run(r);
     mo_fit(r->E, o->heads, o->n_heads, &o->fit, on_row, r);
+    mo_status unfit = *mo_context_status(r->ctx);
+    if (unfit.code == MO_NUMERICAL) /* a head without a fit costs its own rows, and nothing that is written below */
+        mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);
     if (mo_ok(r->ctx) && (!o->json || o->diagnose))
         diagnose(r);
+    if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
+        mo_fail(r->ctx, unfit.code, "%s", unfit.message);
     mo_arrays_release(r->draws);
     free(r->rows);
 }

@@ -83,10 +83,15 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
 }
 
 static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
-    printf("\n%12s%8s%10s%16s%12s\n", "class", "rows", "|p|", "hull distance", "normalised");
+    int width = 12; /* of the longest label */
+    for (int64_t c = 0; c < x->classes; c++) {
+        int own = snprintf(NULL, 0, "%" PRId64, E->value[c]);
+        width = own > width ? own : width;
+    }
+    printf("\n%*s%8s%10s%16s%12s\n", width, "class", "rows", "|p|", "hull distance", "normalised");
     for (int64_t c = 0; c < x->classes; c++) {
         const mo_prototype *p = &x->prototype[c];
-        printf("%12" PRId64 "%8" PRId64 "%10.4g%16.4g%12.4f  %s%s%s\n", E->value[c], E->count[c], p->norm,
+        printf("%*" PRId64 "%8" PRId64 "%10.4g%16.4g%12.4f  %s%s%s\n", width, E->value[c], E->count[c], p->norm,
             p->distance * x->mean_distance, p->distance, p->outer ? "outer " : "",
             p->inside     ? "INSIDE "
             : p->included ? "epsilon-included "
@@ -177,7 +182,7 @@ bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, 
     for (int i = 0; written && i < n_rows; i++)
         written = rows[i].failure || print_reliability_object(&rows[i]);
     for (int i = 0; written && i < n_rows; i++)
-        for (int part = 0; written && part < MO_NORM_PARTS; part++)
+        for (int part = 0; written && !rows[i].failure && part < MO_NORM_PARTS; part++)
             written = print_norm_object(&rows[i], part);
     return written;
 }
