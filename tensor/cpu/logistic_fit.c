@@ -1,9 +1,12 @@
-/* tensor/cpu/logistic_fit.c - softmax regressions on parts of one support by L-BFGS (Liu and Nocedal 1989), side by
- * side: what logistic_folds.c says of them. Each step multiplies the gradients of all fits that still move with A^-1 at
- * once, and finds its length by Newton's method on the line, where only logits are needed.
+/* tensor/cpu/logistic_fit.c - what both forms of logistic_folds.c share: a fit, its conjugate gradients and the search
+ * along a Newton step, in which only logits are needed.
  *
- * At the solution the gradient of the losses is -lambda a: what is left of the sum is measured by |lambda a|, whatever
- * the size of the rows. */
+ * With the probabilities P of a point, W_i = m_i T_i (diag P_i - P_i P_i^T) and coordinates of either form, the Hessian
+ * takes p to H p = (W F_p) by coordinates + lambda p. From r = -gradient and its image z,
+ *     p = z + b p,   x += a p,   r -= a H p,   a = <r, z> / <p, H p>,   b = <r, z> / its last value,
+ * so that the slope along x is the sum of -a <r, z>. An inner product of a coordinate vector with a second one is, by
+ * rows, that with its logits. Newton's equation is solved as far as the root of what is left of the gradient, at least
+ * to 0.3 (Eisenstat and Walker 1996). */
 #include "tensor/cpu/logistic_fit.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/scalar.h"
@@ -11,130 +14,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 400, TRIALS = 12, BLOCK = 64 };
+enum { TRIALS = 12, BLOCK = 64 };
 
-#define SLOPE 0.1 /* a step ends where the slope along it is this part of the first one */
+#define SLOPE 0.5            /* a search ends where the slope is this part of the first one */
+#define CURVATURE 0.02       /* of a row before anything is known of it */
+#define LEAST_CURVATURE 3e-3 /* and then: the curvatures of a fold differ from those of all rows */
 
-static void add_scaled(real *restrict y, double a, const real *restrict x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += (real)a * x[i];
-}
-
-static void negate(real *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        x[i] = -x[i];
-}
-
-/* The gradient at a distance t along the direction, its slope there and the change of the slope. */
-static double gradient_at(const logistic_support *s, const logistic_fit *f, real t, real *restrict G, double *bend) {
-    const bool primal = s->primal;
-    double slope = 0;
-    *bend = 0;
-    for (int64_t first = 0; first < s->row; first += BLOCK) {
-        int64_t rows = min_of(BLOCK, s->row - first);
-        real top[BLOCK], sum[BLOCK] = {0}, mean[BLOCK] = {0}, square[BLOCK] = {0}, along[BLOCK] = {0};
-        const real *fitted = f->fitted + first, *weight = s->weight + first;
-        for (int64_t i = 0; i < rows; i++)
-            top[i] = -(real)INFINITY;
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++) {
-                real x = f->F[at + i] + t * f->Fv[at + i];
-                top[i] = x > top[i] ? x : top[i];
-            }
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++) {
-                real e = exp_of(f->F[at + i] + t * f->Fv[at + i] - top[i]), moved = e * f->Fv[at + i];
-                G[at + i] = e;
-                sum[i] += e;
-                mean[i] += moved;
-                square[i] += moved * f->Fv[at + i];
-            }
-        for (int64_t at = first; at < s->row * s->C; at += s->row)
-            for (int64_t i = 0; i < rows; i++) {
-                real loss = fitted[i] * (weight[i] * G[at + i] / sum[i] - s->Y[at + i]);
-                real g = primal ? loss : loss + s->lambda * (f->a[at + i] + t * f->v[at + i]);
-                G[at + i] = g;
-                along[i] += g * f->Fv[at + i];
-            }
-        for (int64_t i = 0; i < rows; i++) {
-            real m = mean[i] / sum[i];
-            slope += (double)along[i];
-            *bend += (double)(fitted[i] * weight[i] * (square[i] / sum[i] - m * m));
+int64_t logistic_place(const logistic_support *s, logistic_fit *fits, int count, real *scratch) {
+    int64_t at = 0;
+    for (int k = 0; k < count; k++) {
+        logistic_fit *f = &fits[k];
+        real **vectors[] = {&f->a, &f->x, &f->p, &f->r, &f->F, &f->Fx, &f->Fp, &f->P, &f->fitted};
+        for (int i = 0; i < 9; i++) {
+            *vectors[i] = scratch ? scratch + at : NULL;
+            at += i < 4 ? s->width * s->C : i < 8 ? s->row * s->C : s->row;
         }
     }
-    return slope;
-}
-
-/* The loss is convex, so its slope tells the side. */
-real logistic_search(const logistic_support *s, const logistic_fit *f, double slope, double pull, double penalty) {
-    double bend, low = 0, high = INFINITY, t = 1;
-    for (int trial = 1;; trial++) {
-        double here = gradient_at(s, f, (real)t, f->next, &bend) + pull + (s->primal ? t * penalty : 0);
-        if (!(fabs(here) > SLOPE * fabs(slope)) || trial == TRIALS)
-            return (real)t;
-        *(here < 0 ? &low : &high) = t;
-        double guess = fmin(t - here / (bend + penalty), 4 * t);
-        t = guess > low && guess < high ? guess : high < INFINITY ? (low + high) / 2 : 4 * t;
-    }
-}
-
-/* q = what the kept steps leave of the gradient for A^-1. */
-static void reduce(const logistic_support *s, logistic_fit *f, real *q) {
-    int64_t N = s->row * s->C, oldest = max_of(0, f->steps - KEPT);
-    memcpy(q, f->g, (size_t)N * sizeof(real));
-    for (int64_t k = f->steps - 1; k >= oldest; k--) {
-        int at = (int)(k % KEPT);
-        f->part[at] = f->scale[at] * dot(f->kept_F[at], q, N);
-        add_scaled(q, -f->part[at], f->change[at], N);
-    }
-}
-
-/* The direction, from q and A^-1 q; its slope. */
-static double turn(const logistic_support *s, logistic_fit *f, const real *q, const real *z) {
-    int64_t N = s->row * s->C, oldest = max_of(0, f->steps - KEPT);
-    real share = s->lambda / s->c, per_c = 1 / s->c;
-    for (int64_t c = 0; c < N; c += s->row) {
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = 0; i < s->row; i++)
-            sum += (double)z[c + i];
-        real b = s->border_sum > 0 ? (real)(sum / (double)s->border_sum) : 0;
-        for (int64_t i = 0; i < s->row; i++) {
-            f->v[c + i] = z[c + i] - b * s->border[i];
-            f->Fv[c + i] = per_c * q[c + i] - share * f->v[c + i];
-        }
-    }
-    for (int64_t k = oldest; k < f->steps; k++) {
-        int at = (int)(k % KEPT);
-        double a = f->part[at] - f->scale[at] * dot(f->Fv, f->change[at], N);
-        add_scaled(f->v, a, f->kept[at], N);
-        add_scaled(f->Fv, a, f->kept_F[at], N);
-    }
-    negate(f->v, N);
-    negate(f->Fv, N);
-    return dot(f->g, f->Fv, N);
-}
-
-/* Goes along the direction and keeps the step. */
-static void advance(const logistic_support *s, logistic_fit *f, double slope) {
-    int64_t N = s->row * s->C;
-    int at = (int)(f->steps % KEPT);
-    real t = logistic_search(s, f, slope, 0, (double)s->lambda * dot(f->v, f->Fv, N));
-    real *restrict v = f->kept[at], *restrict Fv = f->kept_F[at];
-    real *restrict change = f->change[at];
-    for (int64_t i = 0; i < N; i++) {
-        v[i] = t * f->v[i];
-        Fv[i] = t * f->Fv[i];
-        change[i] = f->next[i] - f->g[i];
-    }
-    add_scaled(f->a, 1, v, N);
-    add_scaled(f->F, 1, Fv, N);
-    double product = dot(Fv, change, N);
-    f->scale[at] = product > 0 ? 1 / product : 0;
-    f->steps += product > 0;
-    real *g = f->g;
-    f->g = f->next;
-    f->next = g;
+    return at;
 }
 
 void logistic_take_labels(const logistic_support *s, const real *Y) {
@@ -158,53 +54,203 @@ void logistic_take_held(
     }
 }
 
-bool logistic_fitted(const logistic_support *s, logistic_fit *f, int64_t from, int64_t to, bool needed) {
+/* f->fitted: all rows but from .. to - 1. Whether every class has weight there. */
+static bool leave_out(const logistic_support *s, const logistic_fit *f, int64_t from, int64_t to) {
+    bool all = true;
     for (int64_t i = 0; i < s->row; i++)
         f->fitted[i] = i >= s->n || (i >= from && i < to) ? 0 : 1;
-    for (int64_t c = 0; c < s->C && needed; c++)
-        if (!(dot(f->fitted, s->Y + c * s->row, s->n) > 0))
-            return false;
+    for (int64_t c = 0; c < s->C; c++)
+        all = all && dot(f->fitted, s->Y + c * s->row, s->n) > 0;
+    return all;
+}
+
+/* The probabilities at a distance t along x; the slope of the losses there and its change. */
+static double look(const logistic_support *s, const logistic_fit *f, real t, double *bend) {
+    double slope = 0;
+    *bend = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real top[BLOCK], sum[BLOCK] = {0}, mean[BLOCK] = {0}, square[BLOCK] = {0}, wanted[BLOCK] = {0};
+        for (int64_t i = 0; i < rows; i++)
+            top[i] = -(real)INFINITY;
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real x = f->F[at + i] + t * f->Fx[at + i];
+                top[i] = x > top[i] ? x : top[i];
+            }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real e = exp_of(f->F[at + i] + t * f->Fx[at + i] - top[i]), moved = e * f->Fx[at + i];
+                f->P[at + i] = e;
+                sum[i] += e;
+                mean[i] += moved;
+                square[i] += moved * f->Fx[at + i];
+                wanted[i] += s->Y[at + i] * f->Fx[at + i];
+            }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                f->P[at + i] /= sum[i];
+        for (int64_t i = 0; i < rows; i++) {
+            real m = mean[i] / sum[i], T = s->weight[first + i];
+            slope += (double)(f->fitted[first + i] * (T * m - wanted[i]));
+            *bend += (double)(f->fitted[first + i] * T * (square[i] / sum[i] - m * m));
+        }
+    }
+    return slope;
+}
+
+bool logistic_begin(const logistic_support *s, logistic_fit *f) {
+    double bend;
+    memset(f->a, 0, (size_t)(s->width * s->C) * sizeof(real));
+    memset(f->F, 0, (size_t)(s->row * s->C) * sizeof(real));
+    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
+    bool supported = leave_out(s, f, 0, 0);
+    look(s, f, 0, &bend);
+    return supported || !s->free_intercept;
+}
+
+bool logistic_begin_fold(
+    const logistic_support *s, logistic_fit *f, const logistic_fit *all, int64_t from, int64_t to) {
+    memcpy(f->a, all->a, (size_t)(s->width * s->C) * sizeof(real));
+    memcpy(f->F, all->F, (size_t)(s->row * s->C) * sizeof(real));
+    memcpy(f->P, all->P, (size_t)(s->row * s->C) * sizeof(real));
+    return leave_out(s, f, from, to) || !s->free_intercept;
+}
+
+void logistic_weigh(const logistic_support *s, const logistic_fit *f) {
+    for (int64_t i = 0; i < s->row; i++) {
+        real w = f ? 0 : (real)CURVATURE;
+        for (int64_t c = 0; c < s->C && f; c++) {
+            real P = f->P[c * s->row + i];
+            w += P * (1 - P) / (real)s->C;
+        }
+        w = s->weight[i] * (w > (real)LEAST_CURVATURE ? w : (real)LEAST_CURVATURE);
+        s->curvature[i] = w > (real)1e-6 ? w : (real)1e-6;
+    }
+}
+
+void logistic_losses(const logistic_support *s, const logistic_fit *f, real *G) {
+    for (int64_t c = 0; c < s->C; c++)
+        for (int64_t i = 0; i < s->row; i++) {
+            int64_t at = c * s->row + i;
+            G[at] = f->fitted[i] * (s->weight[i] * f->P[at] - s->Y[at]);
+        }
+}
+
+/* The inner product of x and the penalty's image of y: lambda y in the metric of the coordinates. */
+static double penalised(const logistic_support *s, const real *x, const real *y, const real *Fy) {
+    if (!s->primal)
+        return (double)s->lambda * dot(x, Fy, s->row * s->C);
+    double sum = 0;
+    for (int64_t c = 0; c < s->C; c++)
+        sum += dot(x + c * s->width, y + c * s->width, s->d);
+    return (double)s->lambda * sum;
+}
+
+/* Q = W Fp; <Fp, Q> */
+static double curve(const logistic_support *s, const logistic_fit *f, real *Q) {
+    double bend = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real mean[BLOCK] = {0}, weight[BLOCK], along[BLOCK] = {0};
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                mean[i] += f->P[at + i] * f->Fp[at + i];
+        for (int64_t i = 0; i < rows; i++)
+            weight[i] = f->fitted[first + i] * s->weight[first + i];
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real Fp = f->Fp[at + i], q = weight[i] * f->P[at + i] * (Fp - mean[i]);
+                along[i] += Fp * q;
+                Q[at + i] = q;
+            }
+        for (int64_t i = 0; i < rows; i++)
+            bend += (double)along[i];
+    }
+    return bend;
+}
+
+/* p = z + b p */
+static void turn(real *restrict p, real b, const real *restrict z, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        p[i] = z[i] + b * p[i];
+}
+
+void logistic_turn(const logistic_support *s, logistic_fit *f, const real *z, const real *Fz, real *Q) {
+    int64_t N = s->width * s->C, rows = s->row * s->C;
+    double product = s->primal ? dot(f->r, z, N) : dot(f->r, Fz, N);
+    if (f->product > 0) {
+        real b = (real)(product / f->product);
+        turn(f->p, b, z, N);
+        turn(f->Fp, b, Fz, rows);
+    } else {
+        memcpy(f->p, z, (size_t)N * sizeof(real));
+        memcpy(f->Fp, Fz, (size_t)rows * sizeof(real));
+    }
+    f->product = product;
+    f->bend = curve(s, f, Q) + penalised(s, f->p, f->p, f->Fp);
+}
+
+static void add_scaled(real *restrict y, real a, const real *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] += a * x[i];
+}
+
+bool logistic_follow(const logistic_support *s, logistic_fit *f, const real *Hp) {
+    if (!(f->product > 0) || !(f->bend > 0))
+        return true;
+    real a = (real)(f->product / f->bend);
+    add_scaled(f->x, a, f->p, s->width * s->C);
+    add_scaled(f->Fx, a, f->Fp, s->row * s->C);
+    for (int64_t c = 0; c < s->C; c++) {
+        real *restrict r = f->r + c * s->width;
+        const real *restrict h = Hp + c * s->width, *restrict p = f->p + c * s->width;
+        for (int64_t i = 0; i < s->width; i++)
+            r[i] -= a * (h[i] + (i < s->penalised ? s->lambda * p[i] : 0));
+    }
+    f->slope -= (double)a * f->product;
+    return dot(f->r, f->r, s->width * s->C) <= f->enough;
+}
+
+/* How far to go along x, where the slope of the penalty there and its change are these. The objective is convex, so
+ * its slope tells the side. */
+static real search(const logistic_support *s, const logistic_fit *f, double pull, double penalty) {
+    double bend, low = 0, high = INFINITY, t = 1;
+    for (int trial = 1;; trial++) {
+        double here = look(s, f, (real)t, &bend) + pull + t * penalty;
+        if (!(fabs(here) > SLOPE * fabs(f->slope)) || trial == TRIALS)
+            return (real)t;
+        *(here < 0 ? &low : &high) = t;
+        double guess = fmin(t - here / (bend + penalty), 4 * t);
+        t = guess > low && guess < high ? guess : high < INFINITY ? (low + high) / 2 : 4 * t;
+    }
+}
+
+bool logistic_arrive(const logistic_support *s, logistic_fit *f) {
+    if (!(f->slope < 0))
+        return false;
+    real t = search(s, f, penalised(s, f->a, f->x, f->Fx), penalised(s, f->x, f->x, f->Fx));
+    add_scaled(f->a, t, f->x, s->width * s->C);
+    add_scaled(f->F, t, f->Fx, s->row * s->C);
     return true;
 }
 
-bool logistic_start(const logistic_support *s, logistic_fit *f, int64_t from, int64_t to) {
-    int64_t N = s->row * s->C;
-    double bend;
-    real *zeros[] = {f->a, f->F, f->v, f->Fv};
-    for (int i = 0; i < 4; i++)
-        memset(zeros[i], 0, (size_t)N * sizeof(real));
-    bool fine = logistic_fitted(s, f, from, to, s->border_sum > 0);
-    f->steps = 0;
-    f->moves = true;
-    gradient_at(s, f, 0, f->g, &bend);
-    return fine;
-}
-
-bool logistic_minimise(const logistic_support *s, logistic_fit *fits, int count) {
-    int64_t N = s->row * s->C;
-    for (int step = 0; step < STEPS; step++) {
-        int moving = 0;
-        for (int k = 0; k < count; k++)
-            if (fits[k].moves)
-                reduce(s, &fits[k], s->gradients + N * moving++);
-        if (moving == 0)
-            return true;
-        panels_product(&s->inverse, s->gradients, moving * s->C, s->images);
-        for (int k = 0, at = 0; k < count; k++) {
-            logistic_fit *f = &fits[k];
-            if (!f->moves)
-                continue;
-            double slope = turn(s, f, s->gradients + N * at, s->images + N * at);
-            double tolerance = (double)s->lambda * f->left;
-            at++;
-            f->moves = dot(f->g, f->g, N) > tolerance * tolerance * dot(f->a, f->a, N);
-            if (!isfinite(slope) || (slope >= 0 && f->moves && f->steps == 0))
-                return false;
-            if (slope >= 0) /* rounding: again from what A^-1 alone gives */
-                f->steps = 0;
-            else
-                advance(s, f, slope);
-        }
+void logistic_settle(const logistic_support *s, logistic_fit *f, const real *G, double rounding) {
+    int64_t N = s->width * s->C;
+    double size = 0;
+    for (int64_t c = 0; c < s->C; c++) {
+        const real *a = f->a + c * s->width, *g = G + c * s->width;
+        real *r = f->r + c * s->width;
+        for (int64_t i = 0; i < s->width; i++)
+            r[i] = -(g[i] + (i < s->penalised ? s->lambda * a[i] : 0));
+        size += dot(a, a, s->penalised);
     }
-    return false;
+    size = (double)s->lambda * sqrt(size);
+    double gradient = sqrt(dot(f->r, f->r, N)), enough = fmax(f->left * size, rounding);
+    f->moves = !(gradient <= enough);
+    f->enough = fmax(fmin(0.3, sqrt(gradient / size)) * gradient, enough / 2);
+    f->enough *= f->enough;
+    f->product = f->slope = 0;
+    memset(f->x, 0, (size_t)N * sizeof(real));
+    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
 }

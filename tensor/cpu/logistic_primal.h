@@ -5,16 +5,16 @@
 
 #include "tensor/cpu/logistic_fit.h"
 
-/* A support and its fits, whose coordinates are weights: vectors [C, m], each class `row` from the next. */
+/* A support and its fits. */
 typedef struct logistic_primal {
     logistic_support s;
-    int64_t m, row;   /* columns, with that of the intercept */
-    int count;        /* fits */
-    real *X;          /* [n, m], ones for the intercept */
-    panels down, out; /* X^T and X */
-    real *weights;    /* [fits, C, m]: of the fits that still move, what A^-1 takes, and gradients of losses */
-    real *steps;      /* [fits, C, m]: their directions */
-    double size;      /* |X| */
+    int64_t m;                 /* columns, with that of the intercept */
+    int count;                 /* fits */
+    real *X, *scaled, *A;      /* [n, m] with ones for the intercept; diag(sqrt w) X; [m, m] */
+    panels inverse, down, out; /* A^-1, X^T and X */
+    real *weights, *steps;     /* [fits, C, m]: of the fits that still move, what A^-1 takes and gives; gradients */
+    real *residuals;           /* [fits, C, n]: their logits, and residuals */
+    double size;               /* |X| */
     logistic_fit fits[MO_LOGISTIC_FOLDS + 1];
 } logistic_primal;
 
