@@ -27,7 +27,7 @@ static int end(void **state) {
 }
 
 /* Rows about a mean a class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
- * are fewer columns than rows, and those from REPEATED on are copies of the first ones. */
+ * are fewer columns than rows, and those from REPEATED on are copies, with other labels: in one fold and in two. */
 static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow, mo_tensor *in[3]) {
     static double x[BATCH * N * D], y[BATCH * N * C];
     double mean[C * D];
@@ -39,8 +39,8 @@ static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow
         for (int c = 0; c < C; c++)
             y[i * C + c] = (c == label) + (soft ? fabs(mo_random_normal(&r)) / 4 : 0);
         for (int j = 0; j < D; j++)
-            x[i * D + j] = narrow && i % N >= REPEATED ? x[(i - REPEATED) * D + j]
-                                                       : scale * (mean[label * D + j] + mo_random_normal(&r));
+            x[i * D + j] =
+                narrow && i % N >= REPEATED ? x[(i - 3) * D + j] : scale * (mean[label * D + j] + mo_random_normal(&r));
     }
     in[0] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, D}, x), real);
     in[0] = mo_contiguous(t, mo_slice(t, in[0], 2, 0, narrow ? NARROW : D));

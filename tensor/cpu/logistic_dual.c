@@ -157,8 +157,14 @@ static bool take_weights(const logistic_dual *s, const logistic_fit *f, real *W)
 int64_t logistic_dual_place(logistic_dual *s, const mo_logistic_folds_call *g, real *scratch) {
     int64_t n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2], row = panels_row(n), at = 0;
     *s = (logistic_dual){.count = g->folds + 1, .matrix = {NULL, n, n, 1}};
-    s->s = (logistic_support){
-        .free_intercept = g->free_intercept, .n = n, .d = d, .C = C, .row = row, .width = row, .penalised = row};
+    s->s = (logistic_support){.free_intercept = g->free_intercept,
+        .n = n,
+        .given = n,
+        .d = d,
+        .C = C,
+        .row = row,
+        .width = row,
+        .penalised = row};
     int64_t wide = max_of(s->count * row * C, C * d);
     real **shared[] = {&s->A, &s->matrix.numbers, &s->border, &s->intercepts, &s->s.weight, &s->s.curvature, &s->s.Y,
         &s->leads, &s->images};

@@ -36,10 +36,11 @@ int64_t logistic_place(const logistic_support *s, logistic_fit *fits, int count,
 void logistic_take_labels(const logistic_support *s, const real *Y) {
     memset(s->weight, 0, (size_t)s->row * sizeof(real));
     memset(s->Y, 0, (size_t)(s->row * s->C) * sizeof(real));
-    for (int64_t i = 0; i < s->n; i++)
+    for (int64_t i = 0; i < s->given; i++)
         for (int64_t c = 0; c < s->C; c++) {
-            s->Y[c * s->row + i] = Y[i * s->C + c];
-            s->weight[i] += Y[i * s->C + c];
+            int64_t at = s->of ? s->of[i] : i;
+            s->Y[c * s->row + at] += Y[i * s->C + c];
+            s->weight[at] += Y[i * s->C + c];
         }
 }
 
@@ -50,7 +51,7 @@ void logistic_take_held(
     for (int64_t i = 0, k = 1; i < last; i++) {
         k += i == g->stop[k - 1];
         for (int64_t c = 0; c < s->C; c++)
-            held[i * s->C + c] = fits[k].F[c * s->row + i];
+            held[i * s->C + c] = fits[k].F[c * s->row + (s->of ? s->of[i] : i)];
     }
 }
 

@@ -14,6 +14,8 @@ enum { LOGISTIC_ROUNDS = 1000 }; /* at most, of products */
 typedef struct logistic_support {
     bool free_intercept, primal; /* primal: coordinates are weights, else of rows */
     int64_t n, d, C, row, width;
+    int64_t given;     /* rows */
+    const int32_t *of; /* [given]: which of the n rows each is; NULL: as they come */
     int64_t penalised; /* coordinates of a class */
     real lambda;
     real *Y, *weight, *curvature; /* [C, n], [n]: T, [n]: w */
@@ -47,7 +49,7 @@ typedef struct logistic_fit {
 
 /* Room for `count` fits in `scratch` (NULL: none is given out): how much there is of it. */
 int64_t logistic_place(const logistic_support *s, logistic_fit *fits, int count, real *scratch);
-/* s->Y from Y [n, C], class by class, and s->weight, the sums of its rows. */
+/* s->Y from Y [given, C], class by class, and s->weight, the sums of its rows. */
 void logistic_take_labels(const logistic_support *s, const real *Y);
 /* What the fits say of their folds to g->held of item b. */
 void logistic_take_held(

@@ -6,7 +6,10 @@
  * R the residuals m (T P - Y). The fits share the three products of a step: with the inverse of
  * A = X^T diag(w) X + lambda D, from weights to logits and from residuals to weights. As the penalty is strongly
  * convex, |G| is at least lambda times the distance of the weights from the solution (but for the intercept). A fit
- * also ends at what rounding leaves of the sum X^T R. */
+ * also ends at what rounding leaves of the sum X^T R.
+ *
+ * Where a class has fewer rows than are drawn of it, rows repeat: those of one fold become one row with the sum of
+ * their labels, which is the same sum. */
 #include "tensor/cpu/logistic_primal.h"
 #include "tensor/cpu/matrices.h"
 
@@ -14,13 +17,25 @@
 #include <math.h>
 #include <string.h>
 
-/* X with its ones, and its panels. */
-static bool prepare(logistic_primal *p, const real *X) {
-    int64_t n = p->s.n, d = p->s.d, m = p->m;
-    if (!isfinite(p->s.lambda) || !all_finite(X, n * d))
+enum { BLOCK = 256 }; /* rows that are scaled at once */
+
+/* How many rows there are. */
+static void set_rows(logistic_primal *p, int64_t n) {
+    p->s.n = p->down.columns = p->out.depth = n;
+    p->s.row = panels_row(n);
+}
+
+/* Distinct rows of X with their ones, and their panels. */
+static bool prepare(logistic_primal *p, const mo_logistic_folds_call *g, const real *X) {
+    int64_t d = p->s.d, m = p->m, n = 0;
+    if (!isfinite(p->s.lambda) || !all_finite(X, p->s.given * d))
         return false;
+    for (int f = 0; f < g->folds; f++)
+        p->stop[f] = n = distinct_number(&p->rows, X, d, f ? g->stop[f - 1] : 0, g->stop[f], n);
+    n = distinct_number(&p->rows, X, d, g->stop[g->folds - 1], p->s.given, n);
+    set_rows(p, n);
     for (int64_t i = 0; i < n; i++) {
-        memcpy(p->X + i * m, X + i * d, (size_t)d * sizeof(real));
+        memcpy(p->X + i * m, X + p->rows.first[i] * d, (size_t)d * sizeof(real));
         if (m > d)
             p->X[i * m + d] = 1;
     }
@@ -35,13 +50,16 @@ static bool invert(logistic_primal *p) {
     int64_t n = p->s.n, m = p->m;
     real *A = p->A;
     int size = (int)m, info = 0;
-    for (int64_t i = 0; i < n; i++) {
-        real root = (real)sqrt((double)p->s.curvature[i]);
-        for (int64_t j = 0; j < m; j++)
-            p->scaled[i * m + j] = root * p->X[i * m + j];
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, n - first);
+        for (int64_t i = 0; i < rows; i++) {
+            real root = (real)sqrt((double)p->s.curvature[first + i]);
+            for (int64_t j = 0; j < m; j++)
+                p->scaled[i * m + j] = root * p->X[(first + i) * m + j];
+        }
+        blas_syrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)m, (blasint)rows, 1, p->scaled, (blasint)m, first > 0,
+            A, (blasint)m);
     }
-    blas_syrk(
-        CblasRowMajor, CblasLower, CblasTrans, (blasint)m, (blasint)n, 1, p->scaled, (blasint)m, 0, A, (blasint)m);
     for (int64_t j = 0; j < p->s.d; j++)
         A[j * m + j] += p->s.lambda;
     lapack_potrf("U", &size, A, &size, &info);
@@ -129,16 +147,17 @@ bool logistic_primal_run(logistic_primal *p, const mo_logistic_folds_call *g, in
     real *W = (real *)g->W.data + b * entry_length(&g->W);
     logistic_fit *all = &p->fits[0];
     p->s.lambda = ((const real *)g->lambda.data)[g->lambda.shape[0] == 1 ? 0 : b];
+    if (!prepare(p, g, (const real *)g->X.data + b * entry_length(&g->X)))
+        return false;
     logistic_take_labels(&p->s, (const real *)g->Y.data + b * entry_length(&g->Y));
     logistic_weigh(&p->s, NULL);
-    if (!prepare(p, (const real *)g->X.data + b * entry_length(&g->X)) || !logistic_begin(&p->s, all) || !invert(p) ||
-        !minimise(p, 0, 1, COARSE))
+    if (!logistic_begin(&p->s, all) || !invert(p) || !minimise(p, 0, 1, COARSE))
         return false;
     logistic_weigh(&p->s, all);
     if (!invert(p) || !minimise(p, 0, 1, g->left))
         return false;
     for (int k = 1; k < p->count; k++)
-        if (!logistic_begin_fold(&p->s, &p->fits[k], all, k > 1 ? g->stop[k - 2] : 0, g->stop[k - 1]))
+        if (!logistic_begin_fold(&p->s, &p->fits[k], all, k > 1 ? p->stop[k - 2] : 0, p->stop[k - 1]))
             return false;
     if (!minimise(p, 1, g->folds, g->left_in_folds))
         return false;
@@ -155,6 +174,7 @@ int64_t logistic_primal_place(logistic_primal *p, const mo_logistic_folds_call *
     p->s = (logistic_support){.free_intercept = g->free_intercept,
         .primal = true,
         .n = n,
+        .given = n,
         .d = d,
         .C = C,
         .row = panels_row(n),
@@ -166,11 +186,14 @@ int64_t logistic_primal_place(logistic_primal *p, const mo_logistic_folds_call *
     p->out = (panels){NULL, n, m, threads};
     real **shared[] = {&p->A, &p->inverse.numbers, &p->X, &p->scaled, &p->down.numbers, &p->out.numbers, &p->s.weight,
         &p->s.curvature, &p->s.Y, &p->weights, &p->steps, &p->residuals};
-    int64_t length[] = {m * m, panels_length(m, m), n * m, n * m, panels_length(m, n), panels_length(n, m), p->s.row,
-        p->s.row, rows, p->count * N, p->count * N, p->count * rows};
+    int64_t length[] = {m * m, panels_length(m, m), n * m, BLOCK * m, panels_length(m, n), panels_length(n, m),
+        p->s.row, p->s.row, rows, p->count * N, p->count * N, p->count * rows};
     for (int i = 0; i < 12; i++) {
         *shared[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
     }
+    at += distinct_place(&p->rows, n, scratch ? scratch + at : NULL);
+    at = panels_row(at);
+    p->s.of = p->rows.of;
     return at + logistic_place(&p->s, p->fits, p->count, scratch ? scratch + at : NULL);
 }
