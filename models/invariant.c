@@ -54,14 +54,15 @@ static void make_parameters(invariant *m) {
     new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
     new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
     new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+    if (m->options.linear)
+        return;
     new_parameter(m, KERNEL_LAMBDA, "head.kernel_log_lambda", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
     new_parameter(m, KERNEL_PRIOR, "head.kernel_expert", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
     new_parameter(m, LOG_GAMMA, "head.log_gamma", 1, (int64_t[]){KERNEL_TASKS}, NULL);
 }
 
 static int n_parameters(const void *model) {
-    (void)model;
-    return N_PARAMETERS;
+    return ((const invariant *)model)->options.linear ? N_LINEAR : N_PARAMETERS;
 }
 
 static mo_tensor *parameter(const void *model, int i) {
@@ -71,7 +72,7 @@ static mo_tensor *parameter(const void *model, int i) {
 static mo_code load(void *model, const mo_arrays *arrays) {
     invariant *m = model;
     for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
-        for (int i = 0; i < N_PARAMETERS && mo_ok(m->ctx); i++) {
+        for (int i = 0; i < n_parameters(m) && mo_ok(m->ctx); i++) {
             mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
             char want[160], got[160] = "absent";
             mo_shape_string(P, want, sizeof want);
@@ -89,12 +90,13 @@ static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     const mo_invariant_options *o = &((const invariant *)model)->options;
     list[0] = (mo_setting){.key = "hops", .number = o->hops};
     list[1] = (mo_setting){.key = "smoothing", .number = o->smoothing};
-    return 2;
+    list[2] = (mo_setting){.key = "kernel", .word = "linear"};
+    return o->linear ? 3 : 2;
 }
 
 static void release(void *model) {
     invariant *m = model;
-    for (int i = 0; i < N_PARAMETERS; i++)
+    for (int i = 0; i < n_parameters(m); i++)
         mo_tensor_release(m->parameter[i]);
     free(m);
 }

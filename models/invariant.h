@@ -7,19 +7,20 @@
 enum { BLOCKS = 2, EXPERTS = 2, PENALTIES = 3, PARTS = BLOCKS + 1, KERNEL_TASKS = 2 };
 
 enum {
-    HOP,           /* [BLOCKS, EXPERTS, l + 1] */
-    PROFILE,       /* [BLOCKS, 2] */
-    WEIGHT,        /* [MO_TASKS, PARTS, EXPERTS] */
-    LOG_LAMBDA,    /* [MO_TASKS, EXPERTS] */
-    EXPERT,        /* [MO_TASKS, EXPERTS]: prior, to which is added that of the */
-    PENALTY,       /* [MO_TASKS, PENALTIES] */
-    LOG_SHARPNESS, /* [MO_TASKS] */
-    POWER,         /* [MO_TASKS] */
-    LOG_LOO_TEMP,  /* [MO_TASKS] */
-    LOG_TEMP,      /* [MO_TASKS] */
-    KERNEL_LAMBDA, /* [KERNEL_TASKS, EXPERTS]: of the Gaussian kernels of links and graphs, the logarithm */
-    KERNEL_PRIOR,  /* [KERNEL_TASKS, EXPERTS] */
-    LOG_GAMMA,     /* [KERNEL_TASKS] */
+    HOP,                      /* [BLOCKS, EXPERTS, l + 1] */
+    PROFILE,                  /* [BLOCKS, 2] */
+    WEIGHT,                   /* [MO_TASKS, PARTS, EXPERTS] */
+    LOG_LAMBDA,               /* [MO_TASKS, EXPERTS] */
+    EXPERT,                   /* [MO_TASKS, EXPERTS]: prior, to which is added that of the */
+    PENALTY,                  /* [MO_TASKS, PENALTIES] */
+    LOG_SHARPNESS,            /* [MO_TASKS] */
+    POWER,                    /* [MO_TASKS] */
+    LOG_LOO_TEMP,             /* [MO_TASKS] */
+    LOG_TEMP,                 /* [MO_TASKS] */
+    N_LINEAR,                 /* what a readout by inner products alone has; beyond it: */
+    KERNEL_LAMBDA = N_LINEAR, /* [KERNEL_TASKS, EXPERTS]: of the Gaussian kernels of links and graphs, the logarithm */
+    KERNEL_PRIOR,             /* [KERNEL_TASKS, EXPERTS] */
+    LOG_GAMMA,                /* [KERNEL_TASKS] */
     N_PARAMETERS
 };
 

@@ -8,17 +8,21 @@ mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task t
     return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
 }
 
+/* On nodes the kernel has shown no gain. */
+static bool reads_kernel(const invariant *m, mo_task task) {
+    return task != MO_TASK_NC && !m->options.linear;
+}
+
 /* The parameters `plain` of every expert, and for links and graphs `kernel` behind them: [EXPERTS or 2 EXPERTS, 1]. */
 static mo_tensor *of_experts(mo_tape *t, const invariant *m, int plain, int kernel, mo_task task) {
     static const int64_t column[] = {EXPERTS, 1};
     mo_tensor *first = mo_invariant_of_task(t, m, plain, task, 2, column);
-    if (task == MO_TASK_NC)
+    if (!reads_kernel(m, task))
         return first;
     mo_tensor *more = mo_invariant_of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
     return mo_concat(t, (mo_tensor *[]){first, more}, 2, 0);
 }
 
-/* On nodes the kernel has shown no gain. */
 static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
     static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
     static const int64_t of_penalty[] = {1, PENALTIES};
@@ -31,7 +35,7 @@ static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
         .power = mo_invariant_of_task(t, m, POWER, task, 0, NULL),
         .temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
     };
-    if (task != MO_TASK_NC)
+    if (reads_kernel(m, task))
         mix.gamma = mo_exp(t, mo_invariant_of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
     return mix;
 }

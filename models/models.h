@@ -161,10 +161,12 @@ MO_API mo_model mo_mochi_model(mo_mochi *model);
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
+    bool linear; /* links and graphs, too, are read by inner products alone, without a Gaussian kernel beside them */
 } mo_invariant_options;
 
 MO_API mo_invariant_options mo_invariant_defaults(void);
-/* 81 numbers at 3 hops, none tied to a width; first values are fixed. A model without a table on failure. */
+/* 81 numbers at 3 hops (71 where linear), none tied to a width; first values are fixed. A model without a table on
+ * failure. */
 MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #ifdef __cplusplus

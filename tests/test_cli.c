@@ -44,6 +44,8 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
         {{"train", "--out", "x", "--lr", "nan"}, "--lr"},
         {{"train", "--out", "x", "--recipe", "soup"}, "paper, paper++, released or best"},
         {{"train", "--out", "x", "--recipe", "best", "--layers", "2"}, "--layers: the recipe best"},
+        {{"train", "--out", "x", "--recipe", "paper", "--kernel", "linear"}, "--kernel: expected --recipe best"},
+        {{"train", "--out", "x", "--kernel", "cubic"}, "both or linear"},
         {{"train", "--out", "x", "--episodes-per-step", "2"}, "1 or 3"},
         {{"train", "--out", "x", "--recipe", "paper", "--head", "hat"}, "hat"},
         {{"train", "--out", "x", "--pool", "cora,,mutag"}, "--pool"},

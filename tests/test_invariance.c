@@ -80,7 +80,7 @@ static double largest_change(scratch *s, double equal) {
     static double before[MOST], after[MOST];
     char folder[300], path[600];
     snprintf(folder, sizeof folder, "%s/bases", s->folder);
-    mo_model model = moved_model(s->ctx, MO_F64);
+    mo_model model = moved_model(s->ctx, MO_F64, false);
     mo_pool *pool = pool_of_copies(s->ctx, folder);
     int64_t n = logits_of(pool, model, before, MOST), most = 0;
     mo_pool_release(pool);

@@ -20,6 +20,7 @@
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 const char *const temperature_names[2] = {"logit", "embed"};
 const char *const combine_names[2] = {"sum", "concat"};
+const char *const kernel_names[2] = {"both", "linear"};
 const char *const place_names[3] = {"device", "host", "disk"};
 
 static void make_best(recipe *r) {
@@ -80,9 +81,11 @@ void recipe_settle(recipe *r) {
         r->adamw.lr_min = r->adamw.lr;
 }
 
-/* What the encoder and the readout of all recipes but `best` are made by. */
+/* What the encoder and the readout are made by; nothing where `best` is as it is. */
 static json_t *pack_model(const recipe *r) {
     const mo_gamlp_options *encoder = &r->model.encoder;
+    if (r->number == RECIPE_BEST)
+        return r->invariant.linear ? json_pack("{s:s}", "kernel", kernel_names[1]) : json_object();
     return json_pack("{s:i, s:f, s:s, s:f, s:s, s:s}", "layers", encoder->layers, "dropout", encoder->dropout, "head",
         r->head, "lambda", r->model.lambda, "temperature", temperature_names[r->model.temperature], "combine",
         combine_names[r->features.combine]);
@@ -93,7 +96,7 @@ char *recipe_text(const recipe *r) {
     for (int i = 0; i < r->pool.count; i++)
         json_array_append_new(pool, json_string(r->pool.items[i]));
     json_t *o = json_pack("{s:s, s:o}", "recipe", recipe_names[r->number], "pool", pool);
-    json_t *model = r->number == RECIPE_BEST ? json_object() : pack_model(r);
+    json_t *model = pack_model(r);
     json_t *features = json_pack("{s:i, s:i, s:f}", "dim", r->features.dim, "power_iterations",
         r->features.power_iterations, "link_share", r->link_share);
     json_t *steps = json_pack("{s:I, s:i, s:f, s:f, s:[I, I], s:[I, I], s:I, s:I}", "steps", (json_int_t)r->steps,
@@ -127,6 +130,17 @@ static void unpack_pool(recipe *r, const json_t *pool) {
     const json_t *name;
     free_names(&r->pool);
     json_array_foreach(pool, i, name) append_name(&r->pool, json_is_string(name) ? json_string_value(name) : "");
+}
+
+static bool unpack_best(recipe *r, json_t *o, json_error_t *error) {
+    const char *kernel = kernel_names[0];
+    if (json_unpack_ex(o, error, 0, "{s?s}", "kernel", &kernel))
+        return false;
+    int number = find_name(kernel, kernel_names, 2);
+    if (number < 0)
+        snprintf(error->text, sizeof error->text, "kernel is unknown");
+    r->invariant.linear = number == 1;
+    return number >= 0;
 }
 
 static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
@@ -168,7 +182,7 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
             &r->features.dim, "power_iterations", &r->features.power_iterations, "link_share", &r->link_share, "steps",
             &steps, "episodes_per_step", &r->episodes_per_step, "lr", &r->adamw.lr, "lr_min", &r->adamw.lr_min, "k",
             &k[0], &k[1], "q", &q[0], &q[1], "max_classes", &max_classes, "seed", &seed, "max_rows", &max_rows) ||
-        (number != RECIPE_BEST && !unpack_model(r, o, error)))
+        !(number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error))
         return false;
     unpack_pool(r, pool);
     if (json_object_get(o, "families") && json_unpack_ex(o, error, 0, "{s:[F, F, F]}", "families",

@@ -6,7 +6,8 @@
 
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 extern const char *const recipe_names[N_RECIPES];
-extern const char *const temperature_names[2], *const combine_names[2]; /* in the order of the library's enums */
+extern const char *const temperature_names[2], *const combine_names[2],
+                                                   *const kernel_names[2]; /* in the order of the library's enums */
 extern const char *const place_names[3]; /* of --features, from MO_FEATURES_ON_DEVICE on */
 
 /* Everything that decides which weights a run ends with, and nothing else. */

@@ -21,6 +21,7 @@ enum {
     KEY_Q,
     KEY_TEMPERATURE,
     KEY_COMBINE,
+    KEY_KERNEL,
     KEY_DROPOUT,
     KEY_LINK_SHARE,
     KEY_POWER,
@@ -71,6 +72,11 @@ static const struct argp_option options[] = {
     {"combine", KEY_COMBINE, "HOW", 0,
         "structural and node features: their sum, or concat, half of the width each "
         "(default sum)",
+        0},
+    {"kernel", KEY_KERNEL, "WHICH", 0,
+        "of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or the "
+        "former "
+        "alone, linear (default both)",
         0},
     {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
     {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
@@ -153,6 +159,8 @@ static void refuse_in_best(int key, const struct argp_state *state) {
 static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
     if (r->number == RECIPE_BEST)
         refuse_in_best(key, state);
+    else if (key == KEY_KERNEL)
+        argp_failure(state, EXIT_USAGE, 0, "--kernel: expected --recipe best, which alone reads by kernels");
     if (key == KEY_LAYERS)
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
     else if (key == KEY_DIM)
@@ -166,6 +174,8 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->model.temperature = (mo_temperature)parse_choice(state, "--temperature", text, temperature_names, 2);
     else if (key == KEY_COMBINE)
         r->features.combine = (mo_combine)parse_choice(state, "--combine", text, combine_names, 2);
+    else if (key == KEY_KERNEL)
+        r->invariant.linear = parse_choice(state, "--kernel", text, kernel_names, 2);
     else if (key == KEY_DROPOUT)
         r->model.encoder.dropout = parse_real(state, "--dropout", text, 0, 0.99);
     else if (key == KEY_POWER)

@@ -150,6 +150,7 @@ static void read_own(const reading *r, mo_weights *w) {
         w->features.form = MO_FEATURES_OF_EXAMPLES;
         w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
         w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
+        w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
     } else if (mo_ok(r->ctx)) {
         read_mochi(r, w);
     }
