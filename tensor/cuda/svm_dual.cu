@@ -1,6 +1,6 @@
 /* tensor/cuda/svm_dual.cu - the dual of the Crammer-Singer machine (tensor/backend.h), one block for each item of the
- * batch: the steps of cpu/svm_dual.c, where they are explained, with sums in fixed trees. Every thread takes every
- * decision, on values that the block has joined. */
+ * batch: the steps of cpu/svm_face.c, where they are explained, on all rows, with sums in fixed trees. Every thread
+ * takes every decision, on values that the block has joined. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/svm_item.h"
 
