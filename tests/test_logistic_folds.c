@@ -11,9 +11,9 @@
 
 #include "largest_difference.h"
 
-enum { BATCH = 3, N = 26, D = 40, NARROW = 11, REPEATED = 20, C = 5, FOLDS = 3 };
+enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, HELD = 41 };
 
-static const int64_t stop[FOLDS] = {9, 16, 24}; /* the last two rows are in every fit */
+static const int64_t stop[FOLDS] = {15, 27, HELD}; /* the last three rows are in every fit */
 static const mo_fold_fits usual = {MO_INTERCEPT_FREE, FOLDS, stop, 0, 0};
 
 static int begin(void **state) {
@@ -99,7 +99,7 @@ static void folds_together_are_folds_one_by_one(void **state) {
 
 static void check_threads(bool narrow, int64_t batch) {
     int64_t d = narrow ? NARROW : D;
-    double W[2][BATCH * (D + 1) * C], held[2][BATCH * 24 * C];
+    double W[2][BATCH * (D + 1) * C], held[2][BATCH * HELD * C];
     for (int k = 0; k < 2; k++) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = k + 1});
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -109,12 +109,12 @@ static void check_threads(bool narrow, int64_t batch) {
             in[i] = mo_slice(t, in[i], 0, 0, batch);
         assert_true(mo_logistic_folds(t, in, &usual, out));
         assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
-        assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * 24 * C)), MO_OK);
+        assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
         mo_tape_release(t);
         mo_context_release(ctx);
     }
     assert_memory_equal(W[0], W[1], sizeof *W[0] * (size_t)(batch * (d + 1) * C));
-    assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * 24 * C));
+    assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * HELD * C));
 }
 
 static void threads_change_no_bit(void **state) {

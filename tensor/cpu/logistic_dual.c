@@ -7,6 +7,7 @@
  * v = r without its mean, F_v = K v + b, b the mean of r / w less that of K v, which is the inverse for a K far from
  * any structure: more steps, but no factor. */
 #include "tensor/cpu/logistic_dual.h"
+#include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>
@@ -27,20 +28,17 @@ static bool multiply_rows(logistic_dual *s, const real *X) {
 /* A^-1 in its place, and its product with 1. */
 static bool invert(logistic_dual *s) {
     int64_t n = s->s.n;
-    int size = (int)n, info = 0;
     for (int64_t i = 0; i < n; i++)
         s->A[i * n + i] += s->s.lambda / s->s.curvature[i];
-    lapack_potrf("U", &size, s->A, &size, &info);
-    if (info == 0)
-        lapack_potri("U", &size, s->A, &size, &info);
+    if (!inverse_spd(s->A, n, n, s->matrix.numbers))
+        return false;
     for (int64_t i = 0; i < n; i++)
         s->images[i] = 1;
     memset(s->border, 0, (size_t)s->s.row * sizeof(real));
-    if (info == 0)
-        blas_symv(CblasRowMajor, CblasLower, (blasint)n, 1, s->A, (blasint)n, s->images, 1, 0, s->border, 1);
+    blas_symv(CblasRowMajor, CblasLower, (blasint)n, 1, s->A, (blasint)n, s->images, 1, 0, s->border, 1);
     panels_pack_symmetric(&s->matrix, s->A);
     s->inverted = true;
-    return info == 0;
+    return true;
 }
 
 static double sum_of(const real *x, int64_t n) {

@@ -11,6 +11,7 @@
  * Where a class has fewer rows than are drawn of it, rows repeat: those of one fold become one row with the sum of
  * their labels, which is the same sum. */
 #include "tensor/cpu/logistic_primal.h"
+#include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
 
 #include <float.h>
@@ -49,7 +50,6 @@ static bool prepare(logistic_primal *p, const mo_logistic_folds_call *g, const r
 static bool invert(logistic_primal *p) {
     int64_t n = p->s.n, m = p->m;
     real *A = p->A;
-    int size = (int)m, info = 0;
     for (int64_t first = 0; first < n; first += BLOCK) {
         int64_t rows = min_of(BLOCK, n - first);
         for (int64_t i = 0; i < rows; i++) {
@@ -62,11 +62,10 @@ static bool invert(logistic_primal *p) {
     }
     for (int64_t j = 0; j < p->s.d; j++)
         A[j * m + j] += p->s.lambda;
-    lapack_potrf("U", &size, A, &size, &info);
-    if (info == 0)
-        lapack_potri("U", &size, A, &size, &info);
+    if (!inverse_spd(A, m, m, p->inverse.numbers))
+        return false;
     panels_pack_symmetric(&p->inverse, A);
-    return info == 0;
+    return true;
 }
 
 /* Gradients where these fits are, and whether they move on. */

@@ -15,15 +15,25 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
                 numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
 }
 
+/* Rows from .. from + PANEL - 1 of the panel of the columns from `first` on: right of the diagonal they are columns of
+ * A. */
+static void pack_square(const real *A, int64_t n, int64_t first, int64_t from, real *numbers) {
+    int64_t rows = min_of(PANEL, n - from), columns = min_of(PANEL, n - first);
+    for (int64_t k = 0; k < rows; k++)
+        for (int64_t j = columns; j < PANEL; j++)
+            numbers[k * PANEL + j] = 0;
+    for (int64_t j = 0; j < columns && from <= first; j++)
+        for (int64_t k = 0; k < rows && from + k <= first + j; k++)
+            numbers[k * PANEL + j] = A[(first + j) * n + from + k];
+    for (int64_t k = 0; k < rows && from >= first; k++)
+        for (int64_t j = 0; j < columns && first + j <= from + k; j++)
+            numbers[k * PANEL + j] = A[(from + k) * n + first + j];
+}
+
 void panels_pack_symmetric(const panels *p, const real *A) {
-    int64_t n = p->depth;
-    for (int64_t first = 0; first < n; first += PANEL)
-        for (int64_t j = 0; j < PANEL; j++) {
-            int64_t column = first + j;
-            const real *row = A + column * n;
-            for (int64_t k = 0; k < n; k++)
-                p->numbers[first * n + k * PANEL + j] = column >= n ? 0 : k <= column ? row[k] : A[k * n + column];
-        }
+    for (int64_t first = 0; first < p->depth; first += PANEL)
+        for (int64_t from = 0; from < p->depth; from += PANEL)
+            pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
 }
 
 /* A panel has so many vectors of columns, the rows of X and Y are `from` and `row` apart. */
