@@ -1,4 +1,5 @@
 /* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version they were built for. */
+#include "tensor/file.h"
 #include "tensor/storage.h"
 
 #include "autograd/autograd.h"
@@ -8,11 +9,11 @@
 mo_code mo_load_ops(mo_context *ctx, const char *path) {
     if (!mo_ok(ctx))
         return ctx->status.code;
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = mo_shared_object_open(ctx, "load ops", path);
     const mo_op_list *list = object ? dlsym(object, "mo_ops") : NULL;
     if (!object)
-        mo_fail(ctx, MO_IO, "load ops: %s", dlerror());
-    else if (!list)
+        return ctx->status.code;
+    if (!list)
         mo_fail(ctx, MO_FORMAT, "load ops: %s exports no mo_ops", path);
     else if (list->abi != MO_OP_ABI || list->size != sizeof(mo_op))
         mo_fail(ctx, MO_FORMAT, "load ops: %s was built for version %d, descriptors of %zu bytes; expected %d and %zu",
@@ -24,8 +25,7 @@ mo_code mo_load_ops(mo_context *ctx, const char *path) {
         mo_register_op(ctx, list->ops[i]);
     if (!mo_ok(ctx)) { /* all or none */
         ctx->n_ops = before;
-        if (object)
-            dlclose(object);
+        dlclose(object);
     }
     return ctx->status.code;
 }

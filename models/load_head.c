@@ -1,23 +1,23 @@
 /* models/load_head.c - a head from a shared object: its exported mo_head_plugin, checked for what it was built for. */
 #include "models/head.h"
+#include "tensor/file.h"
 
 #include <dlfcn.h>
 
 const mo_head *mo_load_head(mo_context *ctx, const char *path) {
     if (!mo_ok(ctx))
         return NULL;
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *object = mo_shared_object_open(ctx, "load head", path);
     const mo_head *head = object ? dlsym(object, "mo_head_plugin") : NULL;
     if (!object)
-        mo_fail(ctx, MO_IO, "load head: %s", dlerror());
-    else if (!head)
+        return NULL;
+    if (!head)
         mo_fail(ctx, MO_FORMAT, "load head: %s exports no mo_head_plugin", path);
     else if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
         mo_fail(ctx, MO_FORMAT, "load head: %s was built for version %d, a head of %zu bytes; expected %d and %zu",
             path, head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
     else if (mo_head_check(ctx, head))
         return head;
-    if (object)
-        dlclose(object);
+    dlclose(object);
     return NULL;
 }

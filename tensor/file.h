@@ -1,4 +1,5 @@
-/* tensor/file.h - whole files in and out, and foreign text made fit for a one-line message (library internal). */
+/* tensor/file.h - whole files in and out, shared objects, and foreign text made fit for a one-line message (library
+ * internal). */
 #ifndef MO_FILE_H
 #define MO_FILE_H
 
@@ -26,6 +27,8 @@ bool mo_is_utf8(const char *text, size_t n);
 /* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII where the
  * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
 const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
+/* dlopen, of a file that is whole; label: what for, in the message when it fails (then NULL). */
+void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
 /* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
 const char *mo_file_label(const char *kind, const char *path, char *label);
 

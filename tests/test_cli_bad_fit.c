@@ -75,6 +75,22 @@ static void without_a_penalty_the_reason_is_named(void **state) {
     assert_ended(p, 2, "--lambda: expected a number from 0");
 }
 
+/* Rows so large that a product overflows: no accuracy is made of infinite or missing logits. */
+static void logits_that_are_not_finite_are_no_fit(void **state) {
+    program *p = *state;
+    float rows[N * D];
+    for (int i = 0; i < N * D; i++)
+        rows[i] = 1e30f * (float)(1 + (i / D % C + i) % 5);
+    write_rows(p, 1);
+    write_npy(p, "huge.npy", "<f4", "(90, 4)", rows, sizeof rows);
+    RUN(p, "fit", in_folder(p, "huge.npy"), in_folder(p, "y.npy"), "--head", "prototype,prototype_cosine", "--shots",
+        "1,2", "--episodes", "3", "--queries", "5", "--json");
+    assert_ended(p, 1, "head prototype: expected finite logits of the queries, found inf");
+    assert_int_equal(count_lines(p->out), 1 + 4);
+    assert_non_null(strstr(p->out, "\"head\":\"prototype\",\"k\":1,\"accuracy\":null"));
+    assert_null(strstr(p->out, "\"head\":\"prototype_cosine\",\"k\":1,\"accuracy\":null"));
+}
+
 /* A class of one row cannot be both support and query: it is left out, and said so; one class left is no problem. */
 static void a_class_that_no_support_can_hold_is_left_out(void **state) {
     program *p = *state;
@@ -116,6 +132,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_one_line),
         cmocka_unit_test(without_a_penalty_the_reason_is_named),
+        cmocka_unit_test(logits_that_are_not_finite_are_no_fit),
         cmocka_unit_test(a_class_that_no_support_can_hold_is_left_out),
         cmocka_unit_test(plugins_that_do_not_fit_are_named),
     };

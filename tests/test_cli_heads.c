@@ -50,6 +50,18 @@ static void gradcheck_checks_a_head_of_the_users(void **state) {
     assert_non_null(strstr(p->out, "FAIL"));
 }
 
+/* Its first 5000 bytes, as after an interrupted copy. */
+static void cut_short(const char *from, const char *to) {
+    char bytes[5000];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    assert_int_equal(fread(bytes, 1, sizeof bytes, in), sizeof bytes);
+    assert_int_equal(fwrite(bytes, 1, sizeof bytes, out), sizeof bytes);
+    fclose(in);
+    fclose(out);
+}
+
 static void heads_that_do_not_fit_end_every_command(void **state) {
     program *p = *state;
     const struct {
@@ -72,6 +84,11 @@ static void heads_that_do_not_fit_end_every_command(void **state) {
     assert_int_not_equal(access(in_folder(p, "none"), F_OK), 0);
     RUN(p, "gradcheck", "--head", "tests/plugin_heads.c");
     assert_ended(p, 1, "tests/plugin_heads.c");
+    cut_short(plugin("good"), in_folder(p, "cut.so"));
+    RUN(p, "gradcheck", "--head", in_folder(p, "cut.so"));
+    assert_ended(p, 1, "cut.so: expected a shared object, found one cut short");
+    RUN(p, "gradcheck", "--op", in_folder(p, "cut.so"));
+    assert_ended(p, 1, "cut.so: expected a shared object, found one cut short");
     RUN(p, "gradcheck", "--head", "hat");
     assert_ended(p, 2, "no head named 'hat'; there are ridge,");
 }

@@ -81,8 +81,15 @@ static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, i
 static bool fit_choice(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
     const mo_draws *d = job->draws;
-    return d->k > 1 ? mo_cross_validate(f, chosen, d->k, d->small_classes > 0, value, 1, s->held, s->logits)
-                    : mo_fit_logits(f, chosen, *value, s->logits);
+    bool fine = d->k > 1 ? mo_cross_validate(f, chosen, d->k, d->small_classes > 0, value, 1, s->held, s->logits)
+                         : mo_fit_logits(f, chosen, *value, s->logits);
+    for (int64_t i = 0; fine && i < chosen->B * d->n_query * d->classes; i++)
+        if (!isfinite(s->logits[i])) {
+            mo_fail(f->ctx, MO_NUMERICAL, "head %s: expected finite logits of the queries, found %g", f->head->name,
+                fabs(s->logits[i]));
+            fine = false;
+        }
+    return fine;
 }
 
 bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s) {

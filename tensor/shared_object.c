@@ -1,0 +1,42 @@
+/* tensor/shared_object.c - a shared object of a user's, opened for its symbols. */
+#include "tensor/file.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether an ELF file ends before its segments do: the loader maps those, and dies of SIGBUS behind the end. Of
+ * anything else the loader says itself what it misses. */
+static bool is_cut(const char *path) {
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    struct stat file;
+    bool cut = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+        mo_read_at(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+        header.e_phentsize == sizeof segment)
+        for (int i = 0; !cut && i < header.e_phnum; i++) {
+            uint64_t at = header.e_phoff + (uint64_t)i * sizeof segment, size = (uint64_t)file.st_size;
+            cut =
+                mo_read_at(fd, &segment, sizeof segment, (int64_t)at) != (ssize_t)sizeof segment ||
+                (segment.p_type == PT_LOAD && (segment.p_offset > size || segment.p_filesz > size - segment.p_offset));
+        }
+    close(fd);
+    return cut;
+}
+
+void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path) {
+    void *object = NULL;
+    if (is_cut(path))
+        mo_fail(ctx, MO_IO, "%s: %s: expected a shared object, found one cut short", label, path);
+    else if (!(object = dlopen(path, RTLD_NOW | RTLD_LOCAL)))
+        mo_fail(ctx, MO_IO, "%s: %s", label, dlerror());
+    return object;
+}
