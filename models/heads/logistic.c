@@ -43,14 +43,6 @@ static mo_tensor *logits_penalised(
     return readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
 }
 
-/* Rows outside fold f. */
-static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
-    int axis = mo_ndim(X) - 2;
-    mo_tensor *above = mo_slice(t, X, axis, 0, mo_fold_start(folds, f));
-    mo_tensor *below = mo_slice(t, X, axis, folds->stop[f], mo_dim(X, axis));
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, axis);
-}
-
 /* The fits without each fold together with that of all rows where the op takes them, else one by one. Float32 asks for
  * less than rounding allows: on Cora's hop rows, 4, 16, 64 and 512 rows a class, logits are then off by 2e-4 to 4e-4
  * (root mean square), those of held-out rows by 2e-3 to 5e-3, against float64; scikit-learn's default leaves up to
@@ -59,16 +51,12 @@ static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_te
     const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;
     const mo_fold_fits fits = {MO_INTERCEPT_FREE, folds->n, folds->stop, narrow ? 3e-4 : 0, narrow ? 3e-3 : 0};
-    mo_tensor *rows[MO_MAX_FOLDS], *out[2], *in[] = {Zs, Ys, parameters[0]};
+    mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
     if (mo_logistic_folds(t, in, &fits, out)) {
         *held = out[1];
         return readout(t, Zq, out[0]);
     }
-    for (int f = 0; f < folds->n; f++)
-        rows[f] =
-            logits(t, outside(t, Zs, folds, f), outside(t, Ys, folds, f), mo_fold_rows(t, Zs, folds, f), parameters);
-    *held = mo_fold_concat(t, rows, folds);
-    return logits(t, Zs, Ys, Zq, parameters);
+    return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
