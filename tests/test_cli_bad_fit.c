@@ -10,6 +10,8 @@ static void bad_input_is_one_line(void **state) {
     int64_t y[N] = {0};
     char path[600];
     write_npy(p, "nan.npy", "<f4", "(90, 4)", rows, sizeof rows);
+    rows[5] = 1e30f;
+    write_npy(p, "large.npy", "<f4", "(90, 4)", rows, sizeof rows);
     write_npy(p, "one.npy", "<i8", "(90,)", y, sizeof y);
     write_npy(p, "short.npy", "<i8", "(89,)", y, 89 * sizeof *y);
     write_npy(p, "cut.npy", "<f4", "(90, 4)", rows, 100);
@@ -22,6 +24,7 @@ static void bad_input_is_one_line(void **state) {
         {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
         {"Z.npy", "Z.npy", "ridge", "labels of an integer dtype, found float32"},
         {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
+        {"large.npy", "y.npy", "ridge", "squared norm is a float32, found a larger one in row 1: scale the rows"},
         {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
         {"Z.npy", "alone.npy", "ridge", "at least two classes of two or more examples"},
         {"none.npy", "y.npy", "ridge", "none.npy"},
@@ -75,20 +78,20 @@ static void without_a_penalty_the_reason_is_named(void **state) {
     assert_ended(p, 2, "--lambda: expected a number from 0");
 }
 
-/* Rows so large that a product overflows: no accuracy is made of infinite or missing logits. */
+/* Rows so large that a sum of products overflows: no accuracy is made of infinite or missing logits. */
 static void logits_that_are_not_finite_are_no_fit(void **state) {
     program *p = *state;
     float rows[N * D];
     for (int i = 0; i < N * D; i++)
-        rows[i] = 1e30f * (float)(1 + (i / D % C + i) % 5);
+        rows[i] = i % D ? 0 : i / D % C ? -1e19f : 1e19f;
     write_rows(p, 1);
     write_npy(p, "huge.npy", "<f4", "(90, 4)", rows, sizeof rows);
-    RUN(p, "fit", in_folder(p, "huge.npy"), in_folder(p, "y.npy"), "--head", "prototype,prototype_cosine", "--shots",
+    RUN(p, "fit", in_folder(p, "huge.npy"), in_folder(p, "y.npy"), "--head", "prototype_euclidean,prototype", "--shots",
         "1,2", "--episodes", "3", "--queries", "5", "--json");
-    assert_ended(p, 1, "head prototype: expected finite logits of the queries, found inf");
+    assert_ended(p, 1, "head prototype_euclidean: expected finite logits of the queries, found inf");
     assert_int_equal(count_lines(p->out), 1 + 4);
-    assert_non_null(strstr(p->out, "\"head\":\"prototype\",\"k\":1,\"accuracy\":null"));
-    assert_null(strstr(p->out, "\"head\":\"prototype_cosine\",\"k\":1,\"accuracy\":null"));
+    assert_non_null(strstr(p->out, "\"head\":\"prototype_euclidean\",\"k\":1,\"accuracy\":null"));
+    assert_null(strstr(p->out, "\"head\":\"prototype\",\"k\":1,\"accuracy\":null"));
 }
 
 /* A class of one row cannot be both support and query: it is left out, and said so; one class left is no problem. */

@@ -20,10 +20,12 @@ void fit_print_title(const mo_embeddings *E, const char *rows) {
     fflush(stdout);
 }
 
-/* A number of that many columns, or a dash where there is none. */
+/* A number of that many columns, or a dash where there is none; large ones with an exponent. */
 static void print_number(const char *format, int columns, double value) {
     if (isnan(value))
         printf("%*s", columns, "-");
+    else if (fabs(value) >= 1e4)
+        printf("%*.1e", columns, value);
     else
         printf(format, columns, value);
 }

@@ -2,6 +2,7 @@
  * numbered from 0. */
 #include "train/graph_build.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -68,20 +69,28 @@ static mo_tensor *copy_rows(mo_context *ctx, const mo_tensor *Z, const char *nam
     return NULL;
 }
 
-/* Raises at the first number that is not finite. */
+/* Raises at the first number that is not finite, and at the first row whose squared norm is not: what every head
+ * computes with. */
 static void check_finite(mo_context *ctx, const mo_tensor *Z, const char *name) {
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
     bool wide = mo_tensor_dtype(Z) == MO_F64;
     size_t size = mo_dtype_size(mo_tensor_dtype(Z));
     void *host = mo_host_array(ctx, n * d, size);
     if (host && mo_tensor_read(Z, host, (size_t)(n * d) * size) == MO_OK)
-        for (int64_t i = 0; i < n * d; i++) {
-            double x = wide ? ((double *)host)[i] : (double)((float *)host)[i];
-            if (!isfinite(x)) {
-                mo_fail(ctx, MO_INVALID, "%s: expected finite numbers, found %g in row %" PRId64 ", column %" PRId64,
-                    name, x, i / d, i % d);
-                break;
+        for (int64_t i = 0; i < n && mo_ok(ctx); i++) {
+            double squares = 0;
+            for (int64_t k = 0; k < d && mo_ok(ctx); k++) {
+                double x = wide ? ((double *)host)[i * d + k] : (double)((float *)host)[i * d + k];
+                squares += x * x;
+                if (!isfinite(x))
+                    mo_fail(ctx, MO_INVALID,
+                        "%s: expected finite numbers, found %g in row %" PRId64 ", column %" PRId64, name, x, i, k);
             }
+            if (squares > (wide ? DBL_MAX : FLT_MAX))
+                mo_fail(ctx, MO_INVALID,
+                    "%s: expected rows whose squared norm is a %s, found a larger one in row %" PRId64
+                    ": scale the rows down",
+                    name, mo_dtype_name(mo_tensor_dtype(Z)), i);
         }
     free(host);
 }

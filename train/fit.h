@@ -21,8 +21,8 @@ typedef struct mo_embeddings {
 } mo_embeddings;
 
 /* Rows [n, d] of any real dtype (float16 and bfloat16 become float32) and one label a row, of any integer dtype and
- * any values; both are copied. Raises where lengths differ, a number is not finite or there are fewer than two
- * classes. NULL on failure; the name is used in errors. */
+ * any values; both are copied. Raises where lengths differ, a number or the squared norm of a row is not finite or
+ * there are fewer than two classes. NULL on failure; the name is used in errors. */
 MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
 /* The same from files: .npy, .npz or .safetensors; one of several arrays of a file as FILE:NAME. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
