@@ -3,9 +3,9 @@
  * A vector v of coordinates has the logits F_v = K v + b. With curvatures w of the rows, the Hessian takes it to
  * w F_v + lambda v, and with A = K + diag(lambda / w) the inverse of that on r is
  *     v = A^-1 (r / w) - b A^-1 1,   F_v = (r - lambda v) / w,
- * the intercept b making the sum of v 0: one product a step. Curvatures have to be known for that. On the way to COARSE
- * v = r without its mean, F_v = K v + b, b the mean of r / w less that of K v, which is the inverse for a K far from
- * any structure: more steps, but no factor. */
+ * the intercept b making the sum of v 0: one product a step, once the curvatures are known. On the way there, to
+ * COARSE, K is multiplied with instead and nothing has to be inverted: v is r without its mean, F_v = K v + b with b =
+ * sum r / sum w - mean K v, which with J = 1 1^T / n is the symmetric (I - J) K (I - J) r + (n / sum w) J r. */
 #include "tensor/cpu/logistic_dual.h"
 #include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
@@ -63,11 +63,10 @@ static void lead(const logistic_dual *s, const logistic_fit *f, real *v) {
  * not either, so that their sum is made 0. */
 static void find_intercepts(const logistic_dual *s, const logistic_fit *f, const real *Fv) {
     int64_t n = s->s.n, C = s->s.C, row = s->s.row;
-    double inverse = s->inverted ? 1 / sum_of(s->border, n) : 0, mean = 0;
+    double inverse = 1 / sum_of(s->inverted ? s->border : s->s.curvature, n), mean = 0;
     for (int64_t c = 0; c < C; c++) {
         double sum = sum_of(Fv + c * row, n);
-        double b =
-            s->inverted ? sum * inverse : (sum_of(f->r + c * row, n) / (double)s->s.curvature[0] - sum) / (double)n;
+        double b = s->inverted ? sum * inverse : sum_of(f->r + c * row, n) * inverse - sum / (double)n;
         s->intercepts[c] = s->s.free_intercept ? (real)b : 0;
         mean += (double)s->intercepts[c] / (double)C;
     }

@@ -126,7 +126,7 @@ void logistic_weigh(const logistic_support *s, const logistic_fit *f) {
             w += P * (1 - P) / (real)s->C;
         }
         w = s->weight[i] * (w > (real)LEAST_CURVATURE ? w : (real)LEAST_CURVATURE);
-        s->curvature[i] = w > (real)1e-6 ? w : (real)1e-6;
+        s->curvature[i] = w > (real)1e-6 ? w : (real)1e-6; /* a row without weight */
     }
 }
 
