@@ -71,10 +71,12 @@ typedef struct mo_fold_fits {
  * fold. */
 MO_API bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
 
+/* The same of the Crammer-Singer machine, whose W read X alone: only the folds of `fits` count. */
+MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
+
 /* ---- svm_dual.c ---- */
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
- * or
- * [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
+ * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
 MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
 
 /* ---- add_diag.c, append_ones.c ---- */

@@ -83,6 +83,7 @@ static const mo_op *const ops[] = {
     &mo_op_sub,
     &mo_op_sum,
     &mo_op_svm_dual,
+    &mo_op_svm_folds,
     &mo_op_take_along,
     &mo_op_tanh,
     &mo_op_top_k,

@@ -85,6 +85,7 @@ extern const mo_op mo_op_square;
 extern const mo_op mo_op_sub;
 extern const mo_op mo_op_sum;
 extern const mo_op mo_op_svm_dual;
+extern const mo_op mo_op_svm_folds;
 extern const mo_op mo_op_take_along;
 extern const mo_op mo_op_tanh;
 extern const mo_op mo_op_top_k;

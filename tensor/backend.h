@@ -197,6 +197,8 @@ typedef struct mo_kernels {
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
     /* May be NULL: MO_UNSUPPORTED. */
     void (*logistic_folds)(mo_context *ctx, const mo_logistic_folds_call *g);
+    /* Of the Crammer-Singer machine, W [B, d, C]: what tells of intercepts and gradients is not looked at. */
+    void (*svm_folds)(mo_context *ctx, const mo_logistic_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
     /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and

@@ -9,7 +9,7 @@
  * vectors that depend on one another, as equal rows do, make it semidefinite; but what reaches v lies in its range, for
  * the weights are unique, and conjugate gradients stay there, where factors would fail. Its gradient is that of the
  * implicit function theorem: to Zs, Zq and lambda, first order, not to the labels. */
-#include "models/head.h"
+#include "models/heads/folds.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0, 1 / their number in the row (0 where one), A_0, s. */
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
@@ -55,6 +55,13 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
     return mo_add(t, theta[THETA_A0], onto_face(t, solved, mask, share));
 }
 
+/* Zq W + b for W above b. */
+static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
+    int rows = mo_ndim(Zq) - 2;
+    int64_t d = mo_dim(Zq, -1);
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+}
+
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     mo_tensor *K = mo_matmul(t, Z1, Z1t), *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
@@ -62,10 +69,18 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
         A = differentiable(t, K, Ys, lambda, alpha);
     else
         A = mo_sub(t, Ys, alpha);
-    int rows = mo_ndim(Zq) - 2;
-    int64_t d = mo_dim(Zq, -1);
-    mo_tensor *Wb = mo_div(t, mo_matmul(t, Z1t, A), lambda);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+    return readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, A), lambda));
+}
+
+/* The fits without each fold together with that of all rows where the op takes them, else one by one. */
+static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
+    const mo_folds *folds, mo_tensor **held) {
+    const mo_fold_fits fits = {.folds = folds->n, .stop = folds->stop};
+    mo_tensor *out[2], *in[] = {mo_append_ones(t, Zs), Ys, parameters[0]};
+    if (!mo_svm_folds(t, in, &fits, out))
+        return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
+    *held = out[1];
+    return readout(t, Zq, out[0]);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};
@@ -84,6 +99,7 @@ const mo_head mo_head_svm = {
     .n_parameters = 1,
     .parameters = parameters,
     .logits = logits,
+    .cross_validate = cross_validate,
     .fixed_labels = true,
     .order = 1,
     .n_samples = 4,

@@ -36,6 +36,7 @@ const mo_kernels REAL(kernels_cpu) = {
     .hop_dot = REAL(hop_dot_cpu),
     .logistic_cg = REAL(logistic_cg_cpu),
     .logistic_folds = REAL(logistic_folds_cpu),
+    .svm_folds = REAL(svm_folds_cpu),
     .svm_dual = REAL(svm_dual_cpu),
     .dropout_mask = REAL(dropout_mask_cpu),
     .random = REAL(random_cpu),

@@ -34,16 +34,16 @@ static void refresh(const svm_fit *f) {
 /* How far the largest g of row i lies above the least one where alpha > 0; size: at least its largest logit. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
-    real top = -(real)INFINITY, low = (real)INFINITY;
+    real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
     for (int64_t c = 0; c < f->C; c++) {
         real F = f->F[c * row + i], g = F - f->Y[i * f->C + c] / f->copies[i];
-        if (!isfinite(g)) /* comparisons and fmax would pass over a NaN */
+        if (!isfinite(g) || !isfinite(own)) /* comparisons and fmax would pass over a NaN */
             return INFINITY;
         top = g > top ? g : top;
         low = f->alpha[i * f->C + c] > 0 && g < low ? g : low;
         *size = fmax(*size, (double)(F < 0 ? -F : F));
     }
-    return f->K[i * f->n + i] > 0 ? (double)(top - low) : 0;
+    return own > 0 ? (double)(top - low) : 0;
 }
 
 static bool is_held(const svm_fit *f, int64_t i) {

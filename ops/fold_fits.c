@@ -1,14 +1,13 @@
-/* ops/logistic_folds.c - softmax regression on a support, and what the fits without each of its folds say of that fold,
- * batched.
+/* ops/fold_fits.c - a readout fitted on a support, and what the fits without each of its folds say of that fold,
+ * batched: softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
  *
  * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
- * intercept), and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f their logits by the
- * fit of all rows but these. All fits share one Gram matrix, of rows or of columns,
- * and one preconditioner (tensor/cpu/logistic_folds.c). A fit ends where `left` of the gradient is left, beside lambda
- * W or what cancels it
+ * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f
+ * their logits by the fit of all rows but these. All fits share one Gram matrix (tensor/cpu/logistic_folds.c,
+ * svm_folds.c). A softmax regression ends where `left` of the gradient is left, beside lambda W or what cancels it
  * (`left_in_folds` in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
- * convergence, as where a fit leaves a class without support. The op has no derivative: it is for looking at a fit,
- * logistic.c for training through one. */
+ * convergence, as where a softmax regression without a penalty leaves a class without support. These ops have no
+ * derivative: they are for looking at a fit, logistic.c and models/heads/svm.c for training through one. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 #include "tensor/backend.h"
@@ -16,6 +15,7 @@
 #include <string.h>
 
 typedef struct options {
+    bool hinge; /* the machine */
     bool free_intercept;
     int folds;
     int64_t stop[MO_LOGISTIC_FOLDS];
@@ -60,9 +60,16 @@ static mo_view flat(mo_view v, int trailing) {
     return f;
 }
 
+typedef void (*solver)(mo_context *, const mo_logistic_folds_call *);
+
+static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
+    const mo_kernels *k = mo_kernels_of(ctx, real);
+    return hinge ? k->svm_folds : k->logistic_folds;
+}
+
 static void forward(mo_call *c) {
     const options *o = c->attributes;
-    const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
+    solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
     double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, false));
     if (!mo_ok(c->ctx))
         return;
@@ -70,7 +77,7 @@ static void forward(mo_call *c) {
         mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", least);
         return;
     }
-    if (!k->logistic_folds) {
+    if (!solve) {
         mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
         return;
     }
@@ -86,12 +93,15 @@ static void forward(mo_call *c) {
     g.open = mo_tensor_view(open);
     if (!mo_ok(c->ctx))
         return;
-    k->logistic_folds(c->ctx, &g);
+    solve(c->ctx, &g);
     if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, 0, false)) > 0)
-        mo_call_fail(c, MO_NUMERICAL, "a fit has not converged, or a class has no support in it");
+        mo_call_fail(c, MO_NUMERICAL,
+            o->hinge ? "a fit has not converged, or the rows hold a value that is not finite"
+                     : "a fit has not converged, or a class has no support in it");
 }
 
-static const options two_folds = {true, 2, {2, 4}, 0, 0}, one_fold = {false, 1, {3}, 0, 0};
+static const options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
+static const options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
 
 static const mo_sample samples[] = {
     {.name = "intercept, rows behind the last fold",
@@ -140,16 +150,57 @@ const mo_op mo_op_logistic_folds = {
     .n_error_samples = 3,
 };
 
-bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
+static const mo_sample hinge_samples[] = {
+    {.name = "rows behind the last fold",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &hinge_folds},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {3, 6, 2}}, {MO_DRAW_POSITIVE, 3, {3, 6, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+        .attributes = &hinge_folds},
+};
+
+static const mo_error_sample hinge_errors[] = {
+    {{.name = "labels of more rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &hinge_folds},
+        MO_INVALID, "svm_folds: expected rows [.., n, d]"},
+};
+
+const mo_op mo_op_svm_folds = {
+    .name = "svm_folds",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 2,
+    .attributes_size = sizeof(options),
+    .shape = shape,
+    .forward = forward,
+    .samples = hinge_samples,
+    .n_samples = 2,
+    .error_samples = hinge_errors,
+    .n_error_samples = 1,
+};
+
+static bool apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
     out[0] = out[1] = mo_null_tensor(ctx);
-    const mo_kernels *k = mo_ok(ctx) ? mo_kernels_of(ctx, mo_tensor_dtype(in[0])) : NULL;
-    if (!k || !k->logistic_folds || fits->folds < 1 || fits->folds > MO_LOGISTIC_FOLDS ||
-        !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
+    if (!mo_ok(ctx) || fits->folds < 1 || fits->folds > MO_LOGISTIC_FOLDS ||
+        !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) || !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
         return false;
-    options o = {fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
+    options o = {hinge, fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
     memcpy(o.stop, fits->stop, (size_t)o.folds * sizeof *o.stop);
     mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
-    mo_apply_all(t, &mo_op_logistic_folds, fixed, 3, &o, out);
+    mo_apply_all(t, hinge ? &mo_op_svm_folds : &mo_op_logistic_folds, fixed, 3, &o, out);
     return true;
+}
+
+bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
+    return apply(t, false, in, fits, out);
+}
+
+bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
+    mo_fold_fits alone = {.folds = fits->folds, .stop = fits->stop};
+    return apply(t, true, in, &alone, out);
 }
