@@ -44,7 +44,7 @@ static mo_tensor *logits_penalised(
 }
 
 /* The fits without each fold together with that of all rows where the op takes them, else one by one. Float32 asks for
- * less than rounding allows: on Cora's hop rows, 4, 16, 64 and 512 rows a class, logits are then off by 2e-4 to 4e-4
+ * less than rounding allows: on Cora's hop rows, 4, 16, 64 and 512 rows a class, logits are then off by 2e-4 to 5e-4
  * (root mean square), those of held-out rows by 2e-3 to 5e-3, against float64; scikit-learn's default leaves up to
  * 0.14. */
 static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
