@@ -58,8 +58,9 @@ static void fail_violation(mo_context *ctx, const mo_note *note, int64_t positio
     char which[80];
     mo_note_matrix(note, position, which, sizeof which);
     if (isfinite(found.real))
-        mo_note_fail(
-            ctx, note, MO_NUMERICAL, "not converged: %s misses the optimality conditions by %g", which, -found.real);
+        mo_note_fail(ctx, note, MO_NUMERICAL,
+            "not converged: %s misses the optimality conditions by %g, expected a larger lambda or shorter rows", which,
+            -found.real);
     else
         mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
 }

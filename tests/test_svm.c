@@ -93,6 +93,25 @@ static void gradients_hold_at_the_size_of_an_episode(void **state) {
         fail_msg("error %g; %s", r.error, r.worst);
 }
 
+/* Rows of norm 2e3 beside lambda = 1: float32 would have no digit of Y - alpha. */
+static void long_rows_are_fitted_in_float32(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    problem p = {.batch = 2, .n = 12, .d = 6, .classes = 3, .repeat = 24, .lambda = 1};
+    draw_problem(t, &p);
+    mo_tensor *long_rows = mo_scale(t, p.X, 1e3, 0);
+    mo_tensor *expected = mo_head_apply(t, &mo_head_svm, long_rows, p.Y, long_rows, &p.lambda_tensor);
+    mo_tensor *X = mo_keep(mo_cast(t, long_rows, MO_F32)), *lambda = mo_scalar(t, MO_F32, 1), *grad;
+    mo_require_grad(X);
+    mo_tensor *found = mo_head_apply(t, &mo_head_svm, X, mo_cast(t, p.Y, MO_F32), X, &lambda);
+    assert_int_equal(mo_tensor_dtype(found), MO_F32);
+    mo_tensor *off = mo_abs(t, mo_sub(t, mo_cast(t, found, MO_F64), expected)), *total = mo_sum(t, found, 0, false);
+    assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), 0, false)) < 1e-4);
+    assert_int_equal(mo_grad(t, &total, NULL, 1, &X, &grad, 1, 0), MO_OK);
+    assert_int_equal(mo_tensor_dtype(grad), MO_F32);
+    mo_tape_release(t);
+}
+
 static void lambda_has_to_be_above_zero(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -224,6 +243,7 @@ int main(void) {
         cmocka_unit_test(primal_and_dual_values_meet),
         cmocka_unit_test(a_batch_equals_its_items),
         cmocka_unit_test(gradients_hold_at_the_size_of_an_episode),
+        cmocka_unit_test(long_rows_are_fitted_in_float32),
         cmocka_unit_test(lambda_has_to_be_above_zero),
         cmocka_unit_test(equal_rows_have_a_gradient),
         cmocka_unit_test(rows_that_are_no_numbers_are_an_error),

@@ -62,8 +62,8 @@ static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
+static mo_tensor *fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
+    mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     mo_tensor *K = mo_matmul(t, Z1, Z1t), *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
     if (mo_needs_grad(K) || mo_needs_grad(lambda))
         A = differentiable(t, K, Ys, lambda, alpha);
@@ -72,12 +72,30 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     return readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, A), lambda));
 }
 
+/* A = Y - alpha is of the size of lambda / |Zs_i|^2 where rows are separable, beside an alpha of 1: from 1e-4 on,
+ * float32 has too few digits of it. */
+static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
+    if (mo_tensor_dtype(Zs) != MO_F32)
+        return false;
+    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(mo_ndim(Zs) - 1), false);
+    return mo_item(mo_max(t, squares, 0, false)) > 1e4 * mo_item(lambda);
+}
+
+static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    if (!is_too_narrow(t, Zs, parameters[0]))
+        return fit(t, Zs, Ys, Zq, parameters[0]);
+    mo_tensor *wide[] = {Zs, Ys, Zq, parameters[0]};
+    for (int i = 0; i < 4; i++)
+        wide[i] = mo_cast(t, wide[i], MO_F64);
+    return mo_cast(t, fit(t, wide[0], wide[1], wide[2], wide[3]), MO_F32);
+}
+
 /* The fits without each fold together with that of all rows where the op takes them, else one by one. */
 static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
     const mo_folds *folds, mo_tensor **held) {
     const mo_fold_fits fits = {.folds = folds->n, .stop = folds->stop};
     mo_tensor *out[2], *in[] = {mo_append_ones(t, Zs), Ys, parameters[0]};
-    if (!mo_svm_folds(t, in, &fits, out))
+    if (is_too_narrow(t, Zs, parameters[0]) || !mo_svm_folds(t, in, &fits, out))
         return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
     return readout(t, Zq, out[0]);
