@@ -179,7 +179,7 @@ static void new_writes_a_head_once(void **state) {
     RUN(p, "new", "hat", "x");
     assert_ended(p, 2, "mochi new: kind: expected head, found 'hat'");
     RUN(p, "new");
-    assert_ended(p, 2, "mochi new: kind: expected head, found ''");
+    assert_ended(p, 2, "mochi new: expected what to write, and its name: mochi new head my_head");
 }
 
 int main(void) {

@@ -85,7 +85,9 @@ static void a_chart_needs_gnuplot_and_says_so(void **state) {
 static void what_cannot_be_done_is_one_line(void **state) {
     program *p = *state;
     RUN(p, "lab");
-    assert_ended(p, 2, "adjoint");
+    assert_ended(p, 2, "expected an experiment: mochi lab adjoint");
+    RUN(p, "lab", "adjoint", "twice");
+    assert_ended(p, 2, "'twice': expected one experiment");
     RUN(p, "lab", "primal");
     assert_ended(p, 2, "'primal'");
     RUN(p, "lab", "adjoint", "--problem", "svm");

@@ -40,6 +40,7 @@ for source in tools/examples/*.c; do
     claim "${name}_builds_outside_the_tree" \
         "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
 done
+claim the_program_finds_its_library env -u LD_LIBRARY_PATH "$prefix/bin/mochi" --version
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
 claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
 claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"

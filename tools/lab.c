@@ -88,10 +88,12 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
         o->json = true;
+    else if (key == ARGP_KEY_ARG && o->adjoint)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected one experiment", text);
     else if (key == ARGP_KEY_ARG)
         o->adjoint = parse_choice(state, "EXPERIMENT", text, (const char *const[]){"adjoint"}, 1) == 0;
     else if (key == ARGP_KEY_END && !o->adjoint)
-        usage_error(state, "EXPERIMENT", "adjoint", "nothing");
+        argp_failure(state, EXIT_USAGE, 0, "expected an experiment: mochi lab adjoint");
     else
         return ARGP_ERR_UNKNOWN;
     return 0;

@@ -108,10 +108,12 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         usage_error(state, "arguments", "head NAME and no more", text);
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
-    else if (!o->kind || strcmp(o->kind, "head") != 0)
-        usage_error(state, "kind", "head", o->kind ? o->kind : "");
-    else if (!o->name || !is_identifier(o->name))
-        usage_error(state, "NAME", "a name of letters, digits and _, a letter first", o->name ? o->name : "");
+    else if (!o->kind || !o->name)
+        argp_failure(state, EXIT_USAGE, 0, "expected what to write, and its name: mochi new head my_head");
+    else if (strcmp(o->kind, "head") != 0)
+        usage_error(state, "kind", "head", o->kind);
+    else if (!is_identifier(o->name))
+        usage_error(state, "NAME", "at most 40 letters, digits and _, a letter first", o->name);
     return 0;
 }
 
