@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 5000, IDLE = 50, SWEEPS = 4, FIRST_STEPS = 16 };
+enum { ROUNDS = 5000, IDLE = 50, INSIDE = 3, SWEEPS = 4, FIRST_STEPS = 16 };
 
 /* F = K (Y - alpha) / lambda */
 static void refresh(const svm_fit *f) {
@@ -111,7 +111,8 @@ static void give_back(const svm_fit *f) {
             f->alpha[w->number[i] * f->C + c] = w->alpha[c * w->row + i];
 }
 
-/* It ends on the exact solution of its face, or where rounding lets it come no closer. */
+/* It ends on the exact solution of its face, or where rounding lets it come no closer, though no bound has been in the
+ * way of more and more conjugate gradients. */
 double svm_fit_rows(svm_fit *f) {
     const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
@@ -120,7 +121,7 @@ double svm_fit_rows(svm_fit *f) {
     f->working.n = 0;
     refresh(f);
     double left = violation(f, &size, &count, &fresh);
-    for (int round = 0, idle = 0; round < ROUNDS && isfinite(left); round++) {
+    for (int round = 0, idle = 0, free = 0; round < ROUNDS && isfinite(left); round++) {
         bool exact;
         if (count == 0)
             return -1;
@@ -134,7 +135,8 @@ double svm_fit_rows(svm_fit *f) {
         refresh(f);
         left = violation(f, &size, &count, &fresh);
         idle = left < least / 2 ? 0 : idle + 1;
-        if (inside && (exact || idle) && left <= 1e4 * epsilon * size)
+        free = inside ? free + 1 : 0;
+        if (inside && (exact || (idle && free >= INSIDE)) && left <= 1e4 * epsilon * size)
             return -1;
         if (idle > IDLE && least <= sqrt(epsilon) * size)
             return -1;
