@@ -32,7 +32,7 @@ void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
             f.Y = part(&g->Y, b);
             f.lambda = *part(&g->lambda, b);
             f.alpha = (real *)g->alpha.data + b * n * C;
-            memcpy(f.alpha, f.Y, (size_t)(n * C) * sizeof(real));
+            memcpy(f.alpha, C > 1 ? f.Y : one, (size_t)(n * C) * sizeof(real)); /* one class: a point, whatever Y */
             ((real *)g->violation.data)[b] = (real)svm_fit_rows(&f);
         }
     }
