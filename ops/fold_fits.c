@@ -60,7 +60,7 @@ static mo_view flat(mo_view v, int trailing) {
     return f;
 }
 
-typedef void (*solver)(mo_context *, const mo_logistic_folds_call *);
+typedef void (*solver)(mo_context *, const mo_folds_call *);
 
 static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
     const mo_kernels *k = mo_kernels_of(ctx, real);
@@ -81,7 +81,7 @@ static void forward(mo_call *c) {
         mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
         return;
     }
-    mo_logistic_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
+    mo_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
     g.left = o->left;
     g.left_in_folds = o->left_in_folds;
     g.X = flat(mo_call_dense(c, 0), 2);

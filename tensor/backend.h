@@ -96,13 +96,13 @@ typedef struct mo_logistic_cg {
  * it. open [B]: 1 where an item was not solved. lambda [B or 1] > 0. All views contiguous. */
 enum { MO_LOGISTIC_FOLDS = 16 };
 
-typedef struct mo_logistic_folds_call {
+typedef struct mo_folds_call {
     bool free_intercept;
     int folds; /* 1 to MO_LOGISTIC_FOLDS */
     const int64_t *stop;
     double left, left_in_folds; /* a fit ends where |gradient| is so much of |lambda a|; 0: rounding */
     mo_view X, Y, lambda, W, held, open;
-} mo_logistic_folds_call;
+} mo_folds_call;
 
 /* The dual of the Crammer-Singer machine, item by item: alpha >= 0 with rows that sum to 1, least
  * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: what is left of its optimality conditions;
@@ -196,9 +196,9 @@ typedef struct mo_kernels {
     /* May be NULL: then ops compose it. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
     /* May be NULL: MO_UNSUPPORTED. */
-    void (*logistic_folds)(mo_context *ctx, const mo_logistic_folds_call *g);
+    void (*logistic_folds)(mo_context *ctx, const mo_folds_call *g);
     /* Of the Crammer-Singer machine, W [B, d, C]: what tells of intercepts and gradients is not looked at. */
-    void (*svm_folds)(mo_context *ctx, const mo_logistic_folds_call *g);
+    void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
     /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and

@@ -151,7 +151,7 @@ static bool take_weights(const logistic_dual *s, const logistic_fit *f, real *W)
     return worst <= (sizeof(real) == sizeof(double) ? 1e-9 : 1e-3) * size;
 }
 
-int64_t logistic_dual_place(logistic_dual *s, const mo_logistic_folds_call *g, real *scratch) {
+int64_t logistic_dual_place(logistic_dual *s, const mo_folds_call *g, real *scratch) {
     int64_t n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2], row = panels_row(n), at = 0;
     *s = (logistic_dual){.count = g->folds + 1, .matrix = {NULL, n, n, 1}};
     s->s = (logistic_support){.free_intercept = g->free_intercept,
@@ -173,7 +173,7 @@ int64_t logistic_dual_place(logistic_dual *s, const mo_logistic_folds_call *g, r
     return at + logistic_place(&s->s, s->fits, s->count, scratch ? scratch + at : NULL);
 }
 
-bool logistic_dual_run(logistic_dual *s, const mo_logistic_folds_call *g, int64_t b) {
+bool logistic_dual_run(logistic_dual *s, const mo_folds_call *g, int64_t b) {
     logistic_fit *all = &s->fits[0];
     s->s.lambda = ((const real *)g->lambda.data)[g->lambda.shape[0] == 1 ? 0 : b];
     logistic_take_labels(&s->s, (const real *)g->Y.data + b * entry_length(&g->Y));

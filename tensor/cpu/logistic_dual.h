@@ -22,8 +22,8 @@ typedef struct logistic_dual {
 #define logistic_dual_run REAL(logistic_dual_run)
 
 /* Lays out item sizes of g in `scratch` (NULL: nothing is given out): how much there is. */
-int64_t logistic_dual_place(logistic_dual *s, const mo_logistic_folds_call *g, real *scratch);
+int64_t logistic_dual_place(logistic_dual *s, const mo_folds_call *g, real *scratch);
 /* All fits of item b to g->W and g->held. False where one of them does not end. */
-bool logistic_dual_run(logistic_dual *s, const mo_logistic_folds_call *g, int64_t b);
+bool logistic_dual_run(logistic_dual *s, const mo_folds_call *g, int64_t b);
 
 #endif

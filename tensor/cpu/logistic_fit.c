@@ -44,8 +44,7 @@ void logistic_take_labels(const logistic_support *s, const real *Y) {
         }
 }
 
-void logistic_take_held(
-    const logistic_support *s, const logistic_fit *fits, const mo_logistic_folds_call *g, int64_t b) {
+void logistic_take_held(const logistic_support *s, const logistic_fit *fits, const mo_folds_call *g, int64_t b) {
     int64_t last = g->stop[g->folds - 1];
     real *held = (real *)g->held.data + b * last * s->C;
     for (int64_t i = 0, k = 1; i < last; i++) {

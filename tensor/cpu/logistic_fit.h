@@ -52,8 +52,7 @@ int64_t logistic_place(const logistic_support *s, logistic_fit *fits, int count,
 /* s->Y from Y [given, C], class by class, and s->weight, the sums of its rows. */
 void logistic_take_labels(const logistic_support *s, const real *Y);
 /* What the fits say of their folds to g->held of item b. */
-void logistic_take_held(
-    const logistic_support *s, const logistic_fit *fits, const mo_logistic_folds_call *g, int64_t b);
+void logistic_take_held(const logistic_support *s, const logistic_fit *fits, const mo_folds_call *g, int64_t b);
 
 /* The fit of all rows at 0. False where a class has no weight and nothing penalises its intercept. */
 bool logistic_begin(const logistic_support *s, logistic_fit *f);

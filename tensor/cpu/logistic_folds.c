@@ -21,7 +21,7 @@
 #include <omp.h>
 
 /* By weights, with threads inside an item where there are more of them than items. */
-static void run_primal(mo_context *ctx, const mo_logistic_folds_call *g) {
+static void run_primal(mo_context *ctx, const mo_folds_call *g) {
     logistic_primal sizes;
     int64_t batch = g->X.shape[0], each = logistic_primal_place(&sizes, g, 1, NULL);
     int all = blas_threads(ctx), threads = (int)min_of(all, batch);
@@ -38,7 +38,7 @@ static void run_primal(mo_context *ctx, const mo_logistic_folds_call *g) {
     }
 }
 
-static void run_dual(mo_context *ctx, const mo_logistic_folds_call *g) {
+static void run_dual(mo_context *ctx, const mo_folds_call *g) {
     logistic_dual sizes;
     int64_t batch = g->X.shape[0], each = logistic_dual_place(&sizes, g, NULL);
     int threads = (int)min_of(blas_threads(ctx), batch);
@@ -55,7 +55,7 @@ static void run_dual(mo_context *ctx, const mo_logistic_folds_call *g) {
     }
 }
 
-void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_logistic_folds_call *g) {
+void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_folds_call *g) {
     if (g->X.shape[1] > g->X.shape[2])
         run_primal(ctx, g);
     else

@@ -27,7 +27,7 @@ static void set_rows(logistic_primal *p, int64_t n) {
 }
 
 /* Distinct rows of X with their ones, and their panels. */
-static bool prepare(logistic_primal *p, const mo_logistic_folds_call *g, const real *X) {
+static bool prepare(logistic_primal *p, const mo_folds_call *g, const real *X) {
     int64_t d = p->s.d, m = p->m, n = 0;
     if (!isfinite(p->s.lambda) || !all_finite(X, p->s.given * d))
         return false;
@@ -141,7 +141,7 @@ static bool minimise(logistic_primal *p, int first, int count, double left) {
     return false;
 }
 
-bool logistic_primal_run(logistic_primal *p, const mo_logistic_folds_call *g, int64_t b) {
+bool logistic_primal_run(logistic_primal *p, const mo_folds_call *g, int64_t b) {
     int64_t C = p->s.C, m = p->m;
     real *W = (real *)g->W.data + b * entry_length(&g->W);
     logistic_fit *all = &p->fits[0];
@@ -167,7 +167,7 @@ bool logistic_primal_run(logistic_primal *p, const mo_logistic_folds_call *g, in
     return true;
 }
 
-int64_t logistic_primal_place(logistic_primal *p, const mo_logistic_folds_call *g, int threads, real *scratch) {
+int64_t logistic_primal_place(logistic_primal *p, const mo_folds_call *g, int threads, real *scratch) {
     int64_t n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2], m = d + g->free_intercept, at = 0;
     *p = (logistic_primal){.m = m, .count = g->folds + 1};
     p->s = (logistic_support){.free_intercept = g->free_intercept,

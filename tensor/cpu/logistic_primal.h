@@ -25,8 +25,8 @@ typedef struct logistic_primal {
 #define logistic_primal_run REAL(logistic_primal_run)
 
 /* Lays out item sizes of g in `scratch` (NULL: nothing is given out): how much there is. Products on `threads`. */
-int64_t logistic_primal_place(logistic_primal *p, const mo_logistic_folds_call *g, int threads, real *scratch);
+int64_t logistic_primal_place(logistic_primal *p, const mo_folds_call *g, int threads, real *scratch);
 /* All fits of item b to g->W and g->held. False where one of them does not end. */
-bool logistic_primal_run(logistic_primal *p, const mo_logistic_folds_call *g, int64_t b);
+bool logistic_primal_run(logistic_primal *p, const mo_folds_call *g, int64_t b);
 
 #endif

@@ -40,7 +40,7 @@ static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch)
 }
 
 /* The distinct rows of every fold, with those behind the last, and their Gram matrix. */
-static void merge(support *s, const mo_logistic_folds_call *g, int64_t b) {
+static void merge(support *s, const mo_folds_call *g, int64_t b) {
     int64_t n = g->X.shape[1], d = s->d, C = s->fit.C, width = d + C, count = 0;
     const real *X = part(&g->X, b), *Y = part(&g->Y, b);
     svm_fit *f = &s->fit;
@@ -84,7 +84,7 @@ static void take_weights(const support *s, real *W) {
 }
 
 /* What is missed of the optimality conditions by the fit without fold k, whose logits go to its rows of `held`. */
-static double fit_without(support *s, const mo_logistic_folds_call *g, int k, real *held) {
+static double fit_without(support *s, const mo_folds_call *g, int k, real *held) {
     svm_fit *f = &s->fit;
     int64_t C = f->C, row = panels_row(f->n);
     f->held_first = s->first[k];
@@ -100,7 +100,7 @@ static double fit_without(support *s, const mo_logistic_folds_call *g, int k, re
 }
 
 /* The largest of all fits. */
-static double run(support *s, const mo_logistic_folds_call *g, int64_t b) {
+static double run(support *s, const mo_folds_call *g, int64_t b) {
     svm_fit *f = &s->fit;
     merge(s, g, b);
     f->held_first = f->held_end = 0;
@@ -113,7 +113,7 @@ static double run(support *s, const mo_logistic_folds_call *g, int64_t b) {
     return worst;
 }
 
-void REAL(svm_folds_cpu)(mo_context *ctx, const mo_logistic_folds_call *g) {
+void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g) {
     int64_t batch = g->X.shape[0], n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2];
     support none;
     int64_t each = place(&none, n, d, C, NULL);
