@@ -128,6 +128,38 @@ static void tuning_beats_a_penalty_that_is_far_off(void **state) {
     mo_embeddings_release(E);
 }
 
+static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_div(t, mo_matmul(t, Zq, mo_transpose(t, mo_matmul(t, mo_transpose(t, Ys), Zs))), parameters[0]);
+}
+
+/* A head whose logits the penalty only scales has the same held-out rows at every temperature: rounding does not
+ * decide between its penalties. */
+static void of_equal_penalties_the_strongest_is_taken(void **state) {
+    static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 1}};
+    const mo_head head = {.abi = MO_HEAD_ABI,
+        .size = sizeof(mo_head),
+        .name = "divided",
+        .n_parameters = 1,
+        .parameters = lambda,
+        .logits = divided,
+        .order = 2};
+    mo_embeddings *E = make(*state, MO_F64, 1);
+    seen tuned = {0}, strongest = {0};
+    mo_fit_options options = defaults;
+    options.tune = true;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &tuned), MO_OK);
+    double z[N * D], scale = 1;
+    mo_tensor_read(E->Z, z, sizeof z);
+    for (int i = 0; i < N * D; i++)
+        scale += z[i] * z[i] / N;
+    scale *= 100;
+    options.tune = false;
+    options.lambda = &scale;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &strongest), MO_OK);
+    assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
+    mo_embeddings_release(E);
+}
+
 static void one_shot_has_no_temperature_but_figures(void **state) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);
@@ -165,6 +197,7 @@ int main(void) {
         cmocka_unit_test(figures_are_those_of_the_definitions),
         cmocka_unit_test(float32_and_float64_agree),
         cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
+        cmocka_unit_test(of_equal_penalties_the_strongest_is_taken),
         cmocka_unit_test(one_shot_has_no_temperature_but_figures),
         cmocka_unit_test(a_second_run_leaves_nothing_behind),
     };

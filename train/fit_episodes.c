@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Cross-entropies that differ by less than this share are equal: a strong penalty often only scales the logits, which
+ * the temperature undoes, to rounding. */
+static const double same = 1e-6;
+
 /* The temperature of one episode from its held-out rows, and their cross-entropy; NaN where there are none. */
 static double temper(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
     int64_t n = 0, C = d->classes;
@@ -37,8 +41,9 @@ static bool choose(const mo_fitting *f, const mo_fit_job *job, int64_t first, in
         double least = INFINITY, nll = INFINITY;
         for (int v = 0; v < job->n_values; v++) {
             const double *held = s->held + (v * B + e) * d->n_support * d->classes;
-            if (!isnan(temper(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) && nll <= least) {
-                least = nll;
+            if (!isnan(temper(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) &&
+                nll <= least * (1 + same)) {
+                least = fmin(least, nll);
                 s->choice[e] = v;
             }
         }
