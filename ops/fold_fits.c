@@ -18,7 +18,7 @@ typedef struct options {
     bool hinge; /* the machine */
     bool free_intercept;
     int folds;
-    int64_t stop[MO_LOGISTIC_FOLDS];
+    int64_t stop[MO_FOLDS_AT_ONCE];
     double left, left_in_folds;
 } options;
 
@@ -186,7 +186,7 @@ const mo_op mo_op_svm_folds = {
 static bool apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
     out[0] = out[1] = mo_null_tensor(ctx);
-    if (!mo_ok(ctx) || fits->folds < 1 || fits->folds > MO_LOGISTIC_FOLDS ||
+    if (!mo_ok(ctx) || fits->folds < 1 || fits->folds > MO_FOLDS_AT_ONCE ||
         !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) || !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
         return false;
     options o = {hinge, fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};

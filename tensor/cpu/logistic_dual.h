@@ -15,7 +15,7 @@ typedef struct logistic_dual {
     real *A, *border;     /* K, then A^-1; A^-1 1 */
     real *intercepts;     /* [C] of a direction */
     real *leads, *images; /* [fits, C, n]: of the fits that still move, what the product takes and gives */
-    logistic_fit fits[MO_LOGISTIC_FOLDS + 1];
+    logistic_fit fits[MO_FOLDS_AT_ONCE + 1];
 } logistic_dual;
 
 #define logistic_dual_place REAL(logistic_dual_place)

@@ -94,8 +94,8 @@ static void centre(const logistic_primal *p, real *z) {
 static bool step(const logistic_primal *p, logistic_fit *const *f, int count) {
     int64_t N = p->s.width * p->s.C, rows = p->s.row * p->s.C;
     int threads = p->out.threads, arrived = 0, lost = 0;
-    bool there[MO_LOGISTIC_FOLDS + 1];
-    logistic_fit *at[MO_LOGISTIC_FOLDS + 1];
+    bool there[MO_FOLDS_AT_ONCE + 1];
+    logistic_fit *at[MO_FOLDS_AT_ONCE + 1];
     for (int k = 0; k < count; k++)
         memcpy(p->weights + N * k, f[k]->r, (size_t)N * sizeof(real));
     panels_product(&p->inverse, p->weights, count * p->s.C, p->steps);
@@ -121,7 +121,7 @@ static bool step(const logistic_primal *p, logistic_fit *const *f, int count) {
 
 /* `count` fits from the first one on, to what may be left of their gradients. False where one of them does not end. */
 static bool minimise(logistic_primal *p, int first, int count, double left) {
-    logistic_fit *f[MO_LOGISTIC_FOLDS + 1];
+    logistic_fit *f[MO_FOLDS_AT_ONCE + 1];
     for (int k = 0; k < count; k++) {
         f[k] = &p->fits[first + k];
         f[k]->left = fmax(left, sizeof(real) == sizeof(double) ? 1e-11 : 1e-5);

@@ -10,15 +10,15 @@
 typedef struct logistic_primal {
     logistic_support s; /* of distinct rows */
     distinct rows;
-    int64_t stop[MO_LOGISTIC_FOLDS]; /* where folds of these end */
-    int64_t m;                       /* columns, with that of the intercept */
-    int count;                       /* fits */
-    real *X, *scaled, *A;            /* [n, m] with ones for the intercept; rows of diag(sqrt w) X; [m, m] */
-    panels inverse, down, out;       /* A^-1, X^T and X */
+    int64_t stop[MO_FOLDS_AT_ONCE]; /* where folds of these end */
+    int64_t m;                      /* columns, with that of the intercept */
+    int count;                      /* fits */
+    real *X, *scaled, *A;           /* [n, m] with ones for the intercept; rows of diag(sqrt w) X; [m, m] */
+    panels inverse, down, out;      /* A^-1, X^T and X */
     real *weights, *steps; /* [fits, C, m]: of the fits that still move, what A^-1 takes and gives; gradients */
     real *residuals;       /* [fits, C, n]: their logits, and residuals */
     double size;           /* |X| */
-    logistic_fit fits[MO_LOGISTIC_FOLDS + 1];
+    logistic_fit fits[MO_FOLDS_AT_ONCE + 1];
 } logistic_primal;
 
 #define logistic_primal_place REAL(logistic_primal_place)

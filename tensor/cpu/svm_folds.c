@@ -14,9 +14,9 @@
 typedef struct support {
     int64_t d;
     distinct same;
-    real *rows;                           /* [n, d + C]: rows with their labels; the distinct ones above */
-    real *K, *Y, *copies, *start;         /* of distinct rows; start: alpha of all rows' fit */
-    int64_t first[MO_LOGISTIC_FOLDS + 1]; /* distinct row of each fold, and behind the last */
+    real *rows;                          /* [n, d + C]: rows with their labels; the distinct ones above */
+    real *K, *Y, *copies, *start;        /* of distinct rows; start: alpha of all rows' fit */
+    int64_t first[MO_FOLDS_AT_ONCE + 1]; /* distinct row of each fold, and behind the last */
     svm_fit fit;
 } support;
 
