@@ -91,16 +91,16 @@ typedef struct mo_logistic_cg {
     mo_view x, F, open;                /* V, its logits [B, n, C], and 1 for items that limit left open, [B, 1, 1] */
 } mo_logistic_cg;
 
-/* Softmax regressions with penalty lambda on the rows X [B, n, d] of every item, Y [B, n, C]: W [B, d (+ 1), C] of all
- * rows, and held [B, stop[folds - 1], C], the logits of each fold (rows stop[f - 1] .. stop[f] - 1) by a fit without
- * it. open [B]: 1 where an item was not solved. lambda [B or 1] > 0. All views contiguous. */
+/* Softmax regressions or Crammer-Singer machines, penalty lambda, on the rows X [B, n, d] of every item, Y [B, n, C]: W
+ * [B, d (+ 1), C] of all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows stop[f - 1] .. stop[f] -
+ * 1) by a fit without it. open [B]: 1 where an item was not solved. lambda [B or 1] > 0. All views contiguous. */
 enum { MO_FOLDS_AT_ONCE = 16 };
 
 typedef struct mo_folds_call {
     bool free_intercept;
     int folds; /* 1 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
-    double left, left_in_folds; /* a fit ends where |gradient| is so much of |lambda a|; 0: rounding */
+    double left, left_in_folds; /* a regression ends where |gradient| is so much of |lambda a|; 0: rounding */
     mo_view X, Y, lambda, W, held, open;
 } mo_folds_call;
 
