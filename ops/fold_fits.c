@@ -46,20 +46,6 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 1, X->dtype, X->ndim, size);
 }
 
-/* v with its leading axes, all but the last `trailing`, as one. */
-static mo_view flat(mo_view v, int trailing) {
-    mo_view f = v;
-    int64_t batch = 1;
-    for (int i = 0; i < v.ndim - trailing; i++)
-        batch *= v.shape[i];
-    f.ndim = trailing + 1;
-    f.shape[0] = batch;
-    for (int i = 0; i < trailing; i++)
-        f.shape[i + 1] = v.shape[v.ndim - trailing + i];
-    mo_contiguous_strides(f.ndim, f.shape, f.stride);
-    return f;
-}
-
 typedef void (*solver)(mo_context *, const mo_folds_call *);
 
 static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
@@ -67,14 +53,18 @@ static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
     return hinge ? k->svm_folds : k->logistic_folds;
 }
 
+static double least(mo_tape *t, mo_tensor *lambda) {
+    return -mo_item(mo_max(t, mo_neg(t, lambda), 0, false));
+}
+
 static void forward(mo_call *c) {
     const options *o = c->attributes;
     solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
-    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, false));
+    double lambda = least(c->t, c->in[2]);
     if (!mo_ok(c->ctx))
         return;
-    if (!(least > 0)) {
-        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", least);
+    if (!(lambda > 0)) {
+        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", lambda);
         return;
     }
     if (!solve) {
@@ -84,12 +74,12 @@ static void forward(mo_call *c) {
     mo_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
     g.left = o->left;
     g.left_in_folds = o->left_in_folds;
-    g.X = flat(mo_call_dense(c, 0), 2);
-    g.Y = flat(mo_call_dense(c, 1), 2);
-    g.lambda = flat(mo_call_dense(c, 2), 0);
+    g.X = mo_batch_view(mo_call_dense(c, 0), 2);
+    g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
+    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     mo_tensor *open = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
-    g.W = flat(mo_tensor_view(c->out[0]), 2);
-    g.held = flat(mo_tensor_view(c->out[1]), 2);
+    g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
     g.open = mo_tensor_view(open);
     if (!mo_ok(c->ctx))
         return;
@@ -187,7 +177,7 @@ static bool apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_fold_
     mo_context *ctx = mo_tape_context(t);
     out[0] = out[1] = mo_null_tensor(ctx);
     if (!mo_ok(ctx) || fits->folds < 1 || fits->folds > MO_FOLDS_AT_ONCE ||
-        !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) || !(mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0))
+        !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) || !(least(t, in[2]) > 0))
         return false;
     options o = {hinge, fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
     memcpy(o.stop, fits->stop, (size_t)o.folds * sizeof *o.stop);

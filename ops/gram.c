@@ -33,18 +33,13 @@ static mo_view readable(mo_call *c) {
 
 static void forward(mo_call *c) {
     const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
-    mo_view X = readable(c), Xt = X, Y = mo_tensor_view(c->out[0]);
-    int row = X.ndim - 2, column = X.ndim - 1;
-    Xt.shape[row] = X.shape[column];
-    Xt.shape[column] = X.shape[row];
-    Xt.stride[row] = X.stride[column];
-    Xt.stride[column] = X.stride[row];
+    mo_view X = readable(c), Y = mo_tensor_view(c->out[0]);
     if (!mo_ok(c->ctx) || mo_numel(c->out[0]) == 0)
         return;
     if (k->gram)
         k->gram(c->ctx, &X, &Y);
     else
-        k->gemm(c->ctx, &(mo_gemm){.A = X, .B = Xt, .C = Y, .alpha = 1});
+        k->gemm(c->ctx, &(mo_gemm){.A = X, .B = mo_swap_view(X), .C = Y, .alpha = 1});
 }
 
 static void vjp(mo_vjp *v) {

@@ -35,6 +35,19 @@ mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shap
     return w;
 }
 
+mo_view mo_batch_view(mo_view v, int trailing) {
+    mo_view f = v;
+    int64_t batch = 1;
+    for (int i = 0; i < v.ndim - trailing; i++)
+        batch *= v.shape[i];
+    f.ndim = trailing + 1;
+    f.shape[0] = batch;
+    for (int i = 0; i < trailing; i++)
+        f.shape[i + 1] = v.shape[v.ndim - trailing + i];
+    mo_contiguous_strides(f.ndim, f.shape, f.stride);
+    return f;
+}
+
 mo_view mo_swap_view(mo_view v) {
     int i = v.ndim - 2, j = v.ndim - 1;
     int64_t size = v.shape[i], stride = v.stride[i];

@@ -10,6 +10,8 @@
 bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int64_t *shape);
 /* v seen with the leading axes shape[0 .. ndim-1] before its last `trailing` ones, through strides of 0. */
 mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape);
+/* v, contiguous, with its leading axes, all but the last `trailing`, as one. */
+mo_view mo_batch_view(mo_view v, int trailing);
 /* v with its last two axes swapped. */
 mo_view mo_swap_view(mo_view v);
 /* The diagonal of its last two axes [n, n], as one axis. */

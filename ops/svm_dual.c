@@ -31,22 +31,6 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
 }
 
-/* v with its leading axes, all but the last `trailing`, as one. */
-static mo_view flat(mo_view v, int trailing) {
-    mo_view f = v;
-    int64_t batch = 1;
-    for (int i = 0; i < v.ndim - trailing; i++)
-        batch *= v.shape[i];
-    f.ndim = 3;
-    f.shape[0] = batch;
-    for (int i = 1; i < 3; i++)
-        f.shape[i] = trailing ? v.shape[v.ndim - 3 + i] : 1;
-    f.stride[2] = 1;
-    f.stride[1] = f.shape[2];
-    f.stride[0] = f.shape[1] * f.shape[2];
-    return f;
-}
-
 static void fail_lambda(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
     (void)position;
     (void)before;
@@ -90,10 +74,10 @@ static void forward(mo_call *c) {
     }
     if (!check_above_zero(c, c->in[2], 1, fail_lambda))
         return;
-    mo_svm_dual g = {.K = flat(mo_call_dense(c, 0), 2), .Y = flat(mo_call_dense(c, 1), 2)};
+    mo_svm_dual g = {.K = mo_batch_view(mo_call_dense(c, 0), 2), .Y = mo_batch_view(mo_call_dense(c, 1), 2)};
     mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
-    g.lambda = flat(mo_call_dense(c, 2), 0);
-    g.alpha = flat(mo_tensor_view(c->out[0]), 2);
+    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
+    g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
     if (!mo_ok(c->ctx))
         return;

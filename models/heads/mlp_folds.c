@@ -1,13 +1,16 @@
 /* models/heads/mlp_folds.c - the fits of mlp.c to a support and to it without each of its folds, side by side.
  *
  * Z are the rows about the mean of all. A fit stands on rows of weight w, 1 / their number or 0 where held out, so that
- * its own rows are X = (Z - 1 w^T Z) / s, s^2 their mean square. With S = X W1 + b1 and logits F = (softplus(S) - log
- * 2) W2 + b2, a step of gradient descent on the mean cross-entropy is, for the residuals R = w (softmax(F) - Y), W2 <-
- * W2 - lr H^T R,   b2 <- b2 - lr R^T 1,   D = (R W2^T) sigmoid(S),   S <- S - lr (X X^T D + 1 1^T D), H the hidden
- * units. S is kept for all rows: those that are held out have no residuals, and their S tells in the end what the fit
- * says of them. All fits share K = Z Z^T: with u = K w and D scaled by lr / s^2, lr X X^T D = K D - u 1^T D - 1 (u^T D
- * - w^T u 1^T D), one product of K with the D of all fits. These lie [B, fits, h, n], so that K is the operand that
- * BLAS packs, once. The gradients are written out, not recorded: nobody differentiates a look at held-out rows. */
+ * its own rows are X = (Z - 1 w^T Z) / s, s^2 their mean square. With S = X W1 + b1, units H = softplus(S) - log 2,
+ * logits F = H W2 + b2 and residuals R = w (softmax(F) - Y), a step of gradient descent on the mean cross-entropy is
+ *     W2 <- W2 - lr H^T R,   b2 <- b2 - lr R^T 1,   D = (R W2^T) sigmoid(S),   S <- S - lr (X X^T D + 1 1^T D).
+ *
+ * S is kept for all rows: those that are held out have no residuals, and their S tells in the end what the fit says of
+ * them. All fits share K = Z Z^T: with u = K w and D scaled by lr / s^2,
+ *     lr X X^T D = K D - u 1^T D - 1 (u^T D - w^T u 1^T D),
+ *
+ * one product of K with the D of all fits. These lie [B, fits, h, n], so that K is the operand that BLAS packs, once.
+ * The gradients are written out, not recorded: nobody differentiates a look at held-out rows. */
 #include "models/heads/folds.h"
 
 #include <math.h>

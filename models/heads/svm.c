@@ -94,8 +94,9 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
 static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
     const mo_folds *folds, mo_tensor **held) {
     const mo_fold_fits fits = {.folds = folds->n, .stop = folds->stop};
-    mo_tensor *out[2], *in[] = {mo_append_ones(t, Zs), Ys, parameters[0]};
-    if (is_too_narrow(t, Zs, parameters[0]) || !mo_svm_folds(t, in, &fits, out))
+    mo_tensor *out[2];
+    if (is_too_narrow(t, Zs, parameters[0]) ||
+        !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, &fits, out))
         return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
     return readout(t, Zq, out[0]);

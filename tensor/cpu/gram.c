@@ -1,6 +1,7 @@
 /* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, those above it by copying.
  *
  * Blocks are tasks of their own where the batch is short, chosen from the sizes alone: threads change no bit. */
+#include "tensor/cpu/gram.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/cpu/shares.h"
@@ -51,13 +52,12 @@ static void run_loops(const gram *g, const real *X, real *Y) {
         }
 }
 
-/* Y[j, i] = Y[i, j] for rows i0 .. i1-1, columns j0 .. min(j1, i) - 1. */
-static void mirror(const gram *g, real *Y, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+void gram_mirror(real *Y, int64_t n, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     for (int64_t i = i0; i < i1; i += TURNED)
         for (int64_t j = j0; j < j1 && j < i + TURNED; j += TURNED)
             for (int64_t b = j; b < min_of(j + TURNED, j1); b++)
                 for (int64_t a = max_of(i, b + 1); a < min_of(i + TURNED, i1); a++)
-                    Y[b * g->n + a] = Y[a * g->n + b];
+                    Y[b * n + a] = Y[a * n + b];
 }
 
 static void run_task(const gram *g, int64_t number) {
@@ -79,7 +79,7 @@ static void run_task(const gram *g, int64_t number) {
         blas_gemm(CblasRowMajor, left, g->transposed ? CblasNoTrans : CblasTrans, (blasint)(i1 - i0),
             (blasint)(j1 - j0), (blasint)g->d, 1, row(g, X, i0), (blasint)g->ld, row(g, X, j0), (blasint)g->ld, 0,
             block, (blasint)g->n);
-    mirror(g, Y, i0, i1, j0, j1);
+    gram_mirror(Y, g->n, i0, i1, j0, j1);
 }
 
 static void run_tasks(mo_context *ctx, const gram *g) {

@@ -164,25 +164,20 @@ static bool iterate(item *s, double eta) {
     return false;
 }
 
-static const real *part(const mo_view *v, int64_t b) {
-    int64_t length = v->data ? entry_length(v) : 0;
-    return v->data ? (const real *)v->data + (v->shape[0] == 1 ? 0 : b * length) : NULL;
-}
-
 static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
     item s = {.g = g,
         .n = g->Phi.shape[1],
         .columns = g->Phi.shape[2],
         .rows = g->r.shape[1],
         .classes = g->r.shape[2],
-        .Phi = part(&g->Phi, b),
-        .P = part(&g->P, b),
-        .T = part(&g->T, b),
-        .L = part(&g->L, b),
-        .root = part(&g->root, b),
-        .border = part(&g->border, b),
-        .lambda = *part(&g->lambda, b),
-        .ridge = g->L.data ? *part(&g->ridge, b) : 0};
+        .Phi = entry_of(&g->Phi, b),
+        .P = entry_of(&g->P, b),
+        .T = entry_of(&g->T, b),
+        .L = entry_of(&g->L, b),
+        .root = entry_of(&g->root, b),
+        .border = entry_of(&g->border, b),
+        .lambda = *entry_of(&g->lambda, b),
+        .ridge = g->L.data ? *entry_of(&g->ridge, b) : 0};
     int64_t N = s.rows * s.classes, nC = s.n * s.classes;
     real **vectors[] = {&s.r, &s.z, &s.Gz, &s.p, &s.Gp, &s.Hp}, **logits[] = {&s.Fz, &s.Fp, &s.Q};
     for (int i = 0; i < 6; i++, scratch += N)
@@ -194,8 +189,8 @@ static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
     s.F = (real *)g->F.data + b * nC;
     memset(s.x, 0, (size_t)N * sizeof(real));
     memset(s.F, 0, (size_t)nC * sizeof(real));
-    memcpy(s.r, part(&g->r, b), (size_t)N * sizeof(real));
-    ((real *)g->open.data)[b] = iterate(&s, (double)*part(&g->eta, b)) ? 0 : 1;
+    memcpy(s.r, entry_of(&g->r, b), (size_t)N * sizeof(real));
+    ((real *)g->open.data)[b] = iterate(&s, (double)*entry_of(&g->eta, b)) ? 0 : 1;
 }
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {

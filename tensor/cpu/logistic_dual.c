@@ -91,7 +91,7 @@ static void precondition(const logistic_dual *s, const logistic_fit *f, real *v,
 }
 
 static void settle(const logistic_dual *s, logistic_fit *f, double left) {
-    f->left = fmax(left, sizeof(real) == sizeof(double) ? 1e-11 : 1e-5);
+    f->left = left;
     logistic_losses(&s->s, f, f->r);
     logistic_settle(&s->s, f, f->r, 0);
 }
@@ -175,10 +175,10 @@ int64_t logistic_dual_place(logistic_dual *s, const mo_folds_call *g, real *scra
 
 bool logistic_dual_run(logistic_dual *s, const mo_folds_call *g, int64_t b) {
     logistic_fit *all = &s->fits[0];
-    s->s.lambda = ((const real *)g->lambda.data)[g->lambda.shape[0] == 1 ? 0 : b];
-    logistic_take_labels(&s->s, (const real *)g->Y.data + b * entry_length(&g->Y));
+    s->s.lambda = *entry_of(&g->lambda, b);
+    logistic_take_labels(&s->s, entry_of(&g->Y, b));
     logistic_weigh(&s->s, NULL);
-    if (!multiply_rows(s, (const real *)g->X.data + b * entry_length(&g->X)) || !logistic_begin(&s->s, all))
+    if (!multiply_rows(s, entry_of(&g->X, b)) || !logistic_begin(&s->s, all))
         return false;
     settle(s, all, COARSE);
     if (!minimise(s, all, 1))

@@ -246,7 +246,8 @@ void logistic_settle(const logistic_support *s, logistic_fit *f, const real *G, 
         size += dot(a, a, s->penalised);
     }
     size = (double)s->lambda * sqrt(size);
-    double gradient = sqrt(dot(f->r, f->r, N)), enough = fmax(f->left * size, rounding);
+    const double least = sizeof(real) == sizeof(double) ? 1e-11 : 1e-5; /* closer than that no sum comes */
+    double gradient = sqrt(dot(f->r, f->r, N)), enough = fmax(fmax(f->left, least) * size, rounding);
     f->moves = !(gradient <= enough);
     f->enough = fmax(fmin(0.3, sqrt(gradient / size)) * gradient, enough / 2);
     f->enough *= f->enough;

@@ -14,7 +14,6 @@
 #include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -76,8 +75,7 @@ static void settle(const logistic_primal *p, logistic_fit *const *f, int count) 
     panels_product(&p->out, p->residuals, count * p->s.C, p->weights);
     for (int k = 0; k < count; k++) {
         const real *R = p->residuals + rows * k;
-        double rounding = sizeof(real) == sizeof(double) ? DBL_EPSILON : FLT_EPSILON;
-        logistic_settle(&p->s, f[k], p->weights + N * k, rounding * p->size * sqrt(dot(R, R, rows)));
+        logistic_settle(&p->s, f[k], p->weights + N * k, EPSILON * p->size * sqrt(dot(R, R, rows)));
     }
 }
 
@@ -124,7 +122,7 @@ static bool minimise(logistic_primal *p, int first, int count, double left) {
     logistic_fit *f[MO_FOLDS_AT_ONCE + 1];
     for (int k = 0; k < count; k++) {
         f[k] = &p->fits[first + k];
-        f[k]->left = fmax(left, sizeof(real) == sizeof(double) ? 1e-11 : 1e-5);
+        f[k]->left = left;
     }
     settle(p, f, count);
     for (int round = 0; round < LOGISTIC_ROUNDS; round++) {
@@ -145,10 +143,10 @@ bool logistic_primal_run(logistic_primal *p, const mo_folds_call *g, int64_t b) 
     int64_t C = p->s.C, m = p->m;
     real *W = (real *)g->W.data + b * entry_length(&g->W);
     logistic_fit *all = &p->fits[0];
-    p->s.lambda = ((const real *)g->lambda.data)[g->lambda.shape[0] == 1 ? 0 : b];
-    if (!prepare(p, g, (const real *)g->X.data + b * entry_length(&g->X)))
+    p->s.lambda = *entry_of(&g->lambda, b);
+    if (!prepare(p, g, entry_of(&g->X, b)))
         return false;
-    logistic_take_labels(&p->s, (const real *)g->Y.data + b * entry_length(&g->Y));
+    logistic_take_labels(&p->s, entry_of(&g->Y, b));
     logistic_weigh(&p->s, NULL);
     if (!logistic_begin(&p->s, all) || !invert(p) || !minimise(p, 0, 1, COARSE))
         return false;

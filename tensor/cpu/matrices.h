@@ -48,6 +48,11 @@ static inline int matrix_threads(const mo_context *ctx, int64_t batch, double mu
     return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
 }
 
+/* Entry b along the first axis of a contiguous v, or its only one, which all share; NULL where v has no data. */
+static inline const real *entry_of(const mo_view *v, int64_t b) {
+    return v->data ? (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v)) : NULL;
+}
+
 /* Where matrix b of a batch with the leading axes of B lies in T, whose axes may be broadcast. */
 static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
     int64_t offset = 0;

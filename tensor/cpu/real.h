@@ -7,9 +7,12 @@
 
 #include "tensor/storage.h"
 
+#include <float.h>
+
 #if MO_REAL_BITS == 32
 typedef float real;
 #define REAL(name) name##_f32
+#define EPSILON ((double)FLT_EPSILON)
 #define blas_gemm cblas_sgemm
 #define blas_gemv cblas_sgemv
 #define blas_symm cblas_ssymm
@@ -26,6 +29,7 @@ typedef float real;
 #elif MO_REAL_BITS == 64
 typedef double real;
 #define REAL(name) name##_f64
+#define EPSILON DBL_EPSILON
 #define blas_gemm cblas_dgemm
 #define blas_gemv cblas_dgemv
 #define blas_symm cblas_dsymm

@@ -7,10 +7,6 @@
 #include <omp.h>
 #include <string.h>
 
-static const real *part(const mo_view *v, int64_t b) {
-    return (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v));
-}
-
 void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
     int64_t batch = g->Y.shape[0], n = g->Y.shape[1], C = g->Y.shape[2], row = panels_row(n);
     svm_fit sizes = {.n = n, .C = C};
@@ -28,9 +24,9 @@ void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
         f.copies = one;
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < batch; b++) {
-            f.K = part(&g->K, b);
-            f.Y = part(&g->Y, b);
-            f.lambda = *part(&g->lambda, b);
+            f.K = entry_of(&g->K, b);
+            f.Y = entry_of(&g->Y, b);
+            f.lambda = *entry_of(&g->lambda, b);
             f.alpha = (real *)g->alpha.data + b * n * C;
             memcpy(f.alpha, C > 1 ? f.Y : one, (size_t)(n * C) * sizeof(real)); /* one class: a point, whatever Y */
             ((real *)g->violation.data)[b] = (real)svm_fit_rows(&f);

@@ -8,7 +8,6 @@
  *   the face, followed until an alpha becomes 0, or projected, so that many do. */
 #include "tensor/cpu/svm_fit.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -97,7 +96,6 @@ static void onto_face(const svm_working *w, real *X) {
 /* Conjugate gradients for the minimum over the face: v. True where they converged, to the rounding of logits of that
  * size at least. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
-    const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
     for (int64_t i = 1; i < w->n; i++)
@@ -107,12 +105,12 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     onto_face(w, w->r);
     memset(w->v, 0, (size_t)N * sizeof(real));
     memcpy(w->p, w->r, (size_t)N * sizeof(real));
-    double rr = dot(w->r, w->r, N), noise = 8 * epsilon * size;
-    double target = fmax(rr * 16 * epsilon * epsilon, (double)(w->n * w->C) * noise * noise);
+    double rr = dot(w->r, w->r, N), noise = 8 * EPSILON * size;
+    double target = fmax(rr * 16 * EPSILON * EPSILON, (double)(w->n * w->C) * noise * noise);
     for (int64_t k = 0; k < limit && rr > target; k++) {
         panels_product(&w->K, w->p, w->C, w->q);
         double curvature = dot(w->p, w->q, N), pp = dot(w->p, w->p, N);
-        bool flat = !(curvature > 16 * epsilon * pp / (double)least_step);
+        bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
         if (flat && k > 0)
             return false;
         real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: as far as the face goes */

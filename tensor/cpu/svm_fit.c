@@ -10,7 +10,6 @@
  * label m Y. */
 #include "tensor/cpu/svm_fit.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -114,7 +113,6 @@ static void give_back(const svm_fit *f) {
 /* It ends on the exact solution of its face, or where rounding lets it come no closer, though no bound has been in the
  * way of more and more conjugate gradients. */
 double svm_fit_rows(svm_fit *f) {
-    const double epsilon = sizeof(real) == sizeof(double) ? DBL_EPSILON : (double)FLT_EPSILON;
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
     double least = INFINITY, size;
     memset(f->working_row, 0, (size_t)f->n * sizeof(bool));
@@ -136,9 +134,9 @@ double svm_fit_rows(svm_fit *f) {
         left = violation(f, &size, &count, &fresh);
         idle = left < least / 2 ? 0 : idle + 1;
         free = inside ? free + 1 : 0;
-        if (inside && (exact || (idle && free >= INSIDE)) && left <= 1e4 * epsilon * size)
+        if (inside && (exact || (idle && free >= INSIDE)) && left <= 1e4 * EPSILON * size)
             return -1;
-        if (idle > IDLE && least <= sqrt(epsilon) * size)
+        if (idle > IDLE && least <= sqrt(EPSILON) * size)
             return -1;
         least = fmin(least, left);
         steps = inside ? min_of(2 * steps, 2 * N + FIRST_STEPS) : FIRST_STEPS;

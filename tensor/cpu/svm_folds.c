@@ -4,6 +4,7 @@
  * All fits share K = X X^T of the distinct rows of each fold; a fold starts where the fit of all rows ended, its own
  * rows without a part in the weights (svm_fit.c). Their logits are there when it is done. */
 #include "tensor/cpu/distinct.h"
+#include "tensor/cpu/gram.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/cpu/svm_fit.h"
@@ -19,10 +20,6 @@ typedef struct support {
     int64_t first[MO_FOLDS_AT_ONCE + 1]; /* distinct row of each fold, and behind the last */
     svm_fit fit;
 } support;
-
-static const real *part(const mo_view *v, int64_t b) {
-    return (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v));
-}
 
 /* Room for n rows in `scratch` (NULL: none is given out): how much there is of it. */
 static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch) {
@@ -42,7 +39,7 @@ static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch)
 /* The distinct rows of every fold, with those behind the last, and their Gram matrix. */
 static void merge(support *s, const mo_folds_call *g, int64_t b) {
     int64_t n = g->X.shape[1], d = s->d, C = s->fit.C, width = d + C, count = 0;
-    const real *X = part(&g->X, b), *Y = part(&g->Y, b);
+    const real *X = entry_of(&g->X, b), *Y = entry_of(&g->Y, b);
     svm_fit *f = &s->fit;
     for (int64_t i = 0; i < n; i++) {
         memcpy(s->rows + i * width, X + i * d, (size_t)d * sizeof(real));
@@ -64,13 +61,11 @@ static void merge(support *s, const mo_folds_call *g, int64_t b) {
     }
     blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)count, (blasint)d, 1, s->rows, (blasint)width, 0, s->K,
         (blasint)count);
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t j = 0; j < i; j++)
-            s->K[j * count + i] = s->K[i * count + j];
+    gram_mirror(s->K, count, 0, count, 0, count);
     f->K = s->K;
     f->Y = s->Y;
     f->copies = s->copies;
-    f->lambda = *part(&g->lambda, b);
+    f->lambda = *entry_of(&g->lambda, b);
 }
 
 /* W = X^T (Y - alpha) / lambda */
