@@ -24,9 +24,6 @@ static const double wide = 1e-8, units = 512, worse = 16;
  * what is no input (the mean over no row), what has no empty problem (svm_dual). */
 enum { FIXED_SIZES = 6 };
 
-/* Solvers of small problems with many decisions, which the processor does (logistic_folds, svm_folds). */
-enum { HOST_ONLY = 2 };
-
 /* Arrays of one execution: outputs, gradients, gradients of gradients; n is -1 where there is none. */
 typedef struct arrays {
     op_value of[ORDERS][MO_MAX_INPUTS];
