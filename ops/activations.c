@@ -11,7 +11,7 @@
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
-static bool shape(mo_call *c) {
+static bool activations_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
 }
 
@@ -20,13 +20,13 @@ static void map(mo_call *c, mo_map1 f) {
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, 0, 0, &x, &y);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample activations_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample activations_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
         "input 0 is int64, expected float32 or float64; got [3] int64"},
 };
@@ -46,12 +46,12 @@ const mo_op mo_op_tanh = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
+    .shape = activations_shape,
     .forward = tanh_forward,
     .vjp = tanh_vjp,
-    .samples = samples,
+    .samples = activations_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = activations_error_samples,
     .n_error_samples = 1,
 };
 
@@ -74,12 +74,12 @@ const mo_op mo_op_sigmoid = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
+    .shape = activations_shape,
     .forward = sigmoid_forward,
     .vjp = sigmoid_vjp,
-    .samples = samples,
+    .samples = activations_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = activations_error_samples,
     .n_error_samples = 1,
 };
 
@@ -101,12 +101,12 @@ const mo_op mo_op_softplus = {
     .max_in = 1,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
+    .shape = activations_shape,
     .forward = softplus_forward,
     .vjp = softplus_vjp,
-    .samples = samples,
+    .samples = activations_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = activations_error_samples,
     .n_error_samples = 1,
 };
 
@@ -154,7 +154,7 @@ const mo_op mo_op_gelu = {
     .n_out = 1,
     .attributes_size = sizeof(int),
     .reads_in = 1,
-    .shape = shape,
+    .shape = activations_shape,
     .forward = gelu_forward,
     .vjp = gelu_vjp,
     .samples = gelu_samples,

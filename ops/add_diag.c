@@ -8,7 +8,7 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool add_diag_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *lambda = c->in[1];
     if (!mo_call_real(c, 0, 1))
         return false;
@@ -21,7 +21,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
 }
 
-static void forward(mo_call *c) {
+static void add_diag_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_view a_ii = mo_diagonal_view(a), y_ii = mo_diagonal_view(y);
     mo_view lambda = mo_broadcast_view(mo_tensor_view(c->in[1]), 0, y.ndim - 2, y.shape);
@@ -31,7 +31,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, MO_MAP_ADD, &a_ii, &lambda, &y_ii);
 }
 
-static void vjp(mo_vjp *v) {
+static void add_diag_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const mo_tensor *A = v->in[0], *lambda = v->in[1];
     v->in_bar[0] = v->out_bar[0];
@@ -41,14 +41,14 @@ static void vjp(mo_vjp *v) {
     }
 }
 
-static const mo_sample samples[] = {
+static const mo_sample add_diag_samples[] = {
     {.name = "scalar", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 4}}, {.ndim = 0}}},
     {.name = "shared by the batch", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 0}}},
     {.name = "one for each matrix", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 1, .shape = {3}}}},
     {.name = "partly shared", .n_in = 2, .in = {{.ndim = 4, .shape = {2, 3, 2, 2}}, {.ndim = 2, .shape = {2, 1}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample add_diag_error_samples[] = {
     {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}}}, MO_INVALID,
         "add_diag: expected square matrices [.., n, n]; got [3, 4]"},
     {{.name = "lambda", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 1, .shape = {2}}}}, MO_INVALID,
@@ -62,12 +62,12 @@ const mo_op mo_op_add_diag = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = add_diag_shape,
+    .forward = add_diag_forward,
+    .vjp = add_diag_vjp,
+    .samples = add_diag_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = add_diag_error_samples,
     .n_error_samples = 3,
 };
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool append_ones_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 0))
@@ -20,7 +20,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void append_ones_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     int last = x.ndim - 1;
     mo_view left = mo_window(y, last, 0, x.shape[last]), ones = mo_window(y, last, x.shape[last], 1);
@@ -28,17 +28,17 @@ static void forward(mo_call *c) {
     c->ctx->backend->fill(c->ctx, 1, &ones);
 }
 
-static void vjp(mo_vjp *v) {
+static void append_ones_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_slice(v->t, v->out_bar[0], -1, 0, mo_dim(v->in[0], -1));
 }
 
-static const mo_sample samples[] = {
+static const mo_sample append_ones_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 1}}}},
     {.name = "no columns", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample append_ones_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "append_ones: expected rows [.., d]"},
 };
 
@@ -47,12 +47,12 @@ const mo_op mo_op_append_ones = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = append_ones_shape,
+    .forward = append_ones_forward,
+    .vjp = append_ones_vjp,
+    .samples = append_ones_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = append_ones_error_samples,
     .n_error_samples = 1,
 };
 

@@ -12,7 +12,7 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool arithmetic_shape(mo_call *c) {
     int ndim;
     int64_t size[MO_MAX_AXES];
     return mo_call_real(c, 0, 1) && mo_broadcast_leading(c, 0, 1, 0, &ndim, size) &&
@@ -31,7 +31,7 @@ static void give(mo_vjp *v, int i, mo_tensor *bar) {
     v->in_bar[i] = mo_sum_to(v->t, bar, v->in[i]->ndim, v->in[i]->shape);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample arithmetic_samples[] = {
     {.name = "equal shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
     {.name = "row", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}},
     {.name = "column, row", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 1}}, {.ndim = 2, .shape = {1, 4}}}},
@@ -47,18 +47,18 @@ static const mo_sample quotients[] = {
     {.name = "of a scalar", .n_in = 2, .in = {{.ndim = 0}, {MO_DRAW_POSITIVE, 3, {2, 3, 2}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample arithmetic_error_samples[] = {
     {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
         "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
     {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
         "input 1 is int64, expected float32 or float64"},
 };
 
-static void forward_add(mo_call *c) {
+static void add_forward(mo_call *c) {
     map(c, MO_MAP_ADD);
 }
 
-static void vjp_add(mo_vjp *v) {
+static void add_vjp(mo_vjp *v) {
     for (int i = 0; i < 2; i++)
         if (v->needs[i])
             give(v, i, v->out_bar[0]);
@@ -69,12 +69,12 @@ const mo_op mo_op_add = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward_add,
-    .vjp = vjp_add,
-    .samples = samples,
+    .shape = arithmetic_shape,
+    .forward = add_forward,
+    .vjp = add_vjp,
+    .samples = arithmetic_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = arithmetic_error_samples,
     .n_error_samples = 2,
 };
 
@@ -82,11 +82,11 @@ mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_add, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-static void forward_sub(mo_call *c) {
+static void sub_forward(mo_call *c) {
     map(c, MO_MAP_SUB);
 }
 
-static void vjp_sub(mo_vjp *v) {
+static void sub_vjp(mo_vjp *v) {
     if (v->needs[0])
         give(v, 0, v->out_bar[0]);
     if (v->needs[1])
@@ -98,12 +98,12 @@ const mo_op mo_op_sub = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward_sub,
-    .vjp = vjp_sub,
-    .samples = samples,
+    .shape = arithmetic_shape,
+    .forward = sub_forward,
+    .vjp = sub_vjp,
+    .samples = arithmetic_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = arithmetic_error_samples,
     .n_error_samples = 2,
 };
 
@@ -111,11 +111,11 @@ mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_sub, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-static void forward_mul(mo_call *c) {
+static void mul_forward(mo_call *c) {
     map(c, MO_MAP_MUL);
 }
 
-static void vjp_mul(mo_vjp *v) {
+static void mul_vjp(mo_vjp *v) {
     if (v->needs[0])
         give(v, 0, mo_mul(v->t, v->out_bar[0], v->in[1]));
     if (v->needs[1])
@@ -128,12 +128,12 @@ const mo_op mo_op_mul = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 3,
-    .shape = shape,
-    .forward = forward_mul,
-    .vjp = vjp_mul,
-    .samples = samples,
+    .shape = arithmetic_shape,
+    .forward = mul_forward,
+    .vjp = mul_vjp,
+    .samples = arithmetic_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = arithmetic_error_samples,
     .n_error_samples = 2,
 };
 
@@ -141,11 +141,11 @@ mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_mul, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-static void forward_div(mo_call *c) {
+static void div_forward(mo_call *c) {
     map(c, MO_MAP_DIV);
 }
 
-static void vjp_div(mo_vjp *v) {
+static void div_vjp(mo_vjp *v) {
     mo_tensor *Q = mo_div(v->t, v->out_bar[0], v->in[1]); /* Y_bar / B */
     if (v->needs[0])
         give(v, 0, Q);
@@ -160,12 +160,12 @@ const mo_op mo_op_div = {
     .n_out = 1,
     .reads_in = 2,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_div,
-    .vjp = vjp_div,
+    .shape = arithmetic_shape,
+    .forward = div_forward,
+    .vjp = div_vjp,
     .samples = quotients,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = arithmetic_error_samples,
     .n_error_samples = 2,
 };
 
@@ -173,11 +173,11 @@ mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_div, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-static void forward_div_or_zero(mo_call *c) {
+static void div_or_zero_forward(mo_call *c) {
     map(c, MO_MAP_DIV_OR_0);
 }
 
-static void vjp_div_or_zero(mo_vjp *v) {
+static void div_or_zero_vjp(mo_vjp *v) {
     mo_tensor *Q = mo_div_or_zero(v->t, v->out_bar[0], v->in[1]);
     if (v->needs[0])
         give(v, 0, Q);
@@ -192,12 +192,12 @@ const mo_op mo_op_div_or_zero = {
     .n_out = 1,
     .reads_in = 2,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_div_or_zero,
-    .vjp = vjp_div_or_zero,
+    .shape = arithmetic_shape,
+    .forward = div_or_zero_forward,
+    .vjp = div_or_zero_vjp,
     .samples = quotients,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = arithmetic_error_samples,
     .n_error_samples = 2,
 };
 
@@ -209,28 +209,28 @@ typedef struct line {
     double a, b;
 } line;
 
-static bool shape_scale(mo_call *c) {
+static bool scale_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
 }
 
-static void forward_scale(mo_call *c) {
+static void scale_forward(mo_call *c) {
     const line *l = c->attributes;
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_SCALE, l->a, l->b, &x, &y);
 }
 
-static void vjp_scale(mo_vjp *v) {
+static void scale_vjp(mo_vjp *v) {
     const line *l = v->attributes;
     v->in_bar[0] = l->a == 1 ? v->out_bar[0] : mo_scale(v->t, v->out_bar[0], l->a, 0);
 }
 
-static const mo_sample samples_scale[] = {
+static const mo_sample scale_samples[] = {
     {.name = "both", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(line){-1.5, 0.25}},
     {.name = "shift", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(line){1, 2}},
     {.name = "to zero", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(line){0, 2}},
 };
 
-static const mo_error_sample error_samples_scale[] = {
+static const mo_error_sample scale_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(line){1, 0}}, MO_MISMATCH,
         "scale: input 0 is int64, expected float32 or float64; got [3] int64"},
 };
@@ -241,12 +241,12 @@ const mo_op mo_op_scale = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(line),
-    .shape = shape_scale,
-    .forward = forward_scale,
-    .vjp = vjp_scale,
-    .samples = samples_scale,
+    .shape = scale_shape,
+    .forward = scale_forward,
+    .vjp = scale_vjp,
+    .samples = scale_samples,
     .n_samples = 3,
-    .error_samples = error_samples_scale,
+    .error_samples = scale_error_samples,
     .n_error_samples = 1,
 };
 

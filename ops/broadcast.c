@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-static bool shape(mo_call *c) {
+static bool broadcast_to_shape(mo_call *c) {
     const mo_shape_option *to = c->attributes;
     const mo_tensor *X = c->in[0];
     char text[160];
@@ -28,18 +28,18 @@ static bool shape(mo_call *c) {
     return true;
 }
 
-static void forward(mo_call *c) {
+static void broadcast_to_forward(mo_call *c) {
     const mo_shape_option *to = c->attributes;
     mo_view y = mo_broadcast_view(mo_tensor_view(c->in[0]), 0, to->ndim, to->size);
     mo_call_view(c, y.ndim, y.shape, y.stride, 0);
 }
 
-static void vjp(mo_vjp *v) {
+static void broadcast_to_vjp(mo_vjp *v) {
     const mo_tensor *X = v->in[0];
     v->in_bar[0] = mo_sum_to(v->t, v->out_bar[0], X->ndim, X->shape);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample broadcast_to_samples[] = {
     {.name = "row to matrix",
         .n_in = 1,
         .in = {{.ndim = 1, .shape = {4}}},
@@ -55,7 +55,7 @@ static const mo_sample samples[] = {
         .attributes = &(const mo_shape_option){2, {2, 3}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample broadcast_to_error_samples[] = {
     {{.name = "size",
          .n_in = 1,
          .in = {{.ndim = 2, .shape = {3, 4}}},
@@ -75,12 +75,12 @@ const mo_op mo_op_broadcast_to = {
     .n_out = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = broadcast_to_shape,
+    .forward = broadcast_to_forward,
+    .vjp = broadcast_to_vjp,
+    .samples = broadcast_to_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = broadcast_to_error_samples,
     .n_error_samples = 2,
 };
 

@@ -12,7 +12,7 @@ typedef struct target {
     mo_dtype dtype;
 } target;
 
-static bool shape(mo_call *c) {
+static bool cast_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     mo_dtype dtype = ((const target *)c->attributes)->dtype;
     if (mo_dtype_size(dtype) == 0)
@@ -20,28 +20,28 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, dtype, X->ndim, X->shape);
 }
 
-static void forward(mo_call *c) {
+static void cast_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &x, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void cast_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_cast(v->t, v->out_bar[0], v->in[0]->dtype);
 }
 
-static double flops(const mo_call *c) {
+static double cast_flops(const mo_call *c) {
     (void)c;
     return 0;
 }
 
-static const mo_sample samples[] = {
+static const mo_sample cast_samples[] = {
     {.name = "real", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(target){MO_F64}},
     {.name = "integers", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {5}, 9}}, .attributes = &(target){MO_F64}},
     {.name = "bytes", .n_in = 1, .in = {{MO_DRAW_MASK, 1, {5}, 0}}, .attributes = &(target){MO_I64}},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 1, .shape = {0}}}, .attributes = &(target){MO_F64}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample cast_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(target){MO_DTYPES}}, MO_INVALID,
         "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
 };
@@ -52,13 +52,13 @@ const mo_op mo_op_cast = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(target),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = cast_shape,
+    .forward = cast_forward,
+    .vjp = cast_vjp,
+    .flops = cast_flops,
+    .samples = cast_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = cast_error_samples,
     .n_error_samples = 1,
 };
 

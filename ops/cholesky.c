@@ -11,12 +11,12 @@
 #include "ops/factor.h"
 #include "ops/ops.h"
 
-static bool shape(mo_call *c) {
+static bool cholesky_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
 }
 
-static void forward(mo_call *c) {
+static void cholesky_forward(mo_call *c) {
     mo_tensor *info = mo_factor_info(c, c->in[0]);
     mo_view a = mo_tensor_view(c->in[0]), l = mo_tensor_view(c->out[0]), i = mo_tensor_view(info);
     if (!mo_ok(c->ctx))
@@ -32,7 +32,7 @@ static mo_tensor *Phi(mo_tape *t, mo_tensor *X) {
     return mo_sub(t, mo_tril(t, X), half_diagonal);
 }
 
-static void vjp(mo_vjp *v) {
+static void cholesky_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *L = v->out[0], *L_bar = v->out_bar[0];
     mo_tensor *P = Phi(t, mo_matmul(t, mo_transpose(t, L), L_bar));
@@ -41,18 +41,18 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_scale(t, mo_add(t, M_T, mo_transpose(t, M_T)), 0.5, 0);
 }
 
-static double flops(const mo_call *c) {
+static double cholesky_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1);
     return (double)mo_numel(c->in[0]) * n / 3;
 }
 
-static const mo_sample samples[] = {
+static const mo_sample cholesky_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
     {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample cholesky_error_samples[] = {
     {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
     {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
@@ -65,13 +65,13 @@ const mo_op mo_op_cholesky = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = cholesky_shape,
+    .forward = cholesky_forward,
+    .vjp = cholesky_vjp,
+    .flops = cholesky_flops,
+    .samples = cholesky_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = cholesky_error_samples,
     .n_error_samples = 2,
 };
 

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool concat_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int option = *(const int *)c->attributes, axis = mo_resolve_axis(option, X->ndim);
     int64_t size[MO_MAX_AXES];
@@ -33,7 +33,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void concat_forward(mo_call *c) {
     int axis = mo_resolve_axis(*(const int *)c->attributes, c->in[0]->ndim);
     mo_view y = mo_tensor_view(c->out[0]);
     int64_t start = 0;
@@ -44,7 +44,7 @@ static void forward(mo_call *c) {
     }
 }
 
-static void vjp(mo_vjp *v) {
+static void concat_vjp(mo_vjp *v) {
     int axis = mo_resolve_axis(*(const int *)v->attributes, v->in[0]->ndim);
     int64_t start = 0;
     for (int i = 0; i < v->n_in; i++) {
@@ -55,7 +55,7 @@ static void vjp(mo_vjp *v) {
     }
 }
 
-static const mo_sample samples[] = {
+static const mo_sample concat_samples[] = {
     {.name = "rows",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 2, .shape = {1, 3}}, {.ndim = 2, .shape = {4, 3}}},
@@ -71,7 +71,7 @@ static const mo_sample samples[] = {
         .attributes = &(const int){1}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample concat_error_samples[] = {
     {{.name = "sizes",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 2, .shape = {2, 4}}},
@@ -97,12 +97,12 @@ const mo_op mo_op_concat = {
     .max_in = MO_MAX_INPUTS,
     .n_out = 1,
     .attributes_size = sizeof(int),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = concat_shape,
+    .forward = concat_forward,
+    .vjp = concat_vjp,
+    .samples = concat_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = concat_error_samples,
     .n_error_samples = 4,
 };
 

@@ -9,7 +9,7 @@
 #include "ops/rows.h"
 #include "tensor/storage.h"
 
-static bool shape(mo_call *c) {
+static bool cumsum_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -18,7 +18,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
 
-static void forward(mo_call *c) {
+static void cumsum_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->cumsum(c->ctx, *(const bool *)c->attributes, &x, &y);
@@ -27,18 +27,18 @@ static void forward(mo_call *c) {
 extern const mo_op mo_op_cumsum;
 static const bool onward = false, reversed = true;
 
-static void vjp(mo_vjp *v) {
+static void cumsum_vjp(mo_vjp *v) {
     bool back = !*(const bool *)v->attributes;
     v->in_bar[0] = mo_apply(v->t, &mo_op_cumsum, v->out_bar, 1, &back);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample cumsum_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &onward},
     {.name = "reversed", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 2, 5}}}, .attributes = &reversed},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &onward},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample cumsum_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &onward}, MO_INVALID,
         "cumsum: expected rows, one axis or more"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &onward}, MO_MISMATCH,
@@ -51,12 +51,12 @@ const mo_op mo_op_cumsum = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(bool),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = cumsum_shape,
+    .forward = cumsum_forward,
+    .vjp = cumsum_vjp,
+    .samples = cumsum_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = cumsum_error_samples,
     .n_error_samples = 2,
 };
 

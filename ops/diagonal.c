@@ -10,29 +10,29 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool diagonal_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
         return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
     return true;
 }
 
-static void forward(mo_call *c) {
+static void diagonal_forward(mo_call *c) {
     mo_view d = mo_diagonal_view(mo_tensor_view(c->in[0]));
     mo_call_view(c, d.ndim, d.shape, d.stride, 0);
 }
 
-static void vjp(mo_vjp *v) {
+static void diagonal_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_diagonal_embed(v->t, v->out_bar[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample diagonal_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 4}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 1, 3, 3}}}},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 0}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample diagonal_error_samples[] = {
     {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
 };
@@ -43,12 +43,12 @@ const mo_op mo_op_diagonal = {
     .max_in = 1,
     .n_out = 1,
     .is_view = true,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = diagonal_shape,
+    .forward = diagonal_forward,
+    .vjp = diagonal_vjp,
+    .samples = diagonal_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = diagonal_error_samples,
     .n_error_samples = 1,
 };
 
@@ -58,7 +58,7 @@ mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A) {
 
 /* ---- diagonal_embed ---- */
 
-static bool embed_shape(mo_call *c) {
+static bool diagonal_embed_shape(mo_call *c) {
     const mo_tensor *x = c->in[0];
     int64_t size[MO_MAX_AXES + 1];
     if (x->ndim < 1 || x->ndim == MO_MAX_AXES)
@@ -68,22 +68,22 @@ static bool embed_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim + 1, size);
 }
 
-static void embed_forward(mo_call *c) {
+static void diagonal_embed_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]), d = mo_diagonal_view(y);
     c->ctx->backend->fill(c->ctx, 0, &y);
     c->ctx->backend->copy(c->ctx, &x, &d);
 }
 
-static void embed_vjp(mo_vjp *v) {
+static void diagonal_embed_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_diagonal(v->t, v->out_bar[0]);
 }
 
-static const mo_sample embed_samples[] = {
+static const mo_sample diagonal_embed_samples[] = {
     {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 2, 3}}}},
 };
 
-static const mo_error_sample embed_error_samples[] = {
+static const mo_error_sample diagonal_embed_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "diagonal_embed: expected 1 to 5 axes"},
 };
 
@@ -92,12 +92,12 @@ const mo_op mo_op_diagonal_embed = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = embed_shape,
-    .forward = embed_forward,
-    .vjp = embed_vjp,
-    .samples = embed_samples,
+    .shape = diagonal_embed_shape,
+    .forward = diagonal_embed_forward,
+    .vjp = diagonal_embed_vjp,
+    .samples = diagonal_embed_samples,
     .n_samples = 2,
-    .error_samples = embed_error_samples,
+    .error_samples = diagonal_embed_error_samples,
     .n_error_samples = 1,
 };
 

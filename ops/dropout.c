@@ -14,7 +14,7 @@ typedef struct dropout {
     mo_random r;
 } dropout;
 
-static bool shape(mo_call *c) {
+static bool dropout_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     double rate = ((const dropout *)c->attributes)->rate;
     if (!mo_call_real(c, 0, 0))
@@ -24,7 +24,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
 
-static void forward(mo_call *c) {
+static void dropout_forward(mo_call *c) {
     const dropout *d = c->attributes;
     const mo_tensor *X = c->in[0];
     mo_tensor *M = mo_tape_tensor(c->t, X->dtype, X->ndim, X->shape);
@@ -37,11 +37,11 @@ static void forward(mo_call *c) {
     mo_call_save(c, M);
 }
 
-static void vjp(mo_vjp *v) {
+static void dropout_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->saved[0], v->out_bar[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample dropout_samples[] = {
     {.name = "half",
         .n_in = 1,
         .in = {{.ndim = 2, .shape = {3, 4}}},
@@ -60,7 +60,7 @@ static const mo_sample samples[] = {
         .attributes = &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample dropout_error_samples[] = {
     {{.name = "one",
          .n_in = 1,
          .in = {{.ndim = 1, .shape = {3}}},
@@ -84,12 +84,12 @@ const mo_op mo_op_dropout = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(dropout),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = dropout_shape,
+    .forward = dropout_forward,
+    .vjp = dropout_vjp,
+    .samples = dropout_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = dropout_error_samples,
     .n_error_samples = 3,
 };
 

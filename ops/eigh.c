@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static bool shape(mo_call *c) {
+static bool eigh_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 1, A->shape) &&
            mo_call_output(c, 1, A->dtype, A->ndim, A->shape);
@@ -52,7 +52,7 @@ static void fix_signs(mo_call *c, mo_view U, mo_view V) {
     k->map2(c->ctx, MO_MAP_MUL, &U, &by_column, &V);
 }
 
-static void forward(mo_call *c) {
+static void eigh_forward(mo_call *c) {
     const mo_tensor *A = c->in[0];
     mo_tensor *info = mo_factor_info(c, A), *copy = mo_call_temporary(c, A->dtype, A->ndim, A->shape);
     mo_view a = mo_tensor_view(A), u = mo_tensor_view(copy), i = mo_tensor_view(info);
@@ -119,7 +119,7 @@ static mo_tensor *turn(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar)
     return mo_div_or_zero(t, mo_matmul(t, mo_transpose(t, V), V_bar), gaps);
 }
 
-static void vjp(mo_vjp *v) {
+static void eigh_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *w = v->out[0], *V = v->out[1], *w_bar = v->out_bar[0], *V_bar = v->out_bar[1], *inner = NULL;
     if (V_bar) {
@@ -135,18 +135,18 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
-static double flops(const mo_call *c) {
+static double eigh_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1);
     return 9 * (double)mo_numel(c->in[0]) * n; /* Golub and Van Loan 2013, 8.3.3 */
 }
 
-static const mo_sample samples[] = {
+static const mo_sample eigh_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {5, 5}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 3, 3}, 0}}},
     {.name = "one", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {1, 1}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample eigh_error_samples[] = {
     {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "eigh: expected square matrices [.., n, n]; got [3, 4]"},
 };
@@ -157,13 +157,13 @@ const mo_op mo_op_eigh = {
     .max_in = 1,
     .n_out = 2,
     .reads_out = 3,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = eigh_shape,
+    .forward = eigh_forward,
+    .vjp = eigh_vjp,
+    .flops = eigh_flops,
+    .samples = eigh_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = eigh_error_samples,
     .n_error_samples = 1,
 };
 

@@ -8,7 +8,7 @@
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
-static bool shape(mo_call *c) {
+static bool elementwise_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
 }
 
@@ -17,7 +17,7 @@ static void map(mo_call *c, mo_map1 f) {
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, 0, 0, &x, &y);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample elementwise_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
     {.name = "axes", .n_in = 1, .in = {{.ndim = 6, .shape = {2, 1, 3, 1, 2, 2}}}},
@@ -30,16 +30,16 @@ static const mo_sample positive[] = {
     {.name = "empty", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {0, 4}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample elementwise_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
         "input 0 is int64, expected float32 or float64; got [3] int64"},
 };
 
-static void forward_neg(mo_call *c) {
+static void neg_forward(mo_call *c) {
     map(c, MO_MAP_NEG);
 }
 
-static void vjp_neg(mo_vjp *v) {
+static void neg_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_neg(v->t, v->out_bar[0]);
 }
 
@@ -48,12 +48,12 @@ const mo_op mo_op_neg = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward_neg,
-    .vjp = vjp_neg,
-    .samples = samples,
+    .shape = elementwise_shape,
+    .forward = neg_forward,
+    .vjp = neg_vjp,
+    .samples = elementwise_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = elementwise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -61,11 +61,11 @@ mo_tensor *mo_neg(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_neg, (mo_tensor *[]){X}, 1, NULL);
 }
 
-static void forward_exp(mo_call *c) {
+static void exp_forward(mo_call *c) {
     map(c, MO_MAP_EXP);
 }
 
-static void vjp_exp(mo_vjp *v) {
+static void exp_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], v->out[0]);
 }
 
@@ -75,12 +75,12 @@ const mo_op mo_op_exp = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_exp,
-    .vjp = vjp_exp,
-    .samples = samples,
+    .shape = elementwise_shape,
+    .forward = exp_forward,
+    .vjp = exp_vjp,
+    .samples = elementwise_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = elementwise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -88,11 +88,11 @@ mo_tensor *mo_exp(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_exp, (mo_tensor *[]){X}, 1, NULL);
 }
 
-static void forward_log(mo_call *c) {
+static void log_forward(mo_call *c) {
     map(c, MO_MAP_LOG);
 }
 
-static void vjp_log(mo_vjp *v) {
+static void log_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_div(v->t, v->out_bar[0], v->in[0]);
 }
 
@@ -102,12 +102,12 @@ const mo_op mo_op_log = {
     .max_in = 1,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward_log,
-    .vjp = vjp_log,
+    .shape = elementwise_shape,
+    .forward = log_forward,
+    .vjp = log_vjp,
     .samples = positive,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = elementwise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -115,11 +115,11 @@ mo_tensor *mo_log(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_log, (mo_tensor *[]){X}, 1, NULL);
 }
 
-static void forward_sqrt(mo_call *c) {
+static void sqrt_forward(mo_call *c) {
     map(c, MO_MAP_SQRT);
 }
 
-static void vjp_sqrt(mo_vjp *v) {
+static void sqrt_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_div(v->t, v->out_bar[0], mo_scale(v->t, v->out[0], 2, 0));
 }
 
@@ -129,12 +129,12 @@ const mo_op mo_op_sqrt = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_sqrt,
-    .vjp = vjp_sqrt,
+    .shape = elementwise_shape,
+    .forward = sqrt_forward,
+    .vjp = sqrt_vjp,
     .samples = positive,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = elementwise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -142,11 +142,11 @@ mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_sqrt, (mo_tensor *[]){X}, 1, NULL);
 }
 
-static void forward_square(mo_call *c) {
+static void square_forward(mo_call *c) {
     map(c, MO_MAP_SQUARE);
 }
 
-static void vjp_square(mo_vjp *v) {
+static void square_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, v->in[0], 2, 0));
 }
 
@@ -156,12 +156,12 @@ const mo_op mo_op_square = {
     .max_in = 1,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward_square,
-    .vjp = vjp_square,
-    .samples = samples,
+    .shape = elementwise_shape,
+    .forward = square_forward,
+    .vjp = square_vjp,
+    .samples = elementwise_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = elementwise_error_samples,
     .n_error_samples = 1,
 };
 

@@ -21,7 +21,7 @@ static bool index_vector(mo_call *c) {
     return true;
 }
 
-static bool shape(mo_call *c) {
+static bool gather_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!index_vector(c) || !mo_check_indices(c, 1, X->shape[0], "index"))
@@ -31,24 +31,24 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void gather_rows_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->gather_rows(c->ctx, &x, &index, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void gather_rows_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_scatter_add_rows(v->t, v->out_bar[0], v->in[1], v->in[0]->shape[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample gather_rows_samples[] = {
     {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}}},
     {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {3}, 5}}},
     {.name = "three axes", .n_in = 2, .in = {{.ndim = 3, .shape = {4, 2, 3}}, {MO_DRAW_INDEX, 1, {2}, 4}}},
     {.name = "no rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {0}, 3}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample gather_rows_error_samples[] = {
     {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}}}, MO_INVALID,
         "expected 0 to 1; got [2, 4] float64, [9] int64"},
     {{.name = "real index", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 1, .shape = {2}}}}, MO_MISMATCH,
@@ -63,12 +63,12 @@ const mo_op mo_op_gather_rows = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = gather_rows_shape,
+    .forward = gather_rows_forward,
+    .vjp = gather_rows_vjp,
+    .samples = gather_rows_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = gather_rows_error_samples,
     .n_error_samples = 3,
 };
 
@@ -78,7 +78,7 @@ mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 
 /* ---- scatter_add_rows: the option is n ---- */
 
-static bool scatter_shape(mo_call *c) {
+static bool scatter_add_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t n = *(const int64_t *)c->attributes, size[MO_MAX_AXES];
     if (!index_vector(c))
@@ -93,17 +93,17 @@ static bool scatter_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void scatter_forward(mo_call *c) {
+static void scatter_add_rows_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->scatter_add_rows(c->ctx, &x, &index, &y);
 }
 
-static void scatter_vjp(mo_vjp *v) {
+static void scatter_add_rows_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_gather_rows(v->t, v->out_bar[0], v->in[1]);
 }
 
-static const mo_sample scatter_samples[] = {
+static const mo_sample scatter_add_rows_samples[] = {
     {.name = "repeats",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {7, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}},
@@ -114,7 +114,7 @@ static const mo_sample scatter_samples[] = {
         .attributes = &(const int64_t){6}},
 };
 
-static const mo_error_sample scatter_error_samples[] = {
+static const mo_error_sample scatter_add_rows_error_samples[] = {
     {{.name = "range",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {9, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}},
@@ -134,12 +134,12 @@ const mo_op mo_op_scatter_add_rows = {
     .n_out = 1,
     .attributes_size = sizeof(int64_t),
     .reads_in = 2,
-    .shape = scatter_shape,
-    .forward = scatter_forward,
-    .vjp = scatter_vjp,
-    .samples = scatter_samples,
+    .shape = scatter_add_rows_shape,
+    .forward = scatter_add_rows_forward,
+    .vjp = scatter_add_rows_vjp,
+    .samples = scatter_add_rows_samples,
     .n_samples = 2,
-    .error_samples = scatter_error_samples,
+    .error_samples = scatter_add_rows_error_samples,
     .n_error_samples = 2,
 };
 

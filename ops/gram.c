@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool gram_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 0))
@@ -31,7 +31,7 @@ static mo_view readable(mo_call *c) {
     return (by_rows || by_columns) && down <= INT32_MAX && along <= INT32_MAX ? X : mo_call_dense(c, 0);
 }
 
-static void forward(mo_call *c) {
+static void gram_forward(mo_call *c) {
     const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
     mo_view X = readable(c), Y = mo_tensor_view(c->out[0]);
     if (!mo_ok(c->ctx) || mo_numel(c->out[0]) == 0)
@@ -42,23 +42,23 @@ static void forward(mo_call *c) {
         k->gemm(c->ctx, &(mo_gemm){.A = X, .B = mo_swap_view(X), .C = Y, .alpha = 1});
 }
 
-static void vjp(mo_vjp *v) {
+static void gram_vjp(mo_vjp *v) {
     mo_tensor *Y_bar = v->out_bar[0]; /* X_bar = (Y_bar + Y_bar^T) X */
     v->in_bar[0] = mo_matmul(v->t, mo_add(v->t, Y_bar, mo_transpose(v->t, Y_bar)), v->in[0]);
 }
 
-static double flops(const mo_call *c) {
+static double gram_flops(const mo_call *c) {
     return (double)mo_numel(c->in[0]) * (double)(mo_dim(c->out[0], -1) + 1);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample gram_samples[] = {
     {.name = "plain", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "batch, more rows than columns", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 4, 2}}}},
     {.name = "one row", .n_in = 1, .in = {{.ndim = 2, .shape = {1, 5}}}},
     {.name = "no columns", .n_in = 1, .in = {{.ndim = 2, .shape = {2, 0}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample gram_error_samples[] = {
     {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID, "gram: expected matrices"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {4, 2}, 3}}}, MO_MISMATCH, "int64"},
 };
@@ -69,13 +69,13 @@ const mo_op mo_op_gram = {
     .max_in = 1,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = gram_shape,
+    .forward = gram_forward,
+    .vjp = gram_vjp,
+    .flops = gram_flops,
+    .samples = gram_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = gram_error_samples,
     .n_error_samples = 2,
 };
 

@@ -25,7 +25,7 @@ static bool hops_agree(mo_call *c) {
     return true;
 }
 
-static bool mix_shape(mo_call *c) {
+static bool hop_mix_shape(mo_call *c) {
     if (!hops_agree(c))
         return false;
     const mo_tensor *w = c->in[0], *H = c->in[1];
@@ -34,7 +34,7 @@ static bool mix_shape(mo_call *c) {
     return mo_call_output(c, 0, H->dtype, 2, H->shape);
 }
 
-static bool dot_shape(mo_call *c) {
+static bool hop_dot_shape(mo_call *c) {
     if (!hops_agree(c))
         return false;
     if (!mo_same_shape(c->in[0], c->in[1]))
@@ -47,14 +47,14 @@ static void dense_inputs(mo_call *c, mo_view *x) {
         x[i] = mo_call_dense(c, i);
 }
 
-static void mix_forward(mo_call *c) {
+static void hop_mix_forward(mo_call *c) {
     mo_view x[MO_MAX_INPUTS], y = mo_tensor_view(c->out[0]);
     dense_inputs(c, x);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->hop_mix(c->ctx, &x[0], &x[1], c->n_in - 1, &y);
 }
 
-static void dot_forward(mo_call *c) {
+static void hop_dot_forward(mo_call *c) {
     mo_view x[MO_MAX_INPUTS], y = mo_tensor_view(c->out[0]);
     dense_inputs(c, x);
     if (mo_ok(c->ctx))
@@ -76,25 +76,25 @@ static mo_tensor *with_hops(mo_vjp *v, const mo_op *op, mo_tensor *first) {
     return mo_apply(v->t, op, in, v->n_in, NULL);
 }
 
-static void mix_vjp(mo_vjp *v) {
+static void hop_mix_vjp(mo_vjp *v) {
     mo_tensor *w = v->in[0], *Y_bar = v->out_bar[0];
     if (v->needs[0])
         v->in_bar[0] = with_hops(v, &mo_op_hop_dot, Y_bar);
     hop_gradients(v, w, Y_bar);
 }
 
-static void dot_vjp(mo_vjp *v) {
+static void hop_dot_vjp(mo_vjp *v) {
     mo_tensor *G = v->in[0], *W_bar = v->out_bar[0];
     if (v->needs[0])
         v->in_bar[0] = with_hops(v, &mo_op_hop_mix, W_bar);
     hop_gradients(v, W_bar, G);
 }
 
-static double flops(const mo_call *c) {
+static double hop_mix_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->in[1]) * (c->n_in - 1);
 }
 
-static const mo_sample mix_samples[] = {
+static const mo_sample hop_mix_samples[] = {
     {.name = "three hops",
         .n_in = 4,
         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}},
@@ -102,7 +102,7 @@ static const mo_sample mix_samples[] = {
     {.name = "one hop", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 1}}, {.ndim = 2, .shape = {3, 2}}}},
 };
 
-static const mo_sample dot_samples[] = {
+static const mo_sample hop_dot_samples[] = {
     {.name = "three hops",
         .n_in = 4,
         .in = {{.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}},
@@ -110,7 +110,7 @@ static const mo_sample dot_samples[] = {
     {.name = "one hop", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {3, 2}}}},
 };
 
-static const mo_error_sample mix_error_samples[] = {
+static const mo_error_sample hop_mix_error_samples[] = {
     {{.name = "weights", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "hop_mix: expected weights [3, 1]; got [3, 2]"},
     {{.name = "hops",
@@ -119,7 +119,7 @@ static const mo_error_sample mix_error_samples[] = {
         MO_INVALID, "inputs 1 and 2 differ in shape"},
 };
 
-static const mo_error_sample dot_error_samples[] = {
+static const mo_error_sample hop_dot_error_samples[] = {
     {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {4, 2}}}}, MO_INVALID,
         "hop_dot: inputs 0 and 1 differ in shape"},
 };
@@ -130,13 +130,13 @@ const mo_op mo_op_hop_mix = {
     .max_in = MO_MAX_INPUTS,
     .n_out = 1,
     .reads_in = UINT64_MAX,
-    .shape = mix_shape,
-    .forward = mix_forward,
-    .vjp = mix_vjp,
-    .flops = flops,
-    .samples = mix_samples,
+    .shape = hop_mix_shape,
+    .forward = hop_mix_forward,
+    .vjp = hop_mix_vjp,
+    .flops = hop_mix_flops,
+    .samples = hop_mix_samples,
     .n_samples = 2,
-    .error_samples = mix_error_samples,
+    .error_samples = hop_mix_error_samples,
     .n_error_samples = 2,
 };
 
@@ -146,13 +146,13 @@ const mo_op mo_op_hop_dot = {
     .max_in = MO_MAX_INPUTS,
     .n_out = 1,
     .reads_in = UINT64_MAX,
-    .shape = dot_shape,
-    .forward = dot_forward,
-    .vjp = dot_vjp,
-    .flops = flops,
-    .samples = dot_samples,
+    .shape = hop_dot_shape,
+    .forward = hop_dot_forward,
+    .vjp = hop_dot_vjp,
+    .flops = hop_mix_flops,
+    .samples = hop_dot_samples,
     .n_samples = 2,
-    .error_samples = dot_error_samples,
+    .error_samples = hop_dot_error_samples,
     .n_error_samples = 1,
 };
 

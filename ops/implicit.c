@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool implicit_shape(mo_call *c) {
     const mo_implicit_problem *p = c->attributes;
     const mo_tensor *x = c->in[0];
     if (!mo_call_real(c, 0, 0))
@@ -63,7 +63,7 @@ static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_im
     return mo_ok(c->ctx);
 }
 
-static void forward(mo_call *c) {
+static void implicit_forward(mo_call *c) {
     const mo_implicit_problem *p = c->attributes;
     mo_tensor *theta[MO_MAX_THETA], *LU, *pivot;
     bool recorded = mo_call_recorded(c);
@@ -83,7 +83,7 @@ static void forward(mo_call *c) {
     }
 }
 
-static void vjp(mo_vjp *v) {
+static void implicit_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const mo_implicit_problem *p = v->attributes;
     mo_tensor *x = v->out[0], *const *theta = v->in + 1;
@@ -115,9 +115,9 @@ static const mo_op mo_op_implicit = {
     .attributes_size = sizeof(mo_implicit_problem),
     .reads_in = ~(uint64_t)1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
+    .shape = implicit_shape,
+    .forward = implicit_forward,
+    .vjp = implicit_vjp,
 };
 
 mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,

@@ -26,7 +26,7 @@ typedef struct solve_options {
     bool transposed, factored;
 } solve_options;
 
-static bool shape(mo_call *c) {
+static bool implicit_solve_shape(mo_call *c) {
     const solve_options *o = c->attributes;
     const mo_tensor *b = c->in[0], *x = c->in[1];
     int expected = 2 + o->problem.n + 2 * o->factored;
@@ -99,7 +99,7 @@ static void solve_by_factors(mo_call *c, mo_tensor *LU, mo_tensor *pivot) {
     }
 }
 
-static void forward(mo_call *c) {
+static void implicit_solve_forward(mo_call *c) {
     const solve_options *o = c->attributes;
     int n = o->problem.n;
     mo_tensor *theta[MO_MAX_THETA], *LU = o->factored ? c->in[2 + n] : NULL, *pivot = o->factored ? c->in[3 + n] : NULL;
@@ -137,7 +137,7 @@ mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor
     return mo_apply(t, &mo_op_implicit_solve, in, n, &o);
 }
 
-static void vjp(mo_vjp *v) {
+static void implicit_solve_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const solve_options *o = v->attributes;
     bool dense = o->factored || mo_implicit_is_dense(&o->problem, v->in[1]);
@@ -189,7 +189,7 @@ static const solve_options
                    {draw, 3, {2, 3, 3}, 0},                                                                            \
                    {.ndim = 2, .shape = {2, 3}},                                                                       \
     }
-static const mo_sample samples[] = {
+static const mo_sample implicit_solve_samples[] = {
     {.name = "dense", SYSTEMS(MO_DRAW_GENERAL), .attributes = &dense},
     {.name = "dense, transposed", SYSTEMS(MO_DRAW_GENERAL), .attributes = &dense_transposed},
     {.name = "GMRES", SYSTEMS(MO_DRAW_GENERAL), .attributes = &gmres},
@@ -197,7 +197,7 @@ static const mo_sample samples[] = {
     {.name = "conjugate gradients", SYSTEMS(MO_DRAW_SPD), .attributes = &cg},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample implicit_solve_error_samples[] = {
     {{.name = "right-hand side",
          .n_in = 4,
          .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 2, .shape = {2, 3}}, {.ndim = 3, .shape = {2, 3, 3}},
@@ -219,11 +219,11 @@ const mo_op mo_op_implicit_solve = {
     .attributes_size = sizeof(solve_options),
     .reads_in = ~(uint64_t)1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
-    .n_samples = sizeof samples / sizeof *samples,
-    .error_samples = error_samples,
-    .n_error_samples = sizeof error_samples / sizeof *error_samples,
+    .shape = implicit_solve_shape,
+    .forward = implicit_solve_forward,
+    .vjp = implicit_solve_vjp,
+    .samples = implicit_solve_samples,
+    .n_samples = sizeof implicit_solve_samples / sizeof *implicit_solve_samples,
+    .error_samples = implicit_solve_error_samples,
+    .n_error_samples = sizeof implicit_solve_error_samples / sizeof *implicit_solve_error_samples,
 };

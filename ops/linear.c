@@ -19,7 +19,7 @@ typedef struct linear_options {
     int b, R;
 } linear_options;
 
-static bool shape(mo_call *c) {
+static bool linear_shape(mo_call *c) {
     const linear_options *o = c->attributes;
     const mo_tensor *X = c->in[0], *W = c->in[1];
     int64_t size[MO_MAX_AXES];
@@ -51,7 +51,7 @@ mo_view mo_flat_input(mo_call *c, int i) {
     return mo_flat_view(c->in[i]->ndim == 2 ? mo_tensor_view(c->in[i]) : mo_call_dense(c, i));
 }
 
-static void forward(mo_call *c) {
+static void linear_forward(mo_call *c) {
     const linear_options *o = c->attributes;
     mo_gemm g = {.A = mo_flat_input(c, 0),
         .B = mo_swap_view(mo_tensor_view(c->in[1])),
@@ -75,7 +75,7 @@ mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){rows, X->shape[X->ndim - 1]});
 }
 
-static void vjp(mo_vjp *v) {
+static void linear_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const linear_options *o = v->attributes;
     mo_tensor *X = v->in[0], *W = v->in[1], *Y = v->out[0], *Y_bar = v->out_bar[0];
@@ -91,11 +91,11 @@ static void vjp(mo_vjp *v) {
         v->in_bar[o->R] = D;
 }
 
-static double flops(const mo_call *c) {
+static double linear_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample linear_samples[] = {
     {.name = "product alone",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}},
@@ -123,7 +123,7 @@ static const mo_sample samples[] = {
         .attributes = &(const linear_options){true, 2, 0}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample linear_error_samples[] = {
     {{.name = "width",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}},
@@ -149,13 +149,13 @@ const mo_op mo_op_linear = {
     .attributes_size = sizeof(linear_options),
     .reads_in = 3,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = linear_shape,
+    .forward = linear_forward,
+    .vjp = linear_vjp,
+    .flops = linear_flops,
+    .samples = linear_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = linear_error_samples,
     .n_error_samples = 3,
 };
 

@@ -11,7 +11,7 @@
 #include "ops/shapes.h"
 #include "tensor/backend.h"
 
-static bool shape(mo_call *c) {
+static bool linear_gradient_shape(mo_call *c) {
     const mo_tensor *D = c->in[0], *X = c->in[1];
     if (!mo_call_real(c, 0, 1))
         return false;
@@ -21,7 +21,7 @@ static bool shape(mo_call *c) {
            mo_call_output(c, 1, D->dtype, 1, &D->shape[1]);
 }
 
-static void forward(mo_call *c) {
+static void linear_gradient_forward(mo_call *c) {
     const mo_gemm g = {.A = mo_swap_view(mo_tensor_view(c->in[0])),
         .B = mo_tensor_view(c->in[1]),
         .C = mo_tensor_view(c->out[0]),
@@ -30,7 +30,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
 }
 
-static void vjp(mo_vjp *v) {
+static void linear_gradient_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *D = v->in[0], *X = v->in[1], *V = v->out_bar[0], *u = v->out_bar[1];
     if (v->needs[0]) /* D_bar = X V^T + 1 u^T */
@@ -39,17 +39,17 @@ static void vjp(mo_vjp *v) {
         v->in_bar[1] = mo_matmul(t, D, V);
 }
 
-static double flops(const mo_call *c) {
+static double linear_gradient_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], 0) + (double)mo_numel(c->in[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample linear_gradient_samples[] = {
     {.name = "layer", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}}},
     {.name = "one output", .n_in = 2, .in = {{.ndim = 2, .shape = {6, 1}}, {.ndim = 2, .shape = {6, 2}}}},
     {.name = "no rows", .n_in = 2, .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 2}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample linear_gradient_error_samples[] = {
     {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}}}, MO_INVALID,
         "linear_gradient: expected D [n, out] and X [n, in]; got [4, 3]"},
 };
@@ -60,13 +60,13 @@ const mo_op mo_op_linear_gradient = {
     .max_in = 2,
     .n_out = 2,
     .reads_in = 3,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = linear_gradient_shape,
+    .forward = linear_gradient_forward,
+    .vjp = linear_gradient_vjp,
+    .flops = linear_gradient_flops,
+    .samples = linear_gradient_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = linear_gradient_error_samples,
     .n_error_samples = 1,
 };
 

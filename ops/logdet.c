@@ -14,7 +14,7 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool logdet_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 2, A->shape);
 }
@@ -51,7 +51,7 @@ static mo_tensor *as_matrices(mo_tape *t, mo_tensor *y_bar) {
     return mo_reshape(t, mo_contiguous(t, y_bar), y_bar->ndim + 2, size);
 }
 
-static void forward(mo_call *c) {
+static void logdet_forward(mo_call *c) {
     mo_tensor *L = mo_factor_spd(c, MO_FAIL_CALL, NULL);
     if (!L)
         return;
@@ -59,25 +59,25 @@ static void forward(mo_call *c) {
     mo_call_save(c, L);
 }
 
-static void vjp(mo_vjp *v) {
+static void logdet_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *inverse = mo_solve_spd_factored(t, A, identity_like(t, A), v->saved[0]);
     mo_tensor *M = mo_mul(t, inverse, as_matrices(t, v->out_bar[0]));
     v->in_bar[0] = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
-static double flops(const mo_call *c) {
+static double logdet_flops(const mo_call *c) {
     return (double)mo_numel(c->in[0]) * (double)mo_dim(c->in[0], -1) / 3;
 }
 
-static const mo_sample samples[] = {
+static const mo_sample logdet_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
     {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
     {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_SPD, 3, {2, 0, 0}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample logdet_error_samples[] = {
     {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "logdet: expected square matrices [.., n, n]; got [3, 4]"},
     {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
@@ -89,13 +89,13 @@ const mo_op mo_op_logdet = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = logdet_shape,
+    .forward = logdet_forward,
+    .vjp = logdet_vjp,
+    .flops = logdet_flops,
+    .samples = logdet_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = logdet_error_samples,
     .n_error_samples = 2,
 };
 
@@ -105,7 +105,7 @@ mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A) {
 
 /* ---- log_abs_det ---- */
 
-static void general_forward(mo_call *c) {
+static void log_abs_det_forward(mo_call *c) {
     mo_tensor *LU, *pivot, *info;
     if (!mo_factor_lu(c, MO_FAIL_CALL, &LU, &pivot, &info))
         return;
@@ -114,23 +114,23 @@ static void general_forward(mo_call *c) {
     mo_call_save(c, pivot);
 }
 
-static void general_vjp(mo_vjp *v) {
+static void log_abs_det_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *inverse = mo_solve_factored(t, A, identity_like(t, A), v->saved, true); /* A^-T */
     v->in_bar[0] = mo_mul(t, inverse, as_matrices(t, v->out_bar[0]));
 }
 
-static double general_flops(const mo_call *c) {
-    return 2 * flops(c);
+static double log_abs_det_flops(const mo_call *c) {
+    return 2 * logdet_flops(c);
 }
 
-static const mo_sample general_samples[] = {
+static const mo_sample log_abs_det_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {5, 5}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_GENERAL, 3, {3, 4, 4}, 0}}},
     {.name = "negative", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {3, 3}, 0}}},
 };
 
-static const mo_error_sample general_error_samples[] = {
+static const mo_error_sample log_abs_det_error_samples[] = {
     {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
 };
@@ -140,13 +140,13 @@ const mo_op mo_op_log_abs_det = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
-    .forward = general_forward,
-    .vjp = general_vjp,
-    .flops = general_flops,
-    .samples = general_samples,
+    .shape = logdet_shape,
+    .forward = log_abs_det_forward,
+    .vjp = log_abs_det_vjp,
+    .flops = log_abs_det_flops,
+    .samples = log_abs_det_samples,
     .n_samples = 3,
-    .error_samples = general_error_samples,
+    .error_samples = log_abs_det_error_samples,
     .n_error_samples = 1,
 };
 

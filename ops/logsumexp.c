@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool logsumexp_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -22,13 +22,13 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim - 1, X->shape);
 }
 
-static void forward(mo_call *c) {
+static void logsumexp_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->logsumexp(c->ctx, &x, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void logsumexp_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0];
     int64_t size[MO_MAX_AXES];
@@ -38,11 +38,11 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(t, Y_bar, mo_exp(t, mo_sub(t, X, Y)));
 }
 
-static double flops(const mo_call *c) {
+static double logsumexp_flops(const mo_call *c) {
     return 4 * (double)mo_numel(c->in[0]); /* compare, subtract, exp, add */
 }
 
-static const mo_sample samples[] = {
+static const mo_sample logsumexp_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
@@ -50,7 +50,7 @@ static const mo_sample samples[] = {
     {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample logsumexp_error_samples[] = {
     {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
         "logsumexp: over no elements; got [3, 0] float64"},
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "logsumexp: expected rows, one axis or more"},
@@ -64,13 +64,13 @@ const mo_op mo_op_logsumexp = {
     .n_out = 1,
     .reads_in = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = logsumexp_shape,
+    .forward = logsumexp_forward,
+    .vjp = logsumexp_vjp,
+    .flops = logsumexp_flops,
+    .samples = logsumexp_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = logsumexp_error_samples,
     .n_error_samples = 3,
 };
 

@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-static bool shape(mo_call *c) {
+static bool masked_matmul_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1], *Y = c->in[2];
     if (!mo_call_real(c, 0, 2))
         return false;
@@ -27,7 +27,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, 2, size);
 }
 
-static void forward(mo_call *c) {
+static void masked_matmul_forward(mo_call *c) {
     mo_gemm g = {.A = mo_tensor_view(c->in[0]),
         .B = mo_tensor_view(c->in[1]),
         .C = mo_tensor_view(c->out[0]),
@@ -38,7 +38,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
 }
 
-static void vjp(mo_vjp *v) {
+static void masked_matmul_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     if (!v->needs[0] && !v->needs[1])
         return;
@@ -49,11 +49,11 @@ static void vjp(mo_vjp *v) {
         v->in_bar[1] = mo_matmul(t, mo_transpose(t, A), P);
 }
 
-static double flops(const mo_call *c) {
+static double masked_matmul_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], 1);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample masked_matmul_samples[] = {
     {.name = "plain",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {4, 5}}}},
@@ -65,7 +65,7 @@ static const mo_sample samples[] = {
         .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {0, 2}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample masked_matmul_error_samples[] = {
     {{.name = "inner",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {2, 5}}, {.ndim = 2, .shape = {4, 5}}}},
@@ -87,13 +87,13 @@ const mo_op mo_op_masked_matmul = {
     .max_in = 4,
     .n_out = 1,
     .reads_in = 7,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = masked_matmul_shape,
+    .forward = masked_matmul_forward,
+    .vjp = masked_matmul_vjp,
+    .flops = masked_matmul_flops,
+    .samples = masked_matmul_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = masked_matmul_error_samples,
     .n_error_samples = 3,
 };
 

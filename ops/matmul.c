@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool matmul_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
     int ndim;
     int64_t size[MO_MAX_AXES];
@@ -31,7 +31,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, ndim + 2, size);
 }
 
-static void forward(mo_call *c) {
+static void matmul_forward(mo_call *c) {
     mo_view Y = mo_tensor_view(c->out[0]);
     mo_gemm g = {.C = Y, .alpha = 1};
     g.A = mo_broadcast_view(mo_tensor_view(c->in[0]), 2, Y.ndim - 2, Y.shape);
@@ -39,7 +39,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, Y.dtype)->gemm(c->ctx, &g);
 }
 
-static void vjp(mo_vjp *v) {
+static void matmul_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *B = v->in[1], *Y_bar = v->out_bar[0];
     if (v->needs[0]) /* A_bar = Y_bar B^T */
@@ -48,11 +48,11 @@ static void vjp(mo_vjp *v) {
         v->in_bar[1] = mo_sum_to(t, mo_matmul(t, mo_transpose(t, A), Y_bar), B->ndim, B->shape);
 }
 
-static double flops(const mo_call *c) {
+static double matmul_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample matmul_samples[] = {
     {.name = "plain", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}}},
     {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 4}}, {.ndim = 3, .shape = {3, 4, 5}}}},
     {.name = "broadcast", .n_in = 2, .in = {{.ndim = 4, .shape = {3, 1, 2, 4}}, {.ndim = 3, .shape = {2, 4, 3}}}},
@@ -61,7 +61,7 @@ static const mo_sample samples[] = {
     {.name = "empty inner", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 0}}, {.ndim = 2, .shape = {0, 2}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample matmul_error_samples[] = {
     {{.name = "inner", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {5, 2}}}}, MO_INVALID,
         "matmul: inner sizes 4 and 5, expected equal; got [3, 4] float64, [5, 2] float64"},
     {{.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {4}}, {.ndim = 2, .shape = {4, 2}}}}, MO_INVALID,
@@ -78,13 +78,13 @@ const mo_op mo_op_matmul = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 3,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = matmul_shape,
+    .forward = matmul_forward,
+    .vjp = matmul_vjp,
+    .flops = matmul_flops,
+    .samples = matmul_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = matmul_error_samples,
     .n_error_samples = 4,
 };
 

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool max_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -22,7 +22,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim - 1, X->shape);
 }
 
-static void forward(mo_call *c) {
+static void max_forward(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     memcpy(size, X->shape, sizeof size);
@@ -40,17 +40,17 @@ static void forward(mo_call *c) {
     mo_call_save(c, position);
 }
 
-static void vjp(mo_vjp *v) {
+static void max_vjp(mo_vjp *v) {
     const mo_tensor *X = v->in[0], *position = v->saved[0];
     mo_tensor *Y_bar = mo_reshape(v->t, v->out_bar[0], position->ndim, position->shape);
     v->in_bar[0] = mo_put_along(v->t, Y_bar, v->saved[0], mo_dim(X, -1));
 }
 
-static double flops(const mo_call *c) {
+static double max_flops(const mo_call *c) {
     return (double)mo_numel(c->in[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample max_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}},
     {.name = "vector", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 1, {7}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 5}, 0}}},
@@ -58,7 +58,7 @@ static const mo_sample samples[] = {
     {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 3}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample max_error_samples[] = {
     {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
         "max: over no elements; got [3, 0] float64"},
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "max: expected rows, one axis or more"},
@@ -70,13 +70,13 @@ const mo_op mo_op_max = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = max_shape,
+    .forward = max_forward,
+    .vjp = max_vjp,
+    .flops = max_flops,
+    .samples = max_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = max_error_samples,
     .n_error_samples = 3,
 };
 

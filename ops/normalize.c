@@ -29,7 +29,7 @@ static bool check_rows(mo_call *c) {
     return true;
 }
 
-static bool shape(mo_call *c) {
+static bool normalize_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     double epsilon = ((const guard *)c->attributes)->epsilon;
     if (!check_rows(c))
@@ -47,11 +47,11 @@ static mo_tensor *row_mean(mo_tape *t, mo_tensor *X) {
     return mo_mean(t, X, MO_AXIS(X->ndim - 1), true);
 }
 
-static double flops(const mo_call *c) {
+static double normalize_flops(const mo_call *c) {
     return 5 * (double)mo_numel(c->in[0]); /* at most: mean, difference, square, sum, scale */
 }
 
-static const mo_sample samples[] = {
+static const mo_sample normalize_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(guard){1e-5}},
     {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}, .attributes = &(guard){1e-5}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}, .attributes = &(guard){1e-2}},
@@ -59,7 +59,7 @@ static const mo_sample samples[] = {
     {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}, .attributes = &(guard){1e-5}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample normalize_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(guard){1e-5}}, MO_INVALID,
         "expected rows, one axis or more; got [] float64"},
     {{.name = "epsilon", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(guard){-1}}, MO_INVALID,
@@ -70,14 +70,14 @@ static const mo_error_sample error_samples[] = {
 
 /* ---- layer_norm ---- */
 
-static void forward_layer_norm(mo_call *c) {
+static void layer_norm_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
     double epsilon = ((const guard *)c->attributes)->epsilon;
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->layer_norm(c->ctx, epsilon, &x, &y);
 }
 
-static void vjp_layer_norm(mo_vjp *v) {
+static void layer_norm_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *Y = v->out[0], *Y_bar = v->out_bar[0];
     if (mo_numel(X) == 0)
@@ -96,13 +96,13 @@ const mo_op mo_op_layer_norm = {
     .attributes_size = sizeof(guard),
     .reads_in = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_layer_norm,
-    .vjp = vjp_layer_norm,
-    .flops = flops,
-    .samples = samples,
+    .shape = normalize_shape,
+    .forward = layer_norm_forward,
+    .vjp = layer_norm_vjp,
+    .flops = normalize_flops,
+    .samples = normalize_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = normalize_error_samples,
     .n_error_samples = 3,
 };
 
@@ -112,14 +112,14 @@ mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon) {
 
 /* ---- l2_normalize ---- */
 
-static void forward_l2_normalize(mo_call *c) {
+static void l2_normalize_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
     double epsilon = ((const guard *)c->attributes)->epsilon;
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->l2_normalize(c->ctx, epsilon, &x, &y);
 }
 
-static void vjp_l2_normalize(mo_vjp *v) {
+static void l2_normalize_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *Y = v->out[0], *Y_bar = v->out_bar[0];
     double epsilon = ((const guard *)v->attributes)->epsilon;
@@ -137,13 +137,13 @@ const mo_op mo_op_l2_normalize = {
     .attributes_size = sizeof(guard),
     .reads_in = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_l2_normalize,
-    .vjp = vjp_l2_normalize,
-    .flops = flops,
-    .samples = samples,
+    .shape = normalize_shape,
+    .forward = l2_normalize_forward,
+    .vjp = l2_normalize_vjp,
+    .flops = normalize_flops,
+    .samples = normalize_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = normalize_error_samples,
     .n_error_samples = 3,
 };
 
@@ -153,7 +153,7 @@ mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon) {
 
 /* ---- norm ---- */
 
-static bool shape_norm(mo_call *c) {
+static bool norm_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!check_rows(c))
@@ -163,7 +163,7 @@ static bool shape_norm(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void forward_norm(mo_call *c) {
+static void norm_forward(mo_call *c) {
     const mo_tensor *Y = c->out[0];
     mo_tensor *squares = mo_call_temporary(c, Y->dtype, Y->ndim, Y->shape);
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(Y), sum = mo_tensor_view(squares), onto = sum;
@@ -176,18 +176,18 @@ static void forward_norm(mo_call *c) {
     k->map1(c->ctx, MO_MAP_SQRT, 0, 0, &sum, &y);
 }
 
-static void vjp_norm(mo_vjp *v) {
+static void norm_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->in[0], mo_div_or_zero(v->t, v->out_bar[0], v->out[0]));
 }
 
-static const mo_sample samples_norm[] = {
+static const mo_sample norm_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
     {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}},
 };
 
-static const mo_error_sample error_samples_norm[] = {
+static const mo_error_sample norm_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "norm: expected rows, one axis or more"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "norm: input 0 is int64"},
 };
@@ -199,13 +199,13 @@ const mo_op mo_op_norm = {
     .n_out = 1,
     .reads_in = 1,
     .reads_out = 1,
-    .shape = shape_norm,
-    .forward = forward_norm,
-    .vjp = vjp_norm,
-    .flops = flops,
-    .samples = samples_norm,
+    .shape = norm_shape,
+    .forward = norm_forward,
+    .vjp = norm_vjp,
+    .flops = normalize_flops,
+    .samples = norm_samples,
     .n_samples = 4,
-    .error_samples = error_samples_norm,
+    .error_samples = norm_error_samples,
     .n_error_samples = 2,
 };
 

@@ -14,7 +14,7 @@ typedef struct one_hot_options {
     mo_dtype real;
 } one_hot_options;
 
-static bool shape(mo_call *c) {
+static bool one_hot_shape(mo_call *c) {
     const one_hot_options *o = c->attributes;
     const mo_tensor *labels = c->in[0];
     int64_t size[MO_MAX_AXES + 1];
@@ -32,7 +32,7 @@ static bool shape(mo_call *c) {
 }
 
 /* A one put at each label's place into zeros. */
-static void forward(mo_call *c) {
+static void one_hot_forward(mo_call *c) {
     mo_view y = mo_tensor_view(c->out[0]), index = mo_call_dense(c, 0);
     index.shape[index.ndim] = index.stride[index.ndim] = 1;
     index.ndim++;
@@ -44,7 +44,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &one, &index, &y);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample one_hot_samples[] = {
     {.name = "vector",
         .n_in = 1,
         .in = {{MO_DRAW_INDEX, 1, {5}, 3}},
@@ -55,7 +55,7 @@ static const mo_sample samples[] = {
         .attributes = &(const one_hot_options){4, MO_F32}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample one_hot_error_samples[] = {
     {{.name = "label",
          .n_in = 1,
          .in = {{MO_DRAW_INDEX, 2, {4, 5}, 1000}},
@@ -79,11 +79,11 @@ const mo_op mo_op_one_hot = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(one_hot_options),
-    .shape = shape,
-    .forward = forward,
-    .samples = samples,
+    .shape = one_hot_shape,
+    .forward = one_hot_forward,
+    .samples = one_hot_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = one_hot_error_samples,
     .n_error_samples = 3,
 };
 

@@ -28,7 +28,7 @@ static bool bias_fits(mo_call *c, int i, int64_t size) {
     return mo_call_fail(c, MO_INVALID, "input %d is a bias, expected [%" PRId64 "]", i, size);
 }
 
-static bool shape(mo_call *c) {
+static bool perceptron_shape(mo_call *c) {
     const perceptron_options *o = c->attributes;
     const mo_tensor *X = c->in[X_IN], *W1 = c->in[W1_IN], *W2 = c->in[W2_IN];
     int n = 3 + (o->b1 > 0) + (o->b2 > 0) + (o->R > 0), last = X->ndim - 1;
@@ -61,7 +61,7 @@ static mo_tensor *room_for_bits(mo_call *c, mo_gemm *g) {
     return bits;
 }
 
-static void forward(mo_call *c) {
+static void perceptron_forward(mo_call *c) {
     const perceptron_options *o = c->attributes;
     bool written = false;
     mo_gemm first = {.A = mo_flat_input(c, X_IN),
@@ -105,7 +105,7 @@ static mo_tensor *hidden_gradient(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H) {
     return D ? mo_add(v->t, D, H_bar) : H_bar;
 }
 
-static void vjp(mo_vjp *v) {
+static void perceptron_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const perceptron_options *o = v->attributes;
     mo_tensor *X = v->in[X_IN], *Z_bar = v->out_bar[0] ? mo_flat_rows(t, v->out_bar[0]) : NULL;
@@ -124,11 +124,11 @@ static void vjp(mo_vjp *v) {
         v->in_bar[o->R] = X->ndim == 2 ? D : mo_reshape(t, D, X->ndim, v->out[1]->shape);
 }
 
-static double flops(const mo_call *c) {
+static double perceptron_flops(const mo_call *c) {
     return 2.0 * (double)mo_numel(c->out[1]) * (double)(mo_dim(c->in[X_IN], -1) + mo_dim(c->in[W2_IN], 0));
 }
 
-static const mo_sample samples[] = {
+static const mo_sample perceptron_samples[] = {
     {.name = "products alone",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 5}}},
@@ -150,7 +150,7 @@ static const mo_sample samples[] = {
         .attributes = &(const perceptron_options){3, 0, 0}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample perceptron_error_samples[] = {
     {{.name = "hidden width",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {2, 4}}},
@@ -178,13 +178,13 @@ const mo_op mo_op_perceptron = {
     .attributes_size = sizeof(perceptron_options),
     .reads_in = 7,
     .reads_out = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = perceptron_shape,
+    .forward = perceptron_forward,
+    .vjp = perceptron_vjp,
+    .flops = perceptron_flops,
+    .samples = perceptron_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = perceptron_error_samples,
     .n_error_samples = 3,
 };
 

@@ -15,7 +15,7 @@ typedef struct piecewise {
     double a, b;
 } piecewise;
 
-static bool shape(mo_call *c) {
+static bool piecewise_shape(mo_call *c) {
     const piecewise *p = c->attributes;
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -30,13 +30,13 @@ static void map(mo_call *c, mo_map1 f) {
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, p->a, p->b, &x, &y);
 }
 
-static void forward(mo_call *c) {
+static void piecewise_forward(mo_call *c) {
     map(c, ((const piecewise *)c->attributes)->function);
 }
 
 extern const mo_op mo_op_slope;
 
-static void vjp(mo_vjp *v) {
+static void piecewise_vjp(mo_vjp *v) {
     mo_tensor *slope = mo_apply(v->t, &mo_op_slope, v->in, 1, v->attributes);
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
 }
@@ -53,7 +53,7 @@ static const mo_sample abs_samples[] = {
     {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &magnitude},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample piecewise_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &magnitude}, MO_MISMATCH,
         "input 0 is int64, expected float32 or float64; got [3] int64"},
 };
@@ -65,12 +65,12 @@ const mo_op mo_op_abs = {
     .n_out = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
+    .shape = piecewise_shape,
+    .forward = piecewise_forward,
+    .vjp = piecewise_vjp,
     .samples = abs_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = piecewise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -80,7 +80,7 @@ mo_tensor *mo_abs(mo_tape *t, mo_tensor *X) {
 
 /* ---- leaky_relu ---- */
 
-static const mo_sample leaky_samples[] = {
+static const mo_sample leaky_relu_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &leaky},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}, .attributes = &leaky},
 };
@@ -92,12 +92,12 @@ const mo_op mo_op_leaky_relu = {
     .n_out = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = leaky_samples,
+    .shape = piecewise_shape,
+    .forward = piecewise_forward,
+    .vjp = piecewise_vjp,
+    .samples = leaky_relu_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = piecewise_error_samples,
     .n_error_samples = 1,
 };
 
@@ -127,9 +127,9 @@ const mo_op mo_op_clamp = {
     .n_out = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
+    .shape = piecewise_shape,
+    .forward = piecewise_forward,
+    .vjp = piecewise_vjp,
     .samples = clamp_samples,
     .n_samples = 2,
     .error_samples = clamp_error_samples,
@@ -165,11 +165,11 @@ const mo_op mo_op_slope = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(piecewise),
-    .shape = shape,
+    .shape = piecewise_shape,
     .forward = slope_forward,
     .vjp = slope_vjp,
     .samples = slope_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = piecewise_error_samples,
     .n_error_samples = 1,
 };

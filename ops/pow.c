@@ -12,16 +12,16 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool pow_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
 }
 
-static void forward(mo_call *c) {
+static void pow_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_POW, *(const double *)c->attributes, 0, &x, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void pow_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     double p = *(const double *)v->attributes;
     if (p == 0)
@@ -30,7 +30,7 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = p == 1 ? Y_bar : mo_mul(t, mo_scale(t, Y_bar, p, 0), slope);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample pow_samples[] = {
     {.name = "cube", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const double){3}},
     {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const double){2}},
     {.name = "itself", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const double){1}},
@@ -39,7 +39,7 @@ static const mo_sample samples[] = {
     {.name = "inverse", .n_in = 1, .in = {{.draw = MO_DRAW_POSITIVE}}, .attributes = &(const double){-1.5}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample pow_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(const double){2}}, MO_MISMATCH,
         "input 0 is int64, expected float32 or float64; got [3] int64"},
 };
@@ -51,12 +51,12 @@ const mo_op mo_op_pow = {
     .n_out = 1,
     .attributes_size = sizeof(double),
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = pow_shape,
+    .forward = pow_forward,
+    .vjp = pow_vjp,
+    .samples = pow_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = pow_error_samples,
     .n_error_samples = 1,
 };
 

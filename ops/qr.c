@@ -18,7 +18,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool qr_shape(mo_call *c) {
     const mo_tensor *A = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 0))
@@ -76,7 +76,7 @@ static bool check_columns(mo_call *c) {
     return mo_call_check(c, check, c->out[1]);
 }
 
-static void forward(mo_call *c) {
+static void qr_forward(mo_call *c) {
     const mo_tensor *A = c->in[0];
     mo_tensor *info = mo_factor_info(c, A);
     mo_view a = mo_tensor_view(A), q = mo_tensor_view(c->out[0]), r = mo_tensor_view(c->out[1]),
@@ -95,7 +95,7 @@ static mo_tensor *copyltu(mo_tape *t, mo_tensor *M) {
     return mo_add(t, lower, mo_transpose(t, mo_sub(t, lower, diagonal)));
 }
 
-static void vjp(mo_vjp *v) {
+static void qr_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *Q = v->out[0], *R = v->out[1], *Q_bar = v->out_bar[0], *R_bar = v->out_bar[1], *M = NULL;
     if (R_bar)
@@ -110,12 +110,12 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_transpose(t, mo_solve_triangular(t, R, mo_transpose(t, S), false, false)); /* S R^-T */
 }
 
-static double flops(const mo_call *c) {
+static double qr_flops(const mo_call *c) {
     double m = (double)mo_dim(c->in[0], -2), n = (double)mo_dim(c->in[0], -1);
     return m * n > 0 ? (double)mo_numel(c->in[0]) / (m * n) * 4 * n * n * (m - n / 3) : 0;
 }
 
-static const mo_sample samples[] = {
+static const mo_sample qr_samples[] = {
     {.name = "tall", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {5, 3}, 0}}},
     {.name = "square", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {4, 4}, 0}}},
     {.name = "batch", .n_in = 1, .in = {{MO_DRAW_GENERAL, 4, {2, 2, 4, 2}, 0}}},
@@ -123,7 +123,7 @@ static const mo_sample samples[] = {
     {.name = "no columns", .n_in = 1, .in = {{MO_DRAW_NORMAL, 2, {3, 0}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample qr_error_samples[] = {
     {{.name = "wide", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
         "qr: expected matrices [.., m, n] with m >= n; got [3, 4]"},
 };
@@ -134,13 +134,13 @@ const mo_op mo_op_qr = {
     .max_in = 1,
     .n_out = 2,
     .reads_out = 3,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = qr_shape,
+    .forward = qr_forward,
+    .vjp = qr_vjp,
+    .flops = qr_flops,
+    .samples = qr_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = qr_error_samples,
     .n_error_samples = 1,
 };
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool quadratic_form_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *X = c->in[1];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 1) || !mo_call_square(c, 0))
@@ -24,7 +24,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, X->ndim - 1, size);
 }
 
-static void forward(mo_call *c) {
+static void quadratic_form_forward(mo_call *c) {
     const mo_tensor *X = c->in[1];
     mo_tensor *L = mo_factor_spd(c, MO_FAIL_CALL, NULL), *Z = mo_call_temporary(c, X->dtype, X->ndim, X->shape);
     if (!L || !mo_ok(c->ctx))
@@ -40,7 +40,7 @@ static void forward(mo_call *c) {
     mo_call_save(c, L);
 }
 
-static void vjp(mo_vjp *v) {
+static void quadratic_form_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *X = v->in[1];
     int64_t row[MO_MAX_AXES];
@@ -56,19 +56,19 @@ static void vjp(mo_vjp *v) {
         v->in_bar[1] = mo_scale(t, weighted, 2, 0);
 }
 
-static double flops(const mo_call *c) {
+static double quadratic_form_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1);
     return (double)mo_numel(c->in[0]) * n / 3 + (double)mo_numel(c->in[1]) * (n + 2);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample quadratic_form_samples[] = {
     {.name = "one column", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 1}}}},
     {.name = "columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}}},
     {.name = "batch", .n_in = 2, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 2}}}},
     {.name = "no columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample quadratic_form_error_samples[] = {
     {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}}}, MO_INVALID,
         "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
     {{.name = "rows", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}}}, MO_INVALID,
@@ -83,13 +83,13 @@ const mo_op mo_op_quadratic_form = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = quadratic_form_shape,
+    .forward = quadratic_form_forward,
+    .vjp = quadratic_form_vjp,
+    .flops = quadratic_form_flops,
+    .samples = quadratic_form_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = quadratic_form_error_samples,
     .n_error_samples = 3,
 };
 

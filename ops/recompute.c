@@ -33,11 +33,11 @@ static mo_tensor *run(mo_tape *t, const recomputed *o, mo_tensor *const *in, int
 }
 
 /* The output's shape is known when F has run. */
-static bool shape(mo_call *c) {
+static bool recompute_shape(mo_call *c) {
     return mo_ok(c->ctx);
 }
 
-static void forward(mo_call *c) {
+static void recompute_forward(mo_call *c) {
     mo_tensor *in[MO_MAX_INPUTS];
     for (int i = 0; i < c->n_in; i++)
         in[i] = mo_stop_gradient(c->t, c->in[i]);
@@ -50,7 +50,7 @@ static void forward(mo_call *c) {
     c->out[0] = mo_stop_gradient(c->t, Y);
 }
 
-static void vjp(mo_vjp *v) {
+static void recompute_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *in[MO_MAX_INPUTS], *at[MO_MAX_INPUTS], *bar[MO_MAX_INPUTS];
     int which[MO_MAX_INPUTS], n = 0;
@@ -101,7 +101,7 @@ static mo_tensor *nothing(mo_tape *t, mo_tensor *const *in, int n, void *state) 
     return mo_null_tensor(mo_tape_context(t));
 }
 
-static const mo_sample samples[] = {
+static const mo_sample recompute_samples[] = {
     {.name = "layer",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}},
@@ -116,7 +116,7 @@ static const mo_sample samples[] = {
         .attributes = &(const recomputed){.F = first_input}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample recompute_error_samples[] = {
     {{.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const recomputed){.F = nothing}},
         MO_INVALID, "recompute: the function returned nothing and no error"},
 };
@@ -128,13 +128,13 @@ const mo_op mo_op_recompute = {
     .n_out = 1,
     .attributes_size = sizeof(recomputed),
     .reads_in = UINT64_MAX,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
-    .n_samples = sizeof samples / sizeof *samples,
-    .error_samples = error_samples,
-    .n_error_samples = sizeof error_samples / sizeof *error_samples,
+    .shape = recompute_shape,
+    .forward = recompute_forward,
+    .vjp = recompute_vjp,
+    .samples = recompute_samples,
+    .n_samples = sizeof recompute_samples / sizeof *recompute_samples,
+    .error_samples = recompute_error_samples,
+    .n_error_samples = sizeof recompute_error_samples / sizeof *recompute_error_samples,
 };
 
 mo_tensor *mo_recompute(

@@ -21,7 +21,7 @@ static bool reduced(const reduction *r, int axis) {
     return !r->axes || r->axes >> axis & 1;
 }
 
-static bool shape(mo_call *c) {
+static bool sum_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     const reduction *r = c->attributes;
     int64_t size[MO_MAX_AXES];
@@ -38,7 +38,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void sum_forward(mo_call *c) {
     const reduction *r = c->attributes;
     mo_view x = mo_tensor_view(c->in[0]), out = mo_tensor_view(c->out[0]), y = x;
     y.data = out.data;
@@ -49,7 +49,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, x.dtype)->reduce(c->ctx, MO_REDUCE_SUM, &x, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void sum_vjp(mo_vjp *v) {
     const reduction *r = v->attributes;
     const mo_tensor *X = v->in[0];
     int64_t size[MO_MAX_AXES];
@@ -59,11 +59,11 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_broadcast_to(v->t, Y_bar, X->ndim, X->shape);
 }
 
-static double flops(const mo_call *c) {
+static double sum_flops(const mo_call *c) {
     return (double)mo_numel(c->in[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample sum_samples[] = {
     {.name = "all", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, false}},
     {.name = "all kept", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, true}},
     {.name = "last", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 4}}}, .attributes = &(reduction){4, false}},
@@ -73,7 +73,7 @@ static const mo_sample samples[] = {
     {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &(reduction){2, false}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample sum_error_samples[] = {
     {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){4, false}},
         MO_INVALID, "sum: axes 0x4, expected bits below 2; got [3, 4] float64"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(reduction){0, false}},
@@ -86,13 +86,13 @@ const mo_op mo_op_sum = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(reduction),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = sum_shape,
+    .forward = sum_forward,
+    .vjp = sum_vjp,
+    .flops = sum_flops,
+    .samples = sum_samples,
     .n_samples = 7,
-    .error_samples = error_samples,
+    .error_samples = sum_error_samples,
     .n_error_samples = 2,
 };
 

@@ -8,7 +8,7 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool relu_shape(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     if (c->n_in == 2 && !mo_same_shape(c->in[0], c->in[1]))
@@ -16,22 +16,22 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
 }
 
-static void forward_relu(mo_call *c) {
+static void relu_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_RELU, 0, 0, &x, &y);
 }
 
-static void vjp_relu(mo_vjp *v) {
+static void relu_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_relu_mask(v->t, v->out_bar[0], v->out[0]);
 }
 
-static const mo_sample samples_relu[] = {
+static const mo_sample relu_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
 };
 
-static const mo_error_sample error_samples_relu[] = {
+static const mo_error_sample relu_error_samples[] = {
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "relu: input 0 is int64"},
 };
 
@@ -41,12 +41,12 @@ const mo_op mo_op_relu = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_relu,
-    .vjp = vjp_relu,
-    .samples = samples_relu,
+    .shape = relu_shape,
+    .forward = relu_forward,
+    .vjp = relu_vjp,
+    .samples = relu_samples,
     .n_samples = 3,
-    .error_samples = error_samples_relu,
+    .error_samples = relu_error_samples,
     .n_error_samples = 1,
 };
 
@@ -54,22 +54,22 @@ mo_tensor *mo_relu(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_relu, (mo_tensor *[]){X}, 1, NULL);
 }
 
-static void forward_mask(mo_call *c) {
+static void relu_mask_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->in[1]), z = mo_tensor_view(c->out[0]);
     mo_kernels_of(c->ctx, z.dtype)->map2(c->ctx, MO_MAP_RELU_MASK, &a, &y, &z);
 }
 
-static void vjp_mask(mo_vjp *v) {
+static void relu_mask_vjp(mo_vjp *v) {
     if (v->needs[0])
         v->in_bar[0] = mo_relu_mask(v->t, v->out_bar[0], v->in[1]);
 }
 
-static const mo_sample samples_mask[] = {
+static const mo_sample relu_mask_samples[] = {
     {.name = "matrix", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
     {.name = "scalar", .n_in = 2, .in = {{.ndim = 0}, {.ndim = 0}}},
 };
 
-static const mo_error_sample error_samples_mask[] = {
+static const mo_error_sample relu_mask_error_samples[] = {
     {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
         "relu_mask: expected equal shapes; got [3, 4] float64, [4] float64"},
     {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
@@ -82,12 +82,12 @@ const mo_op mo_op_relu_mask = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward_mask,
-    .vjp = vjp_mask,
-    .samples = samples_mask,
+    .shape = relu_shape,
+    .forward = relu_mask_forward,
+    .vjp = relu_mask_vjp,
+    .samples = relu_mask_samples,
     .n_samples = 2,
-    .error_samples = error_samples_mask,
+    .error_samples = relu_mask_error_samples,
     .n_error_samples = 2,
 };
 

@@ -76,7 +76,7 @@ static bool resolve(mo_call *c, mo_shape_option *to) {
     return true;
 }
 
-static bool shape(mo_call *c) {
+static bool reshape_shape(mo_call *c) {
     mo_shape_option to;
     int64_t stride[MO_MAX_AXES];
     char text[160];
@@ -88,14 +88,14 @@ static bool shape(mo_call *c) {
     return true;
 }
 
-static void forward(mo_call *c) {
+static void reshape_forward(mo_call *c) {
     mo_shape_option to;
     int64_t stride[MO_MAX_AXES];
     if (resolve(c, &to) && view_strides(c->in[0], &to, stride))
         mo_call_view(c, to.ndim, to.size, stride, 0);
 }
 
-static void vjp(mo_vjp *v) {
+static void reshape_vjp(mo_vjp *v) {
     const mo_tensor *X = v->in[0];
     mo_shape_option to = mo_shape_option_of(X->ndim, X->shape);
     int64_t stride[MO_MAX_AXES];
@@ -105,7 +105,7 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_reshape(v->t, Y_bar, X->ndim, X->shape);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample reshape_samples[] = {
     {.name = "matrix to vector",
         .n_in = 1,
         .in = {{.ndim = 2, .shape = {3, 4}}},
@@ -125,7 +125,7 @@ static const mo_sample samples[] = {
         .attributes = &(const mo_shape_option){2, {2, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample reshape_error_samples[] = {
     {{.name = "count",
          .n_in = 1,
          .in = {{.ndim = 2, .shape = {3, 4}}},
@@ -152,12 +152,12 @@ const mo_op mo_op_reshape = {
     .n_out = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = reshape_shape,
+    .forward = reshape_forward,
+    .vjp = reshape_vjp,
+    .samples = reshape_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = reshape_error_samples,
     .n_error_samples = 4,
 };
 
@@ -168,21 +168,21 @@ mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) 
 
 /* ---- contiguous ---- */
 
-static bool copy_shape(mo_call *c) {
+static bool contiguous_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
 }
 
-static void copy_forward(mo_call *c) {
+static void contiguous_forward(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &x, &y);
 }
 
-static void copy_vjp(mo_vjp *v) {
+static void contiguous_vjp(mo_vjp *v) {
     v->in_bar[0] = v->out_bar[0];
 }
 
-static const mo_sample copy_samples[] = {
+static const mo_sample contiguous_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
 };
@@ -192,10 +192,10 @@ const mo_op mo_op_contiguous = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = copy_shape,
-    .forward = copy_forward,
-    .vjp = copy_vjp,
-    .samples = copy_samples,
+    .shape = contiguous_shape,
+    .forward = contiguous_forward,
+    .vjp = contiguous_vjp,
+    .samples = contiguous_samples,
     .n_samples = 2,
 };
 

@@ -30,7 +30,7 @@ static bool output(mo_call *c, int64_t rows) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static bool shape(mo_call *c) {
+static bool segment_shape(mo_call *c) {
     if (!mo_call_real(c, 0, 0))
         return false;
     if (c->in[0]->ndim < 1)
@@ -46,20 +46,20 @@ static mo_view rows_view(mo_view v) {
     return (mo_view){v.data, v.dtype, 2, {v.shape[0], d}, {d, 1}};
 }
 
-static void forward(mo_call *c) {
+static void segment_forward(mo_call *c) {
     const segment_options *o = c->attributes;
     mo_view x = rows_view(mo_call_dense(c, 0)), offset = mo_call_dense(c, 1), y = rows_view(mo_tensor_view(c->out[0]));
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->segment_sum(c->ctx, o->mean, &x, &offset, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void segment_vjp(mo_vjp *v) {
     segment_options o = *(const segment_options *)v->attributes;
     o.rows = v->in[0]->shape[0];
     v->in_bar[0] = mo_apply(v->t, &mo_op_segment_spread, (mo_tensor *[]){v->out_bar[0], v->in[1]}, 2, &o);
 }
 
-static bool spread_shape(mo_call *c) {
+static bool segment_spread_shape(mo_call *c) {
     const segment_options *o = c->attributes;
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -68,14 +68,14 @@ static bool spread_shape(mo_call *c) {
     return mo_check_offsets(c, 1, o->rows) && output(c, o->rows);
 }
 
-static void spread_forward(mo_call *c) {
+static void segment_spread_forward(mo_call *c) {
     const segment_options *o = c->attributes;
     mo_view x = rows_view(mo_call_dense(c, 0)), offset = mo_call_dense(c, 1), y = rows_view(mo_tensor_view(c->out[0]));
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->segment_spread(c->ctx, o->mean, &x, &offset, &y);
 }
 
-static void spread_vjp(mo_vjp *v) {
+static void segment_spread_vjp(mo_vjp *v) {
     const segment_options *o = v->attributes;
     v->in_bar[0] =
         o->mean ? mo_segment_mean(v->t, v->out_bar[0], v->in[1]) : mo_segment_sum(v->t, v->out_bar[0], v->in[1]);
@@ -83,7 +83,7 @@ static void spread_vjp(mo_vjp *v) {
 
 static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mean = true};
 
-static const mo_sample sum_samples[] = {
+static const mo_sample segment_sum_samples[] = {
     {.name = "matrix",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
@@ -94,7 +94,7 @@ static const mo_sample sum_samples[] = {
         .attributes = &sum_of_rows},
 };
 
-static const mo_sample mean_samples[] = {
+static const mo_sample segment_mean_samples[] = {
     {.name = "matrix",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
@@ -109,7 +109,7 @@ static const mo_sample mean_samples[] = {
         .attributes = &mean_of_rows},
 };
 
-static const mo_sample spread_samples[] = {
+static const mo_sample segment_spread_samples[] = {
     {.name = "sum",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_SORTED, 1, {5}, 9}},
@@ -120,7 +120,7 @@ static const mo_sample spread_samples[] = {
         .attributes = &(const segment_options){true, 4}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample segment_error_samples[] = {
     {{.name = "end",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {9, 3}}, {MO_DRAW_SORTED, 1, {5}, 8}},
@@ -138,7 +138,7 @@ static const mo_error_sample error_samples[] = {
         MO_MISMATCH, "input 1 is float64, expected int64"},
 };
 
-static const mo_error_sample spread_error_samples[] = {
+static const mo_error_sample segment_spread_error_samples[] = {
     {{.name = "counts",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_SORTED, 1, {4}, 9}},
@@ -153,12 +153,12 @@ const mo_op mo_op_segment_sum = {
     .n_out = 1,
     .attributes_size = sizeof(segment_options),
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = sum_samples,
+    .shape = segment_shape,
+    .forward = segment_forward,
+    .vjp = segment_vjp,
+    .samples = segment_sum_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = segment_error_samples,
     .n_error_samples = 3,
 };
 
@@ -169,12 +169,12 @@ const mo_op mo_op_segment_mean = {
     .n_out = 1,
     .attributes_size = sizeof(segment_options),
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = mean_samples,
+    .shape = segment_shape,
+    .forward = segment_forward,
+    .vjp = segment_vjp,
+    .samples = segment_mean_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = segment_error_samples,
     .n_error_samples = 3,
 };
 
@@ -185,12 +185,12 @@ const mo_op mo_op_segment_spread = {
     .n_out = 1,
     .attributes_size = sizeof(segment_options),
     .reads_in = 2,
-    .shape = spread_shape,
-    .forward = spread_forward,
-    .vjp = spread_vjp,
-    .samples = spread_samples,
+    .shape = segment_spread_shape,
+    .forward = segment_spread_forward,
+    .vjp = segment_spread_vjp,
+    .samples = segment_spread_samples,
     .n_samples = 2,
-    .error_samples = spread_error_samples,
+    .error_samples = segment_spread_error_samples,
     .n_error_samples = 1,
 };
 

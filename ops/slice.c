@@ -17,7 +17,7 @@ typedef struct slice_options {
     int64_t start, stop;
 } slice_options;
 
-static bool shape(mo_call *c) {
+static bool slice_shape(mo_call *c) {
     const slice_options *o = c->attributes;
     const mo_tensor *X = c->in[0];
     int axis = mo_resolve_axis(o->axis, X->ndim);
@@ -30,7 +30,7 @@ static bool shape(mo_call *c) {
     return true;
 }
 
-static void forward(mo_call *c) {
+static void slice_forward(mo_call *c) {
     const slice_options *o = c->attributes;
     mo_tensor *X = c->in[0];
     int axis = mo_resolve_axis(o->axis, X->ndim);
@@ -40,12 +40,12 @@ static void forward(mo_call *c) {
     mo_call_view(c, X->ndim, size, X->stride, o->start * X->stride[axis]);
 }
 
-static void vjp(mo_vjp *v) {
+static void slice_vjp(mo_vjp *v) {
     const slice_options *o = v->attributes;
     v->in_bar[0] = mo_pad(v->t, v->out_bar[0], o->axis, o->start, mo_dim(v->in[0], o->axis) - o->stop);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample slice_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 3}}}, .attributes = &(const slice_options){0, 1, 4}},
     {.name = "last axis from the end",
         .n_in = 1,
@@ -55,7 +55,7 @@ static const mo_sample samples[] = {
     {.name = "nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){1, 2, 2}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample slice_error_samples[] = {
     {{.name = "range", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){0, 1, 4}},
         MO_INVALID, "slice: range 1:4 of axis 0, expected 0 <= start <= stop <= 3; got [3, 4]"},
     {{.name = "backwards",
@@ -74,12 +74,12 @@ const mo_op mo_op_slice = {
     .n_out = 1,
     .attributes_size = sizeof(slice_options),
     .is_view = true,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = slice_shape,
+    .forward = slice_forward,
+    .vjp = slice_vjp,
+    .samples = slice_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = slice_error_samples,
     .n_error_samples = 3,
 };
 

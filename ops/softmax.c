@@ -20,7 +20,7 @@
 #include "ops/rows.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool softmax_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -40,11 +40,11 @@ static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
 }
 
-static double flops(const mo_call *c) {
+static double softmax_flops(const mo_call *c) {
     return 5 * (double)mo_numel(c->in[0]); /* compare, subtract, exp, add, divide or subtract */
 }
 
-static const mo_sample samples[] = {
+static const mo_sample softmax_samples[] = {
     {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
@@ -52,7 +52,7 @@ static const mo_sample samples[] = {
     {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample softmax_error_samples[] = {
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "softmax: expected rows, one axis or more"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "softmax: input 0 is int64"},
 };
@@ -63,7 +63,7 @@ typedef struct of_logarithm {
     bool log;
 } of_logarithm;
 
-static bool shape_adjoint(mo_call *c) {
+static bool softmax_adjoint_shape(mo_call *c) {
     const mo_tensor *Y = c->in[0];
     if (!mo_call_real(c, 0, 1))
         return false;
@@ -72,7 +72,7 @@ static bool shape_adjoint(mo_call *c) {
     return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
 }
 
-static void forward_adjoint(mo_call *c) {
+static void softmax_adjoint_forward(mo_call *c) {
     mo_view y = mo_call_dense(c, 0), g = mo_call_dense(c, 1), z = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, z.dtype)->softmax_adjoint(c->ctx, ((const of_logarithm *)c->attributes)->log, &y, &g, &z);
@@ -82,7 +82,7 @@ static mo_tensor *adjoint(mo_tape *t, bool log, mo_tensor *Y, mo_tensor *G) {
     return mo_apply(t, &mo_op_softmax_adjoint, (mo_tensor *[]){Y, G}, 2, &(of_logarithm){log});
 }
 
-static void vjp_adjoint(mo_vjp *v) {
+static void softmax_adjoint_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *Y = v->in[0], *G = v->in[1], *Z_bar = v->out_bar[0];
     if (((const of_logarithm *)v->attributes)->log) {
@@ -101,7 +101,7 @@ static void vjp_adjoint(mo_vjp *v) {
         v->in_bar[1] = adjoint(t, false, Y, Z_bar);
 }
 
-static const mo_sample adjoint_samples[] = {
+static const mo_sample softmax_adjoint_samples[] = {
     {.name = "rows",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}},
@@ -116,7 +116,7 @@ static const mo_sample adjoint_samples[] = {
         .attributes = &(const of_logarithm){false}},
 };
 
-static const mo_error_sample adjoint_errors[] = {
+static const mo_error_sample softmax_adjoint_error_samples[] = {
     {{.name = "shapes",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 3}}},
@@ -131,23 +131,23 @@ const mo_op mo_op_softmax_adjoint = {
     .n_out = 1,
     .attributes_size = sizeof(of_logarithm),
     .reads_in = 3,
-    .shape = shape_adjoint,
-    .forward = forward_adjoint,
-    .vjp = vjp_adjoint,
-    .flops = flops,
-    .samples = adjoint_samples,
+    .shape = softmax_adjoint_shape,
+    .forward = softmax_adjoint_forward,
+    .vjp = softmax_adjoint_vjp,
+    .flops = softmax_flops,
+    .samples = softmax_adjoint_samples,
     .n_samples = 3,
-    .error_samples = adjoint_errors,
+    .error_samples = softmax_adjoint_error_samples,
     .n_error_samples = 1,
 };
 
 /* ---- softmax and its logarithm ---- */
 
-static void forward_softmax(mo_call *c) {
+static void softmax_forward(mo_call *c) {
     run_rows(c, false);
 }
 
-static void vjp_softmax(mo_vjp *v) {
+static void softmax_vjp(mo_vjp *v) {
     v->in_bar[0] = adjoint(v->t, false, v->out[0], v->out_bar[0]);
 }
 
@@ -157,13 +157,13 @@ const mo_op mo_op_softmax = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_softmax,
-    .vjp = vjp_softmax,
-    .flops = flops,
-    .samples = samples,
+    .shape = softmax_shape,
+    .forward = softmax_forward,
+    .vjp = softmax_vjp,
+    .flops = softmax_flops,
+    .samples = softmax_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = softmax_error_samples,
     .n_error_samples = 2,
 };
 
@@ -172,11 +172,11 @@ mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis) {
     return mo_swap_last(t, "softmax", Y, axis);
 }
 
-static void forward_log_softmax(mo_call *c) {
+static void log_softmax_forward(mo_call *c) {
     run_rows(c, true);
 }
 
-static void vjp_log_softmax(mo_vjp *v) {
+static void log_softmax_vjp(mo_vjp *v) {
     v->in_bar[0] = adjoint(v->t, true, v->out[0], v->out_bar[0]);
 }
 
@@ -186,13 +186,13 @@ const mo_op mo_op_log_softmax = {
     .max_in = 1,
     .n_out = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward_log_softmax,
-    .vjp = vjp_log_softmax,
-    .flops = flops,
-    .samples = samples,
+    .shape = softmax_shape,
+    .forward = log_softmax_forward,
+    .vjp = log_softmax_vjp,
+    .flops = softmax_flops,
+    .samples = softmax_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = softmax_error_samples,
     .n_error_samples = 2,
 };
 

@@ -18,7 +18,7 @@ typedef struct smoothing {
     double s;
 } smoothing;
 
-static bool shape(mo_call *c) {
+static bool softmax_cross_entropy_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *target = c->in[1];
     double s = ((const smoothing *)c->attributes)->s;
     bool labels = target->dtype == MO_I64;
@@ -38,7 +38,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, 0, NULL);
 }
 
-static void forward(mo_call *c) {
+static void softmax_cross_entropy_forward(mo_call *c) {
     const mo_tensor *X = c->in[0];
     double s = ((const smoothing *)c->attributes)->s;
     mo_tensor *losses = mo_call_temporary(c, X->dtype, 1, X->shape), *sum = mo_call_temporary(c, X->dtype, 0, NULL);
@@ -63,7 +63,7 @@ static mo_tensor *smoothed(mo_vjp *v, double s) {
     return s == 0 ? rows : mo_scale(v->t, rows, 1 - s, s / (double)C);
 }
 
-static void vjp(mo_vjp *v) {
+static void softmax_cross_entropy_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *target = v->in[1];
     double s = ((const smoothing *)v->attributes)->s;
@@ -78,11 +78,11 @@ static void vjp(mo_vjp *v) {
         v->in_bar[1] = mo_mul(t, mo_scale(t, mo_log_softmax(t, X, -1), s - 1, 0), each_bar);
 }
 
-static double flops(const mo_call *c) {
+static double softmax_cross_entropy_flops(const mo_call *c) {
     return 6 * (double)mo_numel(c->in[0]); /* log softmax and a multiply-add */
 }
 
-static const mo_sample samples[] = {
+static const mo_sample softmax_cross_entropy_samples[] = {
     {.name = "labels",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {5}, 3}},
@@ -105,7 +105,7 @@ static const mo_sample samples[] = {
         .attributes = &(smoothing){0.1}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample softmax_cross_entropy_error_samples[] = {
     {{.name = "rows",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {4}, 3}},
@@ -135,13 +135,13 @@ const mo_op mo_op_softmax_cross_entropy = {
     .n_out = 1,
     .attributes_size = sizeof(smoothing),
     .reads_in = 3,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = softmax_cross_entropy_shape,
+    .forward = softmax_cross_entropy_forward,
+    .vjp = softmax_cross_entropy_vjp,
+    .flops = softmax_cross_entropy_flops,
+    .samples = softmax_cross_entropy_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = softmax_cross_entropy_error_samples,
     .n_error_samples = 4,
 };
 

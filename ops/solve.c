@@ -23,7 +23,7 @@ typedef struct solve_options {
     mo_failure failure;
 } solve_options;
 
-static bool shape(mo_call *c) {
+static bool solve_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
     if (!mo_call_real(c, 0, c->n_in == 4 ? 2 : 1) || !mo_call_system(c))
         return false;
@@ -35,7 +35,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
-static void forward(mo_call *c) {
+static void solve_forward(mo_call *c) {
     const solve_options *o = c->attributes;
     mo_tensor *LU = c->in[2], *pivot = c->in[3], *info = NULL;
     if (c->n_in == 2 && !mo_factor_lu(c, o->failure, &LU, &pivot, &info))
@@ -57,7 +57,7 @@ mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *
     return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B, factors[0], factors[1]}, 4, &o);
 }
 
-static void vjp(mo_vjp *v) {
+static void solve_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     bool transposed = ((const solve_options *)v->attributes)->transposed;
     mo_tensor *A = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
@@ -69,14 +69,14 @@ static void vjp(mo_vjp *v) {
     v->in_bar[1] = B_bar;
 }
 
-static double flops(const mo_call *c) {
+static double solve_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1);
     return 2 * n * ((c->n_in == 4 ? 0 : (double)mo_numel(c->in[0]) / 3) + (double)mo_numel(c->out[0]));
 }
 
 static const solve_options plain = {0}, transposed = {.transposed = true}, or_nan = {.failure = MO_FAIL_ITEM};
 
-static const mo_sample samples[] = {
+static const mo_sample solve_samples[] = {
     {.name = "three columns",
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 3}}},
@@ -99,7 +99,7 @@ static const mo_sample samples[] = {
         .attributes = &plain},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample solve_error_samples[] = {
     {{.name = "not square",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
@@ -124,13 +124,13 @@ const mo_op mo_op_solve = {
     .n_out = 1,
     .attributes_size = sizeof(solve_options),
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = solve_shape,
+    .forward = solve_forward,
+    .vjp = solve_vjp,
+    .flops = solve_flops,
+    .samples = solve_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = solve_error_samples,
     .n_error_samples = 3,
 };
 

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool solve_spd_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
     if (!mo_call_real(c, 0, c->n_in - 1) || !mo_call_system(c))
         return false;
@@ -25,7 +25,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
-static void forward(mo_call *c) {
+static void solve_spd_forward(mo_call *c) {
     mo_failure failure = *(const mo_failure *)c->attributes;
     mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info);
     if (!L)
@@ -47,7 +47,7 @@ mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tens
     return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B, L}, 3, &or_error);
 }
 
-static void vjp(mo_vjp *v) {
+static void solve_spd_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->out[0], *B_bar = mo_solve_spd_factored(t, v->in[0], v->out_bar[0], v->saved[0]);
     if (v->needs[0]) {
@@ -57,13 +57,13 @@ static void vjp(mo_vjp *v) {
     v->in_bar[1] = B_bar;
 }
 
-static double flops(const mo_call *c) {
+static double solve_spd_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1), m = (double)mo_dim(c->in[1], -1),
            batch = n && m ? (double)mo_numel(c->out[0]) / (n * m) : 0;
     return batch * ((c->n_in == 3 ? 0 : n * n * n / 3) + 2 * n * n * m);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample solve_spd_samples[] = {
     {.name = "three columns",
         .n_in = 2,
         .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 3}}},
@@ -86,7 +86,7 @@ static const mo_sample samples[] = {
         .attributes = &or_error},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample solve_spd_error_samples[] = {
     {{.name = "not square",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
@@ -111,13 +111,13 @@ const mo_op mo_op_solve_spd = {
     .n_out = 1,
     .attributes_size = sizeof(mo_failure),
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = solve_spd_shape,
+    .forward = solve_spd_forward,
+    .vjp = solve_spd_vjp,
+    .flops = solve_spd_flops,
+    .samples = solve_spd_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = solve_spd_error_samples,
     .n_error_samples = 3,
 };
 

@@ -19,7 +19,7 @@ typedef struct triangular_options {
     bool lower, transposed;
 } triangular_options;
 
-static bool shape(mo_call *c) {
+static bool solve_triangular_shape(mo_call *c) {
     const mo_tensor *B = c->in[1];
     return mo_call_real(c, 0, 1) && mo_call_system(c) && mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
@@ -42,7 +42,7 @@ static bool check_diagonal(mo_call *c) {
     return mo_call_check(c, check, c->in[0]);
 }
 
-static void forward(mo_call *c) {
+static void solve_triangular_forward(mo_call *c) {
     const triangular_options *o = c->attributes;
     if (!check_diagonal(c))
         return;
@@ -53,7 +53,7 @@ static void forward(mo_call *c) {
     mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, o->lower, o->transposed, &T, &x);
 }
 
-static void vjp(mo_vjp *v) {
+static void solve_triangular_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const triangular_options *o = v->attributes;
     mo_tensor *T = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
@@ -66,14 +66,14 @@ static void vjp(mo_vjp *v) {
     v->in_bar[1] = B_bar;
 }
 
-static double flops(const mo_call *c) {
+static double solve_triangular_flops(const mo_call *c) {
     return (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
 }
 
 static const triangular_options lower_plain = {true, false}, lower_transposed = {true, true},
                                 upper_plain = {false, false}, upper_transposed = {false, true};
 
-static const mo_sample samples[] = {
+static const mo_sample solve_triangular_samples[] = {
     {.name = "lower",
         .n_in = 2,
         .in = {{MO_DRAW_TRIANGULAR, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}},
@@ -96,7 +96,7 @@ static const mo_sample samples[] = {
         .attributes = &lower_plain},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample solve_triangular_error_samples[] = {
     {{.name = "not square",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
@@ -117,13 +117,13 @@ const mo_op mo_op_solve_triangular = {
     .attributes_size = sizeof(triangular_options),
     .reads_in = 1,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = solve_triangular_shape,
+    .forward = solve_triangular_forward,
+    .vjp = solve_triangular_vjp,
+    .flops = solve_triangular_flops,
+    .samples = solve_triangular_samples,
     .n_samples = 5,
-    .error_samples = error_samples,
+    .error_samples = solve_triangular_error_samples,
     .n_error_samples = 2,
 };
 

@@ -14,7 +14,7 @@ typedef struct spmm_options {
     const mo_csr *A;
 } spmm_options;
 
-static bool shape(mo_call *c) {
+static bool spmm_shape(mo_call *c) {
     const mo_csr *A = ((const spmm_options *)c->attributes)->A;
     const mo_tensor *X = c->in[0];
     if (!A)
@@ -29,7 +29,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, 2, (int64_t[]){A->rows, X->shape[1]});
 }
 
-static void forward(mo_call *c) {
+static void spmm_forward(mo_call *c) {
     const mo_csr *A = ((const spmm_options *)c->attributes)->A;
     mo_csr_view a = mo_view_csr(A);
     mo_view y = mo_tensor_view(c->out[0]), x = mo_tensor_view(c->in[0]);
@@ -39,12 +39,12 @@ static void forward(mo_call *c) {
         mo_kernels_of(c->ctx, y.dtype)->spmm(c->ctx, &a, &x, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void spmm_vjp(mo_vjp *v) {
     const mo_csr *A = ((const spmm_options *)v->attributes)->A;
     v->in_bar[0] = mo_spmm(v->t, mo_csr_transposed(A), v->out_bar[0]);
 }
 
-static double flops(const mo_call *c) {
+static double spmm_flops(const mo_call *c) {
     const mo_csr *A = ((const spmm_options *)c->attributes)->A;
     return 2.0 * (double)A->nnz * (double)mo_dim(c->in[0], 1);
 }
@@ -81,7 +81,7 @@ static void finish(mo_context *ctx, void *attributes) {
     mo_csr_release((mo_csr *)(uintptr_t)((spmm_options *)attributes)->A);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample spmm_samples[] = {
     {.name = "rectangular",
         .n_in = 1,
         .in = {{.ndim = 2, .shape = {3, 4}}},
@@ -95,7 +95,7 @@ static const mo_sample samples[] = {
     {.name = "no entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 2}}}, .prepare = make_empty, .finish = finish},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample spmm_error_samples[] = {
     {{.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 4}}}, .prepare = make_rectangular, .finish = finish},
         MO_INVALID, "spmm: a sparse matrix [5, 3], expected as many rows as it has columns; got [5, 4]"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {3, 4}, 3}}, .prepare = make_rectangular, .finish = finish},
@@ -108,13 +108,13 @@ const mo_op mo_op_spmm = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(spmm_options),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = spmm_shape,
+    .forward = spmm_forward,
+    .vjp = spmm_vjp,
+    .flops = spmm_flops,
+    .samples = spmm_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = spmm_error_samples,
     .n_error_samples = 2,
 };
 

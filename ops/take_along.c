@@ -33,28 +33,28 @@ static bool output(mo_call *c, int64_t last) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static bool shape(mo_call *c) {
+static bool take_along_shape(mo_call *c) {
     return rows_agree(c, c->in[0]->ndim - 1) && mo_check_indices(c, 1, mo_dim(c->in[0], -1), "index") &&
            output(c, mo_dim(c->in[1], -1));
 }
 
-static void forward(mo_call *c) {
+static void take_along_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->take_along(c->ctx, &x, &index, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void take_along_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_put_along(v->t, v->out_bar[0], v->in[1], mo_dim(v->in[0], -1));
 }
 
-static const mo_sample samples[] = {
+static const mo_sample take_along_samples[] = {
     {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}}},
     {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {2}, 5}}},
     {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 3, 4}}, {MO_DRAW_INDEX, 3, {2, 3, 1}, 4}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample take_along_error_samples[] = {
     {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}}}, MO_INVALID,
         "expected 0 to 2"},
     {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {3, 5}, 3}}}, MO_INVALID,
@@ -67,12 +67,12 @@ const mo_op mo_op_take_along = {
     .max_in = 2,
     .n_out = 1,
     .reads_in = 2,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = take_along_shape,
+    .forward = take_along_forward,
+    .vjp = take_along_vjp,
+    .samples = take_along_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = take_along_error_samples,
     .n_error_samples = 2,
 };
 
@@ -82,22 +82,22 @@ mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 
 /* ---- put_along: the option is m ---- */
 
-static bool put_shape(mo_call *c) {
+static bool put_along_shape(mo_call *c) {
     int64_t m = *(const int64_t *)c->attributes;
     return rows_agree(c, c->in[0]->ndim) && mo_check_indices(c, 1, m, "index") && output(c, m);
 }
 
-static void put_forward(mo_call *c) {
+static void put_along_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->put_along(c->ctx, &x, &index, &y);
 }
 
-static void put_vjp(mo_vjp *v) {
+static void put_along_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_take_along(v->t, v->out_bar[0], v->in[1]);
 }
 
-static const mo_sample put_samples[] = {
+static const mo_sample put_along_samples[] = {
     {.name = "repeats",
         .n_in = 2,
         .in = {{.ndim = 2, .shape = {3, 6}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}},
@@ -108,7 +108,7 @@ static const mo_sample put_samples[] = {
         .attributes = &(const int64_t){5}},
 };
 
-static const mo_error_sample put_error_samples[] = {
+static const mo_error_sample put_along_error_samples[] = {
     {{.name = "range",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {2, 5}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}},
@@ -128,12 +128,12 @@ const mo_op mo_op_put_along = {
     .n_out = 1,
     .attributes_size = sizeof(int64_t),
     .reads_in = 2,
-    .shape = put_shape,
-    .forward = put_forward,
-    .vjp = put_vjp,
-    .samples = put_samples,
+    .shape = put_along_shape,
+    .forward = put_along_forward,
+    .vjp = put_along_vjp,
+    .samples = put_along_samples,
     .n_samples = 2,
-    .error_samples = put_error_samples,
+    .error_samples = put_along_error_samples,
     .n_error_samples = 2,
 };
 

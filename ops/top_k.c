@@ -20,7 +20,7 @@ static int64_t wanted(const void *attributes, const mo_tensor *X) {
     return k == all ? mo_dim(X, -1) : k;
 }
 
-static bool shape(mo_call *c) {
+static bool top_k_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 0))
@@ -35,7 +35,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void top_k_forward(mo_call *c) {
     const mo_tensor *X = c->in[0], *Y = c->out[0];
     mo_tensor *position = mo_tape_tensor(c->t, MO_I64, Y->ndim, Y->shape);
     mo_tensor *order = mo_call_temporary(c, MO_I64, X->ndim, X->shape);
@@ -51,11 +51,11 @@ static void forward(mo_call *c) {
     mo_call_save(c, position);
 }
 
-static void vjp(mo_vjp *v) {
+static void top_k_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_put_along(v->t, v->out_bar[0], v->saved[0], mo_dim(v->in[0], -1));
 }
 
-static double flops(const mo_call *c) {
+static double top_k_flops(const mo_call *c) {
     double m = (double)mo_dim(c->in[0], -1), levels = 0;
     while (m > 1) {
         m /= 2;
@@ -64,14 +64,14 @@ static double flops(const mo_call *c) {
     return levels * (double)mo_numel(c->in[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample top_k_samples[] = {
     {.name = "sorted", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 5}, 0}}, .attributes = &all},
     {.name = "two", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 4}, 0}}, .attributes = &(const int64_t){2}},
     {.name = "none", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}, .attributes = &(const int64_t){0}},
     {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 4}, 0}}, .attributes = &all},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample top_k_error_samples[] = {
     {{.name = "too many", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const int64_t){5}},
         MO_INVALID, "top_k: the 5 largest, expected 0 to 4; got [3, 4] float64"},
     {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &all}, MO_INVALID,
@@ -86,13 +86,13 @@ const mo_op mo_op_top_k = {
     .max_in = 1,
     .n_out = 1,
     .attributes_size = sizeof(int64_t),
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = top_k_shape,
+    .forward = top_k_forward,
+    .vjp = top_k_vjp,
+    .flops = top_k_flops,
+    .samples = top_k_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = top_k_error_samples,
     .n_error_samples = 3,
 };
 

@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool transpose_shape(mo_call *c) {
     if (c->in[0]->ndim < 2)
         return mo_call_fail(c, MO_INVALID, "expected two axes or more");
     return true;
 }
 
-static void forward(mo_call *c) {
+static void transpose_forward(mo_call *c) {
     mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES], stride[MO_MAX_AXES];
     memcpy(size, X->shape, sizeof size);
@@ -28,16 +28,16 @@ static void forward(mo_call *c) {
     mo_call_view(c, X->ndim, size, stride, 0);
 }
 
-static void vjp(mo_vjp *v) {
+static void transpose_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_transpose(v->t, v->out_bar[0]);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample transpose_samples[] = {
     {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
     {.name = "batch", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 3, 1, 4}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample transpose_error_samples[] = {
     {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID,
         "transpose: expected two axes or more; got [4]"},
 };
@@ -48,12 +48,12 @@ const mo_op mo_op_transpose = {
     .max_in = 1,
     .n_out = 1,
     .is_view = true,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = transpose_shape,
+    .forward = transpose_forward,
+    .vjp = transpose_vjp,
+    .samples = transpose_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = transpose_error_samples,
     .n_error_samples = 1,
 };
 

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-static bool shape(mo_call *c) {
+static bool triangle_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, 0))
         return false;
@@ -50,14 +50,14 @@ static void keep_triangle(mo_call *c, bool lower) {
     k->where(c->ctx, &all, &x, &none, &y);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample triangle_samples[] = {
     {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 4}}}},
     {.name = "wide batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
     {.name = "tall", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 2}}}},
     {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample triangle_error_samples[] = {
     {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID, "expected matrices, two axes"},
     {{.name = "integers", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {2, 2}, 3}}}, MO_MISMATCH, "int64"},
 };
@@ -75,12 +75,12 @@ const mo_op mo_op_tril = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
+    .shape = triangle_shape,
     .forward = tril_forward,
     .vjp = tril_vjp,
-    .samples = samples,
+    .samples = triangle_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = triangle_error_samples,
     .n_error_samples = 2,
 };
 
@@ -101,12 +101,12 @@ const mo_op mo_op_triu = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
-    .shape = shape,
+    .shape = triangle_shape,
     .forward = triu_forward,
     .vjp = triu_vjp,
-    .samples = samples,
+    .samples = triangle_samples,
     .n_samples = 4,
-    .error_samples = error_samples,
+    .error_samples = triangle_error_samples,
     .n_error_samples = 2,
 };
 

@@ -30,7 +30,7 @@ static bool join(mo_call *c, int i, int *ndim, int64_t *size) {
     return true;
 }
 
-static bool shape(mo_call *c) {
+static bool where_shape(mo_call *c) {
     int ndim;
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 1, 2))
@@ -42,7 +42,7 @@ static bool shape(mo_call *c) {
            mo_call_output(c, 0, c->in[1]->dtype, ndim, size);
 }
 
-static void forward(mo_call *c) {
+static void where_forward(mo_call *c) {
     mo_view y = mo_tensor_view(c->out[0]), x[3];
     for (int i = 0; i < 3; i++)
         x[i] = mo_broadcast_view(mo_tensor_view(c->in[i]), 0, y.ndim, y.shape);
@@ -59,11 +59,11 @@ static void choose(mo_vjp *v, mo_tensor *condition, int i, int j) {
         v->in_bar[j] = mo_sum_to(t, mo_where(t, condition, zero, Y_bar), v->in[j]->ndim, v->in[j]->shape);
 }
 
-static void vjp(mo_vjp *v) {
+static void where_vjp(mo_vjp *v) {
     choose(v, v->in[0], 1, 2);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample where_samples[] = {
     {.name = "bytes",
         .n_in = 3,
         .in = {{MO_DRAW_MASK, 2, {3, 4}, 0}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
@@ -75,7 +75,7 @@ static const mo_sample samples[] = {
         .in = {{MO_DRAW_CONSTANT, 3, {2, 1, 4}, 0}, {.ndim = 2, .shape = {3, 1}}, {.ndim = 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample where_error_samples[] = {
     {{.name = "shapes",
          .n_in = 3,
          .in = {{MO_DRAW_MASK, 1, {2}, 0}, {.ndim = 1, .shape = {4}}, {.ndim = 1, .shape = {4}}}},
@@ -92,12 +92,12 @@ const mo_op mo_op_where = {
     .max_in = 3,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = where_shape,
+    .forward = where_forward,
+    .vjp = where_vjp,
+    .samples = where_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = where_error_samples,
     .n_error_samples = 2,
 };
 
@@ -135,11 +135,11 @@ static const mo_error_sample pair_error_samples[] = {
         "input 1 is int64, expected float32 or float64"},
 };
 
-static void compare_forward(mo_call *c) {
+static void greater_equal_forward(mo_call *c) {
     map(c, MO_MAP_GREATER_EQUAL);
 }
 
-static void compare_vjp(mo_vjp *v) {
+static void greater_equal_vjp(mo_vjp *v) {
     (void)v; /* flat */
 }
 
@@ -149,8 +149,8 @@ const mo_op mo_op_greater_equal = {
     .max_in = 2,
     .n_out = 1,
     .shape = pair_shape,
-    .forward = compare_forward,
-    .vjp = compare_vjp,
+    .forward = greater_equal_forward,
+    .vjp = greater_equal_vjp,
     .samples = pair_samples,
     .n_samples = 3,
     .error_samples = pair_error_samples,
