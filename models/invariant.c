@@ -5,10 +5,15 @@
  * inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common spectrum,
  * H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that no basis enters. For expert m, block b and
  * task t, with x^ = x / |x|:
- *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(c_b l_b + c'_b l_b^2 / 4)      the profile: of expert 1 alone
- *     z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^
- * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
- * inner products stay. The readout reads those alone (invariant_readout.c). */
+ *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))    the profile: of expert 1
+ * alone z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^ A rotation Q inside equal singular values
+ * turns H into HQ and commutes with the profile, so z becomes zQ and all inner products stay. The readout reads those
+ * alone (invariant_readout.c).
+ *
+ * The bound: behind the rank of a block its columns are zero and l = log(1e-6), where the exponent passes 88, the
+ * logarithm of the largest float32, at c' = 1.9; training takes c' there, since no embedding shows it, and inf * 0 is
+ * no number. Rows are normalised next, so that a factor of e^30 beside one of 1 leaves nothing of the latter in
+ * float32; and the largest exponent is not subtracted, because a row may be zero in the columns that have it. */
 #include "models/invariant.h"
 #include "models/row_blocks.h"
 
@@ -103,12 +108,15 @@ static void release(void *model) {
 
 /* ---- encoder ---- */
 
-/* exp(c l + c' l^2 / 4) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
+#define MOST_EXPONENT 30 /* squares of e^30 x, and their sum over a row, are far from the largest float32 */
+
+/* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
 static mo_tensor *profile(mo_tape *t, const invariant *m, mo_tensor *l) {
     int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
     mo_tensor *c = m->parameter[PROFILE], *linear = mo_mul(t, mo_slice(t, c, 1, 0, 1), l);
     mo_tensor *square = mo_mul(t, mo_slice(t, c, 1, 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
-    mo_tensor *shaped = mo_reshape(t, mo_exp(t, mo_add(t, linear, square)), 4, shape);
+    mo_tensor *exponent = mo_clamp(t, mo_add(t, linear, square), -INFINITY, MOST_EXPONENT);
+    mo_tensor *shaped = mo_reshape(t, mo_exp(t, exponent), 4, shape);
     return mo_concat(t, (mo_tensor *[]){mo_full(t, m->real, 4, shape, 1), shaped}, 2, 1);
 }
 

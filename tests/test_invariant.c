@@ -2,6 +2,8 @@
  * resumes bit for bit. */
 #include "tests/copies.h"
 
+#include <math.h>
+
 enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
 
 static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
@@ -65,6 +67,77 @@ static void check_gradients(scratch *s, bool linear, int expected) {
 static void gradients_of_every_parameter_hold_to_order_two(void **state) {
     check_gradients(*state, false, 81);
     check_gradients(*state, true, 71);
+}
+
+/* ---- columns behind the rank ---- */
+
+/* The last two columns of both blocks are zero, as behind the rank of a graph's features, and their l is as given. */
+static mo_episode episode_of_low_rank(mo_tape *t, mo_task task, double l) {
+    mo_episode e = drawn_episode(t, MO_F32, task);
+    double live[] = {1, 1, 1, 0, 0}, spectrum[] = {0, -1, -3, l, l, 0, -0.5, -2, l, l};
+    mo_tensor *mask = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){WIDTH}, live), MO_F32);
+    e.rows[0].tensor = mo_mul(t, e.rows[0].tensor, mask);
+    e.rows[1].tensor = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){2, WIDTH}, spectrum), MO_F32);
+    return e;
+}
+
+static void set_profile(mo_model model, float c, float square) {
+    float x[4] = {c, square, c, square};
+    mo_tensor *profile = mo_model_parameter(model, 1);
+    assert_string_equal(mo_tensor_name(profile), "encoder.profile");
+    assert_int_equal(mo_tensor_write(profile, x, sizeof x), MO_OK);
+}
+
+static void assert_finite(mo_tensor *T) {
+    float x[4096];
+    int64_t n = mo_numel(T);
+    assert_true(n <= 4096);
+    assert_int_equal(mo_tensor_read(T, x, (size_t)n * sizeof *x), MO_OK);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(isfinite(x[i]));
+}
+
+/* c' = 1.9 is where exp(c' l^2 / 4) leaves float32 at l = log(1e-6). */
+static void a_profile_of_any_size_leaves_loss_and_gradients_finite(void **state) {
+    scratch *s = *state;
+    static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
+    enum { SIZES = sizeof size / sizeof *size };
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_tensor *parameter[16], *grad[16], *Zs, *Zq;
+    int n = mo_model_n_parameters(model);
+    for (int i = 0; i < n; i++)
+        parameter[i] = mo_model_parameter(model, i);
+    for (int i = 0; i < SIZES * SIZES * MO_TASKS; i++) {
+        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        mo_episode e = episode_of_low_rank(t, (mo_task)(i % MO_TASKS), log(1e-6));
+        set_profile(model, size[i / MO_TASKS % SIZES], size[i / MO_TASKS / SIZES]);
+        mo_model_embed(t, model, &e, NULL, &Zs, &Zq);
+        assert_finite(Zq);
+        mo_tensor *loss = mo_model_loss(t, model, &e, NULL, NULL);
+        assert_int_equal(mo_grad(t, &loss, NULL, 1, parameter, grad, n, 0), MO_OK);
+        assert_finite(loss);
+        for (int j = 0; j < n; j++)
+            assert_finite(grad[j]);
+        mo_tape_release(t);
+    }
+    mo_model_release(model);
+}
+
+static void what_a_profile_makes_of_zero_columns_reaches_no_embedding(void **state) {
+    scratch *s = *state;
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_tensor *Zs, *Z[2];
+    set_profile(model, -0.5F, 3);
+    for (int i = 0; i < 2; i++) {
+        mo_episode e = episode_of_low_rank(t, MO_TASK_NC, i ? 0 : log(1e-6));
+        mo_model_embed(t, model, &e, NULL, &Zs, &Z[i]);
+        Z[i] = mo_contiguous(t, Z[i]);
+        assert_finite(Z[i]);
+    }
+    assert_memory_equal(mo_tensor_view(Z[0]).data, mo_tensor_view(Z[1]).data, (size_t)mo_numel(Z[0]) * sizeof(float));
+    mo_tape_release(t);
+    mo_model_release(model);
 }
 
 static void rows_that_do_not_fit_are_named(void **state) {
@@ -221,6 +294,8 @@ static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_every_parameter_hold_to_order_two),
+        cmocka_unit_test(a_profile_of_any_size_leaves_loss_and_gradients_finite),
+        cmocka_unit_test(what_a_profile_makes_of_zero_columns_reaches_no_embedding),
         cmocka_unit_test(rows_that_do_not_fit_are_named),
         cmocka_unit_test(a_pool_of_the_other_form_is_refused),
         cmocka_unit_test(the_transductive_readout_is_a_candidate_on_nodes_alone),
