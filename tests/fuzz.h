@@ -1,7 +1,7 @@
 /* tests/fuzz.h - what a fuzz target has: libFuzzer's entry, and the checks that hold for any bytes whatever.
  *
  * Under meson a target is linked to fuzz_driver.c. With libFuzzer, in the source folder:
- *     CC=clang meson setup build-fuzz -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false \
+ *     CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false \
  *         -Dc_args=-fsanitize=fuzzer-no-link && ninja -C build-fuzz libmochi.a
  *     clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. tests/fuzz_npz.c build-fuzz/libmochi.a \
  *         $(pkg-config --libs libzip zlib libxxhash jansson openblas) -fopenmp -lm -o build-fuzz/fuzz_npz

@@ -1,6 +1,6 @@
 /* tests/test_contexts.c - contexts do not know of each other, and the library leaves its host process as it was.
  *
- * Under ThreadSanitizer: meson setup tsan -Db_sanitize=thread -Db_lundef=false, then
+ * Under ThreadSanitizer: meson setup tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false, then
  * TSAN_OPTIONS=suppressions=tests/tsan.supp tsan/tests/test_contexts */
 #include "tests/planted.h"
 #include "train/train.h"
