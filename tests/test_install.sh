@@ -97,6 +97,21 @@ claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
 claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"
 claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
     "${flags[@]}" "$prefix/include/mochi/mochi.h"
+# A project with folders of the same names as ours: each side finds its own headers, whichever comes first.
+of_the_prefix_include_alone() { [ "$(printf '%s\n' "${flags[@]}" | grep -F -e "-I$prefix")" = "-I$prefix/include" ]; }
+for header in tensor/tensor autograd/autograd ops/ops models/models models/head train/train train/graph; do
+    mkdir -p "$root/own/${header%/*}"
+    echo "enum { OWN_$(tr a-z/ A-Z_ <<<"$header") };" >"$root/own/$header.h"
+    printf '#include "%s.h"\n' "$header" >>"$root/own/first.h"
+    echo "int uses_${header#*/}_of_${header%/*}[] = {OWN_$(tr a-z/ A-Z_ <<<"$header")};" >>"$root/own/uses.h"
+done
+printf '#include "first.h"\n#include <mochi/mochi.h>\n#include "uses.h"\nmo_trainer *trainer; mo_head head;\n' >"$root/own/before.c"
+printf '#include <mochi/mochi.h>\n#include "first.h"\n#include "uses.h"\nmo_trainer *trainer; mo_head head;\n' >"$root/own/after.c"
+claim flags_add_the_folder_include_alone of_the_prefix_include_alone
+for order in before after; do
+    claim "own_headers_${order}_ours" "$compiler" -fsyntax-only "-I$root/own" "$root/own/$order.c" "${flags[@]}"
+    claim "ours_${order}_own_headers" "$compiler" -fsyntax-only "$root/own/$order.c" "${flags[@]}" "-I$root/own"
+done
 if command -v "${CXX:-c++}" >/dev/null; then
     claim headers_are_cxx "${CXX:-c++}" -Wall -Wextra -Werror -fsyntax-only -x c++ "${flags[@]}" \
         "$prefix/include/mochi/mochi.h"
