@@ -32,7 +32,14 @@ static const element *find_element(mo_context *ctx, const char *label, const mo_
         if (elements[i].kind == h->kind && elements[i].item == h->item)
             return &elements[i];
     if (h->kind == 'O')
-        mo_fail(ctx, MO_UNSUPPORTED, "%s holds Python objects: expected numbers, found dtype '%s'", label, h->descr);
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s holds Python objects: expected numbers, found dtype '%s'; NumPy's unique(y, return_inverse=True)[1] "
+            "numbers labels",
+            label, h->descr);
+    else if (h->kind == 'U' || h->kind == 'S')
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s holds text ('%s'): expected numbers; NumPy's unique(y, return_inverse=True)[1] numbers labels", label,
+            h->descr);
     else
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a boolean, integer or real dtype of at most 64 bits, found '%s'",
             label, h->descr);

@@ -160,13 +160,32 @@ static bool dictionary(cursor *c, mo_npy_header *h) {
     return c->at == c->end || unexpected(c, "spaces after the dictionary");
 }
 
+/* Raises with what the bytes of a file that is no array are. */
+static void refuse_file(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
+    size_t plain = 0;
+    while (plain < n && plain < 64 && (isprint(bytes[plain]) || isspace(bytes[plain])))
+        plain++;
+    bool text = plain > 0 && (plain == n || plain == 64), zip = n >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
+    char first[16];
+    if (text)
+        mo_fail(ctx, MO_FORMAT,
+            "%s: expected an .npy array, found text: NumPy's save(\"Z.npy\", loadtxt(\"Z.txt\")) makes an array of it",
+            label);
+    else if (zip)
+        mo_fail(ctx, MO_FORMAT,
+            "%s: expected an .npy array, found a zip archive: one of NumPy's is named .npz; tensors of PyTorch become "
+            "arrays by tensor.numpy()",
+            label);
+    else
+        mo_fail(ctx, MO_FORMAT, "%s: expected an .npy array (it begins with \\x93NUMPY), found '%s'", label,
+            mo_quote((const char *)bytes, n < 6 ? n : 6, first, sizeof first));
+}
+
 bool mo_npy_header_read(
     mo_context *ctx, const char *label, const unsigned char *bytes, size_t n, mo_npy_header *header) {
     *header = (mo_npy_header){0};
-    char found[16];
     if (n < 6 || memcmp(bytes, "\x93NUMPY", 6) != 0) {
-        mo_fail(ctx, MO_FORMAT, "%s: expected an .npy array (it begins with \\x93NUMPY), found '%s'", label,
-            mo_quote((const char *)bytes, n < 6 ? n : 6, found, sizeof found));
+        refuse_file(ctx, label, bytes, n);
         return false;
     }
     size_t start = n > 6 && bytes[6] == 1 ? 10 : 12;

@@ -7,9 +7,9 @@
 
 enum { N = 60, D = 6, C = 3 };
 
-/* N rows about C centres, class i % C; labels 10, -3, 7 in turn. */
+/* N rows about C centres, class i % C; labels 10, 3, 7 in turn. */
 static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
-    static const int64_t names[C] = {10, -3, 7};
+    static const int64_t names[C] = {10, 3, 7};
     double z[N * D];
     int64_t y[N];
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);

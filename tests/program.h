@@ -60,6 +60,13 @@ static inline const char *in_folder(const program *p, const char *name) {
     return path;
 }
 
+static inline void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static inline void read_text(const char *path, char text[MAX_TEXT]) {
     FILE *file = fopen(path, "r");
     size_t n = file ? fread(text, 1, MAX_TEXT - 1, file) : 0;

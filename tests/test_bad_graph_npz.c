@@ -173,15 +173,23 @@ static void features_that_are_not_finite_are_refused_with_their_place(void **sta
 static void labels_out_of_range_are_refused(void **state) {
     scratch *s = *state;
     assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
-        PARTS("labels[2]: expected a class in 0..3, or -1 for none, found 4"));
+        PARTS("labels[2]: expected a class in 0..3, or a negative number for none, found 4"));
     assert_refused(
         s, (member){"labels", MO_I64, 4, {0, 1, 9e18, 0}}, MO_FORMAT, PARTS("labels[2]", "9223372036854775807"));
-    assert_refused(s, (member){"labels", MO_I64, 4, {-2, 1, 1, 0}}, MO_FORMAT, PARTS("labels[0]", "found -2"));
     assert_refused(
         s, (member){"labels", MO_I64, 3, {0, 1, 1}}, MO_FORMAT, PARTS("labels: expected 4 elements, found 3"));
     assert_refused(
         s, (member){"idx_unlabelled", MO_I64, 1, {4}}, MO_FORMAT, PARTS("idx_unlabelled[0]: expected 0..3, found 4"));
     assert_refused(s, (member){"idx_unlabelled", MO_I64, 1, {-1}}, MO_FORMAT, PARTS("idx_unlabelled[0]", "found -1"));
+}
+
+static void any_negative_label_means_none(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = open_with(s->ctx, &(member){"labels", MO_I64, 4, {-2, 1, -1, 0}});
+    assert_non_null(graph);
+    assert_int_equal(graph->classes, 2);
+    assert_memory_equal(graph->label, ((int64_t[]){-1, 1, -1, 0}), 4 * sizeof *graph->label);
+    mo_graph_release(graph);
 }
 
 static void sets_of_graphs_with_wrong_offsets_are_refused(void **state) {
@@ -236,6 +244,7 @@ int main(void) {
         cmocka_unit_test(shapes_that_disagree_or_overflow_are_refused),
         cmocka_unit_test(features_that_are_not_finite_are_refused_with_their_place),
         cmocka_unit_test(labels_out_of_range_are_refused),
+        cmocka_unit_test(any_negative_label_means_none),
         cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),
         cmocka_unit_test(files_that_are_no_archive_are_refused),
         cmocka_unit_test(truncated_embedded_graphs_are_refused),

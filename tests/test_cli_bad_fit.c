@@ -15,6 +15,13 @@ static void bad_input_is_one_line(void **state) {
     write_npy(p, "one.npy", "<i8", "(90,)", y, sizeof y);
     write_npy(p, "short.npy", "<i8", "(89,)", y, 89 * sizeof *y);
     write_npy(p, "cut.npy", "<f4", "(90, 4)", rows, 100);
+    rows[5] = 0;
+    rows[1] = 0.5f;
+    write_npy(p, "half.npy", "<f4", "(90,)", rows, 90 * sizeof *rows);
+    write_npy(p, "wide.npy", "<i8", "(4,)", y, 4 * sizeof *y);
+    write_npy(p, "words.npy", "<U5", "(3,)", rows, 60);
+    write_text(in_folder(p, "labels.txt"), "0\n1\n2\n");
+    write_text(in_folder(p, "Z.pt"), "PK\x03\x04 and more");
     for (int i = 0; i < N; i++)
         y[i] = i;
     write_npy(p, "alone.npy", "<i8", "(90,)", y, sizeof y);
@@ -22,7 +29,12 @@ static void bad_input_is_one_line(void **state) {
         const char *Z, *y, *head, *part;
     } uses[] = {
         {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
-        {"Z.npy", "Z.npy", "ridge", "labels of an integer dtype, found float32"},
+        {"Z.npy", "Z.npy", "ridge", "one label for each of 90 rows, found labels [90, 4]"},
+        {"Z.npy", "half.npy", "ridge", "labels that are whole numbers, found 0.5 in row 1 of float32 labels"},
+        {"Z.npy", "wide.npy", "ridge", "found labels [4]: are the rows transposed? rows are [n, d]"},
+        {"Z.npy", "words.npy", "ridge", "holds text ('<U5')"},
+        {"Z.npy", "labels.txt", "ridge", "expected an .npy array, found text"},
+        {"Z.npy", "Z.pt", "ridge", "expected an .npy array, found a zip archive"},
         {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
         {"large.npy", "y.npy", "ridge", "squared norm is a float32, found a larger one in row 1: scale the rows"},
         {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
@@ -30,7 +42,7 @@ static void bad_input_is_one_line(void **state) {
         {"none.npy", "y.npy", "ridge", "none.npy"},
         {"Z.npy", "none.npy", "ridge", "none.npy"},
         {"cut.npy", "y.npy", "ridge", "expected 1440 bytes of data"},
-        {"y.npy", "y.npy", "ridge", "expected rows [n, d] of real numbers, found int64 [90]"},
+        {"y.npy", "y.npy", "ridge", "expected rows [n, d] of numbers, found int64 [90]"},
         {"Z.npy", "y.npy", "/no/such.so", "/no/such.so"},
     };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {

@@ -7,7 +7,7 @@
 
 #include <inttypes.h>
 
-static const char run_members[] = "kind,format,command,versions,blas_core,threads,seed,episodes,rows,labels";
+static const char run_members[] = "kind,format,command,versions,blas_core,threads,seed,episodes,unlabelled,rows,labels";
 static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
 
 /* As xxhsum -H2 prints it. */
@@ -109,6 +109,68 @@ static void every_integer_label_file_gives_the_same_figures(void **state) {
     free(first);
 }
 
+/* Rows of class -1 among the others: the figures are those of the others alone, whatever the width of the integers. */
+static void unlabelled_rows_take_no_part(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *descr, *shape;
+        int bytes;
+    } kinds[] = {{"<i8", "(120,)", 8}, {"|i1", "(120,)", 1}, {">i2", "(120,)", 2}, {"<i4", "(120, 1)", 4}};
+    enum { MORE = N + N / 3 };
+    static float rows[MORE * D], given[N * D];
+    write_rows(p, 0.3);
+    FILE *file = fopen(in_folder(p, "Z.npy"), "rb");
+    assert_int_equal(fseek(file, 128, SEEK_SET), 0);
+    assert_int_equal(fread(given, sizeof *given, N * D, file), N * D);
+    fclose(file);
+    for (int i = 0; i < MORE * D; i++) /* every fourth row is far away and without a label */
+        rows[i] = i / D % 4 == 3 ? 1e6f : given[(i / D - i / D / 4) * D + i % D];
+    write_npy(p, "more.npy", "<f4", "(120, 4)", rows, sizeof rows);
+    const char *const options[] = {"--shots", "4", "--episodes", "5", "--queries", "9", "--diagnose", "--json"};
+#define FIT(Z, y)                                                                                                      \
+    RUN(p, "fit", in_folder(p, Z), in_folder(p, y), options[0], options[1], options[2], options[3], options[4],        \
+        options[5], options[6], options[7])
+    FIT("Z.npy", "y.npy");
+    char *expected = figures(p);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        unsigned char y[MORE * 8] = {0};
+        int bytes = kinds[k].bytes, low = kinds[k].descr[0] == '>' ? bytes - 1 : 0;
+        for (int i = 0; i < MORE; i++)
+            if (i % 4 == 3)
+                memset(y + i * bytes, 0xFF, (size_t)bytes);
+            else
+                y[i * bytes + low] = (unsigned char)((i - i / 4) % C);
+        write_npy(p, "some.npy", kinds[k].descr, kinds[k].shape, y, (size_t)(MORE * bytes));
+        FIT("more.npy", "some.npy");
+        assert_ended(p, 0, NULL);
+        char *now = figures(p);
+        assert_string_equal(now, expected);
+        free(now);
+        json_t *run = json_line(p, 0, run_members);
+        assert_int_equal(json_real_of(run, "unlabelled"), N / 3);
+        json_decref(run);
+    }
+    free(expected);
+#undef FIT
+    RUN(p, "fit", in_folder(p, "more.npy"), in_folder(p, "some.npy"), "--shots", "2", "--episodes", "2", "--queries",
+        "9");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n30 of 120 rows are unlabelled and left out\n"));
+}
+
+/* What `embed` writes of a graph with nodes without a class. */
+static void nodes_without_a_class_are_none_of_the_embeddings(void **state) {
+    program *p = *state;
+    RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "hop.npy"),
+        "--labels", in_folder(p, "class.npy"));
+    assert_ended(p, 0, NULL);
+    RUN(p, "fit", in_folder(p, "hop.npy"), in_folder(p, "class.npy"), "--shots", "4", "--episodes", "1", "--head",
+        "ridge");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "3312 float32 rows of 512, 6 classes of 249 to 701 rows\n15 of 3327 rows are "
+                                   "unlabelled and left out\n"));
+}
+
 static void draws_are_written_for_other_programs(void **state) {
     program *p = *state;
     write_rows(p, 1);
@@ -203,6 +265,8 @@ int main(void) {
         cmocka_unit_test(every_head_and_k_has_its_line),
         cmocka_unit_test(one_seed_gives_the_same_figures_at_any_thread_count),
         cmocka_unit_test(every_integer_label_file_gives_the_same_figures),
+        cmocka_unit_test(unlabelled_rows_take_no_part),
+        cmocka_unit_test(nodes_without_a_class_are_none_of_the_embeddings),
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(small_classes_are_said_once),

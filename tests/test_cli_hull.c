@@ -46,6 +46,20 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "y.npy"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "INSIDE flagged"));
+    /* The class in the middle without its labels is no class. */
+    for (int i = 4; i < 20; i += 5)
+        y[i] = -1;
+    write_file(p, "four.npy", y, sizeof y, "{'descr': '<i8', 'fortran_order': False, 'shape': (20,), }");
+    RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "four.npy"), "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + 1 + 4);
+    json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,unlabelled");
+    assert_int_equal(json_real_of(run, "unlabelled"), 4);
+    json_decref(run);
+    RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "four.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "4 of 20 rows are unlabelled and left out\n"));
+    assert_null(strstr(p->out, "INSIDE"));
 }
 
 /* What the rows are called is text in the picture, not a command of gnuplot's. */

@@ -25,7 +25,7 @@ static void assert_folder_refused(scratch *s, mo_code code, const char *const *p
 static void features_edges_and_labels_become_a_graph(void **state) {
     scratch *s = *state;
     write_folder(s, "# u v\n2 0\n0 2\n1 1\n");
-    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){1, -1, 0});
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){1, -7, 0}); /* negative: none */
     mo_graph *g = mo_graph_open(s->ctx, s->folder);
     assert_non_null(g);
     assert_int_equal(g->nodes, 3);

@@ -43,6 +43,10 @@ static void nodes_without_a_class_are_unlabelled(void **state) {
     assert_int_equal(g->classes, 2);
     assert_memory_equal(g->label, ((int64_t[]){1, -1, 0}), 24);
     mo_graph_release(g);
+    g = open_text(*state, "graph [ node [ id 0 value 4 ] node [ id 1 value -2 ] node [ id 2 value 3 ] ]");
+    assert_int_equal(g->classes, 2);
+    assert_memory_equal(g->label, ((int64_t[]){1, -1, 0}), 24);
+    mo_graph_release(g);
 }
 
 static void loops_and_repeated_edges_are_dropped_and_counted(void **state) {

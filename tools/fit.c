@@ -40,6 +40,18 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
     mo_arrays_take(r->draws, name, T);
 }
 
+/* The same for row numbers: as they are in the file, where unlabelled rows count. */
+static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
+    int64_t n = r->options->fit.episodes * rows, *given = calloc((size_t)n, sizeof *given);
+    if (!given)
+        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory for the draws of k = %" PRId64, k);
+    for (int64_t i = 0; given && i < n; i++)
+        given[i] = r->E->row[numbers[i]];
+    if (given)
+        keep_draw(r, k, what, given, rows);
+    free(given);
+}
+
 /* At the first head of a k: what there is to say about its episodes. */
 static void on_draws(const report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
@@ -47,9 +59,9 @@ static void on_draws(const report *r, const mo_draws *d) {
     snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
     if (!r->draws || mo_arrays_find(r->draws, name)) /* a k that is named twice draws the same episodes twice */
         return;
-    keep_draw(r, d->k, "support", d->support, d->n_support);
+    keep_rows(r, d->k, "support", d->support, d->n_support);
     keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
-    keep_draw(r, d->k, "query", d->query, d->n_query);
+    keep_rows(r, d->k, "query", d->query, d->n_query);
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
@@ -68,9 +80,10 @@ static void on_row(const mo_fit_row *row, void *state) {
 static bool print_run(const report *r) {
     const fit_options *o = r->options;
     json_t *line = command_object(o->argc, o->argv);
-    json_t *more = json_pack("{s:i, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
-        "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "rows", "file", o->rows, "xxh3",
-        file_digest(o->rows), "labels", "file", o->labels, "xxh3", file_digest(o->labels));
+    json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
+        "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "unlabelled",
+        (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(o->rows), "labels", "file",
+        o->labels, "xxh3", file_digest(o->labels));
     json_object_update_new(line, more);
     return print_json(line);
 }
@@ -93,7 +106,7 @@ static void run(report *r) {
     if (!r->rows)
         mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
     if (mo_ok(r->ctx) && !o->json)
-        fit_print_title(r->E, o->rows);
+        fit_print_title(r->E, o->rows, o->fit.ways);
     else if (mo_ok(r->ctx))
         r->lost_output = !print_run(r);
     mo_fit(r->E, o->heads, o->n_heads, &o->fit, on_row, r);

@@ -45,9 +45,10 @@ static const struct argp_option options[] = {
 };
 
 static const char description[] =
-    "Few-shot accuracy and calibration of readouts on your own embeddings. Z: rows [n, d] of float16, 32 or 64 (.npy, "
-    ".npz or .safetensors; FILE:NAME takes one array of several); y: a label of any integer type for each row. "
-    "Computes in float32, or in float64 where the rows are float64.\v"
+    "Few-shot accuracy and calibration of readouts on your own embeddings. Z: rows [n, d] of numbers (.npy, .npz or "
+    ".safetensors; FILE:NAME takes one array of several); y: a whole number for each row, its class; a negative one "
+    "means unlabelled, and the row is left out. Computes in float32, or in float64 where the rows are float64 or "
+    "integers that float32 cannot hold.\v"
     "An episode draws k support and 30 query rows of every class; all heads of a k meet the same episodes. "
     "accuracy: in percent, with the half width of its 95% interval over episodes; nll, brier: means over queries; ece: "
     "expected "

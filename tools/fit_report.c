@@ -8,15 +8,27 @@
 
 static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
 
-void fit_print_title(const mo_embeddings *E, const char *rows) {
+void fit_print_unlabelled(const mo_embeddings *E) {
+    if (E->unlabelled)
+        printf("%" PRId64 " of %" PRId64 " rows are unlabelled and left out\n", E->unlabelled,
+            E->unlabelled + mo_dim(E->Z, 0));
+}
+
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways) {
     int64_t least = E->count[0], most = E->count[0];
     for (int64_t c = 1; c < E->graph->classes; c++) {
         least = E->count[c] < least ? E->count[c] : least;
         most = E->count[c] > most ? E->count[c] : most;
     }
-    printf("%s: %" PRId64 " %s rows of %" PRId64 ", %" PRId64 " classes of %" PRId64 " to %" PRId64 " rows\n\n", rows,
-        mo_dim(E->Z, 0), mo_dtype_name(mo_tensor_dtype(E->Z)), mo_dim(E->Z, 1), E->graph->classes, least, most);
-    printf("%6s  %-20s%16s%9s%8s%8s%8s%9s\n", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)", "seconds");
+    const char *given = mo_dtype_name(E->given), *computed = mo_dtype_name(mo_tensor_dtype(E->Z));
+    bool same = E->given == mo_tensor_dtype(E->Z);
+    printf("%s: %" PRId64 " %s rows of %" PRId64 "%s%s%s, %" PRId64 " classes of %" PRId64 " to %" PRId64 " rows\n",
+        rows, mo_dim(E->Z, 0), given, mo_dim(E->Z, 1), same ? "" : " (computed in ", same ? "" : computed,
+        same ? "" : ")", E->graph->classes, least, most);
+    fit_print_unlabelled(E);
+    if (ways < E->graph->classes)
+        printf("%" PRId64 " of %" PRId64 " classes take part in an episode (--ways)\n", ways, E->graph->classes);
+    printf("\n%6s  %-20s%16s%9s%8s%8s%8s%9s\n", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)", "seconds");
     fflush(stdout);
 }
 

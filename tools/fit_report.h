@@ -4,8 +4,11 @@
 
 #include "tools/command.h"
 
-/* The table: a title line of the data, column names, a line a row. */
-void fit_print_title(const mo_embeddings *E, const char *rows);
+/* One line with the number of rows that have no label, where there are any. */
+void fit_print_unlabelled(const mo_embeddings *E);
+/* The table: a title line of the data, with the classes of an episode where there are more; column names, a line a row.
+ */
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways);
 void fit_print_row(const mo_fit_row *row);
 /* The diagnosis: three lines, or class by class and head by head; rows: all that were visited. */
 void fit_print_diagnosis(

@@ -19,7 +19,8 @@ typedef struct pitfalls_options {
     int64_t seeds;
     double epsilon;
     const char *svg;
-    int threads;
+    int threads, argc;
+    char **argv;
     bool json, seeds_given;
 } pitfalls_options;
 
@@ -42,7 +43,8 @@ static const char description[] =
     "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
     "far each class mean is from the convex hull of the others, in the full space.\n"
     "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
-    "Z: rows [n, d] (.npy, .npz or .safetensors; FILE:NAME takes one array of several), y: their integer labels.\n"
+    "Z: rows [n, d] (.npy, .npz or .safetensors; FILE:NAME takes one array of several), y: their classes, whole "
+    "numbers (a negative one: unlabelled, left out).\n"
     "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
     "others than every corner of the outer hull in the plane of the first two principal components.\n\n"
     "Examples:\n"
@@ -102,8 +104,8 @@ static void write_charts(mo_context *ctx, const char *path, const char *title, c
 /* False where a line could not be written. */
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
     pitfall_figures figures = {0};
-    bool written = true;
-    if (pitfalls_run(ctx, o->which, o->seeds, &figures) == MO_OK) {
+    bool written = !o->json || print_json(command_object(o->argc, o->argv));
+    if (written && pitfalls_run(ctx, o->which, o->seeds, &figures) == MO_OK) {
         if (o->json)
             written = pitfalls_print_objects(&figures);
         else
@@ -129,12 +131,16 @@ static void draw_places(mo_context *ctx, const pitfalls_options *o, const mo_emb
 static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
     mo_embeddings *E = mo_embeddings_open(ctx, o->rows, o->labels);
     mo_diagnosis x = {0};
-    bool written = true;
-    if (E && mo_diagnose(E, o->epsilon, &x) == MO_OK) {
-        if (o->json)
+    json_t *run = o->json && E ? command_object(o->argc, o->argv) : NULL;
+    bool written =
+        !run || (json_object_set_new(run, "unlabelled", json_integer(E->unlabelled)) == 0 && print_json(run));
+    if (E && written && mo_diagnose(E, o->epsilon, &x) == MO_OK) {
+        if (o->json) {
             written = fit_print_diagnosis_objects(E, &x, NULL, 0);
-        else
+        } else {
+            fit_print_unlabelled(E);
             fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
+        }
         draw_places(ctx, o, E, &x);
     }
     mo_diagnosis_release(&x);
@@ -147,15 +153,11 @@ int pitfalls_command(int argc, char **argv) {
         .parser = take_option,
         .args_doc = "origin|hull|calibration|all\nhull Z y",
         .doc = description};
-    pitfalls_options o = {.seeds = 20, .epsilon = 0.1, .threads = 1};
+    pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;
-    if (o.json && !print_json(command_object(argc, argv))) {
-        mo_context_release(ctx);
-        return EXIT_FAILED;
-    }
     bool written = o.rows ? diagnose_embeddings(ctx, &o) : run_experiments(ctx, &o);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_context_release(ctx);

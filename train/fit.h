@@ -15,14 +15,18 @@ struct mo_graph;
 /* ---- embeddings: rows with labels ---- */
 
 typedef struct mo_embeddings {
-    mo_tensor *Z;           /* [n, d] float32 or float64 */
+    mo_tensor *Z;           /* [n, d] float32 or float64: the labelled rows */
     struct mo_graph *graph; /* of n nodes without edges, for the plans: label 0 .. classes - 1 */
     int64_t *value, *count; /* [classes]: the labels as they were given, rising, and the rows of each */
+    int64_t *row;           /* [n]: the number that each row has among those that were given */
+    int64_t unlabelled;     /* given rows that are left out, as their label is negative */
+    mo_dtype given;         /* of the rows before they became those of Z */
 } mo_embeddings;
 
-/* Rows [n, d] of any real dtype (float16 and bfloat16 become float32) and one label a row, of any integer dtype and
- * any values; both are copied. Raises where lengths differ, a number or the squared norm of a row is not finite or
- * there are fewer than two classes. NULL on failure; the name is used in errors. */
+/* Rows [n, d] of numbers (computed in float64 where they are float64, or integers that float32 cannot hold; in float32
+ * else) and one label a row, [n] or [n, 1], of any integer dtype or whole numbers; both are copied. A negative label
+ * means unlabelled: its row is left out. Raises where lengths differ, a number or the squared norm of a kept row is not
+ * finite or there are fewer than two classes. NULL on failure; the name is used in errors. */
 MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
 /* The same from files: .npy, .npz or .safetensors; one of several arrays of a file as FILE:NAME. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);

@@ -1,5 +1,6 @@
 /* train/load_features.c - a folder of node features as .npy beside an edge list: features.npy [nodes, columns] of any
- * numbers, edges.txt with lines "u v" of rows of it, and, if there, labels.npy, a class a node, -1 for none. */
+ * numbers, edges.txt with lines "u v" of rows of it, and, if there, labels.npy, a class a node, a negative number for
+ * none. */
 #include "train/edge_ids.h"
 #include "train/graph_build.h"
 #include "train/loaders.h"

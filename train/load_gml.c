@@ -2,8 +2,8 @@
  * .. ] ].
  *
  * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
- * in their order, texts in theirs; a node without one is unlabelled. Names, weights and whatever else a file says are
- * skipped; directed edges count as undirected. */
+ * in their order, texts in theirs; a node without one or with a negative number is unlabelled. Names, weights and
+ * whatever else a file says are skipped; directed edges count as undirected. */
 #include "train/gml_tokens.h"
 #include "train/graph_build.h"
 #include "train/loaders.h"
@@ -197,6 +197,20 @@ static int by_text(const void *a, const void *b) {
     return strcmp((*x)->text, (*y)->text);
 }
 
+/* Negative numbers mean that there is no class. Returns how many of the n nodes keep theirs. */
+static int64_t drop_negative(gml_node **labelled, int64_t n) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (labelled[i]->number >= 0) {
+            kept++;
+        } else {
+            free(labelled[i]->text);
+            labelled[i]->text = NULL;
+        }
+    }
+    return kept;
+}
+
 /* Gives every node with a class a number that orders it among them: the integer that it is, where all are integers, or
  * else the rank of its text. Returns how many nodes have one; -1 when out of memory. */
 static int64_t number_classes(gml *g) {
@@ -216,7 +230,7 @@ static int64_t number_classes(gml *g) {
             labelled[i]->number = same ? labelled[i - 1]->number : i;
         }
     }
-    n = labelled ? n : -1;
+    n = !labelled ? -1 : integers ? drop_negative(labelled, n) : n;
     free(labelled);
     return n;
 }

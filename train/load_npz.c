@@ -2,8 +2,8 @@
  *
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
  * adj_data is 0 are no edges). attr_*: node features, likewise. Where *_data is left out all values are 1. labels: a
- * class a node, -1 for none; idx_unlabelled: positions without a class. graph_offset makes it a set of graphs, the
- * nodes of graph g from graph_offset[g] on, with a class a graph. Integers may have any width. */
+ * class a node, a negative number for none; idx_unlabelled: positions without a class. graph_offset makes it a set of
+ * graphs, the nodes of graph g from graph_offset[g] on, with a class a graph. Integers may have any width. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/npz_members.h"

@@ -193,11 +193,13 @@ bool mo_npz_read_labels(const mo_npz_members *m, int64_t expected, mo_graph *gra
     graph->label = mo_npz_integers(m, "labels", expected, &graph->n_labels);
     for (int64_t i = 0; graph->label && i < graph->n_labels; i++) {
         int64_t label = graph->label[i];
-        if (label < -1 || label >= graph->n_labels) {
-            mo_fail(m->ctx, MO_FORMAT, "%s: labels[%lld]: expected a class in 0..%lld, or -1 for none, found %lld",
-                m->path, (long long)i, (long long)graph->n_labels - 1, (long long)label);
+        if (label >= graph->n_labels) {
+            mo_fail(m->ctx, MO_FORMAT,
+                "%s: labels[%lld]: expected a class in 0..%lld, or a negative number for none, found %lld", m->path,
+                (long long)i, (long long)graph->n_labels - 1, (long long)label);
             return false;
         }
+        graph->label[i] = label < 0 ? -1 : label;
         graph->classes = label >= graph->classes ? label + 1 : graph->classes;
     }
     return graph->label;

@@ -25,7 +25,7 @@ int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expec
  * start at 0, never fall and end at nnz, that columns lie in range and values are finite. Release in any case. */
 bool mo_npz_read_csr(const mo_npz_members *m, const char *prefix, mo_npz_csr *csr);
 void mo_npz_release_csr(mo_npz_csr *csr);
-/* Gives the graph the member "labels": `expected` classes numbered from 0, -1 for none. */
+/* Gives the graph the member "labels": `expected` classes numbered from 0; a negative number, for none, becomes -1. */
 bool mo_npz_read_labels(const mo_npz_members *m, int64_t expected, mo_graph *graph);
 
 #endif
