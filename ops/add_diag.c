@@ -36,7 +36,7 @@ static void add_diag_vjp(mo_vjp *v) {
     const mo_tensor *A = v->in[0], *lambda = v->in[1];
     v->in_bar[0] = v->out_bar[0];
     if (v->needs[1]) {
-        mo_tensor *trace = mo_sum(t, mo_diagonal(t, v->out_bar[0]), MO_AXIS(A->ndim - 2), false);
+        mo_tensor *trace = mo_sum(t, mo_diagonal(t, v->out_bar[0]), MO_AXIS(A->ndim - 2), MO_DROP_AXES);
         v->in_bar[1] = mo_sum_to(t, trace, lambda->ndim, lambda->shape);
     }
 }

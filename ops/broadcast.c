@@ -10,6 +10,7 @@
 #include "ops/shapes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool broadcast_to_shape(mo_call *c) {
     const mo_shape_option *to = c->attributes;
@@ -87,4 +88,23 @@ const mo_op mo_op_broadcast_to = {
 mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
     mo_shape_option to = mo_shape_option_of(ndim, shape);
     return mo_apply(t, &mo_op_broadcast_to, (mo_tensor *[]){X}, 1, &to);
+}
+
+mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n) {
+    if (mo_is_null(X))
+        return mo_reshape(t, X, 0, NULL);
+    int64_t size[MO_MAX_AXES + 1];
+    int ndim = X->ndim + 1, at = mo_resolve_axis(axis, ndim);
+    if (at < 0) {
+        char text[160];
+        mo_fail(X->ctx, MO_INVALID, "with_axis: axis %d, expected -%d to %d; got %s", axis, ndim, ndim - 1,
+            mo_shape_string(X, text, sizeof text));
+        return mo_null_tensor(X->ctx);
+    }
+    memcpy(size, X->shape, (size_t)at * sizeof *size);
+    size[at] = 1;
+    memcpy(size + at + 1, X->shape + at, (size_t)(X->ndim - at) * sizeof *size);
+    mo_tensor *Y = mo_reshape(t, X, ndim, size);
+    size[at] = n;
+    return n == 1 ? Y : mo_broadcast_to(t, Y, ndim, size);
 }

@@ -36,8 +36,9 @@ static void cholesky_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *L = v->out[0], *L_bar = v->out_bar[0];
     mo_tensor *P = Phi(t, mo_matmul(t, mo_transpose(t, L), L_bar));
-    mo_tensor *S = mo_solve_triangular(t, L, P, true, true);                    /* L^-T P */
-    mo_tensor *M_T = mo_solve_triangular(t, L, mo_transpose(t, S), true, true); /* (L^-T P L^-1)^T = L^-T S^T */
+    mo_tensor *S = mo_solve_triangular(t, L, P, MO_LOWER_TRANSPOSED); /* L^-T P */
+    mo_tensor *M_T =
+        mo_solve_triangular(t, L, mo_transpose(t, S), MO_LOWER_TRANSPOSED); /* (L^-T P L^-1)^T = L^-T S^T */
     v->in_bar[0] = mo_scale(t, mo_add(t, M_T, mo_transpose(t, M_T)), 0.5, 0);
 }
 
@@ -77,4 +78,9 @@ const mo_op mo_op_cholesky = {
 
 mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A) {
     return mo_apply(t, &mo_op_cholesky, (mo_tensor *[]){A}, 1, NULL);
+}
+
+mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B) {
+    mo_tensor *V = mo_solve_triangular(t, L, B, MO_LOWER);    /* L^-1 B */
+    return mo_solve_triangular(t, L, V, MO_LOWER_TRANSPOSED); /* L^-T L^-1 B */
 }

@@ -110,15 +110,6 @@ mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis) {
     return mo_apply(t, &mo_op_concat, X, n, &axis);
 }
 
-/* X with an axis of size 1 before axis `at`. */
-static mo_tensor *insert_axis(mo_tape *t, mo_tensor *X, int at) {
-    int64_t size[MO_MAX_AXES + 1];
-    memcpy(size, X->shape, (size_t)at * sizeof *size);
-    size[at] = 1;
-    memcpy(size + at + 1, X->shape + at, (size_t)(X->ndim - at) * sizeof *size);
-    return mo_reshape(t, X, X->ndim + 1, size);
-}
-
 mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *parts[MO_MAX_INPUTS] = {0};
@@ -131,7 +122,7 @@ mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis) {
         else if (at < 0)
             mo_fail(ctx, MO_INVALID, "stack: axis %d, expected -%d to %d", axis, X[i]->ndim + 1, X[i]->ndim);
         else
-            parts[i] = insert_axis(t, X[i], at);
+            parts[i] = mo_with_axis(t, X[i], at, 1);
     }
     return mo_ok(ctx) ? mo_concat(t, parts, n, axis) : mo_null_tensor(ctx);
 }

@@ -26,7 +26,7 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_scope scope = mo_scope_open(t);
     for (k->iterations = 0; k->iterations < k->limit && mo_ok(ctx); k->iterations++) {
         mo_tensor *active = mo_krylov_unfinished(t, s[RHO], limit);
-        if (mo_item(mo_sum(t, active, 0, false)) == 0)
+        if (mo_item(mo_sum(t, active, 0, MO_DROP_AXES)) == 0)
             break;
         step(t, k, active, s);
         if (!k->record)

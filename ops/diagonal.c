@@ -113,5 +113,5 @@ mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n) {
 
 mo_tensor *mo_trace(mo_tape *t, mo_tensor *A) {
     mo_tensor *d = mo_diagonal(t, A);
-    return mo_is_null(d) ? d : mo_sum(t, d, MO_AXIS(d->ndim - 1), false);
+    return mo_is_null(d) ? d : mo_sum(t, d, MO_AXIS(d->ndim - 1), MO_DROP_AXES);
 }

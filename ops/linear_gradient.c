@@ -79,6 +79,6 @@ void mo_linear_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_ba
     } else if (W_bar) {
         *W_bar = mo_matmul(t, mo_transpose(t, D), X);
     } else if (b_bar) {
-        *b_bar = mo_sum(t, D, MO_AXIS(0), false);
+        *b_bar = mo_sum(t, D, MO_AXIS(0), MO_DROP_AXES);
     }
 }

@@ -47,12 +47,12 @@ static bool shape(mo_call *c) {
 static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     mo_tape *t = c->t;
     mo_tensor *weight = mo_class_sum(t, Y);
-    if (mo_item(mo_max(t, mo_neg(t, weight), 0, false)) > 0)
+    if (mo_item(mo_max(t, mo_neg(t, weight), 0, MO_DROP_AXES)) > 0)
         return mo_call_fail(c, MO_INVALID, "a row of the labels sums to less than 0");
     if (penalised || mo_dim(Y, 2) == 1)
         return mo_ok(c->ctx);
-    mo_tensor *support = mo_sum(t, Y, MO_AXIS(1), false); /* [B, C] */
-    for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), 0, false)) >= 0 && i < mo_numel(support); i++) {
+    mo_tensor *support = mo_sum(t, Y, MO_AXIS(1), MO_DROP_AXES); /* [B, C] */
+    for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), 0, MO_DROP_AXES)) >= 0 && i < mo_numel(support); i++) {
         int64_t b = i / mo_dim(support, 1), k = i % mo_dim(support, 1);
         if (mo_item(mo_slice(t, mo_slice(t, support, 0, b, b + 1), 1, k, k + 1)) <= 0)
             return mo_call_fail(c, MO_NUMERICAL,
@@ -63,7 +63,7 @@ static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
 }
 
 static bool check_lambda(mo_call *c) {
-    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, false));
+    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, MO_DROP_AXES));
     if (mo_ok(c->ctx) && !(least >= 0))
         return mo_call_fail(c, MO_INVALID, "lambda %g, expected 0 or above", least);
     return mo_ok(c->ctx);
@@ -111,7 +111,7 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
-    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, false)) < 0;
+    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, MO_DROP_AXES)) < 0;
 }
 
 static void forward(mo_call *c) {
@@ -121,7 +121,7 @@ static void forward(mo_call *c) {
     mo_tensor *in[] = {mo_flat_batch(t, c->in[0]), mo_flat_batch(t, c->in[1]), mo_flat_lambda(t, c->in[2])};
     bool dual = mo_logistic_is_dual(t, in[0], in[2]);
     int64_t batch = mo_dim(in[0], 0), step = recording ? batch : items_at_once(in[0], dual, batch);
-    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), 0, false)) < 0;
+    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), 0, MO_DROP_AXES)) < 0;
     bool fine = check_lambda(c) && check_support(c, in[1], penalised);
     for (int64_t first = 0; fine && first < batch; first += step) {
         int64_t mark = t->n_tensors;
@@ -133,7 +133,7 @@ static void forward(mo_call *c) {
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
-    return mo_sum(t, mo_mul(t, A, B), MO_AXIS(mo_ndim(A) - 2) | MO_AXIS(mo_ndim(A) - 1), false);
+    return mo_sum(t, mo_mul(t, A, B), MO_AXIS(mo_ndim(A) - 2) | MO_AXIS(mo_ndim(A) - 1), MO_DROP_AXES);
 }
 
 static void vjp(mo_vjp *v) {

@@ -50,11 +50,11 @@ static mo_tensor *complement(mo_tape *t, mo_tensor *mask) {
 }
 
 static double any(mo_tape *t, mo_tensor *mask) {
-    return mo_item(mo_sum(t, mask, 0, false));
+    return mo_item(mo_sum(t, mask, 0, MO_DROP_AXES));
 }
 
 static mo_tensor *weighted_logsumexp(const newton *m, mo_tensor *F) {
-    return mo_item_sum(m->t, mo_mul(m->t, m->s->weight, mo_logsumexp(m->t, F, MO_AXIS(2), true)));
+    return mo_item_sum(m->t, mo_mul(m->t, m->s->weight, mo_logsumexp(m->t, F, MO_AXIS(2), MO_KEEP_AXES)));
 }
 
 /* The step length: 1 or the first half of a half .. at which f has fallen by a ten-thousandth of what the slope
@@ -98,7 +98,7 @@ static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     if (!mo_logistic_conjugate(m->s, r, forcing(m, w->norm), limit, &V))
         m->hard = true;
     mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
-    mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), true);
+    mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), MO_KEEP_AXES);
     w->moved = mo_where(t, w->active, change, w->moved);
     w->W = mo_logistic_image(m->s, x);
 }
@@ -171,7 +171,8 @@ static int64_t first_item(mo_tape *t, mo_tensor *mask) {
 static mo_tensor *separated(const newton *m) {
     mo_tape *t = m->t;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(m->Y), 0, NULL, 1);
-    mo_tensor *least = mo_neg(t, mo_max(t, mo_neg(t, mo_where(t, m->Y, m->s->P, one)), MO_AXIS(1) | MO_AXIS(2), true));
+    mo_tensor *least =
+        mo_neg(t, mo_max(t, mo_neg(t, mo_where(t, m->Y, m->s->P, one)), MO_AXIS(1) | MO_AXIS(2), MO_KEEP_AXES));
     return mo_greater_equal(t, least, mo_scale(t, one, 0.5 + 1e-6, 0));
 }
 
@@ -183,7 +184,7 @@ static bool fail_at_infinity(mo_call *c, mo_tape *t, mo_tensor *mask) {
 
 static bool check_progress(mo_call *c, const newton *m, const newton_state *w, bool penalised) {
     mo_tape *t = m->t;
-    double sum = mo_item(mo_sum(t, w->norm, 0, false));
+    double sum = mo_item(mo_sum(t, w->norm, 0, MO_DROP_AXES));
     if (!mo_ok(c->ctx))
         return false;
     if (!isfinite(sum))
@@ -201,7 +202,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_lo
     mo_tape *t = s->t;
     newton m = {s, t, .Y = Y, .epsilon = mo_tensor_dtype(Y) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON};
     int64_t rows = mo_dim(s->Phi, s->dual ? -2 : -1) + (s->dual && s->free_intercept);
-    bool penalised = mo_item(mo_max(t, mo_neg(t, s->lambda), 0, false)) < 0;
+    bool penalised = mo_item(mo_max(t, mo_neg(t, s->lambda), 0, MO_DROP_AXES)) < 0;
     union {
         newton_state w;
         mo_tensor *tensors[STATE_TENSORS + 1];
@@ -217,7 +218,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_lo
         if (k == NEWTON_STEPS)
             return mo_call_fail(c, MO_NUMERICAL,
                 "item %lld has not converged after %d Newton steps (largest gradient norm %g)",
-                (long long)first_item(t, w->active), k, mo_item(mo_max(t, w->norm, 0, false)));
+                (long long)first_item(t, w->active), k, mo_item(mo_max(t, w->norm, 0, MO_DROP_AXES)));
         advance(&m, w, gradient);
         u.tensors[STATE_TENSORS] = m.first;
         mo_tape_sweep(t, mark, u.tensors, STATE_TENSORS + 1);

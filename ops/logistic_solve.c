@@ -138,7 +138,7 @@ static void vjp(mo_vjp *v) {
     if (v->needs[2])
         v->in_bar[2] = mo_sub(t, mo_mul(t, e, j), mo_class_sum(t, mo_mul(t, P, EJ)));
     if (v->needs[3]) {
-        mo_tensor *UV = mo_sum(t, mo_mul(t, U0, V0), MO_AXIS(rows) | MO_AXIS(rows + 1), false);
+        mo_tensor *UV = mo_sum(t, mo_mul(t, U0, V0), MO_AXIS(rows) | MO_AXIS(rows + 1), MO_DROP_AXES);
         v->in_bar[3] = mo_neg(t, mo_sum_to(t, UV, lambda->ndim, lambda->shape));
     }
     if (v->needs[4])

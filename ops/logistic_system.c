@@ -21,19 +21,19 @@
 enum { LARGE_SYSTEM = 1 << 16 };
 
 mo_tensor *mo_item_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2) | MO_AXIS(mo_ndim(X) - 1), true);
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2) | MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
 }
 
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
 }
 
 mo_tensor *mo_class_centred(mo_tape *t, mo_tensor *X) {
-    return mo_sub(t, X, mo_mean(t, X, MO_AXIS(mo_ndim(X) - 1), true));
+    return mo_sub(t, X, mo_mean(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES));
 }
 
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2), true);
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2), MO_KEEP_AXES);
 }
 
 static mo_tensor *below(mo_tape *t, mo_tensor *X, mo_tensor *last_row) {
@@ -133,7 +133,7 @@ void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L) {
 
 void mo_logistic_factor(mo_logistic_system *s) {
     mo_tape *t = s->t;
-    mo_tensor *D = mo_max(t, mo_mul(t, s->TP, mo_scale(t, s->P, -1, 1)), MO_AXIS(2), true);
+    mo_tensor *D = mo_max(t, mo_mul(t, s->TP, mo_scale(t, s->P, -1, 1)), MO_AXIS(2), MO_KEEP_AXES);
     weigh(s, mo_clamp(t, D, 1e-12, INFINITY));
     mo_tensor *M = weighted_gram(s), *diagonal = s->ridge;
     int64_t B = mo_dim(M, 0), rows = mo_dim(M, 2);
@@ -210,7 +210,7 @@ static mo_logistic_vector vector_scale(mo_tape *t, const mo_logistic_vector *X, 
 }
 
 static bool all_closed(mo_tape *t, mo_tensor *open) {
-    return mo_item(mo_sum(t, open, 0, false)) == 0 && mo_ok(mo_tape_context(t));
+    return mo_item(mo_sum(t, open, 0, MO_DROP_AXES)) == 0 && mo_ok(mo_tape_context(t));
 }
 
 static bool conjugate_composed(

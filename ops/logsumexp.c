@@ -74,7 +74,7 @@ const mo_op mo_op_logsumexp = {
     .n_error_samples = 3,
 };
 
-mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
+mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
     mo_tensor *Y = mo_apply(t, &mo_op_logsumexp, (mo_tensor *[]){mo_rows(t, "logsumexp", X, axes)}, 1, NULL);
-    return mo_from_rows(t, Y, X, axes, keep);
+    return mo_from_rows(t, Y, X, axes, reduced);
 }

@@ -40,11 +40,11 @@ static bool normalize_shape(mo_call *c) {
 }
 
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(X->ndim - 1), true);
+    return mo_sum(t, X, MO_AXIS(X->ndim - 1), MO_KEEP_AXES);
 }
 
 static mo_tensor *row_mean(mo_tape *t, mo_tensor *X) {
-    return mo_mean(t, X, MO_AXIS(X->ndim - 1), true);
+    return mo_mean(t, X, MO_AXIS(X->ndim - 1), MO_KEEP_AXES);
 }
 
 static double normalize_flops(const mo_call *c) {

@@ -36,9 +36,13 @@ MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* The same where a bad matrix is no error: its X is NaN, and the others are what they are without it */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* X with op(T) X = B, T [.., n, n] triangular; B [.., n, m] */
-MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, bool lower, bool transposed);
+/* Which triangle of T holds the matrix, and whether the system is in its transpose. */
+typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
+/* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m]; equal batch axes */
+MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
+/* X with L L^T X = B: any number of solves with one factor of mo_cholesky; differentiable in L and B */
+MO_API mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B);
 /* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
 MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
 /* X with |A X - B| least, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k]; equal batch axes */
@@ -125,13 +129,18 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, logsumexp.c: bit i of axes is axis i, 0 means all; keep leaves axes of size 1 ---- */
-MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
-MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+/* ---- reduce.c, max.c, argmax.c, logsumexp.c: bit i of axes is axis i, 0 means all ---- */
+/* What becomes of the axes that a reduction sums over: they go, or stay with size 1. */
+typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
+MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
+MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 /* Squares about the mean, divided by their number less the correction: 0 biased, 1 unbiased */
-MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int64_t correction);
-MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, bool keep); /* gradient to the first of ties */
-MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, bool keep);
+MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction);
+MO_API mo_tensor *mo_max(
+    mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced); /* gradient to the first of ties */
+/* int64 positions of the largest entries along an axis, the first of ties; negative axes count from the end */
+MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis);
+MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
 #define MO_AXIS(i) (1u << ((unsigned)(i)&31)) /* any of the null tensor, which has none, too */
 
@@ -160,6 +169,8 @@ MO_API mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes); /* outp
 MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop);
 MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after); /* zeros */
 MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape);
+/* X with a new axis of n equal entries at `axis` of the result (-1: the last); n = 1 only adds the axis */
+MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n);
 MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis);
 MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis); /* a new axis */
 MO_API mo_tensor *mo_one_hot(

@@ -107,7 +107,7 @@ static void qr_vjp(mo_vjp *v) {
     mo_tensor *S = mo_matmul(t, Q, copyltu(t, M));
     if (Q_bar)
         S = mo_add(t, Q_bar, S);
-    v->in_bar[0] = mo_transpose(t, mo_solve_triangular(t, R, mo_transpose(t, S), false, false)); /* S R^-T */
+    v->in_bar[0] = mo_transpose(t, mo_solve_triangular(t, R, mo_transpose(t, S), MO_UPPER)); /* S R^-T */
 }
 
 static double qr_flops(const mo_call *c) {
@@ -154,5 +154,5 @@ void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R) {
 mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     mo_tensor *Q, *R;
     mo_qr(t, A, &Q, &R);
-    return mo_solve_triangular(t, R, mo_matmul(t, mo_transpose(t, Q), B), false, false);
+    return mo_solve_triangular(t, R, mo_matmul(t, mo_transpose(t, Q), B), MO_UPPER);
 }

@@ -14,7 +14,7 @@
 
 typedef struct reduction {
     unsigned axes;
-    bool keep;
+    bool keep; /* axes of size 1 */
 } reduction;
 
 static bool reduced(const reduction *r, int axis) {
@@ -96,12 +96,12 @@ const mo_op mo_op_sum = {
     .n_error_samples = 2,
 };
 
-mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
-    return mo_apply(t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){axes, keep});
+mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+    return mo_apply(t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){axes, reduced == MO_KEEP_AXES});
 }
 
-mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
-    mo_tensor *S = mo_sum(t, X, axes, keep);
+mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+    mo_tensor *S = mo_sum(t, X, axes, reduced);
     if (mo_is_null(S) || mo_numel(S) == 0)
         return S;
     int64_t n = mo_numel(X) / mo_numel(S);
@@ -113,10 +113,10 @@ mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, bool keep) {
     return mo_scale(t, S, 1 / (double)n, 0);
 }
 
-mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int64_t correction) {
-    mo_tensor *mean = mo_mean(t, X, axes, true);
+mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction) {
+    mo_tensor *mean = mo_mean(t, X, axes, MO_KEEP_AXES);
     if (mo_is_null(mean) || mo_numel(mean) == 0)
-        return mo_mean(t, X, axes, keep);
+        return mo_mean(t, X, axes, reduced);
     int64_t n = mo_numel(X) / mo_numel(mean);
     if (n <= correction || correction < 0) {
         char text[160];
@@ -126,7 +126,7 @@ mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, bool keep, int64_t co
         return mo_null_tensor(X->ctx);
     }
     mo_tensor *squares = mo_square(t, mo_sub(t, X, mean));
-    return mo_scale(t, mo_sum(t, squares, axes, keep), 1 / (double)(n - correction), 0);
+    return mo_scale(t, mo_sum(t, squares, axes, reduced), 1 / (double)(n - correction), 0);
 }
 
 mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
@@ -147,6 +147,6 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
             mo_shape_string(X, got, sizeof got), mo_format_shape(ndim, size, want, sizeof want));
         return mo_null_tensor(X->ctx);
     }
-    mo_tensor *Y = axes ? mo_sum(t, X, axes, true) : X;
+    mo_tensor *Y = axes ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
     return lead ? mo_reshape(t, Y, ndim, size) : Y; /* only axes of size 1 go */
 }

@@ -7,6 +7,7 @@ static const mo_op *const ops[] = {
     &mo_op_add,
     &mo_op_add_diag,
     &mo_op_append_ones,
+    &mo_op_argmax,
     &mo_op_broadcast_to,
     &mo_op_cast,
     &mo_op_cholesky,

@@ -9,6 +9,7 @@ extern const mo_op mo_op_accumulate; /* autograd's own */
 extern const mo_op mo_op_add;
 extern const mo_op mo_op_add_diag;
 extern const mo_op mo_op_append_ones;
+extern const mo_op mo_op_argmax;
 extern const mo_op mo_op_broadcast_to;
 extern const mo_op mo_op_cast;
 extern const mo_op mo_op_cholesky;

@@ -1,6 +1,5 @@
 /* ops/rows.c - moving axes to the end; views where the strides allow. */
 #include "ops/rows.h"
-#include "ops/ops.h"
 #include "ops/shapes.h"
 
 #include <string.h>
@@ -42,8 +41,8 @@ mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes) {
     return kept + 1 == X->ndim ? P : mo_reshape(t, mo_contiguous(t, P), kept + 1, size);
 }
 
-mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, unsigned axes, bool keep) {
-    if (!keep || mo_is_null(Y))
+mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, unsigned axes, mo_reduced reduced) {
+    if (reduced == MO_DROP_AXES || mo_is_null(Y))
         return Y;
     int64_t size[MO_MAX_AXES];
     for (int i = 0; i < X->ndim; i++)

@@ -24,8 +24,8 @@ static mo_tensor *support(mo_tape *t, mo_tensor *V) {
     mo_tensor *ones = mo_full(t, V->dtype, 1, &V->shape[last], 1), *count = mo_cumsum(t, ones, 0);
     /* j u_j > u_1 + .. + u_j - 1 holds for j = 1 .. k and for no other */
     mo_tensor *inside = mo_scale(t, mo_greater_equal(t, excess, mo_mul(t, count, u)), -1, 1);
-    mo_tensor *k = mo_sum(t, inside, 1u << last, true);
-    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, inside, u), 1u << last, true), 1, -1), k);
+    mo_tensor *k = mo_sum(t, inside, 1u << last, MO_KEEP_AXES);
+    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, inside, u), 1u << last, MO_KEEP_AXES), 1, -1), k);
     mo_tensor *s = mo_scale(t, mo_greater_equal(t, tau, V), -1, 1);
     mo_scope_close(t, &scope, &s, 1);
     return s;
@@ -40,11 +40,11 @@ mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V) {
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     unsigned last = 1u << (V->ndim - 1);
-    V = mo_sub(t, V, mo_max(t, mo_stop_gradient(t, V), last, true));
+    V = mo_sub(t, V, mo_max(t, mo_stop_gradient(t, V), last, MO_KEEP_AXES));
     mo_tensor *s = support(t, V);
     if (mo_is_null(s))
         return s;
-    mo_tensor *k = mo_sum(t, s, last, true);
-    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, s, V), last, true), 1, -1), k);
+    mo_tensor *k = mo_sum(t, s, last, MO_KEEP_AXES);
+    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, s, V), last, MO_KEEP_AXES), 1, -1), k);
     return mo_mul(t, s, mo_sub(t, V, tau));
 }

@@ -37,7 +37,7 @@ static void run_rows(mo_call *c, bool log) {
 
 /* Sums along the last axis, which stays with size 1. */
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
 }
 
 static double softmax_flops(const mo_call *c) {

@@ -71,7 +71,7 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
     if (v->needs[0]) {
         mo_tensor *p = mo_softmax(t, X, -1), *y = smoothed(v, s);
         if (target->dtype != MO_I64) /* T p */
-            p = mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), true));
+            p = mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES));
         v->in_bar[0] = mo_mul(t, mo_sub(t, p, y), each_bar);
     }
     if (v->needs[1])

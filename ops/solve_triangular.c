@@ -1,7 +1,7 @@
 /* ops/solve_triangular.c - X = op(T)^-1 B for triangular T, op(T) = T or T^T, batched.
  *
- * T [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the triangle that `lower`
- * names is read, so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0
+ * T [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the triangle that is named
+ * is read, so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0
  * or not finite (named, with its matrix). Saved: nothing beyond T and X.
  *
  * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
@@ -15,12 +15,30 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct triangular_options {
-    bool lower, transposed;
-} triangular_options;
+static bool is_lower(mo_triangle triangle) {
+    return triangle == MO_LOWER || triangle == MO_LOWER_TRANSPOSED;
+}
+
+static bool is_transposed(mo_triangle triangle) {
+    return triangle == MO_LOWER_TRANSPOSED || triangle == MO_UPPER_TRANSPOSED;
+}
+
+/* The same triangle, of the transposed system. */
+static mo_triangle transposed(mo_triangle triangle) {
+    static const mo_triangle other[] = {
+        [MO_LOWER] = MO_LOWER_TRANSPOSED,
+        [MO_LOWER_TRANSPOSED] = MO_LOWER,
+        [MO_UPPER] = MO_UPPER_TRANSPOSED,
+        [MO_UPPER_TRANSPOSED] = MO_UPPER,
+    };
+    return other[triangle];
+}
 
 static bool solve_triangular_shape(mo_call *c) {
     const mo_tensor *B = c->in[1];
+    mo_triangle triangle = *(const mo_triangle *)c->attributes;
+    if ((unsigned)triangle > MO_UPPER_TRANSPOSED)
+        return mo_call_fail(c, MO_INVALID, "triangle %d, expected MO_LOWER to MO_UPPER_TRANSPOSED", (int)triangle);
     return mo_call_real(c, 0, 1) && mo_call_system(c) && mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
 
@@ -43,25 +61,25 @@ static bool check_diagonal(mo_call *c) {
 }
 
 static void solve_triangular_forward(mo_call *c) {
-    const triangular_options *o = c->attributes;
+    mo_triangle triangle = *(const mo_triangle *)c->attributes;
     if (!check_diagonal(c))
         return;
     mo_view T = mo_call_dense(c, 0), b = mo_tensor_view(c->in[1]), x = mo_tensor_view(c->out[0]);
     if (!mo_ok(c->ctx))
         return;
     c->ctx->backend->copy(c->ctx, &b, &x);
-    mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, o->lower, o->transposed, &T, &x);
+    mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, is_lower(triangle), is_transposed(triangle), &T, &x);
 }
 
 static void solve_triangular_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    const triangular_options *o = v->attributes;
+    mo_triangle triangle = *(const mo_triangle *)v->attributes;
     mo_tensor *T = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
-    mo_tensor *B_bar = mo_solve_triangular(t, T, X_bar, o->lower, !o->transposed);
+    mo_tensor *B_bar = mo_solve_triangular(t, T, X_bar, transposed(triangle));
     if (v->needs[0]) {
-        mo_tensor *left = o->transposed ? X : B_bar, *right = o->transposed ? B_bar : X;
+        mo_tensor *left = is_transposed(triangle) ? X : B_bar, *right = is_transposed(triangle) ? B_bar : X;
         mo_tensor *M = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
-        v->in_bar[0] = o->lower ? mo_tril(t, M) : mo_triu(t, M);
+        v->in_bar[0] = is_lower(triangle) ? mo_tril(t, M) : mo_triu(t, M);
     }
     v->in_bar[1] = B_bar;
 }
@@ -70,14 +88,14 @@ static double solve_triangular_flops(const mo_call *c) {
     return (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
 }
 
-static const triangular_options lower_plain = {true, false}, lower_transposed = {true, true},
-                                upper_plain = {false, false}, upper_transposed = {false, true};
+static const mo_triangle lower = MO_LOWER, lower_transposed = MO_LOWER_TRANSPOSED, upper = MO_UPPER,
+                         upper_transposed = MO_UPPER_TRANSPOSED;
 
 static const mo_sample solve_triangular_samples[] = {
     {.name = "lower",
         .n_in = 2,
         .in = {{MO_DRAW_TRIANGULAR, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}},
-        .attributes = &lower_plain},
+        .attributes = &lower},
     {.name = "lower, transposed, other triangle filled",
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 2}}},
@@ -85,7 +103,7 @@ static const mo_sample solve_triangular_samples[] = {
     {.name = "upper, batch",
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 3, {2, 3, 3}, 0}, {.ndim = 3, .shape = {2, 3, 2}}},
-        .attributes = &upper_plain},
+        .attributes = &upper},
     {.name = "upper, transposed",
         .n_in = 2,
         .in = {{MO_DRAW_GENERAL, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 1}}},
@@ -93,20 +111,25 @@ static const mo_sample solve_triangular_samples[] = {
     {.name = "no columns",
         .n_in = 2,
         .in = {{MO_DRAW_TRIANGULAR, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}},
-        .attributes = &lower_plain},
+        .attributes = &lower},
 };
 
 static const mo_error_sample solve_triangular_error_samples[] = {
     {{.name = "not square",
          .n_in = 2,
          .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}},
-         .attributes = &lower_plain},
+         .attributes = &lower},
         MO_INVALID, "solve_triangular: expected square matrices"},
     {{.name = "rows",
          .n_in = 2,
          .in = {{MO_DRAW_TRIANGULAR, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}},
-         .attributes = &lower_plain},
+         .attributes = &lower},
         MO_INVALID, "right-hand sides expected with as many rows"},
+    {{.name = "triangle",
+         .n_in = 2,
+         .in = {{MO_DRAW_TRIANGULAR, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 1}}},
+         .attributes = &(const int){7}},
+        MO_INVALID, "solve_triangular: triangle 7, expected MO_LOWER to MO_UPPER_TRANSPOSED"},
 };
 
 const mo_op mo_op_solve_triangular = {
@@ -114,7 +137,7 @@ const mo_op mo_op_solve_triangular = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
-    .attributes_size = sizeof(triangular_options),
+    .attributes_size = sizeof(mo_triangle),
     .reads_in = 1,
     .reads_out = 1,
     .shape = solve_triangular_shape,
@@ -124,9 +147,9 @@ const mo_op mo_op_solve_triangular = {
     .samples = solve_triangular_samples,
     .n_samples = 5,
     .error_samples = solve_triangular_error_samples,
-    .n_error_samples = 2,
+    .n_error_samples = 3,
 };
 
-mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, bool lower, bool transposed) {
-    return mo_apply(t, &mo_op_solve_triangular, (mo_tensor *[]){T, B}, 2, &(triangular_options){lower, transposed});
+mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle) {
+    return mo_apply(t, &mo_op_solve_triangular, (mo_tensor *[]){T, B}, 2, &triangle);
 }

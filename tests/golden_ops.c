@@ -29,7 +29,7 @@ static mo_tensor *apply(golden *g, const char *op, mo_tensor *x) {
     if (!strcmp(op, "log_softmax"))
         return mo_log_softmax(t, x, -1);
     if (!strcmp(op, "logsumexp"))
-        return mo_logsumexp(t, x, MO_AXIS(mo_ndim(x) - 1), false);
+        return mo_logsumexp(t, x, MO_AXIS(mo_ndim(x) - 1), MO_DROP_AXES);
     if (!strcmp(op, "l2_normalise"))
         return mo_l2_normalize(t, x, 1e-12);
     if (!strcmp(op, "layer_norm"))
@@ -41,9 +41,9 @@ static mo_tensor *apply(golden *g, const char *op, mo_tensor *x) {
     if (!strcmp(op, "segment_mean"))
         return mo_segment_mean(t, x, segments_to_offsets(g, op));
     if (!strcmp(op, "sum_axis0"))
-        return mo_sum(t, x, MO_AXIS(0), false);
+        return mo_sum(t, x, MO_AXIS(0), MO_DROP_AXES);
     if (!strcmp(op, "mean_all"))
-        return mo_mean(t, x, 0, false);
+        return mo_mean(t, x, 0, MO_DROP_AXES);
     if (!strcmp(op, "row_times_col"))
         return mo_mul(t, mo_slice(t, x, 1, 0, 1), mo_slice(t, x, 0, 0, 1));
     if (!strcmp(op, "transpose"))

@@ -43,11 +43,11 @@ static inline mo_tensor *quadratic(mo_tape *t, mo_tensor *x, mo_tensor *const *t
     (void)n;
     (void)state;
     mo_tensor *half = mo_scale(t, times(t, theta[0], x), 0.5, 0);
-    return mo_sum(t, mo_mul(t, x, mo_sub(t, half, theta[1])), MO_AXIS(1), false);
+    return mo_sum(t, mo_mul(t, x, mo_sub(t, half, theta[1])), MO_AXIS(1), MO_DROP_AXES);
 }
 
 static inline mo_tensor *quartic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    mo_tensor *fourth = mo_scale(t, mo_sum(t, mo_square(t, mo_square(t, x)), MO_AXIS(1), false), 0.25, 0);
+    mo_tensor *fourth = mo_scale(t, mo_sum(t, mo_square(t, mo_square(t, x)), MO_AXIS(1), MO_DROP_AXES), 0.25, 0);
     return mo_add(t, quadratic(t, x, theta, n, state), fourth);
 }
 

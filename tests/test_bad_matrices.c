@@ -184,11 +184,11 @@ static void run_table(fixture *f, const char *op, const bad_matrix *table, size_
 }
 
 static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_solve_triangular(t, A, B, true, false);
+    return mo_solve_triangular(t, A, B, MO_LOWER);
 }
 
 static mo_tensor *solve_upper_transposed(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_solve_triangular(t, A, B, false, true);
+    return mo_solve_triangular(t, A, B, MO_UPPER_TRANSPOSED);
 }
 
 static mo_tensor *factor(mo_tape *t, mo_tensor *A, mo_tensor *B) {

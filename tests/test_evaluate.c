@@ -100,8 +100,8 @@ static double direct_accuracy(mo_tape *t, const mo_mochi *model, const mo_source
     mo_episode e;
     mo_tape_reset(t);
     mo_episode_build(t, source, plan, &e);
-    return 100.0 * (double)mo_count_right(t, mo_mochi_logits(t, model, &e, NULL), e.query_label) /
-           (double)plan->n_query;
+    double wrong = mo_item(mo_count_wrong(t, mo_mochi_logits(t, model, &e, NULL), e.query_label));
+    return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
 }
 
 static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {

@@ -130,7 +130,7 @@ static void structure_is_four_times_the_positive_part(void **state) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     assert_int_equal(mo_sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
-    magnitudes = mo_item(mo_sum(t, S, 0, false));
+    magnitudes = mo_item(mo_sum(t, S, 0, MO_DROP_AXES));
     for (int64_t i = 0; i < 50; i++)
         for (int64_t j = 0; j < 60; j++) {
             trace += p[i * 60 + j] * p[i * 60 + j];

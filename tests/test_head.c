@@ -92,7 +92,7 @@ static mo_tensor *without_gradient(
 /* Takes the mean over the whole batch off the queries. */
 static mo_tensor *across_episodes(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, false)), parameters);
+    return mo_head_prototype.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
 }
 
 static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {

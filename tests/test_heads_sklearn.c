@@ -77,8 +77,8 @@ static void assert_scores(scratch *s, const few_shot *f, const char *name, doubl
     mo_tensor *parameter = mo_scalar(f->t, MO_F64, value), *Ys = mo_one_hot(f->t, f->ys, CLASSES, MO_F64);
     mo_tensor *ours = mo_head_apply(f->t, mo_find_head(name), f->Zs, Ys, f->Zq, &parameter);
     mo_tensor *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
-    double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), 0, false));
-    double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), 0, false)) / scale;
+    double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), 0, MO_DROP_AXES));
+    double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), 0, MO_DROP_AXES)) / scale;
     if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers of systems of condition 1e5 at most */
         fail_msg("%s %g: %s, off by %.3g of %.3g", name, value, mo_context_status(s->ctx)->message, error, scale);
     mo_tensor_release(theirs);

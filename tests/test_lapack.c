@@ -87,7 +87,7 @@ static void draw_lower(fixture *f, double *A, int n, double condition) {
 }
 
 static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_solve_triangular(t, A, B, true, false);
+    return mo_solve_triangular(t, A, B, MO_LOWER);
 }
 
 /* ---- residuals, in float64 ---- */

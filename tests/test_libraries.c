@@ -49,7 +49,7 @@ static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 
     mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
     for (int log = 0; log < 2; log++) {
         mo_tensor *Y = log ? mo_log_softmax(t, X, -1) : mo_softmax(t, X, -1),
-                  *loss = mo_mean(t, mo_square(t, Y), 0, false);
+                  *loss = mo_mean(t, mo_square(t, Y), 0, MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, &X, &x_bar, 1, 0);
         read_floats(x_bar, out[2 * log + 1]);
         mo_tape_reset(t);

@@ -141,10 +141,10 @@ static void perceptron_equals_its_layers(void **state) {
     value[1] = mo_linear(t, mo_linear_relu(t, l[0], l[1], l[2], l[3]), l[4], l[5]);
     expect_close("value", value[0], value[1], IN + HIDDEN);
     for (int k = 0; k < 2; k++) {
-        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), 0, false), *squares = mo_scalar(t, MO_F64, 0);
+        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), 0, MO_DROP_AXES), *squares = mo_scalar(t, MO_F64, 0);
         mo_grad(t, &loss, NULL, 1, l, first[k], LEAVES, MO_CREATE_GRAPH);
         for (int i = 0; i < LEAVES; i++)
-            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), 0, false));
+            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), 0, MO_DROP_AXES));
         mo_grad(t, &squares, NULL, 1, l, second[k], LEAVES, MO_RETAIN);
     }
     assert_string_equal(mo_context_status(ctx)->message, "");

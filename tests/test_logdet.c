@@ -38,7 +38,7 @@ static void draw_problem(fixture *f, mo_tensor *xs[2]) {
 }
 
 static mo_tensor *sum_of_squares(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, mo_square(t, X), 0, false);
+    return mo_sum(t, mo_square(t, X), 0, MO_DROP_AXES);
 }
 
 /* Gradients in A to order three: factorizations stay at the three of the forward. */
@@ -83,7 +83,7 @@ static void the_quadratic_form_is_that_of_a_solve(void **state) {
     mo_tensor *xs[2];
     draw_problem(f, xs);
     mo_tensor *W = mo_solve_spd(f->t, xs[0], xs[1]);
-    double *expected = values_of(f, mo_sum(f->t, mo_mul(f->t, xs[1], W), MO_AXIS(1), false));
+    double *expected = values_of(f, mo_sum(f->t, mo_mul(f->t, xs[1], W), MO_AXIS(1), MO_DROP_AXES));
     double *got = values_of(f, mo_quadratic_form(f->t, xs[0], xs[1]));
     for (int i = 0; i < 6; i++)
         assert_true(fabs(got[i] - expected[i]) <= 1e-14 * expected[i] && got[i] >= 0);

@@ -52,11 +52,11 @@ static void release_problem(problem *p) {
 }
 
 static double norm(mo_tape *t, mo_tensor *A) {
-    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), 0, false)));
+    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), 0, MO_DROP_AXES)));
 }
 
 static double largest_difference(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), 0, false));
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), 0, MO_DROP_AXES));
 }
 
 /* The gradient of the objective at W, written out again. */

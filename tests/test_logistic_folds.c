@@ -61,7 +61,7 @@ static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *out[2], double *size) {
     mo_tensor *F = readout(t, in[0], mo_logistic(t, in[0], in[1], in[2], intercept), intercept);
     double worst = largest_difference(readout(t, in[0], mo_cast(t, out[0], MO_F64), intercept), F);
-    *size = mo_item(mo_max(t, mo_abs(t, F), 0, false));
+    *size = mo_item(mo_max(t, mo_abs(t, F), 0, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
         mo_tensor *W = mo_logistic(t, outside(t, in[0], f), outside(t, in[1], f), in[2], intercept);
         mo_tensor *rows = mo_slice(t, in[0], 1, f ? stop[f - 1] : 0, stop[f]);

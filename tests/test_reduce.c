@@ -32,8 +32,8 @@ static int loop_reduction(const double *x, unsigned axes, char kind, double *out
     return n;
 }
 
-static void check_reduction(toy *y, mo_tensor *X, unsigned axes, bool keep, char kind,
-    mo_tensor *(*op)(mo_tape *, mo_tensor *, unsigned, bool)) {
+static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep, char kind,
+    mo_tensor *(*op)(mo_tape *, mo_tensor *, unsigned, mo_reduced)) {
     double x[24], expected[24];
     mo_tensor_read(X, x, sizeof x);
     mo_tensor *Y = op(y->t, X, axes, keep);
@@ -65,7 +65,7 @@ static void every_set_of_axes_matches_loops(void **state) {
 
 typedef struct choice {
     unsigned axes;
-    bool keep;
+    mo_reduced keep;
 } choice;
 
 /* Four outputs for one cube, with views and copies in between. */
@@ -98,7 +98,7 @@ static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* along rows, down columns, over all */
     const unsigned axes[] = {MO_AXIS(1), MO_AXIS(0), 0};
     for (int k = 0; k < 3; k++) {
-        mo_tensor *Y = mo_max(y->t, X, axes[k], false);
+        mo_tensor *Y = mo_max(y->t, X, axes[k], MO_DROP_AXES);
         assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0), MO_OK);
         for (int i = 0; i < 12; i++) {
             bool chosen = false;
@@ -113,9 +113,9 @@ static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
 static void logsumexp_is_exact_at_extremes(void **state) {
     toy *y = *state;
     mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
-    assert_true(mo_item(mo_logsumexp(y->t, high, 0, false)) == 1e4 + log(2));
-    assert_true(mo_item(mo_logsumexp(y->t, low, 0, false)) == -1e4 + log(2));
-    mo_tensor *Y = mo_logsumexp(y->t, far, 0, false), *g;
+    assert_true(mo_item(mo_logsumexp(y->t, high, 0, MO_DROP_AXES)) == 1e4 + log(2));
+    assert_true(mo_item(mo_logsumexp(y->t, low, 0, MO_DROP_AXES)) == -1e4 + log(2));
+    mo_tensor *Y = mo_logsumexp(y->t, far, 0, MO_DROP_AXES), *g;
     assert_true(mo_item(Y) == 1e4);
     mo_grad(y->t, &Y, NULL, 1, &far, &g, 1, 0);
     assert_true(at(g, 0) == 1 && at(g, 1) == 0);
@@ -127,17 +127,17 @@ static void logsumexp_is_exact_at_extremes(void **state) {
 static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     toy *y = *state;
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
-    mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), false);
+    mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_values(S, 0, 0);
-    assert_int_equal(mo_numel(mo_mean(y->t, X, MO_AXIS(0), false)), 0);
-    assert_int_equal(mo_numel(mo_max(y->t, X, MO_AXIS(0), false)), 0);
-    mo_mean(y->t, X, MO_AXIS(1), false);
+    assert_int_equal(mo_numel(mo_mean(y->t, X, MO_AXIS(0), MO_DROP_AXES)), 0);
+    assert_int_equal(mo_numel(mo_max(y->t, X, MO_AXIS(0), MO_DROP_AXES)), 0);
+    mo_mean(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("mean: over no elements; got [2, 0]"));
-    mo_max(y->t, X, MO_AXIS(1), false);
+    mo_max(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("max: over no elements; got [2, 0] float64"));
-    mo_logsumexp(y->t, X, 0, false);
+    mo_logsumexp(y->t, X, 0, MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: over no elements"));
-    mo_max(y->t, X, MO_AXIS(2), false);
+    mo_max(y->t, X, MO_AXIS(2), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2; got [2, 0]"));
 }
 
@@ -148,19 +148,19 @@ static void variance_is_exact_about_a_large_mean(void **state) {
     float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
     mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
               *S = mo_from(y->t, MO_F32, 1, (int64_t[]){4}, single);
-    assert_true(mo_item(mo_var(y->t, X, 0, false, 0)) == 3.5);
-    assert_true(fabs(mo_item(mo_var(y->t, X, 0, false, 1)) - 14.0 / 3) < 1e-15);
-    assert_true(mo_item(mo_var(y->t, S, 0, true, 0)) == 14);
-    assert_values(mo_var(y->t, X, MO_AXIS(1), false, 0), 0.25, 2.25);
-    mo_var(y->t, X, MO_AXIS(1), false, 2);
+    assert_true(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 0)) == 3.5);
+    assert_true(fabs(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 1)) - 14.0 / 3) < 1e-15);
+    assert_true(mo_item(mo_var(y->t, S, 0, MO_KEEP_AXES, 0)) == 14);
+    assert_values(mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 0), 0.25, 2.25);
+    mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 2);
     assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
 }
 
 static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)state;
     assert_int_equal(n_in + n_out, 3);
-    out[0] = mo_square(t, mo_var(t, in[0], MO_AXIS(0) | MO_AXIS(2), true, 0));
-    out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), false, 1));
+    out[0] = mo_square(t, mo_var(t, in[0], MO_AXIS(0) | MO_AXIS(2), MO_KEEP_AXES, 0));
+    out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), MO_DROP_AXES, 1));
 }
 
 static void variance_has_its_gradient(void **state) {
@@ -195,11 +195,39 @@ static void sum_to_undoes_broadcasting(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [4]"));
 }
 
+static void argmax_finds_the_first_largest_along_any_axis(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    double x[24];
+    mo_tensor_read(X, x, sizeof x);
+    for (int axis = -3; axis < 3; axis++) {
+        int a = axis < 0 ? axis + 3 : axis, inner = a == 2 ? 1 : a == 1 ? 4 : 12, m = (int)cube[a];
+        int64_t place[24];
+        mo_tensor *index = mo_argmax(y->t, X, axis);
+        assert_int_equal(mo_numel(index), 24 / m);
+        assert_int_equal(mo_ndim(index), 2);
+        assert_int_equal(mo_dim(index, 0), cube[a == 0]);
+        mo_tensor_read(index, place, (size_t)(24 / m) * sizeof *place);
+        for (int k = 0; k < 24 / m; k++) {
+            const double *line = x + k / inner * inner * m + k % inner;
+            for (int i = 0; i < m; i++)
+                assert_true(i == place[k] || line[i * inner] < line[place[k] * inner]);
+        }
+    }
+    mo_tensor *ties = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 3}, (double[]){1, 4, 4, 5, 5, 5});
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 0, 1)) == 1);
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 1, 2)) == 0);
+    mo_argmax(y->t, X, 3);
+    assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axis 3 is not one of [2, 3, 4]"));
+    mo_tensor_release(X);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_set_of_axes_matches_loops, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(every_set_of_axes_has_its_gradient, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(gradient_of_max_goes_to_the_first_of_ties, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(argmax_finds_the_first_largest_along_any_axis, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),

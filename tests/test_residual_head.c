@@ -79,7 +79,7 @@ static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
 }
 
 static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), 0, false));
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), 0, MO_DROP_AXES));
 }
 
 /* Logits and gradients of both heads, on the same episodes. */
@@ -90,7 +90,7 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
     make_episodes(ctx, d, in);
     for (int i = 0; i < 2; i++) {
         logits[i] = mo_keep(mo_head_apply(t, heads[i], in[0], in[1], in[2], &in[3]));
-        mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), 0, false);
+        mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), 0, MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, in, grads[i], 4, 0);
     }
     if (!mo_ok(ctx))

@@ -40,6 +40,7 @@ static void solve_spd_once(fixture *f, mo_dtype dtype, int n) {
         A[i * n + i] += 0.01 * n;
     mo_tensor *a = matrix(f, dtype, n, n, A), *b = matrix(f, dtype, n, COLUMNS, B);
     expect_solved(f, A, B, mo_solve_spd(f->t, a, b), n, false);
+    expect_solved(f, A, B, mo_cholesky_solve(f->t, mo_cholesky(f->t, a), b), n, false);
     free(Z);
     free(A);
     free(B);
@@ -59,8 +60,9 @@ static void solve_triangular_once(fixture *f, mo_dtype dtype, int n) {
         }
     mo_tensor *t = matrix(f, dtype, n, n, T), *b = matrix(f, dtype, n, COLUMNS, B);
     for (int turned = 0; turned < 2; turned++) {
-        expect_solved(f, lower, B, mo_solve_triangular(f->t, t, b, true, turned), n, turned);
-        expect_solved(f, upper, B, mo_solve_triangular(f->t, t, b, false, turned), n, turned);
+        mo_triangle low = turned ? MO_LOWER_TRANSPOSED : MO_LOWER, high = turned ? MO_UPPER_TRANSPOSED : MO_UPPER;
+        expect_solved(f, lower, B, mo_solve_triangular(f->t, t, b, low), n, turned);
+        expect_solved(f, upper, B, mo_solve_triangular(f->t, t, b, high), n, turned);
     }
     free(T);
     free(B);
@@ -86,12 +88,12 @@ static void expect_three_factorizations(fixture *f, solver solve) {
         mo_require_grad(tensor_of(f, MO_F64, 3, shape, A)), mo_require_grad(tensor_of(f, MO_F64, 3, shape, B))};
     int64_t before = mo_context_counters(f->ctx).factorizations;
     mo_tensor *X = solve(f->t, xs[0], xs[1]), *first[2], *second[2];
-    mo_tensor *y = mo_sum(f->t, mo_square(f->t, X), 0, false);
+    mo_tensor *y = mo_sum(f->t, mo_square(f->t, X), 0, MO_DROP_AXES);
     assert_int_equal(mo_grad(f->t, &y, NULL, 1, xs, first, 2, MO_CREATE_GRAPH), MO_OK);
-    mo_tensor *z = mo_add(
-        f->t, mo_sum(f->t, mo_square(f->t, first[0]), 0, false), mo_sum(f->t, mo_square(f->t, first[1]), 0, false));
+    mo_tensor *z = mo_add(f->t, mo_sum(f->t, mo_square(f->t, first[0]), 0, MO_DROP_AXES),
+        mo_sum(f->t, mo_square(f->t, first[1]), 0, MO_DROP_AXES));
     assert_int_equal(mo_grad(f->t, &z, NULL, 1, xs, second, 2, MO_CREATE_GRAPH), MO_OK);
-    mo_tensor *s = mo_sum(f->t, mo_square(f->t, second[0]), 0, false), *third[2];
+    mo_tensor *s = mo_sum(f->t, mo_square(f->t, second[0]), 0, MO_DROP_AXES), *third[2];
     assert_int_equal(mo_grad(f->t, &s, NULL, 1, xs, third, 2, 0), MO_OK);
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
     free(A);
@@ -120,7 +122,7 @@ static void a_singular_matrix_is_named(void **state) {
     mo_solve(f->t, second_of_two(f, MO_F64, (double[]){1, 2, NAN, 4, 5, 6, 7, 8, 9}), B);
     expect_error(
         f->ctx, "solve: matrix 1 of 2 holds a value that is not finite; got [2, 3, 3] float64, [2, 3, 1] float64");
-    mo_solve_triangular(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 3, 2, 0, 6, 1, 1, 1}), B, true, false);
+    mo_solve_triangular(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 3, 2, 0, 6, 1, 1, 1}), B, MO_LOWER);
     expect_error(f->ctx, "solve_triangular: matrix 1 of 2 is singular: entry 1 of its diagonal is 0; got [2, 3, 3] "
                          "float64, [2, 3, 1] float64");
 }

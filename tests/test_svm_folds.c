@@ -60,7 +60,7 @@ static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
     mo_tensor *lambda = in[2], *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], &lambda);
     double worst = largest_difference(mo_cast(t, all, MO_F64), F);
-    *size = mo_item(mo_max(t, mo_abs(t, F), 0, false));
+    *size = mo_item(mo_max(t, mo_abs(t, F), 0, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
         int64_t first = f ? stop[f - 1] : 0;
         mo_tensor *rows = mo_slice(t, in[0], 1, first, stop[f]);
@@ -135,7 +135,7 @@ static void rows_of_zeros_have_logits_of_zero(void **state) {
     in[0] = mo_scale(t, in[0], 0, 0);
     assert_true(mo_svm_folds(t, in, &(mo_fold_fits){.folds = FOLDS, .stop = stop}, out));
     for (int i = 0; i < 2; i++)
-        assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), 0, false)) == 0);
+        assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), 0, MO_DROP_AXES)) == 0);
     mo_tape_release(t);
 }
 

@@ -153,11 +153,27 @@ static void a_write_through_a_view_is_noticed_by_backward(void **state) {
     mo_tensor *X = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4}));
     mo_tensor *Y = mo_matmul(f->t, X, mo_transpose(f->t, X));
     mo_tensor_fill(mo_slice(f->t, X, 0, 0, 1), 7);
-    assert_int_equal(mo_backward(f->t, mo_sum(f->t, Y, 0, false)), MO_STATE);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, Y, 0, MO_DROP_AXES)), MO_STATE);
     assert_non_null(strstr(mo_context_status(f->ctx)->message, "of matmul was changed in place"));
     mo_clear_error(f->ctx);
     mo_tape_reset(f->t);
     mo_tensor_release(X);
+}
+
+static void a_new_axis_goes_anywhere_and_repeats(void **state) {
+    fixture *f = *state;
+    mo_tensor *X = count_up(f, 2, (int64_t[]){2, 2}), *last = mo_with_axis(f->t, X, -1, 2);
+    assert_int_equal(mo_dim(last, 2), 2);
+    expect_values(mo_contiguous(f->t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
+    expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, 1, 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
+    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), 0, 1); /* of any strides */
+    assert_ptr_equal(first->storage, X->storage);
+    assert_int_equal(mo_dim(first, 0), 1);
+    expect_values(mo_contiguous(f->t, first), (double[]){0, 2, 1, 3}, 4);
+    mo_with_axis(f->t, X, 3, 1);
+    expect_error(f->ctx, MO_INVALID, "with_axis: axis 3, expected -3 to 2; got [2, 2]");
+    mo_with_axis(f->t, count_up(f, 6, (int64_t[]){1, 1, 1, 1, 1, 1}), 0, 1);
+    expect_error(f->ctx, MO_INVALID, "reshape: 7 axes, expected 0 to 6; got [1, 1, 1, 1, 1, 1] float64");
 }
 
 static void stack_puts_a_new_axis_anywhere(void **state) {
@@ -223,6 +239,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(contiguous_returns_what_already_is, set_up, tear_down),
         cmocka_unit_test_setup_teardown(views_share_their_storage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_write_through_a_view_is_noticed_by_backward, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_axis_goes_anywhere_and_repeats, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stack_puts_a_new_axis_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_triangle_leaves_nan_outside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bad_label_is_named_with_its_place, set_up, tear_down),

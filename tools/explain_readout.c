@@ -21,8 +21,8 @@ void explain_softmax_cross_entropy(lesson *l) {
     SHOW(l, NAMES("logits x", "targets T (labels 0, 2, 0)"), logits, T);
     puts("  the largest logit of a row is subtracted before exp, which changes nothing\n"
          "  but keeps exp from overflowing; log softmax is never the log of a softmax");
-    mo_tensor *m = mo_max(t, fixed, MO_AXIS(1), true), *e = mo_exp(t, mo_sub(t, fixed, m));
-    mo_tensor *z = mo_sum(t, e, MO_AXIS(1), true), *P = mo_softmax(t, fixed, -1);
+    mo_tensor *m = mo_max(t, fixed, MO_AXIS(1), MO_KEEP_AXES), *e = mo_exp(t, mo_sub(t, fixed, m));
+    mo_tensor *z = mo_sum(t, e, MO_AXIS(1), MO_KEEP_AXES), *P = mo_softmax(t, fixed, -1);
     SHOW(l, NAMES("max", "exp(x - max)", "sum"), m, e, z);
     SHOW(l, NAMES("softmax P", "log softmax"), P, mo_log_softmax(t, fixed, -1));
     SHOW(l, NAMES("l"), loss);

@@ -11,7 +11,7 @@ mo_tensor *given(lesson *l, int64_t rows, int64_t columns, const double *values)
 }
 
 mo_tensor *inner(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_sum(t, mo_mul(t, A, B), 0, false);
+    return mo_sum(t, mo_mul(t, A, B), 0, MO_DROP_AXES);
 }
 
 /* The elements, and the sizes as a matrix has them. */
@@ -108,7 +108,8 @@ void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *cons
     int64_t factorizations = mo_context_counters(l->ctx).factorizations - before;
     double largest = 0;
     for (int i = 0; i < n; i++)
-        largest = larger(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, false)));
+        largest =
+            larger(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, MO_DROP_AXES)));
     l->largest = larger(l->largest, largest);
     printf("\nmo_grad returns the same %s: largest difference %.0e,\nwith %s factorization in backward. Against "
            "central differences: at most %.0e.\n",

@@ -45,7 +45,7 @@ void explain_solve(lesson *l) {
     puts("  one factorization, P A = L U (no rows are exchanged here, P = I)");
     SHOW(l, NAMES("L", "U"), L, U);
     puts("  and two triangular solves: L V = P B, then U X = V");
-    SHOW(l, NAMES("V", "X", "A X - B"), mo_solve_triangular(l->t, L, f.B, true, false), X,
+    SHOW(l, NAMES("V", "X", "A X - B"), mo_solve_triangular(l->t, L, f.B, MO_LOWER), X,
         mo_sub(l->t, mo_matmul(l->t, A, X), B));
     puts("\nSaved for backward: A, L and U in one matrix, the pivots, X\n\n"
          "Adjoint, for a loss l whose gradient X_bar = dl/dX is known, here l = <X_bar, X>");
@@ -82,8 +82,9 @@ void explain_cholesky(lesson *l) {
          "  symmetric only the symmetric part of M counts\n");
     mo_tensor *product = mo_matmul(t, mo_transpose(t, fixed_L), L_bar);
     mo_tensor *Phi = mo_sub(t, mo_tril(t, product), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, product)), 0.5, 0));
-    mo_tensor *S = mo_solve_triangular(t, fixed_L, Phi, true, true);
-    mo_tensor *M = mo_transpose(t, mo_solve_triangular(t, fixed_L, mo_contiguous(t, mo_transpose(t, S)), true, true));
+    mo_tensor *S = mo_solve_triangular(t, fixed_L, Phi, MO_LOWER_TRANSPOSED);
+    mo_tensor *M =
+        mo_transpose(t, mo_solve_triangular(t, fixed_L, mo_contiguous(t, mo_transpose(t, S)), MO_LOWER_TRANSPOSED));
     mo_tensor *A_bar = mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
     SHOW(l, NAMES("L^T L_bar", "Phi(L^T L_bar)"), product, Phi);
     SHOW(l, NAMES("M = L^-T Phi(L^T L_bar) L^-1"), M);

@@ -41,7 +41,7 @@ static mo_tensor *ridge_solution(mo_tape *t, const lab_problem *p, mo_tensor *th
 }
 
 static mo_tensor *squared_loss(mo_tape *t, const lab_problem *p, mo_tensor *w) {
-    return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, p->held_inputs, w), p->held_targets)), 0, false);
+    return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, p->held_inputs, w), p->held_targets)), 0, MO_DROP_AXES);
 }
 
 /* ---- logistic: W [d, C] ---- */
@@ -93,7 +93,7 @@ static mo_tensor *root_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *thet
 }
 
 static mo_tensor *distance(mo_tape *t, const lab_problem *p, mo_tensor *x) {
-    return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), 0, false);
+    return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), 0, MO_DROP_AXES);
 }
 
 const lab_kind lab_kinds[LAB_KINDS] = {
@@ -135,7 +135,7 @@ static mo_tensor *planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo_ten
     mo_tensor *noise = draw(ctx, r, 2, (int64_t[]){SAMPLES, kind->shape[1]}, 1, 0);
     mo_tensor *scores = mo_add(t, mo_matmul(t, Z, truth), noise);
     if (kind->shape[1] > 1)
-        scores = mo_greater_equal(t, scores, mo_max(t, scores, MO_AXIS(1), true));
+        scores = mo_greater_equal(t, scores, mo_max(t, scores, MO_AXIS(1), MO_KEEP_AXES));
     mo_tensor *targets = lasting(ctx, scores);
     mo_tape_reset(t);
     mo_tensor_release(noise);
@@ -168,7 +168,7 @@ static void draw_root(lab_problem *p, mo_tape *t, mo_random *r) {
 static double largest_eigenvalue(mo_tape *t, const lab_problem *p, mo_tensor *w) {
     mo_tensor *values, *vectors, *theta = p->theta;
     mo_eigh(t, p->kind->jacobian(t, w, &theta, 1, (void *)(uintptr_t)p), &values, &vectors);
-    return mo_item(mo_max(t, values, 0, false));
+    return mo_item(mo_max(t, values, 0, MO_DROP_AXES));
 }
 
 lab_problem lab_open(mo_context *ctx, const lab_kind *kind, uint64_t seed) {

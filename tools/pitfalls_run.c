@@ -91,7 +91,7 @@ static void record_accuracy(
 static void record_hull_distance(recorder *r, const pitfall_draw *draw, mo_tensor *Z, pitfall_row row) {
     int64_t C = draw->classes, d = pitfalls_parameters.d;
     mo_tensor *Zs = mo_slice(r->t, Z, 0, 0, C * draw->each);
-    mo_tensor *P = mo_mean(r->t, mo_reshape(r->t, Zs, 3, (int64_t[]){C, draw->each, d}), MO_AXIS(1), false);
+    mo_tensor *P = mo_mean(r->t, mo_reshape(r->t, Zs, 3, (int64_t[]){C, draw->each, d}), MO_AXIS(1), MO_DROP_AXES);
     double *p = malloc((size_t)(C * d) * sizeof *p);
     if (!p)
         mo_fail(r->ctx, MO_MEMORY, "pitfalls: out of memory");

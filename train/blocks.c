@@ -36,7 +36,7 @@ static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
 
 /* P over its mean row norm, as block b of the basis. */
 static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
-    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, false));
+    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, MO_DROP_AXES));
     if (mo_ok(t->ctx))
         mo_tensor_copy(
             mo_slice(t, basis, 0, b, b + 1), mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));

@@ -117,7 +117,7 @@ static bool project(const geometry *g, double *plane) {
     if (!t)
         return false;
     mo_tensor *P = mo_from(t, MO_F64, 2, (int64_t[]){C, d}, g->P), *w, *V;
-    P = mo_sub(t, P, mo_mean(t, P, MO_AXIS(0), true));
+    P = mo_sub(t, P, mo_mean(t, P, MO_AXIS(0), MO_KEEP_AXES));
     mo_eigh(t, mo_matmul(t, P, mo_transpose(t, P)), &w, &V);
     double *vector = mo_host_array(g->ctx, C * C + C, sizeof *vector), *value = vector ? vector + C * C : NULL;
     if (vector && mo_tensor_read(V, vector, (size_t)(C * C) * sizeof *vector) == MO_OK &&

@@ -158,7 +158,7 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     if (source->task == MO_TASK_LP)
         return mo_add(t, mo_features_here(t, extras, 1, first, first + 1),
             mo_features_here(t, extras, 1, first + K, first + K + 1));
-    mo_tensor *rows = mo_mean(t, mo_features_here(t, blocks, 1, from, hop + 1), MO_AXIS(1), false),
+    mo_tensor *rows = mo_mean(t, mo_features_here(t, blocks, 1, from, hop + 1), MO_AXIS(1), MO_DROP_AXES),
               *side[MO_BLOCKS + 1];
     for (int b = 0; b < MO_BLOCKS; b++)
         side[b] = mo_reshape(t, mo_slice(t, rows, 0, b, b + 1), 2, (int64_t[]){n, w});

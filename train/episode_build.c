@@ -171,26 +171,3 @@ mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *pla
         mo_episode_tensors(t, plan, &rows, NULL, e);
     return mo_context_status(t->ctx)->code;
 }
-
-/* ---- right answers ---- */
-
-int64_t mo_count_right(mo_tape *t, mo_tensor *logits, mo_tensor *label) {
-    mo_context *ctx = t->ctx;
-    logits = mo_contiguous(t, logits);
-    if (!mo_ok(ctx) || mo_is_null(logits))
-        return -1;
-    int64_t n = mo_dim(logits, 0);
-    mo_tensor *best = mo_tape_tensor(t, MO_I64, 1, &n);
-    int64_t *guess = mo_tape_scratch(t, n, sizeof *guess), *truth = mo_tape_scratch(t, n, sizeof *truth);
-    if (!mo_ok(ctx))
-        return -1;
-    mo_view x = mo_tensor_view(logits), y = mo_tensor_view(best);
-    mo_kernels_of(ctx, x.dtype)->argmax(ctx, &x, &y);
-    size_t bytes = (size_t)n * sizeof *guess;
-    if (mo_tensor_read(best, guess, bytes) != MO_OK || mo_tensor_read(label, truth, bytes) != MO_OK)
-        return -1;
-    int64_t right = 0;
-    for (int64_t i = 0; i < n; i++)
-        right += guess[i] == truth[i];
-    return right;
-}

@@ -110,7 +110,7 @@ static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *pla
     mo_tensor *end[2];
     for (int side = 0; side < 2; side++)
         end[side] = mo_gather_rows(t, rows, mo_from(t, MO_I64, 1, &plan->n_query, plan->query[side]));
-    return mo_sum(t, mo_mul(t, end[0], end[1]), 1u << 1, true);
+    return mo_sum(t, mo_mul(t, end[0], end[1]), 1u << 1, MO_KEEP_AXES);
 }
 
 static void score_pairs(division *d, int c, int64_t k) {

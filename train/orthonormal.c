@@ -47,13 +47,13 @@ double mo_factor_gram(mo_tape *t, mo_tensor *M) {
     if (mo_item(info) != 0)
         return INFINITY;
     mo_tensor *diagonal = mo_cast(t, diagonal_of(t, M), MO_F64);
-    double largest = mo_item(mo_max(t, diagonal, 0, false));
-    double smallest = -mo_item(mo_max(t, mo_neg(t, diagonal), 0, false));
+    double largest = mo_item(mo_max(t, diagonal, 0, MO_DROP_AXES));
+    double smallest = -mo_item(mo_max(t, mo_neg(t, diagonal), 0, MO_DROP_AXES));
     return largest / smallest;
 }
 
 mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
-    return mo_transpose(t, mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), true, false));
+    return mo_transpose(t, mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), MO_LOWER));
 }
 
 /* False where Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would

@@ -28,8 +28,9 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, con
     const mo_source **source, mo_plan *plan);
 /* Whether a source has rows of examples. */
 bool mo_has_example_rows(const mo_source *source);
-/* How many rows of logits [n, C] have their first maximum at the label. -1 on failure. */
-int64_t mo_count_right(mo_tape *t, mo_tensor *logits, mo_tensor *label);
+/* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
+ * a gradient. */
+mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* Host memory that lasts until the tape's next reset, zeroed; what an episode needs costs no allocation once a tape has
  * seen one as large. NULL on failure. */
 void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element);

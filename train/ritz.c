@@ -75,7 +75,7 @@ static mo_tensor *whitening(mo_tape *t, mo_tensor *S, double least) {
     int64_t q = mo_dim(S, 0), none = 0;
     mo_tensor *L = mo_mul(t, S, mo_scalar(t, MO_F64, 1)), *w, *Z; /* a copy */
     double ratio = mo_factor_gram(t, L);
-    if (ratio < WELL_CONDITIONED && mo_item(mo_max(t, mo_neg(t, mo_diagonal(t, L)), 0, false)) < -sqrt(least))
+    if (ratio < WELL_CONDITIONED && mo_item(mo_max(t, mo_neg(t, mo_diagonal(t, L)), 0, MO_DROP_AXES)) < -sqrt(least))
         return mo_inverse_factor(t, L);
     mo_eigh(t, S, &w, &Z);
     double *value = mo_host_array(ctx, q, sizeof *value);
@@ -108,8 +108,8 @@ static mo_tensor *basis_change(
 
 /* The largest |A Q e_j|^2 = |C e_j|^2 + |W e_j|^2, up to rounding. */
 static double largest_image(mo_tape *t, mo_tensor *C, mo_tensor *G22) {
-    mo_tensor *squares = mo_add(t, mo_sum(t, mo_square(t, C), MO_AXIS(0), false), mo_diagonal(t, G22));
-    return mo_item(mo_max(t, squares, 0, false));
+    mo_tensor *squares = mo_add(t, mo_sum(t, mo_square(t, C), MO_AXIS(0), MO_DROP_AXES), mo_diagonal(t, G22));
+    return mo_item(mo_max(t, squares, 0, MO_DROP_AXES));
 }
 
 /* H of the head comment. */
@@ -151,7 +151,7 @@ double mo_polish(mo_tape *t, mo_tensor *U) {
     double defect = NAN;
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
         mo_tensor *G = mo_tall_gram(t, U, U);
-        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_identity(t, MO_F64, r))), 0, false));
+        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_identity(t, MO_F64, r))), 0, MO_DROP_AXES));
         if (pass > 0 || !(defect > 32 * epsilon_of(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
             break;
         mo_tall_multiply(t, U, mo_cast(t, mo_inverse_factor(t, G), U->dtype), true);

@@ -19,7 +19,7 @@
 enum { OVERSAMPLING = 16, ROW_BLOCK = 2048 };
 
 static double frobenius(mo_tape *t, mo_tensor *X) {
-    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, false)));
+    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES)));
 }
 
 static bool set_up(mo_svd_problem *p) {

@@ -38,46 +38,22 @@ static void describe_step(const void *caller, mo_note *note) {
     note->op = "train";
 }
 
-/* wrong = the number of rows whose largest logit is not at the label. */
-static void count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label, const mo_view *wrong) {
-    mo_context *ctx = t->ctx;
-    int64_t n = mo_numel(label);
-    logits = mo_contiguous(t, logits);
-    mo_tensor *best = mo_tape_tensor(t, MO_I64, 1, &n), *guess = mo_tape_tensor(t, MO_F64, 1, &n);
-    mo_tensor *truth = mo_tape_tensor(t, MO_F64, 1, &n);
-    if (!mo_ok(ctx))
-        return;
-    mo_view x = mo_tensor_view(logits), place = mo_tensor_view(best), from = mo_tensor_view(label);
-    mo_view a = mo_tensor_view(guess), b = mo_tensor_view(truth), all = *wrong;
-    const mo_kernels *k = mo_kernels_of(ctx, MO_F64);
-    all.shape[0] = n;
-    all.stride[0] = 0; /* every row adds to the one number */
-    mo_kernels_of(ctx, x.dtype)->argmax(ctx, &x, &place);
-    ctx->backend->copy(ctx, &place, &a);
-    ctx->backend->copy(ctx, &from, &b);
-    k->map2(ctx, MO_MAP_SUB, &a, &b, &a);
-    k->map1(ctx, MO_MAP_SQUARE, 0, 0, &a, &b);
-    k->map1(ctx, MO_MAP_CLAMP, 0, 1, &b, &a);
-    k->reduce(ctx, MO_REDUCE_SUM, &a, &all);
+/* The figure k of episode j: a scalar on the trainer's memory. */
+static mo_tensor *figure(mo_trainer *trainer, int j, int k) {
+    return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
 }
 
 /* Notes loss and wrong rows of episode j; raises where the loss is not finite. */
 static bool note_figures(
     mo_trainer *trainer, int j, mo_task task, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
     mo_context *ctx = trainer->ctx;
-    mo_view value = mo_tensor_view(loss), to = mo_tensor_view(trainer->figures), wrong;
+    mo_tape *t = trainer->tape;
     if (!mo_ok(ctx))
         return false;
-    to.data = (double *)to.data + 2 * j;
-    to.ndim = value.ndim = 0;
-    ctx->backend->copy(ctx, &value, &to);
-    to.ndim = 1;
-    to.shape[0] = to.stride[0] = 1;
-    wrong = to;
-    wrong.data = (double *)to.data + 1;
-    count_wrong(trainer->tape, logits, label, &wrong);
+    mo_tensor_copy(figure(trainer, j, 0), loss);
+    mo_tensor_copy(figure(trainer, j, 1), mo_count_wrong(t, logits, label));
     mo_check check = {.condition = MO_VALUES_FINITE,
-        .values = to,
+        .values = mo_tensor_view(figure(trainer, j, 0)),
         .limit = trainer->step,
         .shape = {j, (int64_t)task},
         .raise = fail_loss,

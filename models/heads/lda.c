@@ -15,7 +15,7 @@
 /* Whether S is regular: rows that differ within a class, and full rank of R^T R where the shrinkage is 0. */
 static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor *shrinkage) {
     mo_context *ctx = mo_tape_context(t);
-    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, false));
+    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, MO_DROP_AXES));
     if (mo_ok(ctx) && !(least > 0))
         mo_fail(ctx, MO_NUMERICAL,
             "lda: the support rows of each class are equal, so that there is no covariance; expected a class with two "
@@ -44,7 +44,7 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b, mo
 static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tensor *shrinkage) {
     int64_t n_s = mo_dim(R, -2), d = mo_dim(R, -1);
     unsigned last_two = MO_AXIS(mo_ndim(R) - 2) | MO_AXIS(mo_ndim(R) - 1);
-    mo_tensor *squares = mo_sum(t, mo_square(t, R), last_two, true);
+    mo_tensor *squares = mo_sum(t, mo_square(t, R), last_two, MO_KEEP_AXES);
     if (!check_spread(t, R, squares, shrinkage))
         return mo_null_tensor(mo_tape_context(t));
     mo_tensor *a = mo_mul(t, mo_scale(t, squares, 1 / ((double)n_s * (double)d), 0), shrinkage);
@@ -58,10 +58,10 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     unsigned last = MO_AXIS(mo_ndim(Zs) - 1);
-    mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, true); /* [.., C, 1] */
+    mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
     mo_tensor *A = whitened_means(t, mo_sub(t, Zs, mo_matmul(t, Ys, M)), M, parameters[0]);
-    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, A)), last, true);
+    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, A)), last, MO_KEEP_AXES);
     mo_tensor *prior = mo_log(t, mo_scale(t, count, 1 / (double)mo_dim(Zs, -2), 0));
     mo_tensor *offset = mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0));
     return mo_add(t, mo_matmul(t, Zq, A), mo_transpose(t, offset));

@@ -105,8 +105,8 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
     mo_tape_set_mode(t, MO_RECORD); /* the steps take gradients, also where nobody else does */
-    mo_tensor *mean = mo_mean(t, Zs, rows, true), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
-    mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, mo_square(t, X), both, true), 1, 1e-12));
+    mo_tensor *mean = mo_mean(t, Zs, rows, MO_KEEP_AXES), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
+    mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, mo_square(t, X), both, MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);
     mo_tensor *w[N_WEIGHTS] = {
         [IN] = first_weight(t, X, parameters[W1], d, h),

@@ -54,7 +54,7 @@ static void begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *para
     mo_tensor *one = mo_full(t, real, 4, (int64_t[]){B, P, 1, n}, 1), *scale = mo_div(t, lr, x->s2);
     x->V = mo_concat(t, (mo_tensor *[]){mo_transpose(t, x->u), one}, 2, 2);
     x->Y = mo_mul(t, mo_mul(t, reshape(t, Y, B, 1, n, C), w), scale);
-    x->T = mo_sum(t, x->Y, MO_AXIS(3), true);
+    x->T = mo_sum(t, x->Y, MO_AXIS(3), MO_KEEP_AXES);
     mo_tensor *A = reshape(t, mo_matmul(t, mo_transpose(t, W1), mo_transpose(t, Z)), B, 1, h, n);
     A = mo_div(t, mo_sub(t, A, mo_matmul(t, A, w)), mo_sqrt(t, x->s2));
     x->S = mo_add(t, A, mo_reshape(t, parameters[MO_MLP_B1], 2, (int64_t[]){h, 1}));
@@ -66,16 +66,16 @@ static void begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *para
 
 /* Logits [.., n, C] of the units softplus(S) [.., n, h]: the shift by log 2 is the output bias's. */
 static mo_tensor *output(mo_tape *t, mo_tensor *units, mo_tensor *W2, mo_tensor *b2) {
-    mo_tensor *sums = mo_sum(t, W2, MO_AXIS(mo_ndim(W2) - 2), true);
+    mo_tensor *sums = mo_sum(t, W2, MO_AXIS(mo_ndim(W2) - 2), MO_KEEP_AXES);
     return mo_add(t, mo_matmul(t, units, W2), mo_sub(t, b2, mo_scale(t, sums, log(2), 0)));
 }
 
 static void step(mo_tape *t, stack *x) {
     int64_t B = mo_dim(x->S, 0), P = mo_dim(x->S, 1), h = mo_dim(x->S, 2), n = mo_dim(x->S, 3);
     mo_tensor *units = mo_softplus(t, x->S), *F = output(t, mo_transpose(t, units), x->W2, x->b2);
-    mo_tensor *R = mo_sub(t, mo_mul(t, mo_softmax(t, F, -1), x->T), x->Y), *r = mo_sum(t, R, MO_AXIS(2), true);
+    mo_tensor *R = mo_sub(t, mo_mul(t, mo_softmax(t, F, -1), x->T), x->Y), *r = mo_sum(t, R, MO_AXIS(2), MO_KEEP_AXES);
     mo_tensor *D = mo_mul(t, mo_matmul(t, x->W2, mo_transpose(t, R)), mo_sigmoid(t, x->S));
-    mo_tensor *b = mo_sum(t, D, MO_AXIS(3), true), *lr_b = mo_mul(t, x->s2, b);
+    mo_tensor *b = mo_sum(t, D, MO_AXIS(3), MO_KEEP_AXES), *lr_b = mo_mul(t, x->s2, b);
     mo_tensor *W2_bar = mo_sub(t, mo_matmul(t, units, R), mo_scale(t, r, log(2), 0));
     mo_tensor *about = mo_sub(t, mo_sub(t, mo_matmul(t, D, x->u), mo_mul(t, b, x->wu)), lr_b);
     mo_tensor *KD = mo_matmul(t, mo_reshape(t, D, 3, (int64_t[]){B, P * h, n}), x->K);
@@ -129,7 +129,7 @@ static mo_tensor *unflat(mo_tape *t, mo_tensor *X, const mo_tensor *as) {
 
 mo_tensor *mo_mlp_fit_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
     int64_t steps, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *mean = mo_mean(t, Zs, MO_AXIS(mo_ndim(Zs) - 2), true), *fixed[MO_MLP_PARAMETERS];
+    mo_tensor *mean = mo_mean(t, Zs, MO_AXIS(mo_ndim(Zs) - 2), MO_KEEP_AXES), *fixed[MO_MLP_PARAMETERS];
     mo_tensor *Z = flat(t, mo_stop_gradient(t, mo_sub(t, Zs, mean)));
     mo_tensor *Q = flat(t, mo_stop_gradient(t, mo_sub(t, Zq, mean)));
     for (int i = 0; i < MO_MLP_PARAMETERS; i++)

@@ -33,7 +33,7 @@ static mo_tensor *first_norm(mo_tape *t, const mo_head *head, mo_tensor *W, mo_t
     mo_mode mode = mo_tape_mode(t);
     unsigned last_two = MO_AXIS(mo_ndim(W) - 1) | MO_AXIS(mo_ndim(W) - 2);
     mo_tape_set_mode(t, MO_EVAL);
-    mo_tensor *norm = mo_sqrt(t, mo_sum(t, mo_square(t, evaluate(t, head, W, theta)), last_two, true));
+    mo_tensor *norm = mo_sqrt(t, mo_sum(t, mo_square(t, evaluate(t, head, W, theta)), last_two, MO_KEEP_AXES));
     norm = mo_where(t, norm, norm, mo_scalar(t, mo_tensor_dtype(W), 1));
     mo_tape_set_mode(t, mode);
     return norm;

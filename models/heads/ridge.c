@@ -52,7 +52,7 @@ void mo_ridge_fit(
 void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     unsigned rows = MO_AXIS(mo_ndim(Zs) - 2);
-    mo_tensor *z = mo_mean(t, Zs, rows, true), *y = mo_mean(t, Ys, rows, true);
+    mo_tensor *z = mo_mean(t, Zs, rows, MO_KEEP_AXES), *y = mo_mean(t, Ys, rows, MO_KEEP_AXES);
     *W = fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }

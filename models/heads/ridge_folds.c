@@ -21,7 +21,7 @@ static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *fol
     for (int axis = 0; axis < ndim; axis++)
         shape[axis] = mo_dim(L, axis);
     mo_tensor *I = mo_is_null(L) ? L : mo_eye(t, mo_tensor_dtype(L), mo_dim(L, -1));
-    return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), true, false);
+    return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), MO_LOWER);
 }
 
 /* G_FF of fold f; rows and inverse: those of L and L_II^-1 for each block. */
@@ -43,7 +43,7 @@ static mo_tensor *dual(
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
     int axis = mo_ndim(Zs) - 2, blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* and the rest */
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
-    mo_tensor *alpha = mo_solve_triangular(t, L, mo_solve_triangular(t, L, Y, true, false), true, true);
+    mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
     for (int i = 0; i < blocks; i++) {
         rows[i] = mo_fold_rows(t, L, folds, i);
         inverse[i] = inverse_block(t, rows[i], folds, i);
@@ -54,7 +54,7 @@ static mo_tensor *dual(
         held[f] = mo_sub(t, mo_fold_rows(t, Y, folds, f), error);
     }
     mo_tensor *W = mo_matmul(t, mo_transpose(t, Zs), alpha);
-    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), true)}, 2, axis);
+    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), MO_KEEP_AXES)}, 2, axis);
 }
 
 static mo_tensor *primal(

@@ -9,18 +9,6 @@
  * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0. */
 #include "models/heads/ridge_loo.h"
 
-mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n) {
-    if (mo_is_null(X))
-        return X;
-    int64_t shape[MO_MAX_AXES + 1];
-    int ndim = mo_ndim(X) + 1;
-    for (int i = 0; i < ndim; i++)
-        shape[i] = i < ndim + axis ? mo_dim(X, i) : i == ndim + axis ? 1 : mo_dim(X, i - 1);
-    X = mo_reshape(t, X, ndim, shape);
-    shape[ndim + axis] = n;
-    return n == 1 ? X : mo_broadcast_to(t, X, ndim, shape);
-}
-
 /* Both kinds of right-hand sides, the columns of B before those of C. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
     int64_t R = mo_dim(lambda, -1);
@@ -63,7 +51,7 @@ static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lamb
     mo_tensor *Z1t = mo_transpose(t, Z1), *Y = mo_with_axis(t, Ys, -3, 1);
     mo_tensor *X = solve_both(t, mo_matmul(t, Z1t, Z1), lambda, mo_matmul(t, Z1t, Ys), Z1t);
     mo_tensor *PZ1t = columns(t, X, C, C + n_s);
-    mo_tensor *h = mo_sum(t, mo_mul(t, mo_with_axis(t, Z1t, -3, 1), PZ1t), MO_AXIS(mo_ndim(PZ1t) - 2), false);
+    mo_tensor *h = mo_sum(t, mo_mul(t, mo_with_axis(t, Z1t, -3, 1), PZ1t), MO_AXIS(mo_ndim(PZ1t) - 2), MO_DROP_AXES);
     h = mo_with_axis(t, h, -1, 1);
     *W = columns(t, X, 0, C);
     mo_tensor *fitted = mo_matmul(t, mo_with_axis(t, Z1, -3, 1), *W);

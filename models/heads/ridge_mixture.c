@@ -25,7 +25,7 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_t
     int64_t n_s = mo_dim(Yloo, -2);
     mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, temperature), -1);
     mo_tensor *of_label = mo_mul(t, log_p, mo_with_axis(t, mo_with_axis(t, Ys, -3, 1), -3, 1));
-    return mo_scale(t, mo_sum(t, of_label, MO_AXIS(last) | MO_AXIS(last - 1), false), -1.0 / (double)n_s, 0);
+    return mo_scale(t, mo_sum(t, of_label, MO_AXIS(last) | MO_AXIS(last - 1), MO_DROP_AXES), -1.0 / (double)n_s, 0);
 }
 
 /* Softmax over the last two axes together. */
@@ -52,7 +52,7 @@ static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
 /* 1 + exp(-gamma |x - y|^2) of the rows x of A [.., n, d] and y of B [.., m, d]: [.., n, m]. */
 static mo_tensor *gaussian(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *gamma) {
     unsigned last = MO_AXIS(mo_ndim(A) - 1);
-    mo_tensor *a = mo_sum(t, mo_square(t, A), last, true), *b = mo_sum(t, mo_square(t, B), last, true);
+    mo_tensor *a = mo_sum(t, mo_square(t, A), last, MO_KEEP_AXES), *b = mo_sum(t, mo_square(t, B), last, MO_KEEP_AXES);
     mo_tensor *inner = mo_scale(t, mo_matmul(t, A, mo_transpose(t, B)), -2, 0);
     mo_tensor *distance = mo_add(t, mo_add(t, inner, a), mo_transpose(t, b));
     return mo_scale(t, mo_exp(t, mo_neg(t, mo_mul(t, distance, gamma))), 1, 1);
@@ -82,7 +82,7 @@ static mo_tensor *of_experts(mo_tape *t, mo_tensor *X, int64_t first, int64_t st
 /* sum_r share_mr X_mr of X [.., M, R, n, C]. */
 static mo_tensor *mixed(mo_tape *t, mo_tensor *X, mo_tensor *share) {
     mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, share, -1, 1), -1, 1);
-    return mo_is_null(X) ? X : mo_sum(t, mo_mul(t, X, pi), MO_AXIS(mo_ndim(X) - 3), false);
+    return mo_is_null(X) ? X : mo_sum(t, mo_mul(t, X, pi), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
 }
 
 mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix) {
@@ -129,7 +129,7 @@ mo_tensor *mo_ridge_mixture(
     mo_tensor *each = mo_matmul(t, mo_append_ones(t, Zq), fit.W);
     if (!mo_is_null(fit.alpha))
         each = mo_add(t, each, mo_matmul(t, gaussian(t, Zq, Zs, mix->gamma), fit.alpha));
-    return mo_sum(t, each, MO_AXIS(mo_ndim(Zs) - 3), false);
+    return mo_sum(t, each, MO_AXIS(mo_ndim(Zs) - 3), MO_DROP_AXES);
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {

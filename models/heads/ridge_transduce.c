@@ -35,13 +35,13 @@ static mo_tensor *scaled(mo_tape *t, mo_tensor *A, mo_tensor *root) {
 
 /* Geometric mean of the penalties, weighed by their shares. */
 static mo_tensor *mean_lambda(mo_tape *t, mo_tensor *lambda, mo_tensor *share) {
-    return mo_exp(t, mo_sum(t, mo_mul(t, share, mo_log(t, lambda)), 0, false));
+    return mo_exp(t, mo_sum(t, mo_mul(t, share, mo_log(t, lambda)), 0, MO_DROP_AXES));
 }
 
 /* The support's labels among all rows; a row drawn twice counts once. */
 static void place_labels(mo_tape *t, system *s, mo_tensor *support, mo_tensor *Ys) {
     int64_t N = mo_dim(s->Z, 0);
-    mo_tensor *sum = mo_scatter_add_rows(t, Ys, support, N), *times = mo_sum(t, sum, MO_AXIS(1), true);
+    mo_tensor *sum = mo_scatter_add_rows(t, Ys, support, N), *times = mo_sum(t, sum, MO_AXIS(1), MO_KEEP_AXES);
     s->Y = mo_div_or_zero(t, sum, times);
     s->mine = mo_greater_equal(t, times, mo_scalar(t, mo_tensor_dtype(times), 0.5));
 }
@@ -56,15 +56,14 @@ static void make_system(mo_tape *t, system *s, mo_tensor *gram, mo_tensor *Zs, m
 /* softmax(sharpness logits), balanced, with the support's own labels. */
 static mo_tensor *predictions(mo_tape *t, const system *s, mo_tensor *logits, mo_tensor *sharpness) {
     mo_tensor *P = mo_softmax(t, mo_mul(t, logits, sharpness), -1);
-    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(0), true));
-    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(1), true));
+    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(0), MO_KEEP_AXES));
+    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(1), MO_KEEP_AXES));
     return mo_where(t, s->mine, s->Y, P);
 }
 
 static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P) {
     mo_tensor *B = mo_add(t, s->Zs_Ys, mo_scale(t, mo_matmul(t, s->Zt, P), s->r, 0));
-    mo_tensor *X = mo_solve_triangular(t, s->L, mo_mul(t, B, s->root), true, false);
-    X = mo_solve_triangular(t, s->L, X, true, true);
+    mo_tensor *X = mo_cholesky_solve(t, s->L, mo_mul(t, B, s->root));
     return mo_matmul(t, s->Z, mo_mul(t, X, s->root));
 }
 
@@ -109,7 +108,7 @@ mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *s
     mo_tensor *logits = inductive(t, &s, Zs, Ys, mix, &share);
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
-    s.root = of_columns(t, mo_sqrt(t, mo_sum(t, share, MO_AXIS(1), true)), mo_dim(Zs, 1));
+    s.root = of_columns(t, mo_sqrt(t, mo_sum(t, share, MO_AXIS(1), MO_KEEP_AXES)), mo_dim(Zs, 1));
     place_labels(t, &s, support, Ys);
     make_system(t, &s, all->gram, Zs, Ys, mean_lambda(t, mix->lambda, share));
     for (int round = 0; round < o->rounds; round++)

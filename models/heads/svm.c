@@ -15,7 +15,7 @@
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
 
 static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), true);
+    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
 }
 
 /* Pi X */
@@ -42,7 +42,7 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
     mo_tensor *several = mo_greater_equal(t, count, mo_scale(t, one, 2, 0)), *mask = mo_mul(t, positive, several);
     mo_tensor *share = mo_div_or_zero(t, several, count), *A = mo_sub(t, mo_stop_gradient(t, Y), alpha);
     mo_tensor *v = onto_face(t, A, mask, share), *fixed = mo_stop_gradient(t, K);
-    mo_tensor *scale = mo_mean(t, mo_diagonal(t, fixed), MO_AXIS(rows), true);
+    mo_tensor *scale = mo_mean(t, mo_diagonal(t, fixed), MO_AXIS(rows), MO_KEEP_AXES);
     int64_t size[MO_MAX_AXES];
     for (int i = 0; i < rows; i++)
         size[i] = mo_dim(K, i);
@@ -77,8 +77,8 @@ static mo_tensor *fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, m
 static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     if (mo_tensor_dtype(Zs) != MO_F32)
         return false;
-    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(mo_ndim(Zs) - 1), false);
-    return mo_item(mo_max(t, squares, 0, false)) > 1e4 * mo_item(lambda);
+    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(mo_ndim(Zs) - 1), MO_DROP_AXES);
+    return mo_item(mo_max(t, squares, 0, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {

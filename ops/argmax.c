@@ -1,0 +1,70 @@
+/* ops/argmax.c - the position of the largest entry along an axis; among equals the first counts.
+ *
+ * The op: X [.., m] -> index int64 [..], 0 .. m - 1, of each row; float32 or float64. mo_argmax brings any axis to the
+ * end first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: nothing. No derivative: positions are
+ * integers. */
+#include "ops/ops.h"
+#include "ops/rows.h"
+#include "ops/shapes.h"
+
+static bool argmax_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    if (mo_dim(X, -1) == 0)
+        return mo_call_fail(c, MO_INVALID, "over no elements");
+    return mo_call_output(c, 0, MO_I64, X->ndim - 1, X->shape);
+}
+
+static void argmax_forward(mo_call *c) {
+    mo_view x = mo_call_dense(c, 0), index = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        mo_kernels_of(c->ctx, x.dtype)->argmax(c->ctx, &x, &index);
+}
+
+static double argmax_flops(const mo_call *c) {
+    return (double)mo_numel(c->in[0]);
+}
+
+static const mo_sample argmax_samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}},
+    {.name = "vector", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 1, {7}, 0}}},
+    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 5}, 0}}},
+    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 3}, 0}}},
+};
+
+static const mo_error_sample argmax_error_samples[] = {
+    {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
+        "argmax: over no elements; got [3, 0] float64"},
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "argmax: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "argmax: input 0 is int64"},
+};
+
+const mo_op mo_op_argmax = {
+    .name = "argmax",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = argmax_shape,
+    .forward = argmax_forward,
+    .flops = argmax_flops,
+    .samples = argmax_samples,
+    .n_samples = 4,
+    .error_samples = argmax_error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis) {
+    mo_tensor *rows = X;
+    if (!mo_is_null(X) && X->ndim > 0) {
+        int i = mo_resolve_axis(axis, X->ndim);
+        char text[160];
+        if (i < 0)
+            mo_fail(
+                X->ctx, MO_INVALID, "argmax: axis %d is not one of %s", axis, mo_shape_string(X, text, sizeof text));
+        rows = mo_rows(t, "argmax", X, MO_AXIS(i));
+    }
+    return mo_apply(t, &mo_op_argmax, &rows, 1, NULL);
+}
