@@ -1,9 +1,9 @@
 /* autograd/autograd.h - the tape, gradients, gradients of gradients, and the checker of both.
  *
- * Define by run: an op executes when it is called and, in mode MO_RECORD and where an input needs a gradient, leaves a
- * node. The tape owns an arena: mo_tape_reset frees everything that was made on it at once. vjps (vector-Jacobian
- * products) are written with ops, so what backward does can itself be recorded and differentiated. This folder knows no
- * op but the sum of contributions. */
+ * Define by run: an op executes when it is called. In mode MO_RECORD it also leaves a node if an input needs a
+ * gradient. The tape owns an arena: mo_tape_reset frees everything made on the tape at once. vjps (vector-Jacobian
+ * products) are written with ops, so what backward does can itself be recorded and differentiated. The engine calls one
+ * op itself: the sum of contributions. */
 #ifndef MO_AUTOGRAD_H
 #define MO_AUTOGRAD_H
 
@@ -20,7 +20,7 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-/* A tape of that context. NULL only when out of memory. */
+/* Makes a tape of that context. Returns NULL only when out of memory. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. */
 MO_API void mo_tape_reset(mo_tape *t);
@@ -30,7 +30,7 @@ MO_API mo_mode mo_tape_mode(const mo_tape *t);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
 MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
 
-/* A tensor of the tape, uninitialised: constants, seeds, buffers of an op's forward. */
+/* An uninitialised tensor of the tape: for constants, seeds and buffers of an op's forward. */
 MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
 /* A scalar constant of the tape. It has no gradient; to differentiate in it, make it a leaf (mo_tensor_create,
  * mo_require_grad). */
@@ -41,8 +41,8 @@ MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* X as data: no gradient flows through the result. A view. */
 MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
-/* Keeps the value of a tape's tensor readable after backward, which otherwise releases what it has consumed. Returns X.
- */
+/* Keeps the value of a tape's tensor readable after backward; without it, backward releases the values it has consumed.
+ * Returns X. */
 MO_API mo_tensor *mo_keep(mo_tensor *X);
 
 /* ---- scopes: iterations that leave nothing behind ---- */
@@ -57,21 +57,21 @@ typedef struct mo_scope {
 } mo_scope;
 
 MO_API mo_scope mo_scope_open(mo_tape *t);
-/* Frees everything made on the tape since then, nodes too, but the n tensors in keep: those become constants. The mode
- * is again what it was. A scope can be closed many times: a loop that keeps its state uses constant memory. */
+/* Frees every tensor and node made on the tape since the scope was opened, but the n tensors in keep: they become
+ * constants. The mode is restored. A scope can be closed many times: a loop that keeps its state uses constant memory.
+ */
 MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
 
 /* ---- leaves ---- */
 
-/* A named leaf that needs a gradient, zeroed; outlives tapes, owns its gradient buffer. Release with mo_tensor_release.
- */
+/* A named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
+ * mo_tensor_release. */
 MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
 /* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
 MO_API mo_tensor *mo_require_grad(mo_tensor *X);
 MO_API bool mo_needs_grad(const mo_tensor *X);
-MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" where none */
-/* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL where backward has not reached it.
- */
+MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
+/* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL if backward has not reached it. */
 MO_API mo_tensor *mo_grad_of(const mo_tensor *leaf);
 MO_API void mo_zero_grad(mo_tensor *leaf);
 
@@ -83,10 +83,11 @@ typedef enum mo_grad_flags {
 } mo_grad_flags;
 
 /* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
- * are released as soon as they are consumed (but those of mo_keep). Returns the status. */
+ * are released as soon as they are consumed (except those marked by mo_keep). Returns the status. */
 MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
-/* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero where no path leads. gs may be NULL (all
- * ones), or hold NULLs; flags: mo_grad_flags. A tensor not on the way from xs costs nothing. Returns the status. */
+/* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero if no path leads from xs[j] to a y. gs may be
+ * NULL (all ones) or hold NULLs; flags: mo_grad_flags. Nodes that do not depend on xs cost nothing. Returns the status.
+ */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
 
@@ -109,10 +110,10 @@ typedef struct mo_call {
     const void *attributes;         /* the options given to mo_apply */
 } mo_call;
 
-/* What a vjp reads and fills. out_bar[i] is NULL where no gradient arrived. For every i with needs[i] it sets
+/* What a vjp reads and fills. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
  * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
- * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until it returns; it takes mo_grad in tensors of its own
- * (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
+ * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. It then calls mo_grad for tensors of
+ * its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
 typedef struct mo_vjp {
     mo_tape *t;
     const mo_op *op;
@@ -177,11 +178,11 @@ struct mo_op {
     /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous) by backend slots; saves by-products with mo_call_save. It
-     * may run graph code and take gradients itself (mo_tape_set_mode(t, MO_RECORD)): nothing of that outlives it. */
+     * may run graph code and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
     void (*forward)(mo_call *c);
-    /* NULL: the op has no derivative (integer results); recording through it is an error at backward, by name. */
+    /* NULL: the op has no derivative (integer results); backward through it raises an error that names the op. */
     void (*vjp)(mo_vjp *v);
-    /* FLOPs of one execution (2 a multiply-add), for the profiler; NULL: one an output element. */
+    /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
     double (*flops)(const mo_call *c);
     const mo_sample *samples;
     int n_samples;
@@ -194,11 +195,11 @@ struct mo_op {
 MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
 MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
-MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL where there is none */
+MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
 
 #define MO_OP_ABI 2
 
-/* What a shared object with ops exports under the name mo_ops. */
+/* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */
     size_t size; /* sizeof(mo_op) of the program that made it */
@@ -206,28 +207,28 @@ typedef struct mo_op_list {
     const mo_op *const *ops;
 } mo_op_list;
 
-/* Opens a shared object (a path with a slash, or a name the loader finds) and registers the ops of its mo_ops. It stays
- * loaded. Returns the status. */
+/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops of its mo_ops. The
+ * object stays loaded. Returns the status. */
 MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
 
-/* Runs an op: checks, executes, records. The single output, or the null tensor. attributes may be NULL where the size
- * is 0. */
+/* Runs an op: checks, executes, records. Returns the single output, or the null tensor. attributes may be NULL if
+ * attributes_size is 0. */
 MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
-/* The same for ops with several outputs, written to out[0 .. n_out-1]. Returns the status. */
+/* Runs an op with several outputs, written to out[0 .. n_out-1]. Returns the status. */
 MO_API mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out);
 
-/* For shape functions: declares output i. Returns true, so that it can end them. */
+/* For shape functions: declares output i. Returns true, so that a shape function can end with it. */
 MO_API bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape);
 /* Raises code for this call: "<op>: <text>; got [..] float32, [..] int64". Returns false. */
 MO_API bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Requires that inputs first..last have one common real dtype (raises otherwise). */
 MO_API bool mo_call_real(mo_call *c, int first, int last);
-/* For forward functions: input i as a contiguous view; a temporary copy where it is not. */
+/* For forward functions: input i as a contiguous view; a temporary copy if the input is not contiguous. */
 MO_API mo_view mo_call_dense(mo_call *c, int i);
 /* A buffer freed when forward returns. */
 MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
-/* Whether the call will be recorded: by-products are of use only then. */
+/* Returns whether the call will be recorded; by-products need saving only then. */
 MO_API bool mo_call_recorded(const mo_call *c);
 /* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);

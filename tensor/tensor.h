@@ -44,12 +44,12 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one wins. Every failure in the library passes through mo_fail_at: set a breakpoint there.
- */
+/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at: set a breakpoint
+ * there. */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
 MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* Whether the context is free of errors. */
+/* Returns whether the context is free of errors. */
 MO_API bool mo_ok(const mo_context *ctx);
 /* The sticky status; borrowed, valid while the context lives. */
 MO_API const mo_status *mo_context_status(const mo_context *ctx);
@@ -62,45 +62,46 @@ MO_API const char *mo_code_name(mo_code code);
 
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
-/* How float32 products are formed on a device that has faster ways: every factor in full; rounded to 10 bits after the
- * point (relative error of a product up to 2^-10); or to 7 (2^-7). Sums, factorizations and solves are float32 always.
- */
+/* How float32 products are formed on a device that has faster ways: with factors in full, with factors rounded to 10
+ * bits after the point (relative error of a product up to 2^-10), or to 7 bits (2^-7). Sums, factorizations and solves
+ * are always float32. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
     int threads;  /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
-    mo_math math; /* other than MO_MATH_FP32 on MO_CUDA alone */
+    mo_math math; /* the CPU accepts MO_MATH_FP32 alone */
 } mo_context_options;
 
 /* Counters of one context since its creation, for tests and reports. */
 typedef struct mo_counters {
-    int64_t allocations;    /* blocks asked of the operating system or the device, tapes and tensors alike */
-    int64_t bytes_live;     /* bytes of those still held */
-    int64_t bytes_peak;     /* the most that bytes_live has been */
-    int64_t tape_live;      /* bytes that values on its tapes take */
-    int64_t tape_peak;      /* the most that tape_live has been */
-    int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions of one matrix each */
+    int64_t allocations;    /* blocks asked of the operating system or the device, for tapes and for tensors */
+    int64_t bytes_live;     /* bytes of the blocks still held */
+    int64_t bytes_peak;     /* the largest value of bytes_live */
+    int64_t tape_live;      /* bytes that the values on the context's tapes take */
+    int64_t tape_peak;      /* the largest value of tape_live */
+    int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
 } mo_counters;
 
-/* Makes a context; options may be NULL (CPU, all processors). NULL only when out of memory; a device that is not
- * there gives a context in the error state. */
+/* Makes a context; options may be NULL (CPU, all processors). Returns NULL only when out of memory; a device that is
+ * absent gives a context in the error state. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context. Tensors, tapes and CSR matrices made with it must have been released before. */
 MO_API void mo_context_release(mo_context *ctx);
-/* Whether contexts of that device can be made here. Writes its name to text, or the reason why not: one line. */
+/* Returns whether contexts of that device can be made here. Writes the device's name to text, or the reason why it
+ * cannot be used, as one line. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
-/* Writes which libraries contexts of that device compute with, and their versions, to text: one line. false where there
- * is nothing to tell. */
+/* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
+ * false if no library is known. */
 MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
-/* Waits for all that the device has been given to do and raises what it found wrong meanwhile. Returns the status. */
+/* Waits until the device has done all queued work and raises the errors found meanwhile. Returns the status. */
 MO_API mo_code mo_context_wait(mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
-/* Lets bytes_peak and tape_peak start again from what is held now. */
+/* Sets bytes_peak and tape_peak to what is held now. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);
-/* Whether BLAS may be called from several threads. Where not (a serial OpenBLAS that another library loaded before this
+/* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
  * one), matrix products run on one thread. */
 MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 
@@ -134,15 +135,15 @@ typedef struct mo_view {
 
 MO_API size_t mo_dtype_size(mo_dtype dtype);      /* bytes of one element */
 MO_API const char *mo_dtype_name(mo_dtype dtype); /* "float32", "int64", ... */
-MO_API bool mo_dtype_is_real(mo_dtype dtype);     /* float32 or float64, the types that are computed in */
+MO_API bool mo_dtype_is_real(mo_dtype dtype);     /* float32 or float64: the types in which the library computes */
 
-/* A tensor that owns its zeroed storage and outlives tapes. On failure the inert null tensor. shape may be NULL when
- * ndim is 0 (a scalar). Release with mo_tensor_release. */
+/* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
+ * is 0 (a scalar). Release with mo_tensor_release. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-/* The same, filled from row-major host memory of the same dtype (copied). */
+/* Makes such a tensor from row-major host memory of the same dtype (copied). */
 MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
-/* Releases a tensor that mo_tensor_create, mo_tensor_from, a parameter or a loader made. NULL and the null tensor are
- * fine. A tape that has used the tensor must be reset first: its nodes point to it. */
+/* Releases a tensor that mo_tensor_create, mo_tensor_from, mo_parameter or a loader made. NULL and the null tensor are
+ * ignored. A tape that has used the tensor must be reset first: its nodes point to it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
@@ -156,7 +157,7 @@ MO_API int64_t mo_numel(const mo_tensor *T);
 MO_API bool mo_is_contiguous(const mo_tensor *T);
 /* Writes "[8, 6, 2]" into buffer and returns it. */
 MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
-/* The window as a kernel sees it (device memory). Raises MO_STATE when the value has been released. */
+/* The window as a kernel sees it (device memory). Raises MO_STATE if the value has been released. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype. Returns the status. */
@@ -173,13 +174,13 @@ MO_API double mo_item(const mo_tensor *T);
 
 /* ---- sparse matrix: int64 row pointers, int32 columns ---- */
 
-/* A CSR matrix [rows, columns] from host arrays (copied and checked: pointers start at 0, never fall, end at nnz;
- * columns lie in range). values may be NULL (all ones) and have dtype float32 or float64. On failure NULL. */
+/* Makes a CSR matrix [rows, columns] from host arrays (copied and checked: pointers start at 0, never fall, end at nnz;
+ * columns lie in range). values may be NULL (all ones) and have dtype float32 or float64. Returns NULL on failure. */
 MO_API mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
     const int32_t *column, mo_dtype dtype, const void *values);
-/* States that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
+/* Declares that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
 MO_API mo_code mo_csr_declare_symmetric(mo_csr *A);
-/* The transposed matrix; A itself where declared symmetric. Built once, owned by A. */
+/* The transposed matrix; A itself if it is declared symmetric. Built once, owned by A. */
 MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
 MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
@@ -190,7 +191,7 @@ MO_API void mo_csr_release(mo_csr *A);
 
 typedef enum mo_purpose {
     MO_PURPOSE_INIT = 1, /* parameters */
-    MO_PURPOSE_EPISODE,  /* which family, graph, k, q, classes, examples */
+    MO_PURPOSE_EPISODE,  /* an episode's family, graph, k, q, classes and examples */
     MO_PURPOSE_DROPOUT,
     MO_PURPOSE_MASK,     /* held-out links */
     MO_PURPOSE_NEGATIVE, /* non-edges */
@@ -205,7 +206,7 @@ typedef struct mo_random {
     uint64_t seed;
     uint32_t purpose;
     uint64_t episode; /* or any other stream number, below 2^48 */
-    uint64_t index;   /* advances by one a draw */
+    uint64_t index;   /* advances by one per draw */
 } mo_random;
 
 MO_API mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode);
@@ -217,7 +218,7 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 
 /* ---- array files ---- */
 
-/* Named tensors: the content of an .npz or safetensors file. Owned by the caller; release with mo_arrays_release. */
+/* Named tensors: the content of an .npz or safetensors file. The caller owns them; release with mo_arrays_release. */
 typedef struct mo_array {
     char *name;
     mo_tensor *tensor;
@@ -230,25 +231,28 @@ typedef struct mo_arrays {
     char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
 } mo_arrays;
 
-/* The tensor of that name, borrowed, or NULL. */
+/* The tensor of that name, borrowed; NULL if there is none. */
 MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
-/* Adds a tensor (taken over, on failure too) under a name that is not there yet. Returns the status. */
+/* Adds a tensor under a name that the list does not have yet. The list owns T from then on, also on failure. Returns
+ * the status. */
 MO_API mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T);
-MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* empty; NULL on failure */
+MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */
 MO_API void mo_arrays_release(mo_arrays *arrays);
 
-/* NumPy's .npy, versions 1 to 3, little- or big-endian, C or Fortran order. bool and int8/16, uint16/32 widen to the
- * next stored type; objects and complex numbers are MO_UNSUPPORTED. On failure the null tensor / the status. */
+/* NumPy's .npy, versions 1 to 3, little- or big-endian, C or Fortran order. bool, int8, int16, uint16 and uint32 widen
+ * to the next stored type; objects and complex numbers raise MO_UNSUPPORTED. The reader returns the null tensor on
+ * failure, the writer returns the status. */
 MO_API mo_tensor *mo_npy_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
-/* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; text members are skipped. NULL on failure. */
+/* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; text members are skipped. Returns NULL on failure. */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
-/* safetensors; ours carry XXH3-128 of header and data in the metadata, verified where present. NULL on failure. */
+/* safetensors. Files written by this library carry the XXH3-128 of header and data in the metadata; the reader verifies
+ * them if present. Returns NULL on failure. */
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
-/* metadata: JSON object text of strings to merge, or NULL. Written to a temporary file, synced, renamed. */
+/* metadata: JSON object text of strings to merge, or NULL. The file is written beside path, synced and renamed. */
 MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);
-/* Writes bytes to path all or nothing: temporary file beside it, fsync, rename. Returns the status. */
+/* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
 
 #ifdef __cplusplus
