@@ -248,13 +248,14 @@ typedef struct mo_backend {
     /* Bytes a row of mo_gemm's bits for that product, 0: none; NULL: there never are any. */
     int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
-    /* What is queued from record to record_end is kept instead of done, and done at each replay; random positions and
-     * the checks of steps move on by `episodes` an `ahead`. false, NULL: raised. NULL functions: the device cannot. */
-    bool (*record)(mo_context *ctx, int64_t episodes);
-    void *(*record_end)(mo_context *ctx);
-    /* false, without raising, where memory has been given back since: what was recorded may be gone. */
-    bool (*replay)(mo_context *ctx, void *recording, int64_t ahead);
-    void (*forget_recording)(mo_context *ctx, void *recording);
+    /* Work queued between capture_begin and capture_end is kept instead of done, and done at each replay; random
+     * positions and the checks of steps advance by `episodes` per step ahead. The functions return false or NULL if
+     * they raised. Functions that are NULL: the device cannot capture. */
+    bool (*capture_begin)(mo_context *ctx, int64_t episodes);
+    void *(*capture_end)(mo_context *ctx);
+    /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */
+    bool (*capture_replay)(mo_context *ctx, void *capture, int64_t ahead);
+    void (*capture_release)(mo_context *ctx, void *capture);
     const mo_kernels *f32, *f64;
 } mo_backend;
 

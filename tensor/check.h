@@ -42,7 +42,7 @@ typedef struct mo_check {
 /* A check as a device keeps it. */
 typedef struct mo_note {
     mo_check check;
-    int64_t ahead;    /* replays of a recording since it was made; 0 elsewhere */
+    int64_t ahead;    /* replays of a capture since it was made; 0 elsewhere */
     const char *op;   /* lives as long as the library */
     char inputs[400]; /* "[8, 6, 6] float32, ..." */
 } mo_note;

@@ -105,20 +105,21 @@ MO_API void mo_context_reset_peaks(mo_context *ctx);
  * one), matrix products run on one thread. */
 MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 
-/* ---- recording: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
+/* ---- capture: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
 
-typedef struct mo_recording mo_recording;
-/* From here to mo_recording_end work is recorded and not done. It may neither read values nor ask for memory: take two
- * steps of the shape first. What it reads that changes from replay to replay lies in tensors of the caller's, which
- * mo_tensor_write fills between them; random positions advance by `episodes` a step. MO_UNSUPPORTED on the CPU. Returns
- * the status. */
-MO_API mo_code mo_recording_begin(mo_context *ctx, int64_t episodes);
-/* What was recorded; NULL on failure. Replay it once to do it. */
-MO_API mo_recording *mo_recording_end(mo_context *ctx);
-/* Queues it as the step `ahead` steps after the one that was recorded (0: that one). false on failure, or, without an
- * error, where memory has been given back since it was recorded: record it anew. It overwrites what its tape holds. */
-MO_API bool mo_recording_replay(mo_recording *r, int64_t ahead);
-MO_API void mo_recording_release(mo_recording *r);
+typedef struct mo_capture mo_capture;
+/* Work between this call and mo_capture_end is captured instead of done. It may neither read values nor ask for memory:
+ * take two steps of the shape first. What changes from replay to replay lies in tensors of the caller, which
+ * mo_tensor_write fills between replays. Random positions advance by `episodes` per step. MO_UNSUPPORTED on the CPU.
+ * Returns the status. */
+MO_API mo_code mo_capture_begin(mo_context *ctx, int64_t episodes);
+/* Returns the captured work, NULL on failure. The work is first done when it is replayed. */
+MO_API mo_capture *mo_capture_end(mo_context *ctx);
+/* Queues the work as the step `ahead` steps after the captured one (0: that step itself); it overwrites the values on
+ * its tape. Returns false on failure, and without an error if memory has been given back since the capture: capture
+ * anew. */
+MO_API bool mo_capture_replay(mo_capture *r, int64_t ahead);
+MO_API void mo_capture_release(mo_capture *r);
 
 /* ---- tensor ---- */
 

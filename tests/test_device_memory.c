@@ -144,9 +144,9 @@ static void sent_memory_may_be_written_again(void **state) {
     assert_true(x[0] == 10 && x[3] == 13);
     assert_int_equal(mo_send(X, &p, 1020), MO_INVALID);
     assert_failed(ctx, MO_INVALID, PARTS("send: 16 bytes from 1020 on, expected them in 1024"));
-    mo_recording_begin(ctx, 1);
+    mo_capture_begin(ctx, 1);
     mo_send(X, &p, 0);
-    assert_failed(ctx, MO_STATE, PARTS("recording: page-locked memory was sent"));
+    assert_failed(ctx, MO_STATE, PARTS("capture: page-locked memory was sent"));
     mo_send(X, &p, 0);
     mo_unpin(ctx, &p); /* waits for it */
     mo_tensor_release(X);

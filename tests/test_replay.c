@@ -107,7 +107,7 @@ static void give_memory_back(training_run *run, int64_t step) {
         mo_tensor_release(mo_tensor_create(run->ctx, MO_F32, 1, (int64_t[]){10}));
 }
 
-static void a_stale_recording_is_made_anew(void **state) {
+static void a_stale_capture_is_made_anew(void **state) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 1, true);
     o.shots = 3;
@@ -115,7 +115,7 @@ static void a_stale_recording_is_made_anew(void **state) {
     assert_int_equal(compare(*state, o, give_memory_back), quiet);
 }
 
-static void refuse_recordings(training_run *run, int64_t step) {
+static void refuse_captures(training_run *run, int64_t step) {
     (void)run;
     if (step == 0)
         setenv("MOCHI_CUDA_HOST_FAIL", "seam_capture_end", 1);
@@ -130,7 +130,7 @@ static void what_cannot_be_recorded_is_computed_as_it_is(void **state) {
     if (!strstr(text, "emulated"))
         skip();
     o.shots = 3;
-    int replayed = compare(*state, o, refuse_recordings);
+    int replayed = compare(*state, o, refuse_captures);
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     assert_int_equal(replayed, 0);
 }
@@ -212,7 +212,7 @@ int main(void) {
         cmocka_unit_test(one_shape_is_replayed_from_its_third_episode_on),
         cmocka_unit_test(shapes_that_change_are_computed_as_they_are),
         cmocka_unit_test(blocks_of_rows_are_replayed_too),
-        cmocka_unit_test(a_stale_recording_is_made_anew),
+        cmocka_unit_test(a_stale_capture_is_made_anew),
         cmocka_unit_test(what_cannot_be_recorded_is_computed_as_it_is),
         cmocka_unit_test(resumed_equals_uninterrupted),
         cmocka_unit_test(a_failing_replay_names_its_step_and_changes_nothing),

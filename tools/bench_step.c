@@ -64,7 +64,7 @@ typedef struct training {
     int n;
     mo_tensor *parameter[MAX_PARAMETERS], *grad[MAX_PARAMETERS];
     double lr;
-    mo_recording *recording; /* of one step, with --replay */
+    mo_capture *capture; /* of one step, with --replay */
     int64_t ahead;           /* replays of it */
 } training;
 
@@ -84,20 +84,20 @@ static void take_step(void *state) {
 static bool record_step(mo_context *ctx, training *s) {
     take_step(s);
     take_step(s);
-    if (mo_context_wait(ctx) != MO_OK || mo_recording_begin(ctx, 1) != MO_OK)
+    if (mo_context_wait(ctx) != MO_OK || mo_capture_begin(ctx, 1) != MO_OK)
         return false;
     find_gradients(s);
     mo_optimizer_apply(s->optimizer, s->grad);
     mo_tape_reset(s->t);
-    s->recording = mo_recording_end(ctx);
-    return s->recording != NULL;
+    s->capture = mo_capture_end(ctx);
+    return s->capture != NULL;
 }
 
 static void replay_step(void *state) {
     training *s = state;
     mo_context *ctx = mo_tape_context(s->t);
     mo_optimizer_advance(s->optimizer, s->lr);
-    if (!mo_recording_replay(s->recording, s->ahead++) && mo_ok(ctx))
+    if (!mo_capture_replay(s->capture, s->ahead++) && mo_ok(ctx))
         mo_fail(ctx, MO_STATE, "bench step: memory has moved since the step was recorded");
 }
 
@@ -131,7 +131,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c
     bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && (!o->replay || record_step(ctx, &s)) &&
                 bench_run(ctx, o, o->replay ? replay_step : take_step, &s, &record) && bench_print(o, &record) &&
                 bench_profile(ctx, o, take_step, &s, &record);
-    mo_recording_release(s.recording);
+    mo_capture_release(s.capture);
     mo_tape_release(s.t);
     mo_optimizer_release(s.optimizer);
     mo_mochi_release(s.model);

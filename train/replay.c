@@ -1,10 +1,10 @@
-/* train/replay.c - recordings by shape: the first two episodes of a shape are computed as they are, which brings the
- * tape's memory to its size; the third is recorded; from then on new inputs are copied over those of the recording and
+/* train/replay.c - captures by shape: the first two episodes of a shape are computed as they are, which brings the
+ * tape's memory to its size; the third is captured; from then on new inputs are copied over those of the capture and
  * it is replayed.
  *
  * What an episode reads is copied to tensors that stay where they are, but for what no tape holds: frozen features do
- * stay. Nothing is given back while the trainer lives, as that would make every recording stale. A recording that went
- * stale because memory moved is made anew; work that cannot be recorded is done as it is, without an error. */
+ * stay. Nothing is given back while the trainer lives, as that would make every capture stale. A capture that went
+ * stale because memory moved is made anew; work that cannot be captured is done as it is, without an error. */
 #include "train/replay.h"
 
 #include "autograd/tape.h"
@@ -24,7 +24,7 @@ typedef struct form {
     const void *data;
 } form;
 
-typedef struct recorded {
+typedef struct captured {
     int place, n, n_rows;
     mo_task task;
     int64_t classes, max_rows;
@@ -33,19 +33,19 @@ typedef struct recorded {
     mo_episode e; /* its inputs, of our own where a tape would hold them */
     mo_tensor *own[INPUTS];
     bool has_inputs;
-    mo_recording *recording;
-    int64_t step; /* that was recorded */
-} recorded;
+    mo_capture *capture;
+    int64_t step; /* that was captured */
+} captured;
 
 struct mo_replay {
     mo_context *ctx;
     int64_t episodes;
     int n;
-    recorded shape[SHAPES];
+    captured shape[SHAPES];
 };
 
 mo_replay *mo_replay_create(mo_context *ctx, int64_t episodes) {
-    if (mo_ok(ctx) && !ctx->backend->record)
+    if (mo_ok(ctx) && !ctx->backend->capture_begin)
         mo_fail(ctx, MO_UNSUPPORTED, "train: the device %s does its work at once, there is nothing to replay",
             ctx->backend->name);
     mo_replay *r = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *r) : NULL;
@@ -58,7 +58,7 @@ void mo_replay_release(mo_replay *r) {
     if (!r)
         return;
     for (int i = 0; i < r->n; i++) {
-        mo_recording_release(r->shape[i].recording);
+        mo_capture_release(r->shape[i].capture);
         for (int j = 0; j < r->shape[i].n; j++)
             mo_tensor_release(r->shape[i].own[j]);
     }
@@ -102,8 +102,8 @@ static bool same_form(const form *a, const form *b) {
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
 
-static recorded describe(int place, const mo_episode *e) {
-    recorded s = {.place = place};
+static captured describe(int place, const mo_episode *e) {
+    captured s = {.place = place};
     input at[INPUTS];
     if (!e)
         return s;
@@ -118,7 +118,7 @@ static recorded describe(int place, const mo_episode *e) {
     return s;
 }
 
-static bool same_shape(const recorded *a, const recorded *b) {
+static bool same_shape(const captured *a, const captured *b) {
     bool same = a->place == b->place && a->task == b->task && a->classes == b->classes && a->max_rows == b->max_rows &&
                 a->n == b->n && a->n_rows == b->n_rows;
     for (int i = 0; same && i < a->n; i++)
@@ -127,8 +127,8 @@ static bool same_shape(const recorded *a, const recorded *b) {
 }
 
 /* That of the episode, a new one where it has not been seen; NULL where there are too many. */
-static recorded *find(mo_replay *r, int place, const mo_episode *e) {
-    recorded now = describe(place, e);
+static captured *find(mo_replay *r, int place, const mo_episode *e) {
+    captured now = describe(place, e);
     for (int i = 0; i < r->n; i++)
         if (same_shape(&r->shape[i], &now))
             return &r->shape[i];
@@ -141,7 +141,7 @@ static recorded *find(mo_replay *r, int place, const mo_episode *e) {
 /* ---- inputs ---- */
 
 /* Copies what the tape holds of e into tensors of our own, made the first time. */
-static bool take_inputs(mo_replay *r, recorded *s, const mo_episode *e) {
+static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
     input from[INPUTS], to[INPUTS];
@@ -165,28 +165,28 @@ static bool take_inputs(mo_replay *r, recorded *s, const mo_episode *e) {
 /* ---- work ---- */
 
 /* A failure here is not the work's: it is done as it is, and then fails by itself if it must. */
-static bool forgive(mo_replay *r, recorded *s) {
+static bool forgive(mo_replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
     return false;
 }
 
-static bool record(mo_replay *r, mo_tape *t, int64_t step, recorded *s, mo_replay_work work, void *state) {
+static bool capture(mo_replay *r, mo_tape *t, int64_t step, captured *s, mo_replay_work work, void *state) {
     mo_context *ctx = r->ctx;
-    mo_recording_release(s->recording);
-    s->recording = NULL;
-    if (s->tries == TRIES || mo_recording_begin(ctx, r->episodes) != MO_OK)
+    mo_capture_release(s->capture);
+    s->capture = NULL;
+    if (s->tries == TRIES || mo_capture_begin(ctx, r->episodes) != MO_OK)
         return mo_ok(ctx) ? false : forgive(r, s);
     work(state, s->place, s->n ? &s->e : NULL);
     mo_tape_reset(t);
-    s->recording = mo_recording_end(ctx);
+    s->capture = mo_capture_end(ctx);
     s->step = step;
-    return s->recording ? true : forgive(r, s);
+    return s->capture ? true : forgive(r, s);
 }
 
 bool mo_replay_do(
     mo_replay *r, mo_tape *t, int64_t step, int place, const mo_episode *e, mo_replay_work work, void *state) {
-    recorded *s = mo_ok(r->ctx) ? find(r, place, e) : NULL;
+    captured *s = mo_ok(r->ctx) ? find(r, place, e) : NULL;
     mo_episode own;
     if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive(r, s))) {
         work(state, place, e);
@@ -194,9 +194,9 @@ bool mo_replay_do(
     }
     own = s->e; /* what e was on the tape goes with its reset */
     mo_tape_reset(t);
-    if (s->recording && mo_recording_replay(s->recording, step - s->step))
+    if (s->capture && mo_capture_replay(s->capture, step - s->step))
         return true;
-    if (mo_ok(r->ctx) && record(r, t, step, s, work, state) && mo_recording_replay(s->recording, 0))
+    if (mo_ok(r->ctx) && capture(r, t, step, s, work, state) && mo_capture_replay(s->capture, 0))
         return true;
     if (mo_ok(r->ctx))
         work(state, place, e ? &own : NULL);

@@ -1,4 +1,4 @@
-/* train/replay.h - episodes whose work is recorded on the device and replayed when an episode of the same shape comes
+/* train/replay.h - episodes whose work is captured on the device and replayed when an episode of the same shape comes
  * (library internal). */
 #ifndef MO_REPLAY_H
 #define MO_REPLAY_H
@@ -11,11 +11,11 @@ typedef struct mo_replay mo_replay;
  * step to step lies on the device. e: NULL for work that reads none. */
 typedef void (*mo_replay_work)(void *state, int place, const mo_episode *e);
 
-/* Of steps of so many episodes. NULL on failure: MO_UNSUPPORTED where the device records nothing. */
+/* Of steps of so many episodes. NULL on failure: MO_UNSUPPORTED where the device captures nothing. */
 mo_replay *mo_replay_create(mo_context *ctx, int64_t episodes);
 void mo_replay_release(mo_replay *r);
 /* Does the work, which leaves nothing on the tape that is read later, at a place of a step: by replay where that shape
- * has been recorded there, else as it is. e may lie on the tape, which is reset. Returns whether it was replayed. */
+ * has been captured there, else as it is. e may lie on the tape, which is reset. Returns whether it was replayed. */
 bool mo_replay_do(
     mo_replay *r, mo_tape *t, int64_t step, int place, const mo_episode *e, mo_replay_work work, void *state);
 

@@ -64,8 +64,8 @@ MO_API void mo_optimizer_release(mo_optimizer *o);
 /* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the
  * status. A norm that is not finite is MO_NUMERICAL and changes nothing. */
 MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
-/* That step in two parts, for a step that is recorded (mo_recording_begin): `advance` moves on to the next step and its
- * rate, outside of the recording, before it and before each replay; `apply` does it, inside. Return the status. */
+/* That step in two parts, for a step that is captured (mo_capture_begin): `advance` moves on to the next step and its
+ * rate, outside of the capture, before it and before each replay; `apply` does it, inside. Return the status. */
 MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
 MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 /* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */

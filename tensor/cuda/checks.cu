@@ -2,10 +2,10 @@
  *
  * A kernel looks for the first position that breaks the condition. The first check that finds one, in the order of the
  * stream, leaves its number, position and value in a block of device memory; later ones leave it alone. The host keeps
- * a note for each check until it has read the block, or as long as the recording lives that the check is part of. */
+ * a note for each check until it has read the block, or as long as the capture lives that the check is part of. */
 #include "tensor/cuda/checks.h"
 
-#include "tensor/cuda/recording.h"
+#include "tensor/cuda/capture.h"
 
 struct looked_at {
     int64_t condition, n, limit, slot, recorded;
@@ -80,9 +80,9 @@ void checks_close(mo_context *ctx) {
         seam_unpin(k->host);
 }
 
-/* The slots of a recording's notes follow those of the ones before it. */
+/* The slots of a capture's notes follow those of the ones before it. */
 static mo_note *find_note(mo_context *ctx, int64_t slot) {
-    cuda_recording *r = slot < most_notes ? nullptr : find_recording(ctx, slot / most_notes);
+    cuda_capture *r = slot < most_notes ? nullptr : find_capture(ctx, slot / most_notes);
     mo_note *notes = slot < most_notes ? state_of(ctx)->checks.notes : r ? r->notes : nullptr;
     return notes ? &notes[slot % most_notes] : nullptr;
 }
@@ -92,7 +92,7 @@ static void raise_found(mo_context *ctx, const found_error *found) {
     mo_found value, before;
     value.integer = found->value;
     before.integer = found->before;
-    if (!note) /* it cannot be: who forgets a recording waits first */
+    if (!note) /* it cannot be: who forgets a capture waits first */
         return;
     note->ahead = found->ahead;
     note->check.raise(ctx, note, found->position, value, before);
@@ -101,7 +101,7 @@ static void raise_found(mo_context *ctx, const found_error *found) {
 void checks_wait(mo_context *ctx) {
     cuda_checks *k = &state_of(ctx)->checks;
     seam *s = seam_of(ctx);
-    if (!not_recording(ctx, "it was waited for"))
+    if (!not_capturing(ctx, "it was waited for"))
         return;
     bool looked = k->count > 0 || k->replayed;
     if (looked)
@@ -119,12 +119,12 @@ void checks_wait(mo_context *ctx) {
     seam_fill(s, k->device, 0, sizeof *k->device);
 }
 
-/* A note that stays until the check has been read, and its slot; NULL where a recording has no more. */
+/* A note that stays until the check has been read, and its slot; NULL where a capture has no more. */
 static mo_note *take_note(mo_context *ctx, int64_t *slot) {
     cuda_checks *k = &state_of(ctx)->checks;
-    cuda_recording *r = state_of(ctx)->recording;
+    cuda_capture *r = state_of(ctx)->capture;
     if (r && r->count == most_notes) {
-        not_recording(ctx, "more than 1024 conditions were checked");
+        not_capturing(ctx, "more than 1024 conditions were checked");
         return nullptr;
     }
     if (!r && k->count == most_notes)
@@ -143,7 +143,7 @@ void check_cuda(mo_context *ctx, const mo_check *check) {
     note->check = *check;
     note->ahead = 0;
     check->describe(check->caller, note);
-    looked_at c = {check->condition, n, check->limit, slot, state_of(ctx)->recording != nullptr, check->values.data,
+    looked_at c = {check->condition, n, check->limit, slot, state_of(ctx)->capture != nullptr, check->values.data,
         static_cast<const double *>(check->bounds.data)};
     mo_launch(
         check_kernel, dim3(1), dim3(n > 256 ? 1024 : block_threads), 0, seam_of(ctx), c, state_of(ctx)->checks.device);

@@ -2,10 +2,10 @@
  * page-locked memory. */
 #include "tensor/cuda/device.h"
 
+#include "tensor/cuda/capture.h"
 #include "tensor/cuda/checks.h"
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/pinned.h"
-#include "tensor/cuda/recording.h"
 
 #include <cstdlib>
 
@@ -22,7 +22,7 @@ static void cuda_close(mo_context *ctx) {
     if (!state)
         return;
     if (state->s) {
-        recording_close(ctx);
+        capture_close(ctx);
         seam_wait(state->s);
         checks_close(ctx);
     }
@@ -73,12 +73,12 @@ static bool cuda_open(mo_context *ctx) {
 }
 
 static void *cuda_alloc(mo_context *ctx, size_t bytes) {
-    return not_recording(ctx, "memory was asked for") ? seam_allocate(seam_of(ctx), bytes) : nullptr;
+    return not_capturing(ctx, "memory was asked for") ? seam_allocate(seam_of(ctx), bytes) : nullptr;
 }
 
 static void cuda_free(mo_context *ctx, void *block, size_t bytes) {
     (void)bytes;
-    not_recording(ctx, "memory was given back");
+    not_capturing(ctx, "memory was given back");
     state_of(ctx)->moves++;
     seam_release(seam_of(ctx), block);
 }
@@ -150,7 +150,7 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
     cuda_state *state = state_of(ctx);
     for (size_t at = 0; at < bytes && mo_ok(ctx);) {
         size_t piece = bytes - at;
-        char *room = state->recording ? recording_constants(ctx, piece) : find_staging(ctx, &piece);
+        char *room = state->capture ? capture_constants(ctx, piece) : find_staging(ctx, &piece);
         if (!room)
             return;
         memcpy(room, (const char *)host + at, piece);
@@ -163,7 +163,7 @@ static void cuda_download(mo_context *ctx, void *host, const void *device, size_
     cuda_state *state = state_of(ctx);
     if (bytes)
         memset(host, 0, bytes); /* what a failed device leaves */
-    for (size_t at = 0; at < bytes && not_recording(ctx, "a value was read") && mo_ok(ctx);) {
+    for (size_t at = 0; at < bytes && not_capturing(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);
         seam_download(state->s, room, (const char *)device + at, piece);
@@ -203,10 +203,10 @@ const mo_backend mo_backend_cuda = {
     .forget = forget_cuda,
     .relu_bits = relu_bits_cuda,
     .wait = checks_wait,
-    .record = record_cuda,
-    .record_end = record_end_cuda,
-    .replay = replay_cuda,
-    .forget_recording = forget_recording_cuda,
+    .capture_begin = capture_begin_cuda,
+    .capture_end = capture_end_cuda,
+    .capture_replay = capture_replay_cuda,
+    .capture_release = capture_release_cuda,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
 };

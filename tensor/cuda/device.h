@@ -21,13 +21,13 @@ struct found_error {
 struct cuda_checks {
     mo_note *notes;
     int count;
-    bool replayed;              /* a recording, whose checks are to be read */
+    bool replayed;              /* a capture, whose checks are to be read */
     found_error *device, *host; /* the host's is page-locked */
 };
 
-constexpr int most_notes = 1024; /* checks between two waits, and of one recording */
+constexpr int most_notes = 1024; /* checks between two waits, and of one capture */
 
-struct cuda_recording;
+struct cuda_capture;
 
 /* Where both a vendor's library and a kernel of ours compute something: which one does. */
 enum library_use { LIBRARY_BY_RULE, LIBRARY_ALWAYS, LIBRARY_NEVER };
@@ -40,8 +40,8 @@ struct cuda_state {
     void *staging; /* page-locked: what host copies pass through */
     size_t staging_bytes, staging_used;
     cuda_checks checks;
-    cuda_recording *recording, *recordings; /* the one that is being made; those that can be replayed */
-    int64_t recordings_made;
+    cuda_capture *capture, *captures; /* the one that is being made; those that can be replayed */
+    int64_t captures_made;
     uint64_t moves; /* blocks of device memory that were given back */
 };
 

@@ -3,7 +3,7 @@
  */
 #include "tensor/cuda/pinned.h"
 
-#include "tensor/cuda/recording.h"
+#include "tensor/cuda/capture.h"
 
 static seam_event *mark_of(const mo_pinned *p) {
     return static_cast<seam_event *>(p->mark);
@@ -27,7 +27,7 @@ void unpin_cuda(mo_context *ctx, mo_pinned *p) {
 }
 
 void send_cuda(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes) {
-    if (!not_recording(ctx, "page-locked memory was sent"))
+    if (!not_capturing(ctx, "page-locked memory was sent"))
         return;
     seam_upload(seam_of(ctx), device, static_cast<const char *>(p->data) + offset, bytes);
     seam_event_record(seam_of(ctx), mark_of(p));

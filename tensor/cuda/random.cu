@@ -1,6 +1,6 @@
 /* tensor/cuda/random.cu - random numbers by position: element i is the number at r plus i, the CPU's own. */
+#include "tensor/cuda/capture.h"
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/recording.h"
 
 #define MO_PHILOX __host__ __device__ static inline
 extern "C++" {

@@ -1,4 +1,4 @@
-/* tests/test_recording.c - a step that is recorded and replayed is the step itself, bit for bit: new inputs, rates and
+/* tests/test_capture.c - a step that is captured and replayed is the step itself, bit for bit: new inputs, rates and
  * dropout masks, errors that name their step. Skipped where no CUDA device answers. */
 #include "tests/device.h"
 #include "tests/scratch.h"
@@ -15,8 +15,8 @@ typedef struct training {
     mo_tape *t;
     mo_tensor *W, *X, *y, *loss; /* X, y: what the step reads; loss: what it leaves */
     mo_optimizer *adamw;
-    mo_recording *recording;
-    int recorded; /* the step that it is of */
+    mo_capture *capture;
+    int captured; /* the step that it is of */
 } training;
 
 static int training_create(void **state) {
@@ -39,7 +39,7 @@ static int training_create(void **state) {
 
 static int training_release(void **state) {
     training *s = *state;
-    mo_recording_release(s->recording);
+    mo_capture_release(s->capture);
     mo_tape_release(s->t);
     mo_optimizer_release(s->adamw);
     mo_tensor *const own[] = {s->W, s->X, s->y, s->loss};
@@ -80,13 +80,13 @@ static void take_step(training *s, int step) {
     mo_tape_reset(t);
 }
 
-static void record(training *s, int step) {
-    assert_int_equal(mo_recording_begin(s->ctx, EPISODES), MO_OK);
+static void capture(training *s, int step) {
+    assert_int_equal(mo_capture_begin(s->ctx, EPISODES), MO_OK);
     take_step(s, step);
-    s->recording = mo_recording_end(s->ctx);
-    if (!s->recording)
+    s->capture = mo_capture_end(s->ctx);
+    if (!s->capture)
         fail_msg("%s", mo_context_status(s->ctx)->message);
-    s->recorded = step;
+    s->captured = step;
 }
 
 /* Loss and weights after each step. */
@@ -110,11 +110,11 @@ static void replayed_steps_have_the_bits_of_steps_taken_one_by_one(void **state)
         read_trace(other, &taken[step]);
         prepare(s, step, 0);
         if (step == WARM)
-            record(s, step);
+            capture(s, step);
         if (step < WARM)
             take_step(s, step);
         else
-            assert_true(mo_recording_replay(s->recording, step - s->recorded));
+            assert_true(mo_capture_replay(s->capture, step - s->captured));
         read_trace(s, &replayed[step]);
     }
     assert_memory_equal(taken, replayed, sizeof taken);
@@ -129,10 +129,10 @@ static void replays_ask_for_no_memory(void **state) {
         take_step(s, step);
     }
     prepare(s, WARM, 0);
-    record(s, WARM);
+    capture(s, WARM);
     mo_counters before = mo_context_counters(s->ctx);
     for (int step = WARM; step < STEPS; step++) {
-        assert_true(mo_recording_replay(s->recording, step - WARM));
+        assert_true(mo_capture_replay(s->capture, step - WARM));
         prepare(s, step + 1, 0);
     }
     mo_counters after = mo_context_counters(s->ctx);
@@ -149,13 +149,13 @@ static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
         take_step(s, step);
     }
     prepare(s, WARM, 0);
-    record(s, WARM);
+    capture(s, WARM);
     for (int step = WARM; step < 7; step++) {
-        mo_recording_replay(s->recording, step - WARM);
+        mo_capture_replay(s->capture, step - WARM);
         read_trace(s, &before);
         prepare(s, step + 1, step == 6 ? NAN : 0);
     }
-    mo_recording_replay(s->recording, 7 - WARM);
+    mo_capture_replay(s->capture, 7 - WARM);
     assert_int_equal(mo_context_wait(s->ctx), MO_NUMERICAL);
     const char *message = mo_context_status(s->ctx)->message;
     if (!strstr(message, "step 8") && !strstr(message, "solve_spd")) /* AdamW counts from 1 */
@@ -164,7 +164,7 @@ static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
     assert_int_equal(mo_tensor_read(s->W, after.W, sizeof after.W), MO_OK);
     assert_memory_equal(before.W, after.W, sizeof after.W);
     prepare(s, 8, 0);
-    assert_true(mo_recording_replay(s->recording, 8 - WARM));
+    assert_true(mo_capture_replay(s->capture, 8 - WARM));
     read_trace(s, &after);
     assert_true(isfinite(after.loss));
 }
@@ -177,22 +177,22 @@ static void the_optimizer_names_the_step_of_a_replay(void **state) {
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_advance(s->adamw, 1e-3);
-    mo_recording_begin(s->ctx, 0);
+    mo_capture_begin(s->ctx, 0);
     mo_optimizer_apply(s->adamw, &G);
-    s->recording = mo_recording_end(s->ctx);
+    s->capture = mo_capture_end(s->ctx);
     for (int ahead = 0; ahead < 5; ahead++) {
-        assert_true(mo_recording_replay(s->recording, ahead));
+        assert_true(mo_capture_replay(s->capture, ahead));
         mo_optimizer_advance(s->adamw, 1e-3);
     }
     g[0] = INFINITY;
     mo_tensor_write(G, g, sizeof g);
-    mo_recording_replay(s->recording, 5);
+    mo_capture_replay(s->capture, 5);
     mo_context_wait(s->ctx);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("adamw: step 8: the norm of the gradient is inf in W"));
     mo_tensor_release(G);
 }
 
-static void a_recording_whose_memory_moved_is_not_replayed(void **state) {
+static void a_capture_whose_memory_moved_is_not_replayed(void **state) {
     training *s = *state;
     mo_tensor *other = mo_tensor_create(s->ctx, MO_F32, 1, (int64_t[]){10});
     for (int step = 0; step < WARM; step++) {
@@ -200,13 +200,13 @@ static void a_recording_whose_memory_moved_is_not_replayed(void **state) {
         take_step(s, step);
     }
     prepare(s, WARM, 0);
-    record(s, WARM);
+    capture(s, WARM);
     mo_tensor_release(other);
-    assert_false(mo_recording_replay(s->recording, 0));
+    assert_false(mo_capture_replay(s->capture, 0));
     assert_true(mo_ok(s->ctx));
-    mo_recording_release(s->recording);
-    record(s, WARM);
-    assert_true(mo_recording_replay(s->recording, 0));
+    mo_capture_release(s->capture);
+    capture(s, WARM);
+    assert_true(mo_capture_replay(s->capture, 0));
 }
 
 static void read_inside(training *s) {
@@ -232,10 +232,10 @@ static void upload_inside(training *s) {
 }
 
 static void begin_inside(training *s) {
-    mo_recording_begin(s->ctx, 1);
+    mo_capture_begin(s->ctx, 1);
 }
 
-static void what_a_recording_cannot_hold_is_refused(void **state) {
+static void what_a_capture_cannot_hold_is_refused(void **state) {
     static const struct {
         void (*call)(training *s);
         const char *part;
@@ -249,25 +249,25 @@ static void what_a_recording_cannot_hold_is_refused(void **state) {
         training *s = fresh;
         mo_full(s->t, MO_U8, 1, (int64_t[]){1 << 21}, 1); /* room for the upload */
         mo_tape_reset(s->t);
-        assert_int_equal(mo_recording_begin(s->ctx, 1), MO_OK);
+        assert_int_equal(mo_capture_begin(s->ctx, 1), MO_OK);
         cases[i].call(s);
-        assert_null(mo_recording_end(s->ctx));
-        assert_failed(s->ctx, MO_STATE, PARTS("recording:", cases[i].part));
+        assert_null(mo_capture_end(s->ctx));
+        assert_failed(s->ctx, MO_STATE, PARTS("capture:", cases[i].part));
         float w[WIDTH * WIDTH]; /* the context works on */
         assert_int_equal(mo_tensor_read(s->W, w, sizeof w), MO_OK);
         training_release(&fresh);
     }
 }
 
-static void a_recording_needs_a_beginning_and_a_device(void **state) {
+static void a_capture_needs_a_beginning_and_a_device(void **state) {
     training *s = *state;
     mo_context *cpu = mo_context_create(NULL);
-    mo_recording_begin(cpu, 1);
-    assert_failed(cpu, MO_UNSUPPORTED, PARTS("recording: the device cpu does its work at once"));
+    mo_capture_begin(cpu, 1);
+    assert_failed(cpu, MO_UNSUPPORTED, PARTS("capture: the device cpu does its work at once"));
     mo_context_release(cpu);
-    assert_null(mo_recording_end(s->ctx));
-    assert_failed(s->ctx, MO_STATE, PARTS("recording: none has begun"));
-    mo_recording_begin(s->ctx, -1);
+    assert_null(mo_capture_end(s->ctx));
+    assert_failed(s->ctx, MO_STATE, PARTS("capture: none has begun"));
+    mo_capture_begin(s->ctx, -1);
     assert_failed(s->ctx, MO_INVALID, PARTS("-1 episodes a step"));
 }
 
@@ -280,9 +280,9 @@ int main(void) {
             a_check_that_fails_in_a_replay_names_its_step, training_create, training_release),
         cmocka_unit_test_setup_teardown(the_optimizer_names_the_step_of_a_replay, training_create, training_release),
         cmocka_unit_test_setup_teardown(
-            a_recording_whose_memory_moved_is_not_replayed, training_create, training_release),
-        cmocka_unit_test(what_a_recording_cannot_hold_is_refused),
-        cmocka_unit_test_setup_teardown(a_recording_needs_a_beginning_and_a_device, training_create, training_release),
+            a_capture_whose_memory_moved_is_not_replayed, training_create, training_release),
+        cmocka_unit_test(what_a_capture_cannot_hold_is_refused),
+        cmocka_unit_test_setup_teardown(a_capture_needs_a_beginning_and_a_device, training_create, training_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

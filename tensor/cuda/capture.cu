@@ -1,10 +1,10 @@
-/* tensor/cuda/recording.cu - steps that are kept as graphs of the device.
+/* tensor/cuda/capture.cu - steps that are kept as graphs of the device.
  *
  * What is queued on the stream between begin and end becomes a graph. Addresses are baked into it: a tape of a fixed
  * shape uses the same ones from its second step on, and memory that is given back later (a move) makes the graph stale.
- * Host values that are uploaded inside are constants, which the recording keeps. What changes between replays is read
+ * Host values that are uploaded inside are constants, which the capture keeps. What changes between replays is read
  * from the device: random positions and checks add how many steps ahead the replay is. */
-#include "tensor/cuda/recording.h"
+#include "tensor/cuda/capture.h"
 
 #include "tensor/cuda/checks.h"
 
@@ -14,7 +14,7 @@ static uint64_t moves_of(mo_context *ctx) {
     return state_of(ctx)->moves + seam_moves(seam_of(ctx));
 }
 
-static void drop(mo_context *ctx, cuda_recording *r) {
+static void drop(mo_context *ctx, cuda_capture *r) {
     (void)ctx;
     if (r->graph)
         seam_graph_release(r->graph);
@@ -24,23 +24,23 @@ static void drop(mo_context *ctx, cuda_recording *r) {
     free(r);
 }
 
-bool record_cuda(mo_context *ctx, int64_t episodes) {
+bool capture_begin_cuda(mo_context *ctx, int64_t episodes) {
     cuda_state *state = state_of(ctx);
-    if (state->recording) {
-        mo_fail(ctx, MO_STATE, "recording: one has begun already");
+    if (state->capture) {
+        mo_fail(ctx, MO_STATE, "capture: one has begun already");
         return false;
     }
-    cuda_recording *r = static_cast<cuda_recording *>(calloc(1, sizeof *r));
+    cuda_capture *r = static_cast<cuda_capture *>(calloc(1, sizeof *r));
     if (r) {
         r->notes = static_cast<mo_note *>(calloc(most_notes, sizeof *r->notes));
-        r->constants = static_cast<char *>(seam_pin(recorded_uploads));
+        r->constants = static_cast<char *>(seam_pin(captured_uploads));
     }
     if (!r || !r->notes || !r->constants)
-        mo_fail(ctx, MO_MEMORY, "recording: out of memory: %zu bytes of it page-locked", recorded_uploads);
-    if (mo_ok(ctx) && cuda_ok(ctx, "recording", seam_capture(state->s))) {
-        r->number = ++state->recordings_made;
+        mo_fail(ctx, MO_MEMORY, "capture: out of memory: %zu bytes of it page-locked", captured_uploads);
+    if (mo_ok(ctx) && cuda_ok(ctx, "capture", seam_capture(state->s))) {
+        r->number = ++state->captures_made;
         r->episodes = episodes;
-        state->recording = r;
+        state->capture = r;
         return true;
     }
     if (r)
@@ -48,32 +48,32 @@ bool record_cuda(mo_context *ctx, int64_t episodes) {
     return false;
 }
 
-void *record_end_cuda(mo_context *ctx) {
+void *capture_end_cuda(mo_context *ctx) {
     cuda_state *state = state_of(ctx);
-    cuda_recording *r = state->recording;
+    cuda_capture *r = state->capture;
     if (!r) {
         if (mo_ok(ctx))
-            mo_fail(ctx, MO_STATE, "recording: none has begun");
+            mo_fail(ctx, MO_STATE, "capture: none has begun");
         return nullptr;
     }
-    state->recording = nullptr;
+    state->capture = nullptr;
     const char *failure = seam_capture_end(state->s, &r->graph);
     if (mo_ok(ctx))
-        cuda_ok(ctx, "recording", failure);
+        cuda_ok(ctx, "capture", failure);
     if (!mo_ok(ctx)) {
         drop(ctx, r);
         return nullptr;
     }
     r->moves = moves_of(ctx);
-    r->next = state->recordings;
-    state->recordings = r;
+    r->next = state->captures;
+    state->captures = r;
     return r;
 }
 
-bool replay_cuda(mo_context *ctx, void *recording, int64_t ahead) {
-    cuda_recording *r = static_cast<cuda_recording *>(recording);
+bool capture_replay_cuda(mo_context *ctx, void *capture, int64_t ahead) {
+    cuda_capture *r = static_cast<cuda_capture *>(capture);
     cuda_checks *k = &state_of(ctx)->checks;
-    if (!not_recording(ctx, "another recording was replayed") || r->moves != moves_of(ctx))
+    if (!not_capturing(ctx, "another capture was replayed") || r->moves != moves_of(ctx))
         return false;
     ctx->backend->upload(ctx, &k->device->now, &ahead, sizeof ahead);
     if (mo_ok(ctx))
@@ -82,8 +82,8 @@ bool replay_cuda(mo_context *ctx, void *recording, int64_t ahead) {
     return mo_ok(ctx);
 }
 
-void forget_recording_cuda(mo_context *ctx, void *recording) {
-    cuda_recording *r = static_cast<cuda_recording *>(recording), **at = &state_of(ctx)->recordings;
+void capture_release_cuda(mo_context *ctx, void *capture) {
+    cuda_capture *r = static_cast<cuda_capture *>(capture), **at = &state_of(ctx)->captures;
     checks_wait(ctx); /* its notes may be asked for, and its graph runs */
     while (*at && *at != r)
         at = &(*at)->next;
@@ -92,36 +92,36 @@ void forget_recording_cuda(mo_context *ctx, void *recording) {
     drop(ctx, r);
 }
 
-cuda_recording *find_recording(mo_context *ctx, int64_t number) {
-    cuda_recording *r = state_of(ctx)->recordings;
+cuda_capture *find_capture(mo_context *ctx, int64_t number) {
+    cuda_capture *r = state_of(ctx)->captures;
     while (r && r->number != number)
         r = r->next;
     return r;
 }
 
-void recording_close(mo_context *ctx) {
+void capture_close(mo_context *ctx) {
     cuda_state *state = state_of(ctx);
-    cuda_recording *r = state->recording;
+    cuda_capture *r = state->capture;
     if (!r)
         return;
-    state->recording = nullptr;
+    state->capture = nullptr;
     seam_capture_end(state->s, &r->graph);
     drop(ctx, r);
 }
 
-bool not_recording(mo_context *ctx, const char *what) {
-    if (!state_of(ctx)->recording)
+bool not_capturing(mo_context *ctx, const char *what) {
+    if (!state_of(ctx)->capture)
         return true;
-    mo_fail(ctx, MO_STATE, "recording: %s, which cannot be replayed", what);
-    recording_close(ctx);
+    mo_fail(ctx, MO_STATE, "capture: %s, which cannot be replayed", what);
+    capture_close(ctx);
     return false;
 }
 
-char *recording_constants(mo_context *ctx, size_t bytes) {
-    cuda_recording *r = state_of(ctx)->recording;
+char *capture_constants(mo_context *ctx, size_t bytes) {
+    cuda_capture *r = state_of(ctx)->capture;
     size_t taken = (bytes + 255) / 256 * 256;
-    if (taken > recorded_uploads - r->used) {
-        not_recording(ctx, "more than 1 MiB was uploaded");
+    if (taken > captured_uploads - r->used) {
+        not_capturing(ctx, "more than 1 MiB was uploaded");
         return nullptr;
     }
     char *room = r->constants + r->used;
@@ -131,7 +131,7 @@ char *recording_constants(mo_context *ctx, size_t bytes) {
 
 moving_steps steps_of(mo_context *ctx) {
     cuda_state *state = state_of(ctx);
-    if (!state->recording)
+    if (!state->capture)
         return {nullptr, 0};
-    return {&state->checks.device->now, state->recording->episodes};
+    return {&state->checks.device->now, state->capture->episodes};
 }

@@ -1,5 +1,5 @@
 /* tests/test_recorded_step.c - loss and gradients of a training step, of each model on each task, are queued without
- * one wait or one new block of memory: they can be recorded, and the recording has their bits. Skipped where no CUDA
+ * one wait or one new block of memory: they can be captured, and the capture has their bits. Skipped where no CUDA
  * device answers. */
 #include "tests/device.h"
 #include "tests/planted.h"
@@ -47,15 +47,15 @@ static void record_and_compare(step *s, const char *what) {
     float *taken = read_kept(s, &bytes);
     for (int i = 0; i <= s->n; i++)
         mo_tensor_fill(s->kept[i], -1);
-    assert_int_equal(mo_recording_begin(ctx, 1), MO_OK);
+    assert_int_equal(mo_capture_begin(ctx, 1), MO_OK);
     take(s);
-    mo_recording *r = mo_recording_end(ctx);
+    mo_capture *r = mo_capture_end(ctx);
     if (!r)
         fail_msg("%s: %s", what, mo_context_status(ctx)->message);
-    assert_true(mo_recording_replay(r, 0));
+    assert_true(mo_capture_replay(r, 0));
     float *replayed = read_kept(s, &bytes);
     assert_memory_equal(taken, replayed, bytes);
-    mo_recording_release(r);
+    mo_capture_release(r);
     free(taken);
     free(replayed);
 }
@@ -69,7 +69,7 @@ static void own(mo_context *ctx, mo_tensor **T, mo_tensor **list, int *count) {
     *T = list[(*count)++] = copy;
 }
 
-/* The tensors of an episode as the caller's own: what a recorded step reads stays where it is. */
+/* The tensors of an episode as the caller's own: what a captured step reads stays where it is. */
 static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
     int count = 0;
     for (int i = 0; i < e->n_rows; i++) {

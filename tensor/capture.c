@@ -1,0 +1,39 @@
+/* tensor/capture.c - a device's capture of queued work, and its replay. */
+#include "tensor/storage.h"
+
+struct mo_capture {
+    mo_context *ctx;
+    void *of; /* the backend's */
+};
+
+mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {
+    if (mo_ok(ctx) && !ctx->backend->capture_begin)
+        mo_fail(ctx, MO_UNSUPPORTED, "capture: the device %s does its work at once, there is nothing to capture",
+            ctx->backend->name);
+    if (mo_ok(ctx) && episodes < 0)
+        mo_fail(ctx, MO_INVALID, "capture: %lld episodes a step, expected 0 or more", (long long)episodes);
+    if (mo_ok(ctx))
+        ctx->backend->capture_begin(ctx, episodes);
+    return mo_context_status(ctx)->code;
+}
+
+mo_capture *mo_capture_end(mo_context *ctx) {
+    void *of = ctx->backend->capture_end ? ctx->backend->capture_end(ctx) : NULL;
+    mo_capture *r = of ? mo_host_alloc(ctx, sizeof *r) : NULL;
+    if (r)
+        *r = (mo_capture){ctx, of};
+    else if (of)
+        ctx->backend->capture_release(ctx, of);
+    return r;
+}
+
+bool mo_capture_replay(mo_capture *r, int64_t ahead) {
+    return mo_ok(r->ctx) && r->ctx->backend->capture_replay(r->ctx, r->of, ahead);
+}
+
+void mo_capture_release(mo_capture *r) {
+    if (!r)
+        return;
+    r->ctx->backend->capture_release(r->ctx, r->of);
+    mo_host_free(r->ctx, r, sizeof *r);
+}
