@@ -16,15 +16,15 @@ extern "C" {
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
 /* ---- matmul.c, gram.c, linear.c, perceptron.c ---- */
-MO_API mo_tensor *mo_matmul(
-    mo_tape *t, mo_tensor *A, mo_tensor *B);         /* [.., m, k] [.., k, n] -> [.., m, n], batch broadcast */
+/* A B: [.., m, k] [.., k, n] -> [.., m, n], batch axes broadcast */
+MO_API mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [.., n, n], at half the cost */
 /* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
-/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, whose gradient knows that nobody else reads what lies
- * between; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
+/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the gradient of the hidden layer is masked inside the
+ * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
 MO_API mo_tensor *mo_perceptron(
     mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
 
@@ -33,7 +33,8 @@ MO_API mo_tensor *mo_perceptron(
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with A X = B for symmetric positive definite A [.., n, n] (lower triangle read), B [.., n, m]; equal batch axes */
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* The same where a bad matrix is no error: its X is NaN, and the others are what they are without it */
+/* The same solves without the error: a singular (or indefinite) matrix gives NaN in its own X, the rest of the batch is
+ * unaffected */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* Which triangle of T holds the matrix, and whether the system is in its transpose. */
@@ -45,10 +46,11 @@ MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lo
 MO_API mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B);
 /* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
 MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
-/* X with |A X - B| least, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k]; equal batch axes */
+/* The X that minimises |A X - B|, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k]; equal batch axes
+ */
 MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* w [.., n] rising and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the largest entry of a column
- * is > 0 */
+/* w [.., n] in rising order and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the entry of largest
+ * magnitude of each column is positive */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
 
 /* ---- logdet.c, quadratic_form.c ---- */
@@ -63,19 +65,21 @@ typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_interc
  * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
  * or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
-/* The fit of a support and, of the rows stop[f - 1] .. stop[f] - 1 of each fold, the logits by the fit without it. */
+/* Folds of a support: fold f is its rows stop[f - 1] .. stop[f] - 1. A fit ends when |gradient| is at most `left` times
+ * |lambda W| (in a fit without a fold: `left_in_folds` times); 0: at the level of rounding. */
 typedef struct mo_fold_fits {
     mo_intercept intercept;
     int folds; /* 1 or more */
     const int64_t *stop;
-    double left, left_in_folds; /* of a gradient, beside its two parts that cancel, where a fit ends; 0: rounding */
+    double left, left_in_folds; /* relative gradient tolerances */
 } mo_fold_fits;
-/* in: X, Y, lambda > 0; out: W as above, and those logits [.., stop[folds - 1], C]. No gradient flows through it.
- * False, and nothing done, where lambda is 0, folds are more than 16 or the device cannot: mo_logistic fold by
- * fold. */
+/* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
+ * mo_logistic, and the logits [.., stop[folds - 1], C] of each fold by the fit without it. No gradient flows through
+ * it. Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such
+ * kernel; call mo_logistic for each fold then. */
 MO_API bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
 
-/* The same of the Crammer-Singer machine, whose W read X alone: only the folds of `fits` count. */
+/* The same for the Crammer-Singer machine, which has no intercept: the other fields of `fits` are ignored. */
 MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
 
 /* ---- svm_dual.c ---- */
@@ -84,15 +88,15 @@ MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits 
 MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
 
 /* ---- add_diag.c, append_ones.c ---- */
-MO_API mo_tensor *mo_add_diag(
-    mo_tape *t, mo_tensor *A, mo_tensor *lambda);           /* A + lambda I; lambda scalar or batch-shaped */
+/* A + lambda I; lambda scalar or batch-shaped */
+MO_API mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda);
 MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X); /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
 
 /* ---- triangle.c, diagonal.c ---- */
 MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros above the diagonal */
 MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros below the diagonal */
 MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);        /* [.., n, n] -> [.., n], a view */
-MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x);  /* [.., n] -> [.., n, n], zeros beside it */
+MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x);  /* [.., n] -> [.., n, n], zeros off the diagonal */
 MO_API mo_tensor *mo_trace(mo_tape *t, mo_tensor *A);           /* [.., n, n] -> [..] */
 MO_API mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n); /* [n, n] */
 
@@ -109,7 +113,7 @@ MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);                   
 MO_API mo_tensor *mo_power(mo_tape *t, mo_tensor *A, mo_tensor *B);                       /* A^B */
 MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B); /* uint8 or real; 0: B */
 MO_API mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B);               /* 1 or 0, as reals */
-MO_API mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B);                     /* gradient of ties to A */
+MO_API mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B);                     /* ties: gradient to A */
 MO_API mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* ---- elementwise.c, relu.c, piecewise.c, activations.c ---- */
@@ -118,8 +122,8 @@ MO_API mo_tensor *mo_exp(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_log(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
-MO_API mo_tensor *mo_relu_mask(
-    mo_tape *t, mo_tensor *A, mo_tensor *Y); /* A where Y > 0, else 0; no gradient to Y; equal shapes */
+/* A where Y > 0, else 0; no gradient to Y; equal shapes */
+MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 MO_API mo_tensor *mo_square(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_abs(mo_tape *t, mo_tensor *X);                       /* gradient 0 at 0 */
 MO_API mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a);      /* a x where x <= 0 */
@@ -130,24 +134,24 @@ MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
 /* ---- reduce.c, max.c, argmax.c, logsumexp.c: bit i of axes is axis i, 0 means all ---- */
-/* What becomes of the axes that a reduction sums over: they go, or stay with size 1. */
+/* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
-/* Squares about the mean, divided by their number less the correction: 0 biased, 1 unbiased */
+/* Sum of squares about the mean, divided by (number - correction): correction 0 is biased, 1 unbiased */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction);
-MO_API mo_tensor *mo_max(
-    mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced); /* gradient to the first of ties */
+/* Ties: the gradient goes to the first of them. */
+MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 /* int64 positions of the largest entries along an axis, the first of ties; negative axes count from the end */
 MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis);
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
-#define MO_AXIS(i) (1u << ((unsigned)(i)&31)) /* any of the null tensor, which has none, too */
+#define MO_AXIS(i) (1u << ((unsigned)(i)&31)) /* any i: the null tensor, which has no axes, ignores it */
 
 /* ---- cumsum.c, top_k.c: along an axis; negative ones count from the end ---- */
 MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);
-MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis);             /* falling */
-MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* the k largest, falling */
+MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis);             /* in falling order */
+MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* the k largest, in falling order */
 
 /* ---- softmax.c, softmax_cross_entropy.c, normalize.c, dropout.c ---- */
 MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis); /* negative axes count from the end */
@@ -158,13 +162,13 @@ MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_ten
 MO_API mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon);   /* last axis, no affine, biased variance */
 MO_API mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon); /* x / max(|x|, epsilon), last axis */
 MO_API mo_tensor *mo_norm(mo_tape *t, mo_tensor *X); /* [.., d] -> [.., 1] Euclidean; gradient 0 at 0 */
-MO_API mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate,
-    mo_random *r); /* inverted; identity in MO_EVAL; r advances behind what it drew */
+/* Inverted dropout; the identity in MO_EVAL. r advances by the number of elements drawn. */
+MO_API mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate, mo_random *r);
 
 /* ---- reshape.c, transpose.c, slice.c, broadcast.c: views; concat.c, one_hot.c, cast.c: copies ---- */
 MO_API mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* one size may be -1 */
-MO_API mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X);                              /* X itself where it is */
-MO_API mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X);                               /* the last two axes */
+MO_API mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X);               /* X itself if it is contiguous */
+MO_API mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X);                /* the last two axes */
 MO_API mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes); /* output axis i is input axis axes[i] */
 MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop);
 MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after); /* zeros */
@@ -173,8 +177,8 @@ MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int6
 MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n);
 MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis);
 MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis); /* a new axis */
-MO_API mo_tensor *mo_one_hot(
-    mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real);  /* int64 [..] -> [.., classes] */
+/* int64 [..] -> [.., classes] */
+MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real);
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
 /* ---- gather.c, take_along.c, segment.c, spmm.c, hop_mix.c ---- */
@@ -185,8 +189,8 @@ MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64
 /* Rows offset[s] .. offset[s+1]-1 of X [n, d] -> row s; offset int64 [S + 1], from 0 to n. An empty segment gives 0. */
 MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
-MO_API mo_tensor *mo_spmm(
-    mo_tape *t, const mo_csr *A, mo_tensor *X); /* A [n, m] sparse, X [m, d] -> [n, d]; A outlives the tape */
+/* A X: A [n, m] sparse, X [m, d] -> [n, d]; A must outlive the tape */
+MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 /* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
 MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
@@ -197,47 +201,47 @@ enum { MO_MAX_STATE = 256 };
 /* A function of tensors as graph code. */
 typedef mo_tensor *(*mo_graph_code)(mo_tape *t, mo_tensor *const *in, int n, void *state);
 
-/* F(in[0], .., in[n-1]) by gradient checkpointing: nothing that F makes stays but its result, and backward runs F
- * again (Griewank and Walther 2000; Chen et al. 2016). What of it needs a gradient belongs in `in`, n <= MO_MAX_INPUTS;
- * F depends on nothing but that and its state, of which every run gets a fresh copy (state_size at most MO_MAX_STATE
- * bytes; 0: state is handed on as it is, and outlives the tape's use). Differentiable any number of times. */
+/* F(in[0], .., in[n-1]) by gradient checkpointing: only the result of F is kept, and backward runs F again (Griewank
+ * and Walther 2000; Chen et al. 2016). Every tensor that needs a gradient belongs in `in`, n <= MO_MAX_INPUTS. F
+ * depends only on `in` and its state; every run gets a fresh copy of the state (state_size at most MO_MAX_STATE bytes;
+ * 0: the pointer is handed on, and the state must outlive the tape's use). Differentiable any number of times. */
 MO_API mo_tensor *mo_recompute(
     mo_tape *t, mo_graph_code F, mo_tensor *const *in, int n, const void *state, size_t state_size);
 
 /* ---- implicit.c: a solution found by any means, with the gradient of the implicit function theorem ---- */
 
-/* F(x, theta) as graph code, in the shape of x: 0 at the solution. What of it needs a gradient belongs in theta; state
- * is that of the options. */
+/* F(x, theta) as graph code, of the shape of x: 0 at the solution. Every tensor that needs a gradient belongs in theta;
+ * state is the options' state. */
 typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 
-/* What a solve has come to; written by every forward and every backward. Of several systems, the worst. */
+/* The outcome of a solve, written by every forward and every backward; for a batch, the worst of its systems. */
 typedef struct mo_implicit_report {
     double residual;         /* |F(x_star)| / max(1, |x_star|) */
-    double adjoint_residual; /* of the last linear system, relative to its right-hand side; 0 where it was factored */
+    double adjoint_residual; /* of the last linear system, relative to its right-hand side; 0 if it was factored */
     int iterations;          /* of the last linear system */
-    int64_t systems;         /* linear systems solved so far, a batch counting once */
-    bool missed;             /* something has missed its tolerance so far */
+    int64_t systems;         /* linear systems solved so far; a batch counts once */
+    bool missed;             /* a solve so far has missed its tolerance */
 } mo_implicit_report;
 
 /* Zeroes are defaults. A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {
     int batch_axes;       /* leading axes of x whose items are independent systems of m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
-    int64_t dense_limit;  /* dF/dx is built and factored once, in forward, where m is at most this; 0: 64, < 0: never */
-    mo_residual jacobian; /* dF/dx [.., m, m] for that, without gradient; NULL: from m vjps of F */
+    int64_t dense_limit;  /* for m up to this, dF/dx is built and factored once, in forward; 0: 64, < 0: never */
+    mo_residual jacobian; /* dF/dx [.., m, m], without gradient, for the dense factor; NULL: m vjps of F */
     double tolerance;     /* of a linear system, relative; 0: 1e-10 in float64, 1e-5 in float32 */
-    int iterations;       /* at most so many for a linear system; 0: 10 m, at least 100 */
-    int restart;          /* GMRES starts anew after so many, at most 10000; 0: 30 */
-    double residual;      /* |F(x_star)| / max(1, |x_star|) may be so large; 0: 1e-6, 1e-3; < 0: not checked */
-    bool accept;          /* what misses its tolerance is no error: it is in the report */
+    int iterations;       /* limit for a linear system; 0: 10 m, at least 100 */
+    int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */
+    double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: unchecked */
+    bool accept;     /* a missed tolerance is reported and raises no error */
     mo_implicit_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
     void *state;                /* handed to residual and jacobian */
-    size_t state_size;          /* bytes of it that are copied, at most MO_MAX_STATE; 0: it outlives the tape's use */
+    size_t state_size;          /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
 } mo_implicit_options;
 
-/* x_star [.., item ..] as a function of theta[0 .. n-1], n <= 12, where F(x_star, theta) = 0: its value, with
- * dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of times; the
- * adjoint systems are solved without recording an iteration. options may be NULL. */
+/* The solution x_star [.., item ..] of F(x_star, theta) = 0 as a function of theta[0 .. n-1], n <= 12: the value of
+ * x_star, with dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of
+ * times; the iterations of the adjoint systems are not recorded. options may be NULL. */
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
 
@@ -245,38 +249,40 @@ MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residua
 
 typedef struct mo_solver_report {
     int iterations;
-    double residual; /* |F| / max(1, |x|), of several systems the worst */
+    double residual; /* |F| / max(1, |x|), the worst of a batch */
     bool converged;
 } mo_solver_report;
 
 /* Zeroes are defaults. */
 typedef struct mo_solver_options {
-    mo_implicit_options implicit; /* batch axes, state, accept; and how adjoint systems are solved */
+    mo_implicit_options implicit; /* batch axes, state and accept, and how adjoint systems are solved */
     double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
-    int iterations;               /* at most so many; 0: 1000 */
+    int iterations;               /* limit; 0: 1000 */
     int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
-    bool unrolled;                /* record every iteration and differentiate those, for comparison */
+    bool unrolled;                /* record and differentiate every iteration instead, for comparison */
     mo_solver_report *report;     /* may be NULL; written before the call returns */
 } mo_solver_options;
 
-/* All take a start x0 [.., item ..] and return x with F(x, theta) = 0, differentiable in theta any number of times: by
- * the implicit function theorem, with iterations that leave nothing behind, or unrolled (line searches held fixed). */
+/* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
+ * times: by the implicit function theorem, with iterations that are not recorded, or unrolled (line searches are then
+ * held fixed). */
 
-/* F(x) = A(theta) x - b(theta): A symmetric definite; any regular A. Residuals are relative to |F(x0)|. */
+/* F(x) = A(theta) x - b(theta): conjugate gradients for symmetric definite A, GMRES for any regular A. Residuals are
+ * relative to |F(x0)|. */
 MO_API mo_tensor *mo_conjugate_gradients(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 MO_API mo_tensor *mo_gmres(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* Any F: Newton steps by dense factors, conjugate gradients or GMRES as options.implicit says, with backtracking. */
+/* Any F: Newton steps by dense factors, conjugate gradients or GMRES (options.implicit), with backtracking. */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* The minimiser of a smooth f(x, theta) -> [..], one value an item; F is its gradient. */
+/* The minimiser of a smooth f(x, theta) -> [..], one value per item; F is its gradient. */
 MO_API mo_tensor *mo_lbfgs(
     mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* The same over x >= 0, sum of the last axis 1; F = x - P(x - gradient). x [.., m]: every row is a point. */
+/* The minimiser over x >= 0 whose last axis sums to 1; F = x - P(x - gradient). x [.., m]: every row is a point. */
 MO_API mo_tensor *mo_projected_gradient(
     mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* P: the nearest point of the simplex {x >= 0, sum x = 1} to every row of V [.., m] (simplex.c). */
+/* P(V): for every row of V [.., m], the nearest point of the simplex {x >= 0, sum x = 1} (simplex.c). */
 MO_API mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V);
 
 #ifdef __cplusplus
