@@ -130,7 +130,7 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
     mo_check_result result = {.pass = true};
     const mo_head_sample *samples = own_samples;
     int n = sizeof own_samples / sizeof *own_samples;
-    if (!mo_head_check(ctx, head) || order > head->order) {
+    if (!mo_head_validate(ctx, head) || order > head->order) {
         result.pass = false;
         result.error = INFINITY;
         snprintf(result.worst, sizeof result.worst, "%.250s",

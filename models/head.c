@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool mo_head_check(mo_context *ctx, const mo_head *head) {
+bool mo_head_validate(mo_context *ctx, const mo_head *head) {
     if (!mo_ok(ctx))
         return false;
     if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
@@ -56,7 +56,7 @@ static mo_tensor *draw(mo_tape *t, const mo_head_parameter *p, int number, mo_dt
 mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_head_check(ctx, head))
+    if (!mo_head_validate(ctx, head))
         return mo_context_status(ctx)->code;
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
@@ -120,7 +120,7 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
 mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_head_check(ctx, head) || !check_inputs(ctx, head, Zs, Ys, Zq))
+    if (!mo_head_validate(ctx, head) || !check_inputs(ctx, head, Zs, Ys, Zq))
         return mo_null_tensor(ctx);
     mo_tensor *logits = head->logits
                             ? head->logits(t, Zs, Ys, Zq, parameters)

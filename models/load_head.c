@@ -16,7 +16,7 @@ const mo_head *mo_load_head(mo_context *ctx, const char *path) {
     else if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
         mo_fail(ctx, MO_FORMAT, "load head: %s was built for version %d, a head of %zu bytes; expected %d and %zu",
             path, head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
-    else if (mo_head_check(ctx, head))
+    else if (mo_head_validate(ctx, head))
         return head;
     dlclose(object);
     return NULL;

@@ -33,7 +33,7 @@ mo_mochi_options mo_mochi_defaults(void) {
 }
 
 static bool check_options(mo_context *ctx, const mo_mochi_options *o) {
-    if (!mo_head_check(ctx, o->head))
+    if (!mo_head_validate(ctx, o->head))
         return false;
     if (o->head == &mo_head_ridge && !(o->lambda > 0))
         mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);

@@ -18,18 +18,18 @@ MO_API const char *mo_task_name(mo_task task);                                  
 
 #define MO_MAX_ROWS 8
 
-/* Tensors an episode carries by name; an encoder asks for those it reads ("hops": [hops + 1, N, d], hop-major). With
- * an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor [K, n, d]: so an
- * encoder gathers no more of them than it encodes at once. */
+/* A tensor that an episode carries by name; an encoder asks for the tensors it reads ("hops": [hops + 1, N, d],
+ * hop-major). With an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor
+ * [K, n, d], so that an encoder gathers only the rows that it encodes at once. */
 typedef struct mo_named {
     const char *name;
-    mo_tensor *tensor, *index; /* index: NULL where the tensor holds the episode's rows themselves */
+    mo_tensor *tensor, *index; /* index: NULL if the tensor holds the episode's rows themselves */
 } mo_named;
 
-/* Borrowed tensors of one episode. Rows are nodes (nc, lp) or all nodes of each graph (gc), and indices count nodes or
- * graphs; a link has two ends. Or, where the rows are examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
- * [2, d]; "extras": [n_s + n_q, p]), the n_s support examples come first, in the order of their labels, then the
- * queries, and there are no indices. */
+/* Borrowed tensors of one episode. Rows of nodes: the rows are nodes (nc, lp) or all nodes of each graph (gc), indices
+ * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
+ * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
+ * queries; there are no indices. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -38,18 +38,17 @@ typedef struct mo_episode {
     mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *segment;                     /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    int64_t max_rows; /* rows encoded at once, which backward encodes once more; 0: all, and they stay in memory */
+    int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 
-/* The rows of that name, gathered where they have an index; raises MO_INVALID, naming it, where the episode has none.
- */
+/* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
 /* ---- model: what a trainer, an evaluation and a weights file know of an encoder with its readout ---- */
 
 #define MO_MAX_SETTINGS 16
 
-/* One setting of a model: a number, or a word where that is not NULL. */
+/* One setting of a model: a word, or a number if word is NULL. */
 typedef struct mo_setting {
     const char *key, *word;
     double number;
@@ -68,7 +67,7 @@ typedef struct mo_model_table {
     void (*release)(void *model);
 } mo_model_table;
 
-/* A model of any kind; one without a table is none. */
+/* A model of any kind. table NULL: no model, the result of a failed constructor. */
 typedef struct mo_model {
     const mo_model_table *table;
     void *content;
@@ -80,18 +79,18 @@ MO_API int mo_model_n_parameters(mo_model m);
 MO_API mo_tensor *mo_model_parameter(mo_model m, int i);
 /* Copies parameters by name from arrays; names the first one missing or of another shape. Returns the status. */
 MO_API mo_code mo_model_load(mo_model m, const mo_arrays *arrays);
-/* The number of a setting, NaN where the model has none of that name. */
+/* The number of a setting; NaN if the model has none of that name. */
 MO_API double mo_model_setting(mo_model m, const char *key);
 /* Embeddings of an episode's examples; Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . */
 MO_API void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
 /* Readout fitted on embeddings of the support: logits [n_q, C]. */
 MO_API mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
-/* Logits [N, C] of all rows, from the labels of the support e->support[0] (rows of all) and from what the other rows
- * look like, under the assumption that classes are of equal size. Raises MO_UNSUPPORTED where the model has no such
- * readout (its table: NULL). */
+/* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
+ * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model's table has no
+ * transduce. */
 MO_API mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all);
-/* Embeddings and readout; and the cross-entropy of the queries, smoothed by the model's setting "smoothing". logits may
- * be NULL. */
+/* Logits: embeddings, then readout. Loss: the cross-entropy of the queries, smoothed by the model's setting
+ * "smoothing"; logits may be NULL. */
 MO_API mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
 MO_API mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits);
 
@@ -106,12 +105,12 @@ typedef struct mo_gamlp_options {
 } mo_gamlp_options;
 
 typedef struct mo_gamlp mo_gamlp;
-/* Parameters under their published names, U(+-1/sqrt(fan_in)) from the seed. NULL on failure. */
+/* Parameters have their published names and are drawn from U(+-1/sqrt(fan_in)) by the seed. Returns NULL on failure. */
 MO_API mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed);
 MO_API void mo_gamlp_release(mo_gamlp *model);
-/* An episode's "hops" [l + 1, N, d] -> Z [N, d]; where it has segments the mean over each graph's rows, [G, d]: the
- * last output layer commutes with the mean and runs after it. r: dropout's random position, may be NULL where the rate
- * is 0. */
+/* An episode's "hops" [l + 1, N, d] -> Z [N, d]. If the episode has segments: the mean over each graph's rows, [G, d];
+ * the last output layer commutes with the mean and runs after it. r: random position of dropout, may be NULL if the
+ * rate is 0. */
 MO_API mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *model, const mo_episode *e, mo_random *r);
 /* The two halves, for diagnosis: attention [N, l + 1] and the mixed hops [N, d]. */
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_random *r, mo_tensor **attention);
@@ -161,12 +160,12 @@ MO_API mo_model mo_mochi_model(mo_mochi *model);
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    bool linear; /* links and graphs, too, are read by inner products alone, without a Gaussian kernel beside them */
+    bool linear;      /* links and graphs too are read by inner products alone, without the Gaussian kernel */
 } mo_invariant_options;
 
 MO_API mo_invariant_options mo_invariant_defaults(void);
-/* 81 numbers at 3 hops (71 where linear), none tied to a width; first values are fixed. A model without a table on
- * failure. */
+/* 81 parameters at 3 hops (71 if linear), none tied to a width; initial values are fixed. Returns a model without a
+ * table on failure. */
 MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #ifdef __cplusplus

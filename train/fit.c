@@ -140,7 +140,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
 
 static bool check(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
     for (int i = 0; i < n; i++)
-        mo_head_check(ctx, heads[i]);
+        mo_head_validate(ctx, heads[i]);
     for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
         if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
             mo_fail(ctx, MO_INVALID, "fit: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
