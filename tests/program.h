@@ -64,7 +64,7 @@ static inline void write_text(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
-    fclose(file);
+    assert_int_equal(fclose(file), 0);
 }
 
 static inline void read_text(const char *path, char text[MAX_TEXT]) {

@@ -122,16 +122,6 @@ static inline bytes read_bytes(const char *path) {
     return b;
 }
 
-/* Where ../shared lies, or NULL with a message. */
-static inline const char *shared_folder(void) {
-    const char *folder = getenv("MOCHI_SHARED");
-    folder = folder ? folder : "../shared";
-    if (access(folder, R_OK) == 0)
-        return folder;
-    print_message("skipped: no folder %s (set MOCHI_SHARED)\n", folder);
-    return NULL;
-}
-
 /* Asserts that the context failed with this code and one line that holds every part (NULL ends them), and clears. */
 static inline void assert_failed(mo_context *ctx, mo_code code, const char *const *parts) {
     mo_status status = *mo_context_status(ctx);

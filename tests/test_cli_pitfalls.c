@@ -186,14 +186,8 @@ static void compare(comparison *c, const json_t *row) {
 
 static void figures_are_those_of_the_program_that_defines_them(void **state) {
     program *p = *state;
-    char path[512];
-    const char *shared = getenv("MOCHI_SHARED");
-    snprintf(path, sizeof path, "%s/golden/synthetic.json", shared ? shared : "../shared");
-    comparison c = {.file = json_load_file(path, 0, NULL)};
-    if (!c.file) {
-        print_message("skipped: no file %s (set MOCHI_SHARED)\n", path);
-        skip();
-    }
+    comparison c = {.file = json_load_file("tests/golden/synthetic.json", 0, NULL)};
+    assert_non_null(c.file);
     RUN(p, "pitfalls", "all", "--json");
     assert_ended(p, 0, NULL);
     figures f = read_figures(p);

@@ -4,13 +4,6 @@
 
 enum { MAX_PAGE = 1 << 20 };
 
-static void write_text(const program *p, const char *name, const char *text) {
-    FILE *file = fopen(in_folder(p, name), "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static char *read_page(const program *p) {
     static char page[MAX_PAGE];
     FILE *file = fopen(in_folder(p, "report.html"), "r");
@@ -50,14 +43,14 @@ static const char run_line[] =
 /* A run of two steps, with empty weights: their digest is that of nothing. */
 static void write_run(const program *p) {
     mkdir(in_folder(p, "run"), 0777);
-    write_text(p, "run/run.json",
+    write_text(in_folder(p, "run/run.json"),
         "{\"settings\":{\"recipe\":\"best\",\"pool\":[\"citeseer\",\"a b\"],\"steps\":2,\"episodes_per_step\":3,"
         "\"lr\":0.01,\"lr_min\":0,\"k\":[4,64]},\"pool\":[{\"data\":\"citeseer\",\"task\":\"nc\",\"hash\":\"c98\"}],"
         "\"version\":\"0.1.0\",\"blas_core\":\"Haswell\"}");
-    write_text(p, "run/log.jsonl",
+    write_text(in_folder(p, "run/log.jsonl"),
         "{\"step\":0,\"loss\":1.5,\"accuracy\":{\"nc\":0.5},\"seconds\":0.25}\n"
         "{\"step\":1,\"loss\":1.25,\"accuracy\":{\"nc\":0.75},\"seconds\":0.5}\n");
-    write_text(p, "run/weights.safetensors", "");
+    write_text(in_folder(p, "run/weights.safetensors"), "");
 }
 
 static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void **state) {
@@ -70,7 +63,7 @@ static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void *
             null) "{\"kind\":\"aggregate\",\"features\":\"hop\",\"head\":\"ridge\",\"S\":0.875,\"nc\":{\"S\":0.9,"
                   "\"cells\":1}}\n"
                   "{\"kind\":\"absent\",\"data\":\"gowalla\",\"task\":\"lp\",\"reason\":\"it is not there\"}\n");
-    write_text(p, "eval.jsonl", lines);
+    write_text(in_folder(p, "eval.jsonl"), lines);
     RUN(p, "report", in_folder(p, "run"), in_folder(p, "eval.jsonl"), "--out", in_folder(p, "report.html"));
     assert_ended(p, 0, NULL);
     const char *page = without_spans(read_page(p));
@@ -92,8 +85,9 @@ static void nothing_in_a_page_runs_or_is_fetched(void **state) {
     program *p = *state;
     skip_without_gnuplot();
     RUN(p, "pitfalls", "all", "--seeds", "2", "--json");
-    write_text(p, "pitfalls.jsonl", p->out);
-    write_text(p, "eval.jsonl", CELL("</svg><script>alert(1)</script>", 4, 50) CELL("\\u0001'-;`id`", 4, 50));
+    write_text(in_folder(p, "pitfalls.jsonl"), p->out);
+    write_text(
+        in_folder(p, "eval.jsonl"), CELL("</svg><script>alert(1)</script>", 4, 50) CELL("\\u0001'-;`id`", 4, 50));
     RUN(p, "report", in_folder(p, "pitfalls.jsonl"), in_folder(p, "eval.jsonl"), "--out", in_folder(p, "report.html"));
     assert_ended(p, 0, NULL);
     const char *page = read_page(p);
@@ -122,7 +116,7 @@ static void embeddings_have_their_reliability_and_hull(void **state) {
             "\"hull_distance_normalised\":0.25,\"inside\":false,\"epsilon_included\":false,\"outer\":%s,\"flagged\":%s,"
             "\"plane\":[%d,%d]}\n",
             c, c < 3 ? "true" : "false", c < 3 ? "false" : "true", c == 1 ? 1 : 0, c == 2 ? 1 : 0);
-    write_text(p, "fit.jsonl", lines);
+    write_text(in_folder(p, "fit.jsonl"), lines);
     RUN(p, "report", in_folder(p, "fit.jsonl"), "--out", in_folder(p, "report.html"));
     assert_ended(p, 0, NULL);
     const char *page = read_page(p);
@@ -148,7 +142,7 @@ static void what_is_not_known_is_refused_with_file_and_line(void **state) {
         {"{\"kind\":1,\"kind\":2}\n", "line 1: expected a JSON object, found duplicate object key"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        write_text(p, "in.jsonl", files[i].text);
+        write_text(in_folder(p, "in.jsonl"), files[i].text);
         RUN(p, "report", in_folder(p, "in.jsonl"), "--out", in_folder(p, "never.html"));
         assert_ended(p, 1, files[i].part);
         assert_int_equal(access(in_folder(p, "never.html"), F_OK), -1);
@@ -159,7 +153,7 @@ static void what_is_not_known_is_refused_with_file_and_line(void **state) {
     RUN(p, "report", in_folder(p, "empty"), "--out", in_folder(p, "never.html"));
     assert_ended(p, 1, "empty/run.json");
     write_run(p);
-    write_text(p, "run/log.jsonl", "{\"step\":0,\"loss\":1,\"accuracy\":{},\"seconds\":1}\n{\"step\":1,\n");
+    write_text(in_folder(p, "run/log.jsonl"), "{\"step\":0,\"loss\":1,\"accuracy\":{},\"seconds\":1}\n{\"step\":1,\n");
     RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "never.html"));
     assert_ended(p, 1, "run/log.jsonl: line 2");
     RUN(p, "report", "--out", "x.html");
@@ -171,8 +165,8 @@ static void what_is_not_known_is_refused_with_file_and_line(void **state) {
 static void a_page_that_cannot_be_written_leaves_the_old_one(void **state) {
     program *p = *state;
     skip_without_gnuplot();
-    write_text(p, "in.jsonl", CELL("a", 4, 1));
-    write_text(p, "report.html", "old");
+    write_text(in_folder(p, "in.jsonl"), CELL("a", 4, 1));
+    write_text(in_folder(p, "report.html"), "old");
     RUN(p, "report", in_folder(p, "in.jsonl"), "--out", in_folder(p, "none/report.html"));
     assert_ended(p, 1, "none/report.html");
     char *path = strdup(getenv("PATH"));

@@ -1,4 +1,5 @@
 /* tests/test_cli_unpack.c - archives that `mochi data get` unpacks, and those that it must not. */
+#include "tests/data_at_hand.h"
 #include "tests/site.h"
 
 static const char *archive(const char *name) {
@@ -88,17 +89,12 @@ static void right_files_are_kept_and_others_replaced(void **state) {
 static void pickles_are_converted_on_arrival(void **state) {
     (void)state;
     program *p = fresh();
-    char source[300], command[1200];
-    const char *shared = getenv("MOCHI_SHARED");
-    snprintf(source, sizeof source, "%s/data/cora/planetoid", shared ? shared : "../shared");
-    if (access(source, R_OK) != 0) {
-        print_message("skipped: no folder %s (set MOCHI_SHARED)\n", source);
-        skip();
-    }
+    char command[1800];
     snprintf(command, sizeof command,
-        "cp '%s'/* '%s' && sed 's|https://raw[^\"]*/data/ind|http://127.0.0.1:%d/plain/ind|' train/data/manifest.json "
+        "cp '%s/cora/planetoid'/* '%s' && sed 's|https://raw[^\"]*/data/ind|http://127.0.0.1:%d/plain/ind|' "
+        "train/data/manifest.json "
         ">'%s'",
-        source, in_folder(p, "served"), the_site.port, in_folder(p, "real.json"));
+        data_at_hand(), in_folder(p, "served"), the_site.port, in_folder(p, "real.json"));
     assert_int_equal(system(command), 0);
     RUN(p, "data", "get", "cora", "--manifest", in_folder(p, "real.json"), "--json");
     assert_ended(p, 0, NULL);

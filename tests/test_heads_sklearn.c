@@ -1,6 +1,7 @@
-/* tests/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora (MOCHI_PYTHON,
- * python3; skipped where it has no scikit-learn). */
+/* tests/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora (oracle.h; skipped
+ * where it has no scikit-learn). */
 #include "scratch.h"
+#include "tests/oracle.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -86,12 +87,7 @@ static void assert_scores(scratch *s, const few_shot *f, const char *name, doubl
 
 static void compare(scratch *s, int64_t k) {
     char command[800];
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
-    snprintf(command, sizeof command, "%s -c 'import sklearn' 2>/dev/null", python);
-    if (system(command) != 0) {
-        print_message("skipped: no scikit-learn for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
+    const char *python = python_with("sklearn");
     few_shot f = make_few_shot(s, k);
     write_input(s, "Zs", k, f.Zs);
     write_input(s, "ys", k, f.ys);

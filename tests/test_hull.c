@@ -1,6 +1,7 @@
 /* tests/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against the
- * optimality conditions, an exhaustive search over faces, and scipy (MOCHI_PYTHON, python3; skipped where absent). */
+ * optimality conditions, an exhaustive search over faces, and scipy (oracle.h; skipped where absent). */
 #include "scratch.h"
+#include "tests/oracle.h"
 #include "train/metrics.h"
 
 #include <math.h>
@@ -159,12 +160,7 @@ static const char oracle[] = "import sys, numpy as np\n"
 static void distances_equal_those_of_scipy(void **state) {
     scratch *s = *state;
     char command[1600];
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
-    snprintf(command, sizeof command, "%s -c 'import scipy.optimize' 2>/dev/null", python);
-    if (system(command) != 0) {
-        print_message("skipped: no scipy for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
+    const char *python = python_with("scipy.optimize");
     scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
     FILE *file = fopen(scratch_path(s, "instances"), "w");
     for (int number = 0; number < INSTANCES; number++) {

@@ -1,6 +1,7 @@
 /* tests/test_logistic_scikit.c - on Cora's hop features the head has scikit-learn's coefficients and accuracy
- * (MOCHI_PYTHON, python3; skipped where absent). */
+ * (oracle.h; skipped where absent). */
 #include "models/head.h"
+#include "tests/oracle.h"
 #include "tests/scratch.h"
 #include "train/train.h"
 
@@ -49,12 +50,7 @@ static void write_problem(scratch *s, mo_tape *t, const mo_graph *graph, mo_tens
 static void coefficients_and_accuracy_equal_those_of_scikit_learn(void **state) {
     scratch *s = *state;
     char command[1600];
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
-    snprintf(command, sizeof command, "%s -c 'import sklearn.linear_model' 2>/dev/null", python);
-    if (system(command) != 0) {
-        print_message("skipped: no scikit-learn for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
+    const char *python = python_with("sklearn.linear_model");
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
     assert_non_null(graph);
     mo_features *features =

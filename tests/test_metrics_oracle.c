@@ -1,6 +1,7 @@
 /* tests/test_metrics_oracle.c - link metrics on scores with heavy ties against scikit-learn, and OGB's evaluator
- * written out in NumPy (MOCHI_PYTHON, python3; skipped where it has no scikit-learn). */
+ * written out in NumPy (oracle.h; skipped where it has no scikit-learn). */
 #include "scratch.h"
+#include "tests/oracle.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -55,12 +56,7 @@ static void metrics_equal_scikit_learn_and_ogb_on_ties(void **state) {
     scratch *s = *state;
     char command[800];
     double ours[CASES][METRICS], theirs[CASES][METRICS];
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
-    snprintf(command, sizeof command, "%s -c 'import sklearn' 2>/dev/null", python);
-    if (system(command) != 0) {
-        print_message("skipped: no scikit-learn for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
+    const char *python = python_with("sklearn");
     for (int i = 0; i < CASES; i++) {
         int64_t n_p = i < 16 ? 1 + 3 * i : 3000, n_n = i < 16 ? 1 + 5 * i : 2000 + 500 * i;
         double *pos = draw(s, "pos", i, n_p, 1), *neg = draw(s, "neg", i, n_n, 0);

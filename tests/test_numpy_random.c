@@ -1,5 +1,6 @@
 /* tests/test_numpy_random.c - the stream of NumPy's default_rng: draws recorded with NumPy 2.4.6, and NumPy itself on
- * other seeds (MOCHI_PYTHON, python3; skipped where it has no NumPy). */
+ * other seeds (oracle.h; skipped where it has no NumPy). */
+#include "tests/oracle.h"
 #include "tools/numpy_random.h"
 
 #include <setjmp.h>
@@ -104,14 +105,9 @@ static void compare_with_numpy(uint64_t seed, FILE *numpy) {
 
 static void draws_are_those_of_numpy(void **state) {
     static const uint64_t seeds[] = {0, 1, 12345, UINT64_C(1) << 32, UINT64_C(0xfedcba9876543210)};
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
+    const char *python = python_with("numpy");
     char command[1600];
     (void)state;
-    snprintf(command, sizeof command, "%s -c 'import numpy' 2>/dev/null", python);
-    if (system(command) != 0) {
-        print_message("skipped: no NumPy for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         snprintf(command, sizeof command, "%s -c '%s' %llu", python, oracle, (unsigned long long)seeds[i]);
         FILE *numpy = popen(command, "r");

@@ -1,7 +1,8 @@
 /* tests/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch, differentiable on
- * its active set, and equal to scikit-learn's (MOCHI_PYTHON, python3; skipped where absent). */
+ * its active set, and equal to scikit-learn's (oracle.h; skipped where absent). */
 #include "models/head.h"
 #include "tests/device.h"
+#include "tests/oracle.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -140,16 +141,11 @@ static const char oracle[] =
 static void logits_equal_those_of_scikit_learn(void **state) {
     scratch *s = *state;
     char command[1600];
-    const char *python = getenv("MOCHI_PYTHON") ? getenv("MOCHI_PYTHON") : "python3";
-    snprintf(command, sizeof command, "%s -c 'import sklearn.svm' 2>/dev/null", python);
     if (test_device() != MO_CPU) {
         print_message("skipped: parity holds the op against the CPU's, which this test holds against scikit-learn's\n");
         skip();
     }
-    if (system(command) != 0) {
-        print_message("skipped: no scikit-learn for %s (set MOCHI_PYTHON)\n", python);
-        skip();
-    }
+    const char *python = python_with("sklearn.svm");
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     problem p = {.batch = 1, .n = 60, .d = 8, .classes = 4, .repeat = 60, .lambda = 0.7};
     draw_problem(t, &p);
