@@ -253,6 +253,21 @@ class Conversion(unittest.TestCase):
         if MOCHI:
             self.assertEqual(described(out)["tensors"][0]["max"], 4)
 
+    def test_what_pytorch_wrote_keeps_its_values(self):
+        released = ROOT / "tests" / "golden" / "released"
+        for name in ("mochi", "mochi++"):
+            out = self.folder / "w.safetensors"
+            self.made("weights", released / f"{name}.pt", out)
+            data = out.read_bytes()
+            size = struct.unpack("<Q", data[:8])[0]
+            header = json.loads(data[8:8 + size])
+            header.pop("__metadata__", None)
+            with zipfile.ZipFile(released / f"{name}.npz") as stored:
+                self.assertEqual({f"{key}.npy" for key in header}, set(stored.namelist()))
+                for key, entry in header.items():
+                    begin, end = (8 + size + offset for offset in entry["data_offsets"])
+                    self.assertEqual(data[begin:end], stored.read(f"{key}.npy")[begin - end:], key)
+
     def test_bad_state_dicts_are_named(self):
         out = self.folder / "w.safetensors"
         values = struct.pack("<6f", *range(6))

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The released program's encoder in NumPy, for test_cli_released.c.
+
+  released_encoder.py write FOLDER              mochi.pt and mochi++.pt: state dicts of untrained encoders, d = 512, 4 hops
+  released_encoder.py compare FOLDER VARIANT    Z.npy with what VARIANT.pt makes of the frozen hops H0.npy .. H3.npy"""
+import collections
+import pathlib
+import sys
+import zipfile
+
+import numpy as np
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from test_convert import Global, Persistent, pickled_state  # noqa: E402
+
+D, HOPS = 512, 4
+LAYERS = {"mochi": 2, "mochi++": 3}
+
+
+def state(variant):
+    """Uniform, at most 1 / sqrt(columns) of the weight, as torch.nn.Linear draws; seeds 3 and 4."""
+    random = np.random.default_rng(LAYERS[variant] + 1)
+
+    def linear(name, rows, columns):
+        bound = columns ** -0.5
+        return {f"encoder.{name}.weight": random.uniform(-bound, bound, (rows, columns)).astype("f4"),
+                f"encoder.{name}.bias": random.uniform(-bound, bound, rows).astype("f4")}
+
+    values = {}
+    for k in range(HOPS):
+        values.update(linear(f"input_proj.{k}", D, D))
+    values.update(linear("att_mlp.0", D, 2 * D))
+    values.update(linear("att_mlp.2", 1, D))
+    for i in range(LAYERS[variant]):
+        values.update(linear(f"out_mlp.{3 * i}", D, D))
+    values["log_temp"] = np.float32(0.25).reshape(())
+    return values
+
+
+def write(path, values):
+    """As torch.save lays a state dict out: data.pkl names one storage for each tensor."""
+    tensors = {}
+    with zipfile.ZipFile(path, "w") as archive:
+        for key, (name, value) in enumerate(values.items()):
+            storage = Persistent("storage", Global("torch", "FloatStorage"), str(key), "cpu", value.size)
+            strides = tuple(s // 4 for s in value.strides)
+            tensors[name] = Global("torch._utils", "_rebuild_tensor_v2", storage, 0, value.shape, strides, False,
+                                   collections.OrderedDict())
+            archive.writestr(f"w/data/{key}", value.tobytes())
+        archive.writestr("w/data.pkl", pickled_state(tensors))
+
+
+def encode(x, values):
+    """x [hops, n, d]: relu(x_k W_k' + b_k), weighed by attention to hop 0, then the output layers; three of them are
+    added to the mix."""
+    def linear(rows, name):
+        return rows @ values[f"encoder.{name}.weight"].T.astype("f8") + values[f"encoder.{name}.bias"]
+
+    h = np.stack([np.maximum(linear(x[k].astype("f8"), f"input_proj.{k}"), 0) for k in range(HOPS)])
+    score = np.stack([linear(np.maximum(linear(np.hstack([h[0], h[k]]), "att_mlp.0"), 0), "att_mlp.2") for k in range(HOPS)])
+    share = np.exp(score - score.max(0))
+    mix = (h * (share / share.sum(0))).sum(0)
+    layers = sum(name.startswith("encoder.out_mlp") for name in values) // 2
+    r = mix
+    for i in range(layers):
+        r = linear(r, f"out_mlp.{3 * i}")
+        r = np.maximum(r, 0) if i < layers - 1 else r
+    return r + mix if layers == 3 else r
+
+
+def compare(folder, variant):
+    theirs = encode(np.stack([np.load(f"{folder}/H{k}.npy") for k in range(HOPS)]), state(variant))
+    ours = np.load(f"{folder}/Z.npy")
+    worst, largest = np.abs(ours - theirs).max(), np.abs(theirs).max()
+    print(variant, ours.shape, "worst difference", worst, "of", largest)
+    return ours.shape == (2708, D) and worst <= 1e-5 and largest > 0.1  # float32 beside float64: 1e-6 was met
+
+
+if sys.argv[1] == "write":
+    for name in LAYERS:
+        write(f"{sys.argv[2]}/{name}.pt", state(name))
+else:
+    sys.exit(not compare(*sys.argv[2:]))
