@@ -100,7 +100,7 @@ typedef struct mo_gamlp_options {
     int dim;        /* d: 512 */
     int hops;       /* l: 3, so that l + 1 blocks are read */
     int layers;     /* output MLP: 3 (residual) or 2 (no residual) */
-    bool relu_hops; /* ReLU after each hop layer (released program, default); false: linear, as the paper writes */
+    bool relu_hops; /* ReLU after each hop layer (released program); false: linear, as the paper writes */
     double dropout; /* rate after every ReLU, in MO_RECORD */
 } mo_gamlp_options;
 
@@ -128,8 +128,8 @@ typedef struct mo_mochi_options {
 } mo_mochi_options;
 
 typedef struct mo_mochi mo_mochi;
-MO_API mo_mochi_options mo_mochi_defaults(
-    void); /* the column "paper" of the design: d 512, l 3, 3 layers, logit, 0.1, 10 */
+/* d 512, l 3, ReLU after hop layers, 3 output layers, temperature on the logits, smoothing 0.1, ridge, lambda 10. */
+MO_API mo_mochi_options mo_mochi_defaults(void);
 MO_API mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
 MO_API void mo_mochi_release(mo_mochi *model);
 MO_API const mo_mochi_options *mo_mochi_options_of(const mo_mochi *model);

@@ -43,6 +43,9 @@ static void a_hit_equals_what_is_computed(void **state) {
         other.combine = MO_COMBINE_CONCAT;
         expect_from(graphs[i], &other, false);
         other = o;
+        other.norm = MO_FEATURE_NORM_NONE;
+        expect_from(graphs[i], &other, false);
+        other = o;
         other.dim = DIM - 1;
         expect_from(graphs[i], &other, false);
         other = o;

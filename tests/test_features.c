@@ -1,5 +1,6 @@
 /* tests/test_features.c - the hop stack of graphs and sets of graphs: what it holds, and that it repeats. */
 #include "drawn_graphs.h"
+#include "folder.h"
 #include "ops/ops.h"
 #include "train/basis.h"
 
@@ -91,6 +92,33 @@ static void isolated_nodes_without_features_are_zero_rows(void **state) {
         assert_true(fabsf(x[last * DIM + j]) < 1e-3f && x[(graph->nodes + last) * DIM + j] == 0);
     free(x);
     mo_graph_release(graph);
+}
+
+/* In memory and on disk, of one graph and of a set. */
+static void without_a_norm_hop_zero_is_the_basis(void **state) {
+    scratch *s = *state;
+    mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
+    mo_feature_options bare = plain, disk;
+    bare.norm = MO_FEATURE_NORM_NONE;
+    disk = bare;
+    disk.place = MO_FEATURES_ON_DISK;
+    disk.cache = scratch_path(s, "bare");
+    for (int i = 0; i < 2; i++) {
+        int64_t n, m;
+        float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
+        assert_memory_equal(x, y, (size_t)n * sizeof *x);
+        for (int64_t g = 0; g < graphs[i]->graphs; g++) {
+            int64_t first = graphs[i]->graph_offset[g], rows = graphs[i]->graph_offset[g + 1] - first;
+            double *basis = rows ? basis_of(graphs[i], g, &bare) : NULL;
+            for (int64_t j = 0; j < rows * DIM; j++)
+                assert_true(basis[j] == (double)x[first * DIM + j]);
+            free(basis);
+        }
+        free(x);
+        free(y);
+        mo_graph_release(graphs[i]);
+    }
+    folder_remove(disk.cache);
 }
 
 /* The sum of both sides reads: structure from the left, attributes from the right, both with their largest first. */
@@ -228,6 +256,7 @@ int main(void) {
         cmocka_unit_test(hops_of_a_set_have_the_bits_of_one_product),
         cmocka_unit_test(hop_zero_has_rows_of_mean_zero_and_variance_one),
         cmocka_unit_test(isolated_nodes_without_features_are_zero_rows),
+        cmocka_unit_test(without_a_norm_hop_zero_is_the_basis),
         cmocka_unit_test(the_sum_reverses_the_attributes_and_concat_puts_them_second),
         cmocka_unit_test(structure_is_four_times_the_positive_part),
         cmocka_unit_test(a_graph_of_a_set_has_the_features_it_has_alone),

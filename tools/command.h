@@ -94,6 +94,8 @@ char *name_heads(int key, const char *text, void *input);
 const mo_head *open_head(const char *text, char *why, size_t bytes);
 /* The same for --head: ends the program with that line, by EXIT_USAGE for a name and EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
+/* Whether a head has a hyper-parameter of that name. */
+bool head_has(const mo_head *head, const char *parameter);
 
 /* ---- open_pool.c ---- */
 

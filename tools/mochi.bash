@@ -30,6 +30,9 @@ _mochi() {
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list --all 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         *:--features:*) mapfile -t COMPREPLY < <(compgen -W 'device host disk' -- "$current") ;;
         *:--stack:*) mapfile -t COMPREPLY < <(compgen -W 'float32 float16' -- "$current") ;;
+        *:--hop-activation:*) mapfile -t COMPREPLY < <(compgen -W 'none relu' -- "$current") ;;
+        *:--feature-norm:*) mapfile -t COMPREPLY < <(compgen -W 'none layer' -- "$current") ;;
+        *:--combine:*) mapfile -t COMPREPLY < <(compgen -W 'concat sum' -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;

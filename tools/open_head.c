@@ -53,3 +53,10 @@ const mo_head *parse_head(const struct argp_state *state, const char *text) {
         argp_failure(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, 0, "%s", why);
     return head;
 }
+
+bool head_has(const mo_head *head, const char *parameter) {
+    bool has = false;
+    for (int i = 0; i < head->n_parameters; i++)
+        has |= !strcmp(head->parameters[i].name, parameter);
+    return has;
+}

@@ -6,9 +6,11 @@
 
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 extern const char *const recipe_names[N_RECIPES];
-extern const char *const temperature_names[2], *const combine_names[2],
-                                                   *const kernel_names[2]; /* in the order of the library's enums */
-extern const char *const place_names[3]; /* of --features, from MO_FEATURES_ON_DEVICE on */
+extern const char *const temperature_names[2],
+    *const combine_names[2], *const kernel_names[2],
+                                 *const feature_norm_names[2],
+                                     *const hop_activation_names[2]; /* in the order of the library's enums */
+extern const char *const place_names[3];                             /* of --features, from MO_FEATURES_ON_DEVICE on */
 
 /* Everything that decides which weights a run ends with, and nothing else. */
 typedef struct recipe {
@@ -38,7 +40,8 @@ void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file
 void recipe_settle(recipe *r);
 /* The settings as JSON text, to be freed; NULL when out of memory. */
 char *recipe_text(const recipe *r);
-/* The settings that a run left in folder/run.json; false with one line on standard error. */
-bool recipe_read(recipe *r, const char *folder);
+/* The settings that a run left in folder/run.json, and in *text, to be freed, as JSON the way it wrote them: settings
+ * that an older run does not name are what it ran with. False with one line on standard error. */
+bool recipe_read(recipe *r, const char *folder, char **text);
 
 #endif

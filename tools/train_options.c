@@ -21,11 +21,17 @@ enum {
     KEY_Q,
     KEY_TEMPERATURE,
     KEY_COMBINE,
+    KEY_HOP_ACTIVATION,
+    KEY_FEATURE_NORM,
+    KEY_HOPS,
     KEY_KERNEL,
     KEY_DROPOUT,
     KEY_LINK_SHARE,
     KEY_POWER,
     KEY_LR,
+    KEY_SMOOTHING,
+    KEY_WEIGHT_DECAY,
+    KEY_CLIP,
     KEY_SEED,
     KEY_THREADS,
     KEY_CLASSES,
@@ -70,8 +76,12 @@ static const struct argp_option options[] = {
         "(default logit; released embed)",
         0},
     {"combine", KEY_COMBINE, "HOW", 0,
-        "structural and node features: their sum, or concat, half of the width each "
-        "(default sum)",
+        "the SVDs of adjacency and node features: concat, half of the width each (default), or their sum (released)",
+        0},
+    {"feature-norm", KEY_FEATURE_NORM, "WHICH", 0,
+        "of the rows before the hops: none (default), or layer, LayerNorm without affine (released)", 0},
+    {"hops", KEY_HOPS, "L", 0, "hops that are read beside the row itself (default 3)", 0},
+    {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0, "of the layer of each hop: none (default), or relu (released)",
         0},
     {"kernel", KEY_KERNEL, "WHICH", 0,
         "of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or the "
@@ -84,6 +94,9 @@ static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 400; paper 10000; released 12991)", 0},
     {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
     {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 1e-2; paper 3e-4)", 0},
+    {"weight-decay", KEY_WEIGHT_DECAY, "D", 0, "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0},
+    {"clip", KEY_CLIP, "NORM", 0, "largest norm of the gradient; 0: any (default 1)", 0},
+    {"smoothing", KEY_SMOOTHING, "S", 0, "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0},
     {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 4},
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
@@ -146,21 +159,7 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->quiet = true;
 }
 
-/* The recipe `best` has an encoder and a readout of its own. */
-static void refuse_in_best(int key, const struct argp_state *state) {
-    static const int keys[] = {KEY_LAYERS, KEY_HEAD, KEY_LAMBDA, KEY_TEMPERATURE, KEY_COMBINE, KEY_DROPOUT};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        for (const struct argp_option *o = options; key == keys[i] && (o->name || o->doc); o++)
-            if (o->key == key)
-                argp_failure(state, EXIT_USAGE, 0,
-                    "--%s: the recipe best has its own encoder and readout; name another --recipe", o->name);
-}
-
 static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
-    if (r->number == RECIPE_BEST)
-        refuse_in_best(key, state);
-    else if (key == KEY_KERNEL)
-        argp_failure(state, EXIT_USAGE, 0, "--kernel: expected --recipe best, which alone reads by kernels");
     if (key == KEY_LAYERS)
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
     else if (key == KEY_DIM)
@@ -174,6 +173,12 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->model.temperature = (mo_temperature)parse_choice(state, "--temperature", text, temperature_names, 2);
     else if (key == KEY_COMBINE)
         r->features.combine = (mo_combine)parse_choice(state, "--combine", text, combine_names, 2);
+    else if (key == KEY_HOP_ACTIVATION)
+        r->model.encoder.relu_hops = parse_choice(state, "--hop-activation", text, hop_activation_names, 2);
+    else if (key == KEY_FEATURE_NORM)
+        r->features.norm = (mo_feature_norm)parse_choice(state, "--feature-norm", text, feature_norm_names, 2);
+    else if (key == KEY_HOPS)
+        r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
     else if (key == KEY_KERNEL)
         r->invariant.linear = parse_choice(state, "--kernel", text, kernel_names, 2);
     else if (key == KEY_DROPOUT)
@@ -189,7 +194,7 @@ static void take_pool(train_options *o, const char *text, const struct argp_stat
     free_names(&r->pool);
     r->pool = choice.graphs;
     memcpy(r->family, choice.family, sizeof r->family);
-    if (choice.link_share > 0 && !o->share_given)
+    if (choice.link_share > 0 && !is_given(&o->given, "link-share"))
         r->link_share = choice.link_share;
 }
 
@@ -199,7 +204,6 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
     if (key == KEY_POOL) {
         take_pool(o, text, state);
     } else if (key == KEY_LINK_SHARE) {
-        o->share_given = true;
         r->link_share = parse_real(state, "--link-share", text, 0.001, 0.9);
     } else if (key == KEY_CLASSES) {
         r->plan.max_classes = parse_integer(state, "--max-classes", text, 2, 1 << 20);
@@ -214,12 +218,17 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
     } else if (key == KEY_STEPS) {
         r->steps = parse_integer(state, "--steps", text, 1, INT32_MAX);
     } else if (key == KEY_EPISODES) {
-        o->episodes_given = true;
         r->episodes_per_step = 2 * parse_choice(state, "--episodes-per-step", text, (const char *[]){"1", "3"}, 2) + 1;
     } else if (key == KEY_MAX_ROWS) {
         r->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     } else if (key == KEY_LR) {
         r->adamw.lr = parse_positive(state, "--lr", text);
+    } else if (key == KEY_WEIGHT_DECAY) {
+        r->adamw.weight_decay = parse_real(state, "--weight-decay", text, 0, 1e6);
+    } else if (key == KEY_CLIP) {
+        r->adamw.clip = parse_real(state, "--clip", text, 0, 1e300);
+    } else if (key == KEY_SMOOTHING) {
+        r->model.smoothing = r->invariant.smoothing = parse_real(state, "--smoothing", text, 0, 0.999);
     } else if (key == KEY_SEED) {
         r->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
     }
@@ -227,14 +236,13 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     train_options *o = state->input;
+    note_given(&o->given, key);
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->out)
         argp_failure(state, EXIT_USAGE, 0, "--out RUN is missing: the folder that the run is written to");
-    else if (key == ARGP_KEY_END && o->replay && o->device.device == MO_CPU)
-        argp_failure(state, EXIT_USAGE, 0, "--replay: expected --device cuda; the cpu has nothing to replay");
     else if (key < KEY_POOL || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     else if (!o->sourced)
@@ -251,14 +259,22 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
     *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
+    o->given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->recipe = recipe_defaults(o->recipe_number);
-    if (o->resume && !recipe_read(&o->recipe, o->out))
+    if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text))
         return false;
-    o->kept_text = o->resume ? recipe_text(&o->recipe) : NULL;
+    char *kept = o->resume ? recipe_text(&o->recipe) : NULL;
+    if (o->resume && is_given(&o->given, "recipe"))
+        o->recipe.number = o->recipe_number;
     o->sourced = true;
     argp_parse(&argp, argc, argv, 0, NULL, o);
-    if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->episodes_given && !o->resume)
+    if (kept)
+        refuse_contradictions(o, kept);
+    free(kept);
+    refuse_train_options(o);
+    if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
+        !is_given(&o->given, "episodes-per-step"))
         o->recipe.episodes_per_step = 1; /* the released program pairs them */
     recipe_settle(&o->recipe);
     return true;

@@ -2,6 +2,7 @@
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 
+#include "tools/given.h"
 #include "tools/recipe.h"
 
 typedef struct train_options {
@@ -16,11 +17,19 @@ typedef struct train_options {
     mo_context_options device; /* and math */
     int64_t checkpoint_every;
     int recipe_number;
-    bool episodes_given, share_given, sourced; /* sourced: the defaults are in place */
+    bool sourced; /* the defaults are in place */
+    given_options given;
 } train_options;
 
 /* Wrong usage ends the program. False, reported, where the settings of a run to be resumed cannot be read. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
+
+/* ---- train_effect.c: each ends the program by EXIT_USAGE with one line that names the option ---- */
+
+/* An option that has no effect on this run. */
+void refuse_train_options(const train_options *o);
+/* An option that differs from the settings of the run that is resumed, as they were before options changed them. */
+void refuse_contradictions(const train_options *o, const char *kept_text);
 
 #endif

@@ -1,7 +1,8 @@
 /* train/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
  *
- * hops[0] = LayerNorm(X0) (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The cache holds hops[0]; the other
- * hops take less time to compute than to read. A stack above the limit of memory is a file (hop_store.c). */
+ * hops[0] = LayerNorm(X0), or X0 where the options say so (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The
+ * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
+ * file (hop_store.c). */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "tensor/storage.h"
@@ -65,8 +66,9 @@ static mo_tensor *first_hop(const mo_tensor *hops) {
 
 /* Everything that hop 0 depends on. */
 static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
-    snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64,
-        FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed);
+    snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
+        FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,
+        o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "");
 }
 
 /* What the cache holds: hop 0 and how good its SVDs are, [residual, orthogonality]. */
@@ -123,7 +125,8 @@ static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
         mo_basis_quality quality;
         X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
         mo_first_hop_worsen(j, quality);
-        normalize_rows(t, X);
+        if (j->options->norm == MO_FEATURE_NORM_LAYER)
+            normalize_rows(t, X);
     } else {
         X = j->hops = mo_tensor_uninitialized(t->ctx, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
         if (mo_ok(t->ctx))

@@ -37,7 +37,10 @@ static void compute_graph(void *state, mo_tape *t, int64_t g) {
     mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
     if (mo_ok(ctx)) {
         mo_view x = mo_tensor_view(X0), y = mo_rows_of_hop(j->hops, 0, first, n);
-        mo_kernels_of(ctx, MO_F32)->layer_norm(ctx, MO_NORM_EPSILON, &x, &y);
+        if (j->options->norm == MO_FEATURE_NORM_LAYER)
+            mo_kernels_of(ctx, MO_F32)->layer_norm(ctx, MO_NORM_EPSILON, &x, &y);
+        else
+            ctx->backend->copy(ctx, &x, &y);
     }
     mo_first_hop_worsen(j, quality);
 }

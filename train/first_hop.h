@@ -1,4 +1,4 @@
-/* train/first_hop.h - hop 0 of a graph or of a set of graphs: LayerNorm(X0), each graph by itself (library internal).
+/* train/first_hop.h - hop 0 of a graph or of a set of graphs: X0 under the norm of the options, each graph by itself (library internal).
  */
 #ifndef MO_FIRST_HOP_H
 #define MO_FIRST_HOP_H

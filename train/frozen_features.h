@@ -15,6 +15,10 @@ typedef void (*mo_notice)(const char *line, void *state);
 
 typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
 
+/* What is done to each row of X0 before the hops: LayerNorm without affine (the released program), or nothing (the
+ * paper's text). */
+typedef enum mo_feature_norm { MO_FEATURE_NORM_LAYER = 0, MO_FEATURE_NORM_NONE } mo_feature_norm;
+
 /* Rows of nodes, as the paper has them; or rows of examples (nodes, links or graphs) in which nothing depends on the
  * choice of an SVD's basis, if they are read rightly (models.h, invariant). */
 typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
@@ -39,13 +43,14 @@ typedef struct mo_feature_options {
     int hops;               /* l: 3 */
     int power_iterations;   /* of the randomized SVD: 2; below 0: until converged */
     mo_combine
-        combine;   /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
-    uint64_t seed; /* of the test matrices */
-    const char *cache; /* folder of cached features, or NULL */
-    int64_t memory;    /* bytes that features may take while they are made and held; the hop stack of a graph that would
-                          take more is a file in the cache folder. 0: any */
-    mo_dtype stack;    /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
-    mo_notice notice;  /* told what befell the cache, and the progress of such files; may be NULL */
+        combine; /* structure and attributes summed (columns of X reversed), or d/2 columns of each side by side */
+    mo_feature_norm norm; /* of rows of nodes; ignored by rows of examples, which have norms of their own */
+    uint64_t seed;        /* of the test matrices */
+    const char *cache;    /* folder of cached features, or NULL */
+    int64_t memory;   /* bytes that features may take while they are made and held; the hop stack of a graph that would
+                         take more is a file in the cache folder. 0: any */
+    mo_dtype stack;   /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
+    mo_notice notice; /* told what befell the cache, and the progress of such files; may be NULL */
     void *notice_state;
 } mo_feature_options;
 

@@ -24,10 +24,13 @@ static json_t *describe_model(mo_model model) {
 
 static json_t *describe_features(const mo_pool *pool) {
     const mo_feature_options *o = &pool->options;
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form", mo_feature_form_name(o->form), "dim", o->dim,
+    json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form", mo_feature_form_name(o->form), "dim", o->dim,
         "hops", o->hops, "power_iterations", o->power_iterations, "combine",
         o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
         pool->link_share);
+    if (o->norm == MO_FEATURE_NORM_NONE) /* LayerNorm is what a run without this member has */
+        json_object_set_new(all, "norm", json_string("none"));
+    return all;
 }
 
 /* A source by its content: the name it was opened under may change from one machine to another. */

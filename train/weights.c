@@ -46,6 +46,9 @@ static char *encode_metadata(mo_model model, const surroundings *o) {
             put_number(metadata, list[i].key, list[i].number);
     put_number(metadata, "dim", features->dim);
     json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
+    if (features->form == MO_FEATURES_OF_NODES)
+        json_object_set_new(
+            metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
     put_number(metadata, "power_iterations", features->power_iterations);
     json_object_set_new(metadata, "feature_seed", json_sprintf("%llu", (unsigned long long)features->seed));
     for (int task = 0; task < MO_TASKS; task++) {
@@ -135,6 +138,8 @@ static void read_features(const reading *r, mo_weights *w) {
     w->features.hops = (int)get_number(r, "hops", 0, 64);
     w->features.power_iterations = (int)get_number(r, "power_iterations", -1e6, 1e6);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
+    if (json_object_get(r->metadata, "feature_norm")) /* files without it have LayerNorm */
+        w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
     w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));

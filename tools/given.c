@@ -1,0 +1,35 @@
+/* tools/given.c - the options that a command line gave. */
+#include "tools/given.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_end(const struct argp_option *o) {
+    return !o->name && !o->key && !o->doc && !o->group;
+}
+
+void note_given(given_options *g, int key) {
+    for (int i = 0; i < MAX_GIVEN && !is_end(&g->table[i]); i++)
+        g->given[i] |= g->table[i].name && g->table[i].key == key;
+}
+
+bool is_given(const given_options *g, const char *name) {
+    int i = 0;
+    while (!is_end(&g->table[i]) && !(g->table[i].name && !strcmp(g->table[i].name, name)))
+        i++;
+    assert(i < MAX_GIVEN && !is_end(&g->table[i])); /* a name that the table lacks would never be refused */
+    return g->given[i];
+}
+
+void refuse_given(const given_options *g, const char *name, bool useless, const char *why) {
+    if (!is_given(g, name) || !useless)
+        return;
+    fprintf(stderr, "%s: --%s: %s\n", g->command, name, why);
+    exit(EXIT_USAGE);
+}
+
+void refuse_math_on_cpu(const given_options *g, mo_device device) {
+    refuse_given(g, "math", device != MO_CUDA, "expected --device cuda: products on the cpu are all of fp32");
+}

@@ -1,0 +1,65 @@
+/* tools/train_effect.c - the options of `mochi train` that have no effect on the run that is asked for, and those that
+ * contradict the run that is resumed. */
+#include "tools/train_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Those of the encoder and the readout that the recipe `best` has not. */
+static void refuse_by_recipe(const train_options *o) {
+    static const char *const others[] = {
+        "layers", "head", "lambda", "temperature", "combine", "feature-norm", "hop-activation", "dropout"};
+    bool best = o->recipe.number == RECIPE_BEST;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        refuse_given(
+            &o->given, others[i], best, "the recipe best has its own encoder and readout; name another --recipe");
+    refuse_given(&o->given, "kernel", !best, "expected --recipe best, which alone reads by kernels");
+}
+
+void refuse_train_options(const train_options *o) {
+    const mo_head *head = o->recipe.model.head;
+    refuse_by_recipe(o);
+    refuse_given(&o->given, "lambda", !head_has(head, "lambda"), "the head of --head has no parameter of that name");
+    refuse_given(
+        &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
+    refuse_given(&o->given, "quiet", o->json, "--json has no progress to leave out");
+    refuse_math_on_cpu(&o->given, o->device.device);
+}
+
+/* ---- resumed runs ---- */
+
+static char *encode(const json_t *value) {
+    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+}
+
+/* Ends the program: a setting of run.json under the name of its option, with both values. */
+static void contradict(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
+    char option[64], *before = encode(kept), *after = encode(now);
+    snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
+    for (char *c = option; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    fprintf(stderr, "%s: --%s: the run in %s has %s, found %s; a resumed run keeps its settings\n", o->given.command,
+        option, o->out, before ? before : "none", after ? after : "none");
+    free(before);
+    free(after);
+    exit(EXIT_USAGE);
+}
+
+/* Graphs are compared by content, once they are open: another machine may have them under other names. */
+static bool is_compared(const char *key) {
+    return strcmp(key, "pool") != 0;
+}
+
+void refuse_contradictions(const train_options *o, const char *kept_text) {
+    char *text = recipe_text(&o->recipe);
+    json_t *kept = json_loads(kept_text, 0, NULL), *now = text ? json_loads(text, 0, NULL) : NULL, *value;
+    const char *key;
+    json_object_foreach(now, key, value) if (is_compared(key) && !json_equal(value, json_object_get(kept, key)))
+        contradict(o, key, json_object_get(kept, key), value);
+    json_object_foreach(kept, key, value) if (is_compared(key) && !json_object_get(now, key))
+        contradict(o, key, value, NULL);
+    json_decref(kept);
+    json_decref(now);
+    free(text);
+}
