@@ -164,7 +164,7 @@ mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, d
 mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value) {
     mo_tensor *T = mo_full(t, dtype, 0, NULL, value);
     if (!mo_is_null(T))
-        mo_tensor_know(T, value);
+        mo_tensor_remember(T, value);
     return T;
 }
 

@@ -5,7 +5,8 @@
 
 enum { ALIGNMENT = 64, BINS = 64 * 4, FIRST_SLAB = 1 << 20 };
 
-/* A stretch of a slab. prev and next are its neighbours in address order; bin links join free chunks of like size. */
+/* A stretch of a slab. prev and next are its neighbours in address order; bin links join free chunks of similar size.
+ */
 typedef struct mo_chunk {
     struct slab *slab;
     size_t offset, size;
@@ -92,11 +93,11 @@ static bool add_slab(mo_arena *a, size_t size) {
     return true;
 }
 
-/* The smallest chunk of the size's own bin that fits, else any chunk of the next bin that is not empty. */
+/* The smallest chunk that fits in the size's own bin, else any chunk of the next bin that is not empty. */
 static chunk *find_chunk(mo_arena *a, size_t size) {
     int b = bin_of(size);
     chunk *best = NULL;
-    int looks = 64; /* bounds the search where many chunks have nearly this size */
+    int looks = 64; /* bounds the search when many chunks have nearly this size */
     for (chunk *c = a->bins[b]; c && looks--; c = c->bin_next)
         if (c->size >= size && (!best || c->size < best->size))
             best = c;
@@ -170,7 +171,7 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     return S;
 }
 
-/* Joins c with its successor, which leaves the bins. */
+/* Joins c with its successor, and takes the successor out of its bin. */
 static void merge_next(mo_arena *a, chunk *c) {
     chunk *n = c->next;
     bin_remove(a, n);
@@ -219,7 +220,7 @@ void mo_arena_reset(mo_arena *a) {
     size_t total = a->total;
     free_slabs(a);
     mo_status before = a->ctx->status;
-    if (!add_slab(a, total)) /* not now: the next round grows step by step again */
+    if (!add_slab(a, total)) /* no memory for one slab now: the next round grows in steps again */
         a->ctx->status = before;
 }
 

@@ -2,7 +2,7 @@
  *
  * One table per float type; kernels are named by what they compute and see only views. Unless a comment says otherwise
  * a view may have any strides (0 broadcasts an input), outputs never overlap inputs, and empty views are legal. Kernels
- * cannot fail: numerical trouble is reported through an `info` view, which the op reads. The CPU is the reference. */
+ * cannot fail: numerical failure is reported through an `info` view, which the op reads. The CPU is the reference. */
 #ifndef MO_BACKEND_H
 #define MO_BACKEND_H
 
@@ -50,23 +50,24 @@ typedef enum mo_map2 {
 typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUARES } mo_reduction;
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
- * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue adds bias [n]
- * (where bias.data is not NULL), then addend [.., m, n] (where not NULL), then clips at zero (relu); above [.., m, n]
- * (where not NULL) makes C 0 where it is not above 0: the adjoint of relu. row_sums [m] (where not NULL; no batch) gets
- * the sums of A's rows: with A = D^T the gradient of a bias, beside that of its weights. */
+ * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
+ * each part only if its data is not NULL: add bias [n]; add addend [.., m, n]; clip at zero (relu, a flag); set C to 0
+ * wherever above [.., m, n] is not positive (the adjoint of relu). row_sums [m] (no batch) receives the sums of the
+ * rows of A: with A = D^T the gradient of a bias, computed with that of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
     mo_view bias, addend;
     bool relu;
     mo_view above, row_sums;
-    /* Where relu_bits has an answer: uint8 [m, so many] for a device's own record of where C is above 0, kept beside
-     * it with relu (`written` says whether it was) and given with `above` later, which is that C. data may be NULL. */
+    /* For devices with relu_bits: uint8 [m, bytes per row], the device's own record of where C > 0. A product with relu
+     * fills it and sets `written`; a later product takes it together with `above`, which is that C. data may be NULL.
+     */
     mo_view bits;
     bool *bits_written;
 } mo_gemm;
 
-/* The factors of a step of AdamW, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
+/* The factors of one AdamW step, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
  * p = keep p - rate m / (sqrt(v) root + epsilon). */
 typedef enum mo_adamw_factor {
     MO_ADAMW_BETA1,
@@ -80,33 +81,35 @@ typedef enum mo_adamw_factor {
     MO_ADAMW_FACTORS
 } mo_adamw_factor;
 
-/* Conjugate gradients for H V = r, item by item: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), mu =
- * lambda but 0 on a free intercept. dual: Phi is K [B, n, n] and vectors are coordinates on the rows, below them the
- * intercept's; else Phi [B, n, m]. An item is done when <r, M r> has fallen by eta^2. All views contiguous. */
+/* Conjugate gradients for H V = r, each item by itself: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i,
+ * Q_i>), mu = lambda, but 0 on a free intercept. dual: Phi is K [B, n, n]; a vector holds coordinates on the rows and,
+ * below them, the intercept's. Otherwise Phi is [B, n, m]. An item ends when <r, M r> has fallen by eta^2. All views
+ * are contiguous. */
 typedef struct mo_logistic_cg {
     bool dual, free_intercept;
     int limit;                         /* iterations */
     mo_view Phi, P, T, lambda, r, eta; /* T [B, n, 1], lambda [B or 1, 1, 1], r [B, rows, C], eta [B or 1, 1, 1] */
-    mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border where dual */
-    mo_view x, F, open;                /* V, its logits [B, n, C], and 1 for items that limit left open, [B, 1, 1] */
+    mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border only if dual */
+    mo_view x, F, open;                /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
 } mo_logistic_cg;
 
-/* Softmax regressions or Crammer-Singer machines, penalty lambda, on the rows X [B, n, d] of every item, Y [B, n, C]: W
- * [B, d (+ 1), C] of all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows stop[f - 1] .. stop[f] -
- * 1) by a fit without it. open [B]: 1 where an item was not solved. lambda [B or 1] > 0. All views contiguous. */
+/* Softmax regressions or Crammer-Singer machines with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of
+ * each item: W [B, d (+ 1), C] fitted on all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows
+ * stop[f - 1] .. stop[f] - 1) by a fit without it. open [B]: 1 for items that were not solved. lambda [B or 1] > 0. All
+ * views are contiguous. */
 enum { MO_FOLDS_AT_ONCE = 16 };
 
 typedef struct mo_folds_call {
     bool free_intercept;
     int folds; /* 1 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
-    double left, left_in_folds; /* a regression ends where |gradient| is so much of |lambda a|; 0: rounding */
+    double left, left_in_folds; /* a regression ends at |gradient| <= left |lambda W|; 0: at the level of rounding */
     mo_view X, Y, lambda, W, held, open;
 } mo_folds_call;
 
-/* The dual of the Crammer-Singer machine, item by item: alpha >= 0 with rows that sum to 1, least
- * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: what is left of its optimality conditions;
- * below 0 where they are met. All views contiguous. */
+/* The dual of the Crammer-Singer machine of each item: the alpha >= 0 with rows that sum to 1 which minimises
+ * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: the largest violation of its optimality
+ * conditions; below 0 if they hold. All views are contiguous. */
 typedef struct mo_svm_dual {
     mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
 } mo_svm_dual;
@@ -114,28 +117,28 @@ typedef struct mo_svm_dual {
 /* A sparse matrix [n, m]: row_pointer int64 [n + 1], column int32, values real. */
 typedef struct mo_csr_view {
     mo_view row_pointer, column, values;
-    void **prepared; /* where a device keeps what it makes of the matrix for later products; NULL: it keeps nothing */
+    void **prepared; /* where a device keeps data derived from the matrix for later products; NULL: it keeps none */
 } mo_csr_view;
 
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
-    /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: gemm.
-     */
+    /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: ops
+     * call gemm then. */
     void (*gram)(mo_context *ctx, const mo_view *X, const mo_view *Y);
-    /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, the strict upper one zero. info int32
-     * [batch]: 0; i > 0: leading minor i is not positive; -1: a value that is not finite. */
+    /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, its strict upper triangle zero. info int32
+     * [batch]: 0: factored; i > 0: leading minor i is not positive; -1: A holds a value that is not finite. */
     void (*potrf)(mo_context *ctx, const mo_view *A, const mo_view *info);
-    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous, batch of T broadcasts. Triangle of T as flagged.
-     */
+    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. `lower` chooses the
+     * triangle of T that is read. */
     void (*trsm)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
-    /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: not finite;
-     * -2: the estimated reciprocal condition is below the machine epsilon. */
+    /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
+     * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
     void (*getrf)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
-    /* B := op(A)^-1 B in place from that LU. */
+    /* B := op(A)^-1 B in place from the LU of getrf. */
     void (*getrs)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
-    /* A [.., n, n] symmetric, contiguous: becomes its eigenvectors in columns; w [.., n] rising. info as LAPACK's, -1:
-     * not finite. */
+    /* A [.., n, n] symmetric, contiguous: becomes its eigenvectors in columns; w [.., n] in rising order. info as
+     * LAPACK's; -1: A is not finite. */
     void (*syevd)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);
     /* A [.., m, n], m >= n, contiguous: becomes Q (thin), R [.., n, n] upper, diagonal >= 0. */
     void (*qr)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info);
@@ -145,20 +148,19 @@ typedef struct mo_kernels {
     void (*map2)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y);
     /* y = c != 0 ? x1 : x2; c uint8 or real */
     void (*where)(mo_context *ctx, const mo_view *c, const mo_view *x1, const mo_view *x2, const mo_view *y);
-    /* y has the axes of x with stride 0 where reduced; every y is written once. Order fixed by the shape alone. An
-     * empty sum is 0. */
+    /* y has the axes of x, with stride 0 along reduced axes; every element of y is written once. The order of summation
+     * depends on the shape alone. An empty sum is 0. */
     void (*reduce)(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y);
     /* Rows: x [.., m] contiguous, index int64 [..]: position of the first largest entry of each row. */
     void (*argmax)(mo_context *ctx, const mo_view *x, const mo_view *index);
     void (*cumsum)(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y); /* last axis, contiguous */
-    /* Rows sorted falling, ties by position: order int64 like x. x contiguous. */
+    /* Rows sorted in falling order, ties by position: order int64 like x. x contiguous. */
     void (*argsort)(mo_context *ctx, const mo_view *x, const mo_view *order);
 
-    /* Rows over the last axis, contiguous. */
+    /* Rows over the last axis; x and y contiguous. */
     void (*softmax)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
-    /* The adjoint of softmax from its values: x_bar = y (y_bar - <y, y_bar>); of its logarithm y_bar - exp(y)
-     * sum(y_bar).
-     */
+    /* The adjoint of softmax, from its value y: x_bar = y (y_bar - <y, y_bar>). log: the adjoint of log softmax,
+     * x_bar = y_bar - exp(y) sum(y_bar). */
     void (*softmax_adjoint)(mo_context *ctx, bool log, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
     void (*logsumexp)(mo_context *ctx, const mo_view *x, const mo_view *y); /* y [..] */
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
@@ -173,9 +175,9 @@ typedef struct mo_kernels {
     void (*gather_rows)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
     /* y[index[i]] += x[i] in rising i; y [n, ..] is zeroed first. */
     void (*scatter_add_rows)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-    /* y[s] = sum of x rows offset[s] .. offset[s+1]-1 (/ their count where mean); offset int64 [segments + 1]. */
+    /* y[s] = sum of the rows offset[s] .. offset[s+1]-1 of x (mean: divided by their count); offset int64 [S + 1]. */
     void (*segment_sum)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
-    /* y[i] = x[segment of row i] (/ count where mean): the adjoint. */
+    /* The adjoint of segment_sum: y[i] = x[segment of row i] (mean: divided by the segment's count). */
     void (*segment_spread)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
     /* y[.., j] = x[.., index[.., j]]; contiguous */
     void (*take_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
@@ -186,26 +188,27 @@ typedef struct mo_kernels {
 
     /* y = w[:, 0] H[0] + ... + w[:, K-1] H[K-1]: w [n, K], H[k] [n, d], y [n, d] contiguous. */
     void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
-    /* w[i, k] = <g[i], H[k][i]>: the adjoint in w. */
+    /* The adjoint of hop_mix in w: w[i, k] = <g[i], H[k][i]>. */
     void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
 
-    /* mask[i] = 0 with probability rate, else 1 / (1 - rate), at the random position r plus i; contiguous. */
+    /* mask[i] = 0 with probability rate, else 1 / (1 - rate), drawn at random position r + i; contiguous. */
     void (*dropout_mask)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
-    /* Uniform in [a, b), or normal with mean a and sd b; element i at the random position r plus i; contiguous. */
+    /* Uniform in [a, b), or normal with mean a and standard deviation b; element i is drawn at random position r + i;
+     * contiguous. */
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
-    /* May be NULL: then ops compose it. */
+    /* May be NULL: ops compose it then. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
-    /* May be NULL: MO_UNSUPPORTED. */
+    /* May be NULL: the op raises MO_UNSUPPORTED then. */
     void (*logistic_folds)(mo_context *ctx, const mo_folds_call *g);
-    /* Of the Crammer-Singer machine, W [B, d, C]: what tells of intercepts and gradients is not looked at. */
+    /* The Crammer-Singer machine, W [B, d, C]: free_intercept, left and left_in_folds are ignored. */
     void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
-    /* scale float64 [2]: the norm, which is the root of the sum of squares (float64 [n], in their order), and
-     * min(1, bound / (norm + 1e-6)), or 1 where bound is 0. */
+    /* scale float64 [2]: scale[0] is the gradient norm, the root of the sum of squares (float64 [n], added in order);
+     * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
     void (*clip)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
-    /* One step of n parameters, each contiguous: moments m, v and parameter p in place, the gradient g times scale[1].
-     * Changes nothing where a check before it has failed. Loshchilov and Hutter 2019. */
+    /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
+     * times scale[1]. Changes nothing if an earlier check has failed. Loshchilov and Hutter 2019. */
     void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
@@ -214,40 +217,43 @@ typedef struct mo_kernels {
 typedef struct mo_pinned {
     void *data;
     size_t bytes;
-    void *mark; /* the backend's: how far the device has come with them */
+    void *mark; /* the backend's event: the device has finished the queued copies once it is reached */
 } mo_pinned;
 
 typedef struct mo_backend {
-    size_t size; /* of this struct: a shared object of another build is refused */
+    size_t size; /* of this struct: a shared object from another build is refused */
     const char *name;
     bool (*open)(mo_context *ctx); /* fills ctx->backend_state; raises and returns false on failure */
     void (*close)(mo_context *ctx);
     void *(*alloc)(mo_context *ctx, size_t bytes); /* 64-byte aligned; NULL on failure, without raising */
     void (*free)(mo_context *ctx, void *block, size_t bytes);
-    /* Bytes that this process holds of the device and that are left to it; NULL where alloc's failure says enough. */
+    /* Bytes of device memory that this process holds, and bytes still free; NULL: the failure of alloc is reported
+     * without them. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
-    /* Writes the name of the device to text; a reason where there is none. NULL: always there. */
+    /* Writes the name of the device to text, or returns the reason why there is no device. NULL: always there. */
     const char *(*describe)(char *text, size_t bytes);
-    /* Writes which libraries it computes with to text, without a device, too; NULL: nothing to tell. */
+    /* Writes the libraries that the backend computes with to text; works without a device. NULL: none to name. */
     void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
     void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
-    /* false, without raising, where there is none. NULL functions: any memory serves, copies are done at once. */
+    /* Returns false, without raising, if there is no page-locked memory. NULL functions: any memory serves, copies are
+     * done at once. */
     bool (*pin)(mo_context *ctx, size_t bytes, mo_pinned *p);
     void (*unpin)(mo_context *ctx, mo_pinned *p); /* waits as `sent` does */
-    /* Queues a copy of bytes from p->data + offset on, which stay as they are until `sent`. */
+    /* Queues a copy of the bytes at p->data + offset; they must not change until `sent` returns. */
     void (*send)(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes);
     void (*sent)(mo_context *ctx, const mo_pinned *p); /* the host waits for the copies out of p alone */
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
     /* y = x between any two dtypes and strides of equal shape */
     void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);
     void (*fill)(mo_context *ctx, double value, const mo_view *y);
-    /* Notes a condition; its error is raised by the next download. NULL: values are looked at as they are made. */
+    /* Notes a condition; its error is raised by the next download. NULL: values are checked at once, on the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
-    void (*forget)(mo_context *ctx, void *prepared); /* what spmm has kept with a matrix; NULL: it never does */
-    /* Bytes a row of mo_gemm's bits for that product, 0: none; NULL: there never are any. */
+    void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept with a matrix; NULL: it keeps nothing */
+    /* Bytes per row of mo_gemm's bits for that product, 0: none; NULL: never any. */
     int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
-    void (*wait)(mo_context *ctx); /* until all is done, raising what a download would; NULL: nothing is ever pending */
+    void (*wait)(
+        mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
     /* Work queued between capture_begin and capture_end is kept instead of done, and done at each replay; random
      * positions and the checks of steps advance by `episodes` per step ahead. The functions return false or NULL if
      * they raised. Functions that are NULL: the device cannot capture. */
@@ -261,8 +267,8 @@ typedef struct mo_backend {
 
 extern const mo_backend mo_backend_cpu;
 
-/* The backend of a device, its shared object opened where it has one. NULL where there is none: the reason, one line,
- * is written to text. */
+/* The backend of a device; opens its shared object if it has one. Returns NULL if there is no backend, and writes the
+ * reason to text as one line. */
 const mo_backend *mo_backend_of(mo_device device, char *text, size_t bytes);
 
 /* The kernels of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */

@@ -1,9 +1,9 @@
-/* tensor/capture.c - a device's capture of queued work, and its replay. */
+/* tensor/capture.c - capture of a device's queued work, and its replay. */
 #include "tensor/storage.h"
 
 struct mo_capture {
     mo_context *ctx;
-    void *of; /* the backend's */
+    void *of; /* the backend's object */
 };
 
 mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {

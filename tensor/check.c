@@ -1,4 +1,4 @@
-/* tensor/check.c - conditions looked at through the host, in pieces. */
+/* tensor/check.c - conditions checked on the host, over pieces of the values. */
 #include "tensor/check.h"
 
 #include "tensor/storage.h"
@@ -7,7 +7,7 @@
 
 enum { PIECE = 256 };
 
-/* A piece of the values, and of what they are compared with. */
+/* A piece of the values, or of the bounds that they are compared with. */
 typedef union piece {
     int32_t word[PIECE];
     int64_t integer[PIECE];

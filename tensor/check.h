@@ -1,7 +1,7 @@
 /* tensor/check.h - conditions on values that only the device knows (library internal).
  *
- * The CPU looks at once. A device that works ahead of the host notes the condition, goes on, and raises the error of
- * the first one that did not hold when values are next read: the note says then what the op knew. */
+ * The CPU checks at once. A device that works ahead of the host notes the condition, goes on, and raises the error of
+ * the first condition that failed when values are next read; the note holds what the op knew. */
 #ifndef MO_CHECK_H
 #define MO_CHECK_H
 
@@ -29,17 +29,17 @@ typedef struct mo_check {
     mo_view values, bounds; /* contiguous */
     int64_t limit;
     const char *what; /* the caller's word for the values; lives as long as the library */
-    int ndim;         /* of the tensor that the positions of the values mean */
+    int ndim;         /* axes of the tensor that error messages give positions in */
     int64_t shape[MO_MAX_AXES];
     /* The first position that breaks the condition, its value and the value before it. */
     void (*raise)(mo_context *ctx, const struct mo_note *note, int64_t position, mo_found found, mo_found before);
-    /* Fills the note's own fields from what the caller knows: called where the condition is broken, or to be looked at
-     * later. */
+    /* Fills the note's own fields from the caller's data; called if the condition is broken, or at once if it is
+     * checked later. */
     void (*describe)(const void *caller, struct mo_note *note);
     const void *caller;
 } mo_check;
 
-/* A check as a device keeps it. */
+/* A check in the form that a device keeps. */
 typedef struct mo_note {
     mo_check check;
     int64_t ahead;    /* replays of a capture since it was made; 0 elsewhere */
@@ -47,10 +47,10 @@ typedef struct mo_note {
     char inputs[400]; /* "[8, 6, 6] float32, ..." */
 } mo_note;
 
-/* Raises where the condition does not hold, now or when values are next read. Returns whether the context is free of
+/* Raises if the condition does not hold, now or when values are next read. Returns whether the context is free of
  * errors so far. */
 bool mo_check_values(mo_context *ctx, const mo_check *check);
-/* The note of a check, as of now. */
+/* Writes the note of a check at its current state. */
 void mo_note_take(const mo_check *check, mo_note *note);
 
 #endif

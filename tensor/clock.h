@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* Seconds of that clock: CLOCK_MONOTONIC for what something takes. */
+/* Seconds on the given clock; CLOCK_MONOTONIC to measure durations. */
 static inline double mo_clock(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);

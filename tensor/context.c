@@ -20,7 +20,7 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
         mo_fail(ctx, MO_UNSUPPORTED, "context: math %d, expected fp32 (tf32 and bf16 on cuda alone)", (int)o->math);
 }
 
-/* The device's backend, opened; where that fails the cpu's, so that the context in its error state can be used. */
+/* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. */
 static void open_backend(mo_context *ctx) {
     char reason[512];
     const mo_backend *backend = mo_ok(ctx) ? mo_backend_of(ctx->device, reason, sizeof reason) : &mo_backend_cpu;

@@ -36,7 +36,7 @@ MO_CONVERSION float half_to_float(uint16_t h) {
     return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
 }
 
-/* The float next to d towards 0, last bit set where that was inexact: rounding it again to fewer bits is rounding d. */
+/* The float next to d towards 0, with the last bit set if that was inexact: rounding it to fewer bits then rounds d. */
 MO_CONVERSION uint32_t sticky_bits(double d) {
     float f = (float)d;
     uint32_t u = bits_of_float(f);

@@ -93,7 +93,7 @@ static bool download(const mo_csr *A, host_csr *h) {
     return mo_ok(A->ctx);
 }
 
-/* Counting sort by column: rows of the result come out with rising columns. */
+/* Counting sort by column: the rows of the result have rising columns. */
 static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
     size_t bytes = mo_dtype_size(A->values->dtype);
     int64_t *next = b->row_pointer + 1; /* next[c]: where the next entry of column c goes */

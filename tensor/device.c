@@ -1,5 +1,5 @@
-/* tensor/device.c - from a device to its backend: the cpu's is part of the library, cuda's a shared object that is
- * opened when it is asked for. */
+/* tensor/device.c - from a device to its backend: the CPU's is part of the library; CUDA's is a shared object, opened
+ * on first use. */
 #include "tensor/backend.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 #define CUDA_OBJECT "libmochi-cuda.so"
 
-/* Beside this library (or the program that holds it); an empty path where that cannot be told. */
+/* The path of the object beside this library (or beside the program that contains it); empty if that is unknown. */
 static void path_beside(char *path, size_t bytes) {
     Dl_info self;
     path[0] = 0;
@@ -19,8 +19,8 @@ static void path_beside(char *path, size_t bytes) {
     snprintf(path, bytes, "%.*s" CUDA_OBJECT, folder, self.dli_fname);
 }
 
-/* First where the loader looks (LD_LIBRARY_PATH, run paths), then beside us. Never closed: its handles, kernels and
- * the driver's threads outlive contexts. */
+/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. The object is
+ * never closed: its handles, its kernels and the driver's threads outlive contexts. */
 static void *open_object(char *text, size_t bytes) {
     char path[4096];
     void *object = dlopen(CUDA_OBJECT, RTLD_NOW | RTLD_LOCAL);

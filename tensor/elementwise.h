@@ -68,7 +68,7 @@ MO_SCALAR real value2(mo_map2 f, real x1, real x2) {
     case MO_MAP_DIV_OR_0:
         return x2 == 0 ? (real)0 : x1 / x2;
     case MO_MAP_MAX:
-        return x1 >= x2 || x1 != x1 ? x1 : x2; /* NaN wins */
+        return x1 >= x2 || x1 != x1 ? x1 : x2; /* NaN propagates */
     case MO_MAP_MIN:
         return x1 <= x2 || x1 != x1 ? x1 : x2;
     case MO_MAP_GREATER_EQUAL:

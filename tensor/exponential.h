@@ -1,5 +1,5 @@
-/* tensor/exponential.h - e^x and log(1 + u) as plain arithmetic, which compilers vectorise where a call to the C
- * library is scalar.
+/* tensor/exponential.h - e^x and log(1 + u) as plain arithmetic: compilers vectorise it, but not a call to the C
+ * library.
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, and e^r by its Taylor series, long enough that the rest is below
  * the rounding error. ln 2 is split so that n times its upper part is exact. Within 2 units in the last place;
@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) double power_of_two(int n) {
     return y;
 }
 
-/* Scaled in two steps, as 2^n alone may be subnormal or infinite where the product is not. */
+/* The scaling by 2^n takes two steps: 2^n alone may be subnormal or infinite although the product is not. */
 static inline __attribute__((always_inline)) float exp_f(float x) {
     float c = x < -104 ? -104 : x > 89 ? 89 : x == x ? x : 0;
     float n = rintf(c * 1.44269504f), r = (c - n * 0.693359375f) - n * -2.12194440e-4f;

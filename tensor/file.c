@@ -1,10 +1,10 @@
 /* tensor/file.c - reading a file whole, and replacing one all or nothing.
  *
- * A replaced file is written beside the old one, synced, renamed over it, and then the folder is synced: whoever opens
- * the path, at any time and after a crash, finds the old bytes or the new ones, never a mix. Until it is whole it has
- * no name (O_TMPFILE), so that a process that ends meanwhile leaves nothing; where the file system cannot do that, or
- * there is no /proc to name it by, it has a temporary one from the start. Only regular files are read or replaced: a
- * rename would destroy a device such as /dev/null. */
+ * A replaced file is written beside the old one, synced, renamed over it, and then the folder is synced: a reader of
+ * the path finds the old bytes or the new bytes at any time, also after a crash, never a mix. The new file has no name
+ * until it is whole (O_TMPFILE), so that a process that ends early leaves nothing behind; if the file system cannot do
+ * that, or there is no /proc to name the file by, it has a temporary name from the start. Only regular files are read
+ * or replaced: a rename would destroy a device such as /dev/null. */
 #include "tensor/file.h"
 
 #include "tensor/storage.h"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The length of the UTF-8 sequence at s, 0 where there is none (overlong forms and surrogates are none). */
+/* The length of the UTF-8 sequence at s; 0 if there is none (overlong forms and surrogates do not count). */
 static size_t utf8_length(const unsigned char *s, size_t n) {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
     if (length > n)
@@ -70,7 +70,7 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
 }
 
-/* Why something that is there is not a regular file. */
+/* The reason why an existing path is not a regular file. */
 static const char *file_type(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISREG(mode) ? "a file" : "a device, pipe or socket";
 }
@@ -97,7 +97,7 @@ static bool read_all(mo_context *ctx, const char *label, int fd, mo_file_bytes *
 
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* not to wait for the writer of a pipe */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer must not block */
     if (fd < 0) {
         mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
         return false;
@@ -130,16 +130,16 @@ ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset) {
     return (ssize_t)n;
 }
 
-/* Where a replacement happens: an open folder, the name in it, and the temporary name beside it. */
+/* Where a replacement happens: an open folder, the file's name in it, and a temporary name beside it. */
 typedef struct place {
     int folder;
     char name[NAME_MAX + 1];
     char temporary[64]; /* "" while the new file has no name */
-    bool exists;        /* a file that is replaced, and its mode */
+    bool exists;        /* the file exists and is replaced; mode is its mode */
     mode_t mode;
 } place;
 
-/* Splits a path and opens its folder. A symbolic link is followed, so that the file it names is replaced. */
+/* Splits a path and opens its folder. A symbolic link is followed, so that the file it points to is replaced. */
 static bool open_place(mo_context *ctx, const char *label, const char *path, place *at) {
     char resolved[PATH_MAX], folder[PATH_MAX];
     struct stat st;
@@ -153,7 +153,7 @@ static bool open_place(mo_context *ctx, const char *label, const char *path, pla
     }
     if (at->exists && !S_ISREG(st.st_mode))
         mo_fail(ctx, MO_IO, "%s: expected a file or nothing, found %s", label, file_type(st.st_mode));
-    else if (at->exists && access(path, W_OK) < 0) /* a rename would not ask */
+    else if (at->exists && access(path, W_OK) < 0) /* rename does not check this */
         mo_fail(ctx, MO_IO, "%s: cannot write: %s", label, strerror(errno));
     if (!mo_ok(ctx))
         return false;
@@ -174,8 +174,8 @@ static bool open_place(mo_context *ctx, const char *label, const char *path, pla
     return true;
 }
 
-/* Gives temporary names in turn, since a crash may have left one behind, until `make` takes one. False on failure, with
- * errno. */
+/* Tries temporary names in turn (a crash may have left one behind) until `make` succeeds with one. Returns false on
+ * failure, with errno. */
 static bool try_names(place *at, int (*make)(const place *at, int fd), int *fd) {
     for (int attempt = 0; attempt < 1000; attempt++) {
         snprintf(at->temporary, sizeof at->temporary, ".mochi-%ld-%d.tmp", (long)getpid(), attempt);
@@ -193,7 +193,7 @@ static int create_named(const place *at, int fd) {
     return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
-/* Gives an open file without a name one. */
+/* Gives a name to an open file that has none. */
 static bool link_open(const place *at, int fd, const char *name) {
     char open_file[64];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
@@ -204,7 +204,7 @@ static int name_unnamed(const place *at, int fd) {
     return link_open(at, fd, at->temporary) ? fd : -1;
 }
 
-/* Creates the new file, without a name where that can be; -1 on failure. */
+/* Creates the new file, without a name if the file system can; -1 on failure. */
 static int create_temporary(mo_context *ctx, const char *label, place *at) {
     int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     if (fd < 0 && !try_names(at, create_named, &fd)) {
@@ -242,7 +242,7 @@ static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned
     return ok;
 }
 
-/* Puts the new file in place of the old one; where there is none, in one call. */
+/* Puts the new file in place of the old one; if there is no old one, in one call. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
         return true;
@@ -254,7 +254,7 @@ static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     return mo_ok(ctx);
 }
 
-/* With a whole file in fd. */
+/* Names and syncs the complete file in fd. */
 static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
     bool there = rename_over(ctx, label, at, fd);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */

@@ -16,18 +16,18 @@ typedef struct mo_file_bytes {
     size_t n;
 } mo_file_bytes;
 
-/* Reads a regular file whole. label starts the message when it fails (then false). */
+/* Reads a regular file whole. Returns false on failure; label starts the message. */
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
 void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
-/* Fills n bytes from an offset on. Returns how many: fewer where the file ends; or -1, with errno. No context takes
- * part, so any thread may call it. */
+/* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
+ * Needs no context, so any thread may call it. */
 ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
 
 bool mo_is_utf8(const char *text, size_t n);
-/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII where the
+/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII if the
  * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
 const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
-/* dlopen, of a file that is whole; label: what for, in the message when it fails (then NULL). */
+/* dlopen, after a check that the file is whole. Returns NULL on failure; label, the purpose, starts the message. */
 void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
 /* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
 const char *mo_file_label(const char *kind, const char *path, char *label);

@@ -44,7 +44,7 @@ static block *add_block(mo_host_arena *arena, size_t bytes) {
 void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes) {
     bytes = (bytes + 15) / 16 * 16;
     block *b = arena->current;
-    while (b && b->size - b->used < bytes && b->next) { /* blocks kept from before a reset */
+    while (b && b->size - b->used < bytes && b->next) { /* blocks kept by earlier resets */
         b = b->next;
         arena->current = b;
     }

@@ -1,4 +1,4 @@
-/* tensor/npy.c - NumPy's .npy arrays to tensors and back.
+/* tensor/npy.c - reading NumPy's .npy arrays into tensors, and writing them.
  *
  * Little-endian arrays in C order whose dtype a tensor can hold are copied as they lie; all others are converted
  * element by element. */
@@ -26,7 +26,7 @@ static const element elements[] = {{'b', 1, MO_U8, true}, {'i', 1, MO_I32, true}
     {'u', 4, MO_I64, true}, {'u', 8, MO_I64, true}, {'f', 2, MO_F16, false}, {'f', 4, MO_F32, false},
     {'f', 8, MO_F64, false}};
 
-/* How elements of this dtype are stored; NULL and an error where a tensor cannot hold them. */
+/* The storage of elements of this dtype; NULL and an error if a tensor cannot hold them. */
 static const element *find_element(mo_context *ctx, const char *label, const mo_npy_header *h) {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
         if (elements[i].kind == h->kind && elements[i].item == h->item)
@@ -54,7 +54,7 @@ static uint64_t load(const unsigned char *p, int64_t item, bool big) {
     return bits;
 }
 
-/* Extends the bits of an element to those of the tensor's dtype; the reason where a value does not fit. */
+/* Extends the bits of an element to the tensor's dtype; returns the reason if the value does not fit. */
 static const char *widen(const element *e, uint64_t *bits) {
     unsigned unused = 64 - 8 * (unsigned)e->item;
     if (e->kind == 'i')

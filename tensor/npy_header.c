@@ -18,7 +18,7 @@ typedef struct cursor {
     const char *text, *at, *end;
 } cursor;
 
-/* Raises "expected this, found that" at the cursor. Always false. */
+/* Raises "expected this, found that" at the cursor. Returns false. */
 static bool unexpected(const cursor *c, const char *expected) {
     char found[20];
     size_t left = (size_t)(c->end - c->at);
@@ -33,7 +33,7 @@ static void skip_space(cursor *c) {
         c->at++;
 }
 
-/* Takes a word or sign if it comes next. */
+/* Consumes a word or sign if it comes next. */
 static bool accept(cursor *c, const char *word) {
     size_t n = strlen(word);
     skip_space(c);
@@ -160,7 +160,7 @@ static bool dictionary(cursor *c, mo_npy_header *h) {
     return c->at == c->end || unexpected(c, "spaces after the dictionary");
 }
 
-/* Raises with what the bytes of a file that is no array are. */
+/* Raises an error that says what the file is instead of an array, judged by its first bytes. */
 static void refuse_file(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     size_t plain = 0;
     while (plain < n && plain < 64 && (isprint(bytes[plain]) || isspace(bytes[plain])))

@@ -1,8 +1,8 @@
 /* tensor/npz.c - NumPy's .npz files: zip archives of .npy members, stored or deflated.
  *
- * libzip reads the central directory (zip64 fields included) and inflates. Its sizes are claims, so every member is
- * inflated twice: first through a small buffer, which shows its length, CRC-32 and header to be right and costs no
- * memory whatever the claim is, then into the memory of its true size. */
+ * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory are only claims,
+ * so every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header at no cost in
+ * memory whatever the claim is, then into memory of its true size. */
 #include "tensor/npz.h"
 
 #include "tensor/arrays.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* No header of an array of numbers is as long as this; NumPy itself refuses those above 10000 bytes. */
+/* No header of an array of numbers is this long; NumPy itself refuses headers above 10000 bytes. */
 enum { HEAD = 16384 };
 enum { SMALLEST_ZIP = 22 };
 
@@ -29,7 +29,7 @@ typedef struct member {
 } member;
 
 bool mo_zip_out_of_memory(const zip_error_t *error) {
-    int code = zip_error_code_zip(error); /* libzip reports no error where it lacks memory for a source */
+    int code = zip_error_code_zip(error); /* libzip reports no error if it lacks memory for a source */
     return code == ZIP_ER_OK || code == ZIP_ER_MEMORY ||
            (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
 }
@@ -63,8 +63,8 @@ static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, me
     return mo_ok(ctx);
 }
 
-/* Whether a member is one that we can read, and lies in an archive of n bytes. used sums the compressed bytes of the
- * members, so that no two can share them. */
+/* Returns whether the reader can read a member, and whether it lies in an archive of n bytes. used sums the compressed
+ * bytes of the members, so that no two can share bytes. */
 static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used) {
     const zip_stat_t *st = &m->st;
     if (st->encryption_method != ZIP_EM_NONE)
@@ -80,7 +80,7 @@ static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used)
     return mo_ok(ctx);
 }
 
-/* Inflates the next n bytes; done counts those before them. */
+/* Inflates the next n bytes; done counts the bytes before them. */
 static bool inflate_next(
     mo_context *ctx, const member *m, zip_file_t *file, uint64_t done, unsigned char *bytes, size_t n) {
     for (size_t have = 0; have < n;) {
@@ -171,7 +171,7 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
     zip_error_init(&error);
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
-    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member will say which */
+    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */
         zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
         mo_zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);

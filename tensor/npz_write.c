@@ -1,4 +1,4 @@
-/* tensor/npz_write.c - writing .npz: deflated members in the order of the list, no time and no machine in the bytes.
+/* tensor/npz_write.c - writing .npz: deflated members in the order of the list; the bytes depend on no time or machine.
  *
  * libzip builds the archive in memory, and mo_file_replace puts it in place all or nothing. */
 #include "tensor/npz.h"
@@ -14,7 +14,7 @@ enum { DEFLATE_LEVEL = 6 };
 /* 1980-01-01, the first day of zip. */
 enum { ZIP_EPOCH = 1 << 5 | 1 };
 
-/* An archive being built. libzip reads the members when it closes, so that they are kept until then. */
+/* An archive being built. libzip reads the members only when it closes, so they are kept until then. */
 typedef struct build {
     const mo_arrays *arrays;
     const char *label;
@@ -77,7 +77,7 @@ static bool build_archive(build *b, zip_source_t *source) {
     return false;
 }
 
-/* Copies what was built to path. */
+/* Writes the finished archive to path. */
 static void replace(mo_context *ctx, const char *label, const char *path, zip_source_t *source) {
     zip_stat_t st;
     if (zip_source_stat(source, &st) < 0 || zip_source_open(source) < 0) {
@@ -102,7 +102,7 @@ mo_code mo_npz_write(const mo_arrays *arrays, const char *path) {
         return mo_context_status(ctx)->code;
     char label[MO_LABEL];
     mo_file_label("npz", path, label);
-    /* libzip writes no archive without members: this is one, as NumPy writes it */
+    /* libzip writes no archive without members; these bytes are the empty archive that NumPy writes */
     static const char empty[22] = "PK\x05\x06";
     if (arrays->count == 0)
         return mo_file_replace(ctx, path, empty, sizeof empty);

@@ -1,5 +1,4 @@
-/* tensor/packed_view.h - operands of products that have to be copied first, and what goes with them, on any device
- * (library internal). */
+/* tensor/packed_view.h - views of operands that a product has to copy first, on any device (library internal). */
 #ifndef MO_PACKED_VIEW_H
 #define MO_PACKED_VIEW_H
 
@@ -9,7 +8,7 @@
 extern "C" {
 #endif
 
-/* The shape of v without the repetitions of broadcast batch axes, contiguous. */
+/* The shape of v without the repeats of broadcast batch axes, contiguous. */
 static inline mo_view packed_view(const mo_view *v) {
     mo_view P = *v;
     int64_t stride = 1;

@@ -27,7 +27,7 @@ double mo_random_normal(mo_random *r) {
     return mo_philox_normal(word);
 }
 
-/* Multiply and reject (Lemire 2019): the draws that would make some results likelier are thrown away. */
+/* Multiply and reject (Lemire 2019): draws that would make some results more likely than others are rejected. */
 int64_t mo_random_below(mo_random *r, int64_t n) {
     uint64_t range = n > 0 ? (uint64_t)n : 1;
     uint64_t threshold = (0 - range) % range;

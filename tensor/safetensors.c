@@ -104,7 +104,7 @@ static bool parse_json(parts *p) {
     return mo_ok(p->ctx);
 }
 
-/* An array of non-negative integers, at most `most`, into values; -1 where it is none. */
+/* Copies an array of at most `most` non-negative integers into values and returns its length; -1 if json is not one. */
 static int read_integers(const json_t *json, int64_t *values, size_t most) {
     size_t n = json_array_size(json);
     if (!json_is_array(json) || n > most)
@@ -118,7 +118,7 @@ static int read_integers(const json_t *json, int64_t *values, size_t most) {
     return (int)n;
 }
 
-/* The bytes of a shape; -1 on overflow, also of the axes beside an empty one. */
+/* The bytes of a shape; -1 on overflow, which includes the strides of an empty shape. */
 static int64_t shape_bytes(const entry *e) {
     int64_t bytes = (int64_t)mo_dtype_size(e->dtype), room = 8;
     for (int a = 0; a < e->ndim; a++) {
@@ -178,7 +178,7 @@ static int by_offset(const void *x, const void *y) {
     return strcmp(a->name, b->name);
 }
 
-/* Reads all descriptions, sorted by place, and checks that they tile the data. */
+/* Reads all descriptions, sorts them by position, and checks that they tile the data. */
 static bool read_entries(parts *p) {
     p->entries = mo_host_alloc(p->ctx, json_object_size(p->root) * sizeof *p->entries);
     if (!p->entries)
@@ -206,7 +206,7 @@ static bool read_entries(parts *p) {
     return mo_ok(p->ctx);
 }
 
-/* Compares a part of the file with its checksum. */
+/* Returns whether a part of the file has the expected checksum; raises if not. */
 static bool matches(parts *p, const char *part, const void *bytes, size_t n, const char *expected) {
     char found[MO_DIGITS + 1], shown[MO_DIGITS + 8];
     mo_safetensors_digest(bytes, n, found);
@@ -217,7 +217,7 @@ static bool matches(parts *p, const char *part, const void *bytes, size_t n, con
     return false;
 }
 
-/* Checks that the metadata are strings and, where they hold a checksum of the header, that too. */
+/* Checks that the metadata are strings, and the checksum of the header if they hold one. */
 static bool check_header(parts *p) {
     json_t *metadata = json_object_get(p->root, MO_METADATA);
     if (metadata && !mo_safetensors_is_metadata(metadata)) {

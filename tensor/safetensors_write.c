@@ -1,6 +1,6 @@
 /* tensor/safetensors_write.c - writing safetensors: equal arrays give equal bytes.
  *
- * The header lists names in order; the data holds the widest dtypes first, and names in order among those, so that
+ * The header lists tensors by name; the data holds the widest dtypes first, and sorts equal widths by name, so that
  * every tensor is aligned to its elements wherever the file is mapped. */
 #include "tensor/safetensors.h"
 
@@ -14,7 +14,7 @@
 typedef struct build {
     const mo_arrays *arrays;
     const char *label;
-    const mo_array **order; /* of the data */
+    const mo_array **order; /* of the tensors in the data */
     json_t *root;
     size_t data_bytes;
 } build;
@@ -45,7 +45,7 @@ static json_t *make_metadata(mo_context *ctx, const char *label, const char *tex
     return NULL;
 }
 
-/* {"dtype", "shape", "data_offsets"} of a tensor whose data begins at that byte; NULL when out of memory. */
+/* {"dtype", "shape", "data_offsets"} of a tensor whose data starts at byte `begin`; NULL when out of memory. */
 static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
     json_t *shape = json_array();
     bool ok = shape;
@@ -58,7 +58,7 @@ static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
     return NULL;
 }
 
-/* Adds the description of a tensor whose data is next. */
+/* Adds the description of the tensor whose data comes next. */
 static bool describe(build *b, const mo_array *array) {
     mo_context *ctx = b->arrays->ctx;
     char shown[128];
@@ -104,7 +104,7 @@ static void stamp(char *header, size_t header_bytes, const char *key, const void
     memcpy(header + mo_safetensors_find_digits(header, header_bytes, key), digits, MO_DIGITS);
 }
 
-/* Lays header and data out and replaces the file. */
+/* Lays out header and data and replaces the file. */
 static void write_file(const build *b, const char *path) {
     mo_context *ctx = b->arrays->ctx;
     size_t text_bytes = json_dumpb(b->root, NULL, 0, MO_JSON_FLAGS);

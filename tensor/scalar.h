@@ -20,11 +20,11 @@ MO_SCALAR real log1p_of(real x) {
 #endif
 
 MO_SCALAR real relu_of(real x) {
-    return x < 0 ? (real)0 : x; /* NaN passes */
+    return x < 0 ? (real)0 : x; /* NaN gives NaN */
 }
 
 MO_SCALAR real sign_of(real x) {
-    return x > 0 ? (real)1 : x < 0 ? (real)-1 : x; /* 0 and NaN pass */
+    return x > 0 ? (real)1 : x < 0 ? (real)-1 : x; /* 0 gives 0, NaN gives NaN */
 }
 
 /* 1 / (1 + e^-x), with an exponential that cannot overflow. */

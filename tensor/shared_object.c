@@ -1,4 +1,4 @@
-/* tensor/shared_object.c - a shared object of a user's, opened for its symbols. */
+/* tensor/shared_object.c - opening a user's shared object for its symbols. */
 #include "tensor/file.h"
 
 #include <dlfcn.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether an ELF file ends before its segments do: the loader maps those, and dies of SIGBUS behind the end. Of
- * anything else the loader says itself what it misses. */
+/* Returns whether an ELF file ends before its segments do: the loader would map the missing part and die of SIGBUS.
+ * Every other defect is reported by the loader itself. */
 static bool is_cut(const char *path) {
     Elf64_Ehdr header;
     Elf64_Phdr segment;

@@ -86,7 +86,7 @@ int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_
         mo_fail(ctx, MO_INVALID, "%s: %d axes, expected 0 to %d", what, ndim, MO_MAX_AXES);
         return -1;
     }
-    int64_t n = 1, room = 1; /* room counts an empty axis as 1: strides must not overflow either */
+    int64_t n = 1, room = 1; /* room counts an empty axis as 1: the strides must not overflow either */
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) {
             mo_fail(ctx, MO_INVALID, "%s: axis %d has size %" PRId64 ", expected 0 or more", what, i, shape[i]);

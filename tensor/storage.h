@@ -1,11 +1,11 @@
-/* tensor/storage.h - what a context, a tensor and its storage are made of (library internal). */
+/* tensor/storage.h - the structs of a context, a tensor and its storage (library internal). */
 #ifndef MO_STORAGE_H
 #define MO_STORAGE_H
 
 #include "tensor/backend.h"
 #include "tensor/tensor.h"
 
-/* Memory behind tensors. Reference-counted; freed to where it came from (an arena's free list or the backend). */
+/* Memory behind tensors. Reference-counted; freed to its origin (an arena's free list or the backend). */
 typedef struct mo_storage {
     mo_context *ctx;
     void *data; /* device memory */
@@ -14,19 +14,19 @@ typedef struct mo_storage {
     uint64_t version;            /* rises with every in-place change */
     struct mo_arena *arena;      /* NULL: the backend's own allocation */
     struct mo_chunk *chunk;      /* the arena's bookkeeping */
-    struct mo_mapped_file *file; /* that data is a window onto; NULL: memory */
-    bool borrowed;               /* data is another storage's, and not freed */
+    struct mo_mapped_file *file; /* the file that data is a window onto; NULL: memory */
+    bool borrowed;               /* data belongs to another storage and is not freed */
 } mo_storage;
 
 /* A file behind a storage, kept open, so that its bytes can be read without the window. */
 typedef struct mo_mapped_file {
     int fd;
-    int64_t offset; /* of the storage's first byte */
-    char *path;     /* as errors name it */
+    int64_t offset; /* of the storage's first byte in the file */
+    char *path;     /* the name in error messages */
 } mo_mapped_file;
 
-/* The header. The fields below `offset` belong to autograd/ and are neither read nor written in tensor/ (but zeroed).
- */
+/* The header. The fields below `offset` belong to autograd/; tensor/ zeroes them and otherwise never reads or writes
+ * them. */
 struct mo_tensor {
     mo_context *ctx;
     mo_storage *storage; /* NULL: the null tensor, or a value that backward released */
@@ -35,7 +35,7 @@ struct mo_tensor {
     int64_t shape[MO_MAX_AXES];
     int64_t stride[MO_MAX_AXES];
     int64_t offset; /* elements from storage->data */
-    /* A constant that the host made: mo_item needs no device for it while the storage is at that version. */
+    /* A scalar set by the host: mo_item needs no device while the storage is at that version. */
     bool known;
     uint64_t known_version;
     double value;
@@ -70,52 +70,52 @@ struct mo_csr {
     mo_tensor *values;      /* real [nnz] */
     bool symmetric;
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
-    void *prepared;     /* the backend's, for products; NULL before the first */
+    void *prepared;     /* the backend's data for products; NULL before the first */
 };
 
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
 
-/* Remembers the value of a scalar (float32 or float64) that has just been set to it. */
-void mo_tensor_know(mo_tensor *T, double value);
+/* Remembers on the host the value of a scalar (float32 or float64) that has just been set to it. */
+void mo_tensor_remember(mo_tensor *T, double value);
 
-/* Host memory that counts in mo_counters and raises MO_MEMORY on failure; mo_host_free takes the size back. */
+/* Host memory, counted in mo_counters; raises MO_MEMORY on failure. mo_host_free takes the same size. */
 void *mo_host_alloc(mo_context *ctx, size_t bytes);
 void mo_host_free(mo_context *ctx, void *block, size_t bytes);
 
-/* Device memory, counted likewise. */
+/* Device memory, counted and raised in the same way. */
 void *mo_device_alloc(mo_context *ctx, size_t bytes);
 void mo_device_free(mo_context *ctx, void *block, size_t bytes);
 
-/* Page-locked memory for copies to the device (backend.h), counted and raised likewise; false on failure. */
+/* Page-locked memory for copies to the device (backend.h), counted and raised in the same way; false on failure. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);
 void mo_unpin(mo_context *ctx, mo_pinned *p);
-/* Overwrites a contiguous tensor from there, by a copy that is queued: the bytes must stay as they are until mo_sent
- * has been called. Returns the status. */
+/* Queues a copy over a contiguous tensor from the page-locked bytes at offset, which must not change until mo_sent has
+ * been called. Returns the status. */
 mo_code mo_send(mo_tensor *T, const mo_pinned *p, size_t offset);
 mo_code mo_sent(mo_context *ctx, const mo_pinned *p);
 
-/* A storage with one reference, from the backend. NULL on failure. */
+/* A storage of the backend's memory with one reference. Returns NULL on failure. */
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
 /* A storage whose bytes are those of an open file; NULL on failure. */
 mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path);
-/* mo_tensor_create without the zeros: every element is written before it is read. */
+/* mo_tensor_create without the zeros: the caller writes every element before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-/* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page) on, to be read;
- * the caller may close the file. path names it in errors. The null tensor on failure. */
+/* A read-only tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page size)
+ * on. The caller may close the file. path is its name in errors. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_map(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path);
-/* A tensor of ctx, to be read, with the elements and the memory of T, which is contiguous, belongs to another context
- * of the CPU and must outlive it. The null tensor on failure. */
+/* A read-only tensor of ctx that shares the memory of T. T is contiguous, belongs to another CPU context and must
+ * outlive the result. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T);
 void mo_storage_retain(mo_storage *S);
 void mo_storage_release(mo_storage *S);
 
-/* The element count of a shape; raises MO_INVALID for a negative size, MO_MEMORY on overflow (and returns -1). */
+/* The element count of a shape. Returns -1 and raises MO_INVALID for a negative size, MO_MEMORY on overflow. */
 int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_t *shape);
 void mo_contiguous_strides(int ndim, const int64_t *shape, int64_t *stride);
 bool mo_strides_contiguous(int ndim, const int64_t *shape, const int64_t *stride);
-/* "[8, 6, 2]" of a bare shape. */
+/* Writes a bare shape as "[8, 6, 2]". */
 const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes);
 
 #endif

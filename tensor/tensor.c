@@ -31,7 +31,8 @@ bool mo_is_null(const mo_tensor *T) {
     return !T || T == &T->ctx->null_tensor;
 }
 
-/* A row-major header for a storage, which it takes over. The null tensor on failure, the storage released. */
+/* A row-major header for a storage; takes over the caller's reference. Returns the null tensor on failure, after it
+ * has released the storage. */
 static mo_tensor *header_of(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape) {
     mo_tensor *T = S ? mo_host_alloc(ctx, sizeof *T) : NULL;
     if (!T) {

@@ -1,10 +1,10 @@
-/* tensor/values.c - the values of a tensor: read, written, sent, copied, filled, and one of them told. */
+/* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, and reading one item. */
 #include "tensor/storage.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Checks a host buffer and gives the view of row-major host memory with the tensor's shape. */
+/* Checks a host buffer and fills the view of row-major host memory that has the tensor's shape. */
 static bool host_view(const mo_tensor *T, const char *what, void *host, size_t bytes, mo_view *view) {
     mo_context *ctx = T->ctx;
     if (!mo_ok(ctx))
@@ -89,7 +89,7 @@ static bool knows(const mo_tensor *T) {
     return T->known && T->storage && T->storage->version == T->known_version;
 }
 
-void mo_tensor_know(mo_tensor *T, double value) {
+void mo_tensor_remember(mo_tensor *T, double value) {
     T->known = T->ndim == 0 && mo_dtype_is_real(T->dtype);
     T->known_version = T->storage->version;
     T->value = T->dtype == MO_F32 ? (double)(float)value : value;
@@ -109,7 +109,7 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     dst->storage->version++;
     ctx->backend->copy(ctx, &from, &to);
     if (knows(src))
-        mo_tensor_know(dst, src->value);
+        mo_tensor_remember(dst, src->value);
     return ctx->status.code;
 }
 
