@@ -6,10 +6,15 @@ struct mo_capture {
     void *of; /* the backend's object */
 };
 
-mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {
+bool mo_require_capture(mo_context *ctx, const char *what) {
     if (mo_ok(ctx) && !ctx->backend->capture_begin)
-        mo_fail(ctx, MO_UNSUPPORTED, "capture: the device %s does its work at once, there is nothing to capture",
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: the device %s does its work at once, there is nothing to capture", what,
             ctx->backend->name);
+    return mo_ok(ctx);
+}
+
+mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {
+    mo_require_capture(ctx, "capture");
     if (mo_ok(ctx) && episodes < 0)
         mo_fail(ctx, MO_INVALID, "capture: %lld episodes a step, expected 0 or more", (long long)episodes);
     if (mo_ok(ctx))

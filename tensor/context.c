@@ -164,6 +164,13 @@ void mo_device_free(mo_context *ctx, void *block, size_t bytes) {
     ctx->backend->free(ctx, block, bytes ? bytes : 1);
 }
 
+bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left) {
+    if (!ctx->backend->memory)
+        return false;
+    ctx->backend->memory(ctx, held, left);
+    return true;
+}
+
 /* A device that copies at once has no use for page-locked memory. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p) {
     *p = (mo_pinned){0};

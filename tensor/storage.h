@@ -87,6 +87,12 @@ void mo_host_free(mo_context *ctx, void *block, size_t bytes);
 void *mo_device_alloc(mo_context *ctx, size_t bytes);
 void mo_device_free(mo_context *ctx, void *block, size_t bytes);
 
+/* Bytes that this process holds of the device and that are left to it; false, and nothing written, where the device's
+ * allocations fail by themselves in time. */
+bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left);
+/* Whether the device can capture queued work; raises MO_UNSUPPORTED in the name of `what` otherwise. */
+bool mo_require_capture(mo_context *ctx, const char *what);
+
 /* Page-locked memory for copies to the device (backend.h), counted and raised in the same way; false on failure. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);
 void mo_unpin(mo_context *ctx, mo_pinned *p);

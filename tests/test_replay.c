@@ -199,7 +199,7 @@ static void a_device_that_records_nothing_is_an_error(void **state) {
         .replay = true};
     assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
     assert_failed(
-        ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to replay"));
+        ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));
     assert_int_equal(access(o.out, F_OK), -1);
     mo_mochi_release(model);
     mo_pool_release(pool);

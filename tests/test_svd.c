@@ -27,7 +27,7 @@ static mo_csr *adjacency_of(mo_context *ctx, int64_t n, const edges *e, mo_dtype
 static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
     int64_t n = mo_csr_rows(A);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *w, *V, *M = mo_spmm(t, A, mo_identity(t, mo_tensor_dtype(A->values), n));
+    mo_tensor *w, *V, *M = mo_spmm(t, A, mo_eye(t, mo_tensor_dtype(A->values), n));
     mo_eigh(t, mo_cast(t, M, MO_F64), &w, &V);
     double *spectrum = host(t, w);
     for (int64_t i = 0; i < n; i++)

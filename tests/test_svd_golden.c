@@ -28,7 +28,7 @@ static mo_csr *golden_adjacency(mo_context *ctx, const mo_arrays *file, mo_dtype
     mo_csr *normalized = mo_normalize_block(ctx, 0, 60, pointer, column, real);
     expect_ok(ctx);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    double *got = host(t, mo_spmm(t, normalized, mo_identity(t, real, 60)));
+    double *got = host(t, mo_spmm(t, normalized, mo_eye(t, real, 60)));
     expect_near("A_norm", got, want, 3600, real == MO_F64 ? 1e-15 : 1e-7);
     free(got);
     free(dense);

@@ -1,5 +1,6 @@
 /* train/column_signs.c - a convention for the signs of singular vectors, which a decomposition leaves open. */
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 #include "train/host_array.h"
 #include "train/svd.h"
@@ -39,16 +40,9 @@ static void find_magnitudes(survey *s) {
     mo_tensor *most = mo_full(t, s->U->dtype, 2, (int64_t[]){1, s->r}, 0);
     for (int64_t start = 0; start < s->n && mo_ok(t->ctx); start += BLOCK) {
         int64_t here = t->n_tensors;
-        mo_tensor *block = mo_abs(t, block_of(s, start)), *high = mo_full(t, s->U->dtype, 2, (int64_t[]){1, s->r}, 0);
-        if (mo_ok(t->ctx)) {
-            const mo_kernels *k = mo_kernels_of(t->ctx, s->U->dtype);
-            mo_view x = mo_tensor_view(block), y = mo_tensor_view(high), m = mo_tensor_view(most);
-            y.shape[0] = x.shape[0];
-            y.stride[0] = 0;
-            k->reduce(t->ctx, MO_REDUCE_MAX, &x, &y);
-            y.shape[0] = 1;
-            k->map2(t->ctx, MO_MAP_MAX, &m, &y, &m);
-        }
+        mo_tensor *high = mo_column_figures(t, mo_abs(t, block_of(s, start)), MO_COLUMN_MAX);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(most, mo_maximum(t, most, high));
         mo_tape_sweep(t, here, NULL, 0);
     }
     mo_tensor_read(mo_cast(t, most, MO_F64), s->magnitude, (size_t)s->r * sizeof *s->magnitude);

@@ -67,8 +67,7 @@ bool mo_features_fit(
     bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
     needs n = count(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
     *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are few */
-    if (ctx->backend->memory)
-        ctx->backend->memory(ctx, &held, &unused);
+    bool bounded = mo_device_memory(ctx, &held, &unused);
     *left = (double)unused - FOR_STEPS * (double)(held + unused);
-    return !ctx->backend->memory || *needed <= *left;
+    return !bounded || *needed <= *left;
 }

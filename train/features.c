@@ -4,6 +4,7 @@
  * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
  * file (hop_store.c). */
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 #include "tensor/storage.h"
 #include "train/adjacency.h"
@@ -42,10 +43,9 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     if (!A)
         return false;
-    mo_csr_view a = mo_view_csr(A);
     for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
         mo_view x = mo_rows_of_hop(hops, k - 1, 0, graph->nodes), y = mo_rows_of_hop(hops, k, 0, graph->nodes);
-        mo_kernels_of(graph->ctx, MO_F32)->spmm(graph->ctx, &a, &x, &y);
+        mo_spmm_into(A, 0, &x, &y);
     }
     mo_csr_release(A);
     return mo_ok(graph->ctx);

@@ -4,6 +4,7 @@
 #include "train/first_hop.h"
 
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "train/each_graph.h"
 
 #include <math.h>
@@ -38,9 +39,9 @@ static void compute_graph(void *state, mo_tape *t, int64_t g) {
     if (mo_ok(ctx)) {
         mo_view x = mo_tensor_view(X0), y = mo_rows_of_hop(j->hops, 0, first, n);
         if (j->options->norm == MO_FEATURE_NORM_LAYER)
-            mo_kernels_of(ctx, MO_F32)->layer_norm(ctx, MO_NORM_EPSILON, &x, &y);
+            mo_layer_norm_into(ctx, MO_NORM_EPSILON, &x, &y);
         else
-            ctx->backend->copy(ctx, &x, &y);
+            mo_copy_into(ctx, &x, &y);
     }
     mo_first_hop_worsen(j, quality);
 }

@@ -6,7 +6,7 @@
  * compared whenever a file is opened, so the order in which a crash lets bytes reach the disk does not matter. */
 #include "train/hop_store.h"
 
-#include "autograd/autograd.h"
+#include "ops/in_place.h"
 #include "tensor/clock.h"
 #include "tensor/conversion.h"
 #include "tensor/storage.h"
@@ -49,13 +49,10 @@ static void tell_progress(work *w) {
 /* Rows of hop k >= 1 from all rows of the hop before. */
 static void multiply_rows(work *w, int64_t first, int64_t rows) {
     const mo_hop_store *s = w->s;
-    mo_csr_view a = mo_view_csr(s->A);
     mo_view x = mo_tensor_view(w->X), y = x;
-    a.row_pointer.data = (int64_t *)a.row_pointer.data + first;
-    a.prepared = NULL;
     y.data = w->block;
     y.shape[0] = rows;
-    mo_kernels_of(s->cache.ctx, MO_F32)->spmm(s->cache.ctx, &a, &x, &y);
+    mo_spmm_into(s->A, first, &x, &y);
 }
 
 static bool finish_block(work *w, int64_t side, int64_t hop, int64_t b, const float *rows) {

@@ -7,6 +7,8 @@
  * The norm is a sum of per-parameter sums in their order, so it does not depend on threads. */
 #include "train/optimizer.h"
 
+#include "ops/adamw.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     o->m = mo_host_alloc(ctx, bytes);
     o->v = mo_host_alloc(ctx, bytes);
     o->dense = mo_host_alloc(ctx, bytes);
+    o->gradient = mo_host_alloc(ctx, bytes);
     o->views = mo_host_alloc(ctx, 4 * (size_t)o->n * sizeof *o->views);
     o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
     o->wide = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
@@ -84,6 +87,7 @@ void mo_optimizer_release(mo_optimizer *o) {
     mo_host_free(o->ctx, o->m, bytes);
     mo_host_free(o->ctx, o->v, bytes);
     mo_host_free(o->ctx, o->dense, bytes);
+    mo_host_free(o->ctx, o->gradient, bytes);
     mo_host_free(o->ctx, o, sizeof *o);
 }
 
@@ -114,25 +118,16 @@ static void describe_step(const void *caller, mo_note *note) {
 /* |g| over all parameters and the clip factor, to o->scale; raises and names the first parameter where it is not
  * finite. */
 static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
-    const mo_kernels *k = mo_kernels_of(o->ctx, o->real);
-    mo_view all = mo_tensor_view(o->squares), wide = mo_tensor_view(o->wide), scale = mo_tensor_view(o->scale);
-    for (int i = 0; i < o->n; i++) {
-        mo_view g = mo_tensor_view(grads[i]), one = g;
-        one.data = (char *)all.data + (size_t)i * mo_dtype_size(o->real);
-        memset(one.stride, 0, sizeof one.stride);
-        for (int axis = 0; axis < one.ndim; axis++)
-            one.shape[axis] = 1;
-        k->reduce(o->ctx, MO_REDUCE_SUM_OF_SQUARES, &g, &one);
-    }
-    o->ctx->backend->copy(o->ctx, &all, &wide);
+    mo_squared_norms(o->squares, grads, o->n);
+    mo_tensor_copy(o->wide, o->squares);
     mo_check check = {.condition = MO_VALUES_FINITE,
-        .values = wide,
+        .values = mo_tensor_view(o->wide),
         .limit = o->step,
         .raise = fail_norm,
         .describe = describe_step,
         .caller = o};
     if (mo_check_values(o->ctx, &check))
-        k->clip(o->ctx, o->options.clip, &wide, &scale);
+        mo_clip_scale(o->real, o->options.clip, o->wide, o->scale);
 }
 
 /* The kernel reads rows: a gradient with other strides is copied. Before the first parameter changes, so that a failure
@@ -147,16 +142,16 @@ static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
 }
 
 static void update(mo_optimizer *o, mo_tensor *const *grads) {
-    mo_view factors = mo_tensor_view(o->factors), scale = mo_tensor_view(o->scale);
-    mo_view *g = o->views, *m = g + o->n, *v = m + o->n, *p = v + o->n;
-    for (int i = 0; i < o->n; i++) {
-        g[i] = mo_tensor_view(mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i]);
-        m[i] = mo_tensor_view(o->m[i]);
-        v[i] = mo_tensor_view(o->v[i]);
-        p[i] = mo_tensor_view(o->parameter[i]);
-        o->parameter[i]->storage->version++;
-    }
-    mo_kernels_of(o->ctx, o->real)->adamw(o->ctx, &factors, &scale, o->n, g, m, v, p);
+    for (int i = 0; i < o->n; i++)
+        o->gradient[i] = mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i];
+    mo_adamw_apply(&(mo_adamw_update){.n = o->n,
+        .gradient = o->gradient,
+        .m = o->m,
+        .v = o->v,
+        .parameter = o->parameter,
+        .factors = o->factors,
+        .scale = o->scale,
+        .views = o->views});
 }
 
 /* What changes from step to step lies on the device, so that a recorded step can be replayed. */

@@ -11,8 +11,9 @@ struct mo_optimizer {
     int n;
     int64_t step; /* steps taken */
     mo_tensor **parameter;
-    mo_tensor **m, **v; /* first and second moments, owned */
-    mo_tensor **dense;  /* a row-major copy of each gradient that came with other strides, made when first needed */
+    mo_tensor **m, **v;   /* first and second moments, owned */
+    mo_tensor **dense;    /* a row-major copy of each gradient that came with other strides, made when first needed */
+    mo_tensor **gradient; /* [n]: of a step, as the kernel reads them; borrowed */
     mo_dtype real;
     mo_tensor *squares; /* [n]: the sum of squares of each gradient */
     mo_tensor *wide;    /* the same in float64 */

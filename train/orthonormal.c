@@ -7,6 +7,7 @@
 #include "train/orthonormal.h"
 
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 #include "train/host_array.h"
 #include "train/tall.h"
@@ -28,23 +29,12 @@ static mo_tensor *diagonal_of(mo_tape *t, mo_tensor *M) {
     return mo_is_null(M) ? M : mo_tape_window(t, M, 1, M->shape, &(int64_t){M->shape[1] + 1}, 0);
 }
 
-mo_tensor *mo_identity(mo_tape *t, mo_dtype real, int64_t n) {
-    mo_tensor *I = mo_full(t, real, 2, (int64_t[]){n, n}, 0);
-    if (n > 0)
-        mo_tensor_fill(diagonal_of(t, I), 1);
-    return I;
-}
-
 double mo_factor_gram(mo_tape *t, mo_tensor *M) {
-    mo_tensor *info = mo_full(t, MO_I32, 0, NULL, 0);
-    if (!mo_ok(t->ctx))
-        return INFINITY;
-    mo_view m = mo_tensor_view(M), i = mo_tensor_view(info);
-    mo_kernels_of(t->ctx, M->dtype)->potrf(t->ctx, &m, &i);
-    if (mo_item(info) < 0)
+    int info = mo_cholesky_in_place(t, M);
+    if (mo_ok(t->ctx) && info < 0)
         mo_fail(
             t->ctx, MO_NUMERICAL, "orthonormalize: the products of %" PRId64 " columns are not finite", M->shape[0]);
-    if (mo_item(info) != 0)
+    if (info != 0)
         return INFINITY;
     mo_tensor *diagonal = mo_cast(t, diagonal_of(t, M), MO_F64);
     double largest = mo_item(mo_max(t, diagonal, 0, MO_DROP_AXES));
@@ -53,7 +43,7 @@ double mo_factor_gram(mo_tape *t, mo_tensor *M) {
 }
 
 mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
-    return mo_transpose(t, mo_solve_triangular(t, L, mo_identity(t, L->dtype, mo_dim(L, 0)), MO_LOWER));
+    return mo_transpose(t, mo_solve_triangular(t, L, mo_eye(t, L->dtype, mo_dim(L, 0)), MO_LOWER));
 }
 
 /* False where Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
@@ -67,23 +57,11 @@ static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     return true;
 }
 
-/* Of the columns, [n] in float64. */
-static mo_tensor *squared_norms(mo_tape *t, mo_tensor *Y) {
-    mo_tensor *squares = mo_full(t, Y->dtype, 2, (int64_t[]){1, mo_dim(Y, 1)}, 0);
-    if (!mo_ok(t->ctx))
-        return squares;
-    mo_view y = mo_tensor_view(Y), s = mo_tensor_view(squares);
-    s.shape[0] = y.shape[0];
-    s.stride[0] = 0;
-    mo_kernels_of(t->ctx, Y->dtype)->reduce(t->ctx, MO_REDUCE_SUM_OF_SQUARES, &y, &s);
-    return mo_cast(t, squares, MO_F64);
-}
-
 /* For every column of Y what it is multiplied with, and (added to that) what a random column is. */
 static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
-    mo_tensor *squares = squared_norms(t, Y);
+    mo_tensor *squares = mo_cast(t, mo_column_figures(t, Y, MO_COLUMN_SQUARES), MO_F64);
     if (mo_ok(t->ctx) && mo_tensor_read(squares, norm, (size_t)n * sizeof *norm) == MO_OK) {
         double largest = 0, rounding = 100 * epsilon_of(Y);
         for (int64_t j = 0; j < n; j++)
@@ -112,10 +90,8 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
         mo_tensor *y = mo_slice(t, Y, 0, i, end), *scaled = mo_mul(t, y, scale);
         if (filled && mo_ok(t->ctx)) {
             mo_tensor *random = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){end - i, n});
-            mo_view r = mo_is_null(random) ? (mo_view){0} : mo_tensor_view(random);
             position.index = (uint64_t)(i * n);
-            if (r.data)
-                mo_kernels_of(t->ctx, Y->dtype)->random(t->ctx, false, -1, 1, &position, &r);
+            mo_uniform_into(random, -1, 1, &position);
             scaled = mo_add(t, scaled, mo_mul(t, random, fill));
         }
         if (mo_ok(t->ctx))

@@ -18,7 +18,5 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt);
 double mo_factor_gram(mo_tape *t, mo_tensor *M);
 /* L^-T of that factor. */
 mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
-/* The n x n identity. */
-mo_tensor *mo_identity(mo_tape *t, mo_dtype real, int64_t n);
 
 #endif

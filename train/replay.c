@@ -45,10 +45,7 @@ struct mo_replay {
 };
 
 mo_replay *mo_replay_create(mo_context *ctx, int64_t episodes) {
-    if (mo_ok(ctx) && !ctx->backend->capture_begin)
-        mo_fail(ctx, MO_UNSUPPORTED, "train: the device %s does its work at once, there is nothing to replay",
-            ctx->backend->name);
-    mo_replay *r = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *r) : NULL;
+    mo_replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
     if (r)
         *r = (mo_replay){.ctx = ctx, .episodes = episodes};
     return r;

@@ -13,6 +13,7 @@
 #include "train/ritz.h"
 
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 #include "train/host_array.h"
 #include "train/orthonormal.h"
@@ -40,14 +41,11 @@ static void order_by_magnitude(const double *w, int64_t n, int64_t wanted, doubl
 /* Values of T, rising; T becomes its eigenvectors. */
 static mo_tensor *decompose_in_place(mo_tape *t, mo_tensor *T) {
     int64_t n = mo_dim(T, 0);
-    mo_tensor *w = mo_full(t, T->dtype, 1, &n, 0), *info = mo_full(t, MO_I32, 0, NULL, 0);
-    if (!mo_ok(t->ctx))
-        return mo_null_tensor(t->ctx);
-    mo_view a = mo_tensor_view(T), values = mo_tensor_view(w), i = mo_tensor_view(info);
-    mo_kernels_of(t->ctx, T->dtype)->syevd(t->ctx, &a, &values, &i);
-    if (mo_item(info) != 0)
+    mo_tensor *w = mo_full(t, T->dtype, 1, &n, 0);
+    int info = mo_eigh_in_place(t, T, w);
+    if (mo_ok(t->ctx) && info != 0)
         mo_fail(t->ctx, MO_NUMERICAL, "svd: a projection [%" PRId64 ", %" PRId64 "] %s", n, n,
-            mo_item(info) < 0 ? "is not finite" : "has eigenvalues that did not converge");
+            info < 0 ? "is not finite" : "has eigenvalues that did not converge");
     return w;
 }
 
@@ -132,8 +130,8 @@ static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor 
 static mo_tensor *project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
     int64_t mark = t->n_tensors;
-    mo_tall_add_product(t, Q, mo_cast(t, C, Q->dtype), -1, 1, W);
-    mo_tall_spmm(t, A, W, panel[2]);
+    mo_matmul_into(-1, Q, mo_cast(t, C, Q->dtype), 1, W);
+    mo_tall_spmm(A, W, panel[2]);
     mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W);
     mo_tensor *H = projected(t, C, G12, G22, mo_tall_gram(t, W, panel[2]));
     mo_tape_sweep(t, mark, (mo_tensor *[]){G12, G22, H}, 3);
@@ -151,7 +149,7 @@ double mo_polish(mo_tape *t, mo_tensor *U) {
     double defect = NAN;
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
         mo_tensor *G = mo_tall_gram(t, U, U);
-        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_identity(t, MO_F64, r))), 0, MO_DROP_AXES));
+        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_eye(t, MO_F64, r))), 0, MO_DROP_AXES));
         if (pass > 0 || !(defect > 32 * epsilon_of(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
             break;
         mo_tall_multiply(t, U, mo_cast(t, mo_inverse_factor(t, G), U->dtype), true);
@@ -164,7 +162,7 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], boo
     double rounding, double *theta) {
     mo_tensor *Q = panel[0], *B = mo_null_tensor(t->ctx);
     int64_t q = mo_dim(Q, 1), mark = t->n_tensors;
-    mo_tall_spmm(t, A, Q, panel[1]);
+    mo_tall_spmm(A, Q, panel[1]);
     mo_tensor *T = mo_tall_gram(t, Q, panel[1]);
     if (images)
         T = project(t, A, panel, T, &B);
@@ -173,9 +171,9 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], boo
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);
     mo_tape_sweep(t, mark, &W, 1);
     mo_tensor *U = mo_slice(t, panel[2], 1, 0, wanted);
-    mo_tall_add_product(t, Q, mo_slice(t, W, 0, 0, q), 1, 0, U);
+    mo_matmul_into(1, Q, mo_slice(t, W, 0, 0, q), 0, U);
     if (images)
-        mo_tall_add_product(t, panel[1], mo_slice(t, W, 0, q, 2 * q), 1, 1, U);
+        mo_matmul_into(1, panel[1], mo_slice(t, W, 0, q, 2 * q), 1, U);
     double defect = mo_polish(t, U);
     mo_tape_sweep(t, mark, NULL, 0);
     return defect;

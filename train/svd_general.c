@@ -5,6 +5,7 @@
  *     B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
  * Where the basis spans the whole space, Q is the identity, or A itself. */
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 #include "train/orthonormal.h"
 #include "train/ritz.h"
@@ -30,7 +31,7 @@ static mo_tensor *orthonormal_product(mo_svd_problem *p, const mo_csr *A, mo_ten
 static mo_tensor *first_basis(mo_svd_problem *p) {
     mo_tape *t = p->t;
     if (p->exact) {
-        mo_tensor *I = mo_identity(t, p->real, p->q);
+        mo_tensor *I = mo_eye(t, p->real, p->q);
         return p->q == p->n ? I : orthonormal_product(p, p->A, I, 2);
     }
     mo_tensor *Omega = mo_tape_tensor(t, p->real, 2, (int64_t[]){p->m, p->q});
@@ -57,7 +58,7 @@ static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
     mo_fill_columns(t, fill, 0);
     for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that fill up a basis may need one more */
         if (first > 0)
-            mo_tall_add_product(t, known, mo_matmul(t, mo_transpose(t, known), fill), -1, 1, fill);
+            mo_matmul_into(-1, known, mo_matmul(t, mo_transpose(t, known), fill), 1, fill);
         mo_orthonormalize(t, fill, 2, NULL);
     }
     if (mo_ok(t->ctx))

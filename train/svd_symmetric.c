@@ -24,7 +24,7 @@ static void put_values(mo_svd_problem *p, double *theta, double *s, mo_svd *svd)
 
 static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
-    mo_tensor *T = mo_spmm(t, p->A, mo_identity(t, p->real, p->n));
+    mo_tensor *T = mo_spmm(t, p->A, mo_eye(t, p->real, p->n));
     mo_tensor *W = mo_leading_eigenvectors(t, T, p->r, p->rounding, theta);
     svd->U = mo_contiguous(t, W);
     if (!mo_ok(t->ctx))
@@ -39,7 +39,7 @@ enum { LARGE = 80000 }; /* rows */
 /* Q := A Q, or orth(A Q). The panels change places. */
 static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
     mo_tensor *from = panel[0];
-    mo_tall_spmm(p->t, p->A, from, panel[1]);
+    mo_tall_spmm(p->A, from, panel[1]);
     panel[0] = panel[1];
     panel[1] = from;
     if (passes > 0)
@@ -67,7 +67,7 @@ static void extract(mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double
     put_values(p, theta, s, svd);
     svd->U = mo_slice(t, panel[2], 1, 0, p->r);
     mo_tensor *AU = mo_slice(t, panel[0], 1, 0, p->r);
-    mo_tall_spmm(t, p->A, svd->U, AU);
+    mo_tall_spmm(p->A, svd->U, AU);
     svd->residual = mo_svd_residual(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
 }
 

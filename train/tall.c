@@ -6,6 +6,7 @@
 #include "train/tall.h"
 
 #include "autograd/tape.h"
+#include "ops/in_place.h"
 #include "ops/ops.h"
 
 enum {
@@ -42,8 +43,7 @@ static void add_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *sum) {
     mo_tensor *product = mo_cast(t, mo_matmul(t, mo_transpose(t, X), Y), MO_F64);
     if (!mo_ok(t->ctx))
         return;
-    mo_view s = mo_tensor_view(sum), p = mo_tensor_view(product);
-    mo_kernels_of(t->ctx, MO_F64)->map2(t->ctx, MO_MAP_ADD, &s, &p, &s);
+    mo_accumulate_in_place(t, sum, product);
 }
 
 static mo_tensor *window(mo_tape *t, mo_tensor *M, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
@@ -105,19 +105,9 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
     }
 }
 
-void mo_tall_add_product(mo_tape *t, mo_tensor *X, mo_tensor *B, double alpha, double beta, mo_tensor *Z) {
-    if (!mo_ok(t->ctx))
+void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
+    if (!mo_ok(A->ctx))
         return;
-    mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(B), .C = mo_tensor_view(Z), .alpha = alpha, .beta = beta};
-    if (mo_ok(t->ctx))
-        mo_kernels_of(t->ctx, Z->dtype)->gemm(t->ctx, &g);
-}
-
-void mo_tall_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
-    if (!mo_ok(t->ctx))
-        return;
-    mo_csr_view a = mo_view_csr(A);
     mo_view x = mo_tensor_view(X), y = mo_tensor_view(Y);
-    if (mo_ok(t->ctx))
-        mo_kernels_of(t->ctx, Y->dtype)->spmm(t->ctx, &a, &x, &y);
+    mo_spmm_into(A, 0, &x, &y);
 }

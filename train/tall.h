@@ -11,8 +11,6 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 /* X := X R for an upper triangular R of X's type, or for a full one. */
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper);
 /* Y := A X. */
-void mo_tall_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X, mo_tensor *Y);
-/* Z := alpha X B + beta Z. */
-void mo_tall_add_product(mo_tape *t, mo_tensor *X, mo_tensor *B, double alpha, double beta, mo_tensor *Z);
+void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
 
 #endif
