@@ -3,7 +3,9 @@
  * A serial OpenBLAS, as Debian builds it (without USE_LOCKING), hands out its packing buffers by scanning a table for a
  * free entry without a lock: two threads that enter at once now and then get the same buffer, and wrong products. It
  * calls its allocator through the dynamic symbol table, where our definition of the same name comes first, and that
- * takes a lock. Where a process loaded OpenBLAS before us, its calls do not come here; blas_guard_holds() finds out. */
+ * takes a lock. The definition is weak: in a program that links OpenBLAS statically, OpenBLAS's own stands and ours is
+ * dropped. There, and where a process loaded OpenBLAS before us, its calls do not come here; blas_guard_holds() finds
+ * out. */
 #include "tensor/cpu/blas_guard.h"
 
 #include <dlfcn.h>
@@ -13,7 +15,6 @@
 
 typedef void *allocate_buffer(int position);
 
-MO_API void *blas_memory_alloc(int position);
 void spotrf_(const char *uplo, const int *n, float *A, const int *lda, int *info);
 
 static _Atomic bool guard_called;
@@ -26,7 +27,7 @@ static allocate_buffer *allocator_of_openblas(void) {
     return function;
 }
 
-void *blas_memory_alloc(int position) {
+static void *guarded_alloc(int position) {
     static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held shorter than a sleep takes */
     static allocate_buffer *next;
     pthread_mutex_lock(&lock);
@@ -38,7 +39,11 @@ void *blas_memory_alloc(int position) {
     return buffer;
 }
 
+MO_API void *blas_memory_alloc(int position) __attribute__((weak, alias("guarded_alloc")));
+
 bool blas_guard_holds(void) {
+    if (blas_memory_alloc != guarded_alloc)
+        return false;
     if (atomic_load(&guard_called) || !allocator_of_openblas())
         return true;
     float A = 1;
