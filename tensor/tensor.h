@@ -199,7 +199,8 @@ typedef enum mo_purpose {
     MO_PURPOSE_SVD,      /* test matrices */
     MO_PURPOSE_SPLIT,    /* evaluation splits */
     MO_PURPOSE_CHECK,    /* samples of the gradient checker */
-    MO_PURPOSE_BENCH
+    MO_PURPOSE_BENCH,
+    MO_PURPOSE_PAIR /* pairs of classes */
 } mo_purpose;
 
 /* A position in the random numbers: equal positions give equal numbers on every device and thread count. */

@@ -204,6 +204,36 @@ static void the_table_ends_with_the_diagnosis(void **state) {
     json_decref(o);
 }
 
+/* 70 classes: pairs are drawn, and the table says of how many; the geometry may be left out. */
+static void many_classes_draw_pairs(void **state) {
+    program *p = *state;
+    int64_t y[N];
+    for (int i = 0; i < N; i++)
+        y[i] = i % 70;
+    write_rows(p, 3);
+    write_npy(p, "many.npy", "<i8", "(90,)", y, sizeof y);
+    const char *const Z = in_folder(p, "Z.npy");
+    char labels[600];
+    snprintf(labels, sizeof labels, "%s", in_folder(p, "many.npy"));
+    RUN(p, "fit", Z, labels, "--shots", "1", "--episodes", "1", "--head", "ridge", "--ways", "9", "--quiet");
+    assert_ended(p, 0, NULL);
+    static const char *const parts[] = {"9 of 70 classes take part in an episode (--ways)",
+        "of 2016 pairs of prototypes", "(2016 pairs drawn of 2415)", "hull    "};
+    for (int i = 0; i < 4; i++)
+        if (!strstr(p->out, parts[i]))
+            fail_msg("no '%s' in: %s", parts[i], p->out);
+    RUN(p, "fit", Z, labels, "--shots", "1", "--episodes", "1", "--head", "ridge", "--quiet", "--no-geometry");
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(p->out, "hull    "));
+    assert_non_null(strstr(p->out, "norm    "));
+    RUN(p, "fit", Z, labels, "--no-geometry", "--diagnose");
+    assert_ended(p, 2, "--diagnose prints the geometry");
+    RUN(p, "fit", Z, labels, "--no-geometry", "--json");
+    assert_ended(p, 2, "--no-geometry has no effect");
+    RUN(p, "fit", Z, labels, "--epsilon", "0.2", "--json");
+    assert_ended(p, 2, "--epsilon has no effect");
+}
+
 static void small_classes_are_said_once(void **state) {
     program *p = *state;
     write_rows(p, 3);
@@ -269,6 +299,7 @@ int main(void) {
         cmocka_unit_test(nodes_without_a_class_are_none_of_the_embeddings),
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
+        cmocka_unit_test(many_classes_draw_pairs),
         cmocka_unit_test(small_classes_are_said_once),
         cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
         cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),

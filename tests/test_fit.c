@@ -182,7 +182,7 @@ static void a_second_run_leaves_nothing_behind(void **state) {
         mo_fit_options options = defaults;
         options.tune = true;
         mo_fit(E, (const mo_head *[]){&mo_head_ridge, mo_find_head("lda")}, 2, &options, on_row, &rows);
-        mo_diagnose(E, 0.1, &x);
+        mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1}, &x);
         mo_diagnosis_release(&x);
         mo_embeddings_release(E);
         assert_true(mo_ok(s->ctx));

@@ -28,6 +28,33 @@ static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, r
     return code;
 }
 
+static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+    int64_t *last = state;
+    assert_string_equal(part, "k = 4, ridge");
+    assert_true(done > *last && done <= of && of == 37);
+    *last = done;
+}
+
+/* One thread reports every batch, in order, up to the last episode. */
+static void progress_counts_episodes(void **state) {
+    (void)state;
+    scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
+    mo_embeddings *E = make(&s, MO_F32, 1);
+    int64_t last = 0;
+    const mo_fit_options options = {.n_shots = 1,
+        .shots = (int64_t[]){4},
+        .episodes = 37,
+        .queries = 5,
+        .ways = 64,
+        .progress = on_progress,
+        .state = &last};
+    rows x = {0};
+    assert_int_equal(mo_fit(E, (const mo_head *const[]){&mo_head_ridge}, 1, &options, on_row, &x), MO_OK);
+    assert_int_equal(last, 37);
+    mo_embeddings_release(E);
+    mo_context_release(s.ctx);
+}
+
 /* NaN is equal to NaN here. */
 static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
     const double x[] = {a->accuracy, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
@@ -105,6 +132,7 @@ static void a_wrong_call_ends_the_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_counts_episodes),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(the_first_failure_is_the_one_that_is_told),
         cmocka_unit_test(a_wrong_call_ends_the_run),

@@ -1,8 +1,10 @@
 /* tools/fit.c - `mochi fit`: heads side by side on embeddings from array files, and what is wrong with the embeddings.
  */
+#include "tensor/clock.h"
 #include "tools/digest.h"
 #include "tools/fit_options.h"
 #include "tools/fit_report.h"
+#include "tools/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +19,33 @@ typedef struct report {
     int n_rows;
     mo_arrays *draws; /* for --draws, else NULL */
     bool lost_output;
+    bool watched; /* standard error is a terminal: long parts say how far they are */
+    bool drawn;   /* a line that says it stands there */
+    const char *part;
+    double started, shown_at;
 } report;
+
+/* One line that is drawn over and over, of a part that has taken a second. */
+static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+    report *r = state;
+    double now = mo_clock(CLOCK_MONOTONIC);
+    if (r->part != part) {
+        r->part = part;
+        r->started = now;
+    }
+    if (!r->watched || now - r->started < 1 || now - r->shown_at < 0.1)
+        return;
+    r->shown_at = now;
+    r->drawn = redraw(stderr, "%s: %" PRId64 " of %" PRId64, part, done, of);
+}
+
+/* Before anything else is printed. */
+static void clear_progress(report *r) {
+    if (r->drawn)
+        clear_line(stderr);
+    r->drawn = false;
+    r->part = NULL;
+}
 
 static void warn_of_small_classes(const report *r, const mo_draws *d) {
     if (r->options->quiet)
@@ -67,6 +95,7 @@ static void on_draws(const report *r, const mo_draws *d) {
 
 static void on_row(const mo_fit_row *row, void *state) {
     report *r = state;
+    clear_progress(r);
     if (r->n_rows % r->options->n_heads == 0)
         on_draws(r, row->draws);
     r->rows[r->n_rows++] = *row;
@@ -89,8 +118,12 @@ static bool print_run(const report *r) {
 }
 
 static void diagnose(report *r) {
+    const mo_diagnosis_options options = {
+        .epsilon = r->options->epsilon, .seed = r->options->fit.seed, .progress = on_progress, .state = r};
     mo_diagnosis x = {0};
-    if (mo_diagnose(r->E, r->options->epsilon, &x) == MO_OK) {
+    bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
+    clear_progress(r);
+    if (measured) {
         if (!r->options->json)
             fit_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
         else if (!r->lost_output)
@@ -109,13 +142,20 @@ static void run(report *r) {
         fit_print_title(r->E, o->rows, o->fit.ways);
     else if (mo_ok(r->ctx))
         r->lost_output = !print_run(r);
-    mo_fit(r->E, o->heads, o->n_heads, &o->fit, on_row, r);
+    mo_fit_options fit = o->fit;
+    fit.progress = on_progress;
+    fit.state = r;
+    mo_fit(r->E, o->heads, o->n_heads, &fit, on_row, r);
+    clear_progress(r);
     mo_status unfit = *mo_context_status(r->ctx);
     if (unfit.code == MO_NUMERICAL) /* a head without a fit costs its own rows, and nothing that is written below */
         mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);
-    if (mo_ok(r->ctx) && (!o->json || o->diagnose))
+    if (mo_ok(r->ctx) && o->no_geometry) {
+        putchar('\n');
+        fit_print_norm_line(r->rows, r->n_rows);
+    } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
         diagnose(r);
     if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
         mo_fail(r->ctx, unfit.code, "%s", unfit.message);
@@ -130,7 +170,7 @@ int fit_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     mo_embeddings *E = NULL;
-    report r = {.ctx = ctx, .options = &o};
+    report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
     if ((E = mo_embeddings_open(ctx, o.rows, o.labels))) {
         r.E = E;
         run(&r);

@@ -14,6 +14,7 @@ enum {
     KEY_SEED,
     KEY_DIAGNOSE,
     KEY_EPSILON,
+    KEY_NO_GEOMETRY,
     KEY_DRAWS,
     KEY_THREADS,
     KEY_JSON,
@@ -38,6 +39,8 @@ static const struct argp_option options[] = {
     {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 3},
     {"epsilon", KEY_EPSILON, "E", 0,
         "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)", 3},
+    {"no-geometry", KEY_NO_GEOMETRY, NULL, 0,
+        "leave the geometry of the prototypes out, which takes longer the more classes there are", 3},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 3},
     {"json", KEY_JSON, NULL, 0, "one JSON object a head and k on standard output, nothing else there", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 3},
@@ -95,10 +98,23 @@ static void take_number(fit_options *o, int key, const char *text, const struct 
     else if (key == KEY_LAMBDA) {
         o->lambda = parse_real(state, "--lambda", text, 0, 1e300);
         f->lambda = &o->lambda;
-    } else if (key == KEY_EPSILON)
+    } else if (key == KEY_EPSILON) {
         o->epsilon = parse_positive(state, "--epsilon", text);
-    else if (key == KEY_THREADS)
+        o->epsilon_given = true;
+    } else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+}
+
+/* Options that would have no effect. */
+static void check_geometry(const fit_options *o, const struct argp_state *state) {
+    if (o->no_geometry && o->diagnose)
+        argp_failure(state, EXIT_USAGE, 0, "--diagnose prints the geometry: expected no --no-geometry beside it");
+    if (o->no_geometry && o->json)
+        argp_failure(
+            state, EXIT_USAGE, 0, "--no-geometry has no effect: --json prints the geometry with --diagnose only");
+    if (o->epsilon_given && (o->no_geometry || (o->json && !o->diagnose)))
+        argp_failure(state, EXIT_USAGE, 0, "--epsilon has no effect %s",
+            o->no_geometry ? "with --no-geometry" : "with --json and without --diagnose");
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -109,6 +125,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected two files, rows and labels", text);
     else if (key == ARGP_KEY_END && state->arg_num < 2)
         argp_failure(state, EXIT_USAGE, 0, "expected two files, rows and labels: mochi fit Z.npy y.npy");
+    else if (key == ARGP_KEY_END)
+        check_geometry(o, state);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
     else if (key == KEY_SHOTS)
@@ -119,6 +137,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->draws = text;
     else if (key == KEY_DIAGNOSE)
         o->diagnose = true;
+    else if (key == KEY_NO_GEOMETRY)
+        o->no_geometry = true;
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == KEY_QUIET)

@@ -15,7 +15,7 @@ typedef struct fit_options {
     double lambda, epsilon;
     int threads, argc;
     char **argv;
-    bool diagnose, json, quiet;
+    bool diagnose, no_geometry, epsilon_given, json, quiet;
 } fit_options;
 
 /* Wrong usage ends the program. */

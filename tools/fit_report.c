@@ -88,7 +88,9 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
     }
     printf("\noffset  the mean is %.3g from the origin, %.2f times the spread within classes (%.3g);\n"
            "        the boundaries of %" PRId64 " of %" PRId64 " pairs of prototypes have all their rows on one side\n",
-        x->offset, x->spread > 0 ? x->offset / x->spread : INFINITY, x->spread, x->missed, x->pairs);
+        x->offset, x->spread > 0 ? x->offset / x->spread : INFINITY, x->spread, x->missed, x->drawn);
+    if (x->drawn < x->pairs)
+        printf("        (%" PRId64 " pairs drawn of %" PRId64 ")\n", x->drawn, x->pairs);
     printf("hull    %" PRId64 " of %" PRId64 " prototypes inside the hull of the others, %" PRId64
            " within epsilon = %g, %" PRId64 " flagged as interior;\n"
            "        nearest: class %" PRId64 ", %.3f of the mean distance, wins a score by %.3g at most\n",
@@ -130,8 +132,7 @@ static void print_norms(const mo_fit_row *rows, int n_rows) {
     }
 }
 
-/* The row whose confidence differs most between the outer quarters, in one line. */
-static void print_norm_line(const mo_fit_row *rows, int n_rows) {
+void fit_print_norm_line(const mo_fit_row *rows, int n_rows) {
     const mo_fit_row *worst = rows;
     double largest = -1;
     for (int i = 0; i < n_rows; i++) {
@@ -157,7 +158,7 @@ void fit_print_diagnosis(
         if (n_rows)
             print_norms(rows, n_rows);
     } else {
-        print_norm_line(rows, n_rows);
+        fit_print_norm_line(rows, n_rows);
     }
 }
 
@@ -188,9 +189,10 @@ static bool print_reliability_object(const mo_fit_row *r) {
 }
 
 bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
-    bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
+    bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
-        json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));
+        json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_drawn", (json_int_t)x->drawn,
+        "pairs_missed", (json_int_t)x->missed));
     for (int64_t c = 0; written && c < x->classes; c++)
         written = print_prototype_object(E, x, c);
     for (int i = 0; written && i < n_rows; i++)

@@ -13,6 +13,8 @@ void fit_print_row(const mo_fit_row *row);
 /* The diagnosis: three lines, or class by class and head by head; rows: all that were visited. */
 void fit_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
+/* The row whose confidence differs most between the outer quarters of the norms, in one sentence. */
+void fit_print_norm_line(const mo_fit_row *rows, int n_rows);
 
 /* The same as JSON lines; false where one could not be written. */
 bool fit_print_row_object(const mo_fit_row *row);

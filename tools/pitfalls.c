@@ -134,7 +134,7 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
     json_t *run = o->json && E ? command_object(o->argc, o->argv) : NULL;
     bool written =
         !run || (json_object_set_new(run, "unlabelled", json_integer(E->unlabelled)) == 0 && print_json(run));
-    if (E && written && mo_diagnose(E, o->epsilon, &x) == MO_OK) {
+    if (E && written && mo_diagnose(E, &(mo_diagnosis_options){.epsilon = o->epsilon}, &x) == MO_OK) {
         if (o->json) {
             written = fit_print_diagnosis_objects(E, &x, NULL, 0);
         } else {

@@ -135,12 +135,18 @@ static void put_geometry(report *r, const json_t *line) {
     const json_t *lines = r->lines[LINE_GEOMETRY];
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const json_t *o = json_array_get(lines, i);
-        if (same_members(line, o, "#file"))
-            fprintf(r->page,
-                "<p>The mean of all rows is %.3g from the origin, %.2f times the spread within classes; the boundaries "
-                "of %.0f of %.0f pairs of prototypes have all their rows on one side.</p>\n",
-                number_of(o, "offset"), number_of(o, "offset") / number_of(o, "spread"), number_of(o, "pairs_missed"),
-                number_of(o, "pairs"));
+        if (!same_members(line, o, "#file"))
+            continue;
+        double pairs = number_of(o, "pairs"),
+               drawn = json_is_integer(json_object_get(o, "pairs_drawn")) ? number_of(o, "pairs_drawn") : pairs;
+        fprintf(r->page,
+            "<p>The mean of all rows is %.3g from the origin, %.2f times the spread within classes; the boundaries of "
+            "%.0f of %.0f pairs of prototypes",
+            number_of(o, "offset"), number_of(o, "offset") / number_of(o, "spread"), number_of(o, "pairs_missed"),
+            drawn);
+        if (drawn < pairs)
+            fprintf(r->page, ", drawn from %.0f,", pairs);
+        fputs(" have all their rows on one side.</p>\n", r->page);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +111,8 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     r->crew.own.head = head;
     r->crew.own.classes = d->classes;
     r->crew.own.tuned = regularisation(head);
-    mo_fit_job job = {.draws = d, .part = r->part};
+    mo_fit_job job = {.draws = d, .part = r->part, .progress = r->options->progress, .state = r->options->state};
+    snprintf(job.title, sizeof job.title, "k = %" PRId64 ", %s", d->k, head->name);
     choose_batches(r->E, &job);
     choose_values(r, r->options->tune, &job);
     job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);

@@ -32,6 +32,9 @@ MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
 MO_API void mo_embeddings_release(mo_embeddings *E);
 
+/* Told, from the thread that called, that `done` of `of` are done in a part of long work. */
+typedef void (*mo_progress)(const char *part, int64_t done, int64_t of, void *state);
+
 /* ---- episodes ---- */
 
 typedef struct mo_fit_options {
@@ -42,6 +45,8 @@ typedef struct mo_fit_options {
     uint64_t seed;
     const double *lambda; /* of every head that has one; NULL: each head's own */
     bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
+    mo_progress progress; /* of the episodes of a head at a k, or NULL */
+    void *state;
 } mo_fit_options;
 
 /* The episodes of one k, numbered from 0: row numbers and classes of the episode, 0 .. classes - 1. */
@@ -103,12 +108,20 @@ typedef struct mo_diagnosis {
     double spread;           /* root mean squared distance of the rows to their prototypes */
     double radius;           /* R, the largest |z|: an included class wins by at most epsilon R */
     double mean_distance;    /* between two prototypes */
-    int64_t pairs, missed;   /* of classes; those whose boundary <z, p_i - p_j> = 0 has all their rows on one side */
+    int64_t pairs, drawn;    /* of classes; those that are looked at: all up to 64 classes, 2016 drawn beyond */
+    int64_t missed;          /* those of them whose boundary <z, p_i - p_j> = 0 has all their rows on one side */
     mo_prototype *prototype; /* [classes] */
 } mo_diagnosis;
 
-/* epsilon in units of the mean distance. Returns the status; release in any case. */
-MO_API mo_code mo_diagnose(const mo_embeddings *E, double epsilon, mo_diagnosis *diagnosis);
+typedef struct mo_diagnosis_options {
+    double epsilon;       /* of inclusion, in units of the mean distance */
+    uint64_t seed;        /* of the pairs that are drawn */
+    mo_progress progress; /* or NULL */
+    void *state;
+} mo_diagnosis_options;
+
+/* Returns the status; release in any case. */
+MO_API mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options, mo_diagnosis *diagnosis);
 MO_API void mo_diagnosis_release(mo_diagnosis *diagnosis);
 
 #ifdef __cplusplus

@@ -47,19 +47,27 @@ void mo_fit_crew_release(mo_fit_crew *crew) {
     *crew = (mo_fit_crew){0};
 }
 
+static void tell(const mo_fit_job *job, int64_t batches) {
+    int64_t episodes = job->draws->episodes, done = batches * job->B < episodes ? batches * job->B : episodes;
+    if (job->progress && omp_get_thread_num() == 0)
+        job->progress(job->title, done, episodes, job->state);
+}
+
 static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     mo_fit_space space;
     bool fine = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = 0; fine && i < job->batches; i++)
+    for (int64_t i = 0; fine && i < job->batches; i++) {
         fine = mo_fit_episodes(f, job, i, &space);
+        tell(job, i + 1);
+    }
     mo_fit_space_release(&space);
     mo_tape_reset(f->t);
     return fine;
 }
 
-/* What the threads share: the next batch, and the first one that failed. */
+/* What the threads share: the next batch, how many are done, and the first one that failed. */
 typedef struct progress {
-    int64_t next, failed;
+    int64_t next, done, failed;
     mo_status status;
 } progress;
 
@@ -87,9 +95,14 @@ static void settle(progress *p, mo_context *ctx, int64_t number) {
 static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = take(p); ready && i < job->batches; i = take(p))
+    for (int64_t i = take(p); ready && i < job->batches; i = take(p)) {
         if (!mo_fit_episodes(f, job, i, &space))
             settle(p, f->ctx, i);
+        int64_t done;
+#pragma omp atomic capture
+        done = ++p->done;
+        tell(job, done);
+    }
     mo_fit_space_release(&space);
     mo_tape_reset(f->t);
     mo_clear_error(f->ctx);

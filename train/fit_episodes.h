@@ -18,10 +18,13 @@ typedef struct mo_fit_job {
     const uint8_t *part; /* [n] quarter of |z| */
     int n_values;        /* of the regularisation, that are tried; the one behind the last is the head's own, NaN */
     double values[MO_FIT_VALUES + 1];
-    int64_t B, batches;  /* episodes of a batch but the last, which may have fewer */
-    int64_t numbers;     /* of the rows and the matrix of an episode */
-    double *accuracy;    /* [episodes], in percent */
-    mo_fit_tally *tally; /* [batches] */
+    int64_t B, batches;   /* episodes of a batch but the last, which may have fewer */
+    int64_t numbers;      /* of the rows and the matrix of an episode */
+    double *accuracy;     /* [episodes], in percent */
+    mo_fit_tally *tally;  /* [batches] */
+    mo_progress progress; /* told of episodes, or NULL */
+    void *state;
+    char title[96]; /* k and head, for it */
 } mo_fit_job;
 
 /* Buffers of a batch, and what its episodes chose. */

@@ -12,23 +12,30 @@
  * The nearest point of the affine hull is a least-squares problem in the differences to the first point, solved by an
  * orthonormal basis that grows by one vector an entry (Gram-Schmidt, twice): no Gram matrix squares the condition, so
  * that a distance of 0 comes out at rounding, not at its root. */
+#include "train/geometry.h"
 #include "train/host_array.h"
-#include "train/metrics.h"
 
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct corral {
     const double *q; /* [n, d] */
     int64_t n, d, room, size;
+    double *memory, *found;  /* what all arrays but member lie in, q first; [n]: the weights of the nearest point */
     int64_t *member;         /* [room] */
     double *weight, *affine; /* [room]: of x, and of the nearest point of the affine hull */
     double *Q;               /* [room, d]: row i >= 1, orthonormal, from the difference of member i to member 0 */
     double *R;               /* [room, room]: difference i = sum over j <= i of R[i, j] Q[j] */
     double *x;               /* [d] */
     double scale;            /* the largest |q_j| */
+    /* Of one point among C = n + 1 that are measured against each other, else NULL: */
+    const double *gram; /* [C, C] */
+    int64_t origin;     /* which of them p is; the points behind it are one place ahead in q */
+    double rounding;    /* of an inner product by gram, at most */
+    double *rank;       /* [C]: x q_j but for a constant */
 } corral;
 
 static double dot(const double *a, const double *b, int64_t d) {
@@ -125,11 +132,35 @@ static double place(corral *c) {
     return sqrt(dot(c->x, c->x, c->d));
 }
 
+/* Point j of q among the C points of gram. */
+static int64_t among_all(const corral *c, int64_t j) {
+    return j < c->origin ? j : j + 1;
+}
+
+/* Ranks the points by x q_j = sum_i w_i q_i q_j from gram, in size * n steps instead of d * n. The least is not above
+ * what is returned. */
+static double rank_points(const corral *c) {
+    int64_t C = c->n + 1;
+    for (int64_t j = 0; j < C; j++)
+        c->rank[j] = -c->gram[c->origin * C + j];
+    for (int64_t i = 0; i < c->size; i++) {
+        const double *row = c->gram + among_all(c, c->member[i]) * C, w = c->weight[i];
+        for (int64_t j = 0; j < C; j++)
+            c->rank[j] += w * row[j];
+    }
+    double least = INFINITY;
+    for (int64_t j = 0; j < c->n; j++)
+        least = fmin(least, c->rank[among_all(c, j)]);
+    return least + 2 * c->rounding;
+}
+
 /* The point of least x q_j, or -1 where x is optimal to rounding or that point can lead no further. */
 static int64_t entering(const corral *c, double length) {
     int64_t best = 0;
-    double least = INFINITY;
+    double least = INFINITY, highest = c->gram ? rank_points(c) : INFINITY;
     for (int64_t j = 0; j < c->n; j++) {
+        if (c->gram && c->rank[among_all(c, j)] > highest)
+            continue;
         double along = dot(c->x, c->q + j * c->d, c->d);
         if (along < least) {
             least = along;
@@ -169,12 +200,36 @@ static double descend(corral *c, double *weight) {
     }
 }
 
-/* q, its scale, and the nearest point as the first corral. False where a number is not finite. */
-static bool start(corral *c, double *q, const double *points, const double *p) {
-    double nearest = INFINITY;
+/* ---- one point and others; each point and the others ---- */
+
+/* Room for n points [n, d] in q, and for the weights of the answer behind them. Free c->memory and c->member. */
+static bool reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
+    int64_t room = (n < d + 1 ? n : d + 1) + 1;
+    *c = (corral){.n = n, .d = d, .room = room, .origin = n};
+    c->memory = mo_host_array(ctx, n * d + n + room * (d + room + 2) + d + n + 1, sizeof *c->memory);
+    c->member = mo_host_array(ctx, room, sizeof *c->member);
+    if (!c->memory || !c->member)
+        return false;
+    c->q = c->memory;
+    c->found = c->memory + n * d;
+    c->weight = c->found + n;
+    c->affine = c->weight + room;
+    c->Q = c->affine + room;
+    c->R = c->Q + room * d;
+    c->x = c->R + room * room;
+    c->rank = c->x + d;
+    return true;
+}
+
+/* q, its scale, and the nearest point as the first corral; the point at `origin` is left out of points. False where a
+ * number is not finite. */
+static bool start(corral *c, const double *points, const double *p) {
+    double nearest = INFINITY, *q = c->memory;
+    c->scale = 0;
     for (int64_t j = 0; j < c->n; j++) {
+        const double *from = points + among_all(c, j) * c->d;
         for (int64_t k = 0; k < c->d; k++)
-            q[j * c->d + k] = points[j * c->d + k] - p[k];
+            q[j * c->d + k] = from[k] - p[k];
         double length = sqrt(dot(q + j * c->d, q + j * c->d, c->d));
         if (!isfinite(length))
             return false;
@@ -184,10 +239,20 @@ static bool start(corral *c, double *q, const double *points, const double *p) {
             c->member[0] = j;
         }
     }
-    c->q = q;
     c->size = 1;
     c->weight[0] = 1;
     return true;
+}
+
+/* NaN where a number is not finite. */
+static double measure(corral *c, const double *points, const double *p) {
+    return start(c, points, p) ? descend(c, c->found) : NAN;
+}
+
+static double check(mo_context *ctx, double distance) {
+    if (mo_ok(ctx) && isnan(distance))
+        mo_fail(ctx, MO_NUMERICAL, "hull distance: a coordinate is not finite, or too large to be squared");
+    return distance;
 }
 
 double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_t d, const double *p, double *weight) {
@@ -197,25 +262,41 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
             (long long)d);
     if (!mo_ok(ctx))
         return NAN;
-    corral c = {.n = n, .d = d, .room = (n < d + 1 ? n : d + 1) + 1};
-    int64_t room = c.room, numbers = n * d + n + room * (d + room + 2) + d;
-    double *memory = mo_host_array(ctx, numbers, sizeof *memory), *q = memory, *found = q + n * d;
-    c.member = mo_host_array(ctx, room, sizeof *c.member);
-    double distance = NAN;
-    if (memory && c.member) {
-        c.weight = found + n;
-        c.affine = c.weight + room;
-        c.Q = c.affine + room;
-        c.R = c.Q + room * d;
-        c.x = c.R + room * room;
-        if (start(&c, q, points, p))
-            distance = descend(&c, found);
-        else
-            mo_fail(ctx, MO_NUMERICAL, "hull distance: a coordinate is not finite, or too large to be squared");
-        if (weight)
-            memcpy(weight, found, (size_t)n * sizeof *weight);
-    }
+    corral c;
+    double distance = reserve(ctx, n, d, &c) ? check(ctx, measure(&c, points, p)) : NAN;
+    if (c.found && weight)
+        memcpy(weight, c.found, (size_t)n * sizeof *weight);
+    free(c.memory);
     free(c.member);
-    free(memory);
     return distance;
+}
+
+bool mo_hull_leave_one_out(
+    const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance) {
+    int threads = mo_context_threads(g->ctx) < n ? mo_context_threads(g->ctx) : (int)n;
+    corral *own = mo_host_array(g->ctx, threads, sizeof *own);
+    double longest = 0;
+    for (int64_t i = 0; gram && i < n; i++)
+        longest = fmax(longest, gram[i * n + i]);
+    bool ready = own;
+    for (int i = 0; ready && i < threads; i++)
+        ready = reserve(g->ctx, n - 1, d, &own[i]);
+    int64_t done = 0;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (ready)
+    for (int64_t p = 0; p < (ready ? n : 0); p++) {
+        corral *c = &own[omp_get_thread_num()];
+        c->gram = gram;
+        c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* above that of a sum of n or d such products */
+        c->origin = p;
+        distance[p] = measure(c, X, X + p * d);
+        mo_geometry_progress(g, "distances to the hull", &done, n);
+    }
+    for (int64_t p = 0; ready && p < n; p++)
+        check(g->ctx, distance[p]);
+    for (int i = 0; own && i < threads; i++) {
+        free(own[i].memory);
+        free(own[i].member);
+    }
+    free(own);
+    return mo_ok(g->ctx);
 }
