@@ -1,4 +1,5 @@
 /* models/episode.c - what an episode carries: named tensors, found by the encoders that read them. */
+#include "models/encoded.h"
 #include "models/row_blocks.h"
 
 #include <string.h>
@@ -36,4 +37,26 @@ mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name) {
     mo_named rows = mo_episode_named(t, e, name);
     return mo_rows_gather(t, rows.tensor, rows.index);
+}
+
+static mo_tensor *examples_of(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) {
+    mo_tensor *X = mo_gather_rows(t, Z, index[0]);
+    return index[1] ? mo_mul(t, X, mo_gather_rows(t, Z, index[1])) : X;
+}
+
+void mo_episode_examples(
+    mo_tape *t, const mo_episode *e, mo_tensor *Z, bool of_examples, mo_tensor **Zs, mo_tensor **Zq) {
+    mo_context *ctx = mo_tape_context(t);
+    *Zs = *Zq = mo_null_tensor(ctx);
+    if (!mo_ok(ctx))
+        return;
+    if (!of_examples) {
+        *Zs = examples_of(t, Z, e->support);
+        *Zq = examples_of(t, Z, e->query);
+        return;
+    }
+    int rows = mo_ndim(Z) - 2;
+    int64_t n_s = mo_numel(e->support_label), n = mo_dim(Z, rows);
+    *Zs = mo_slice(t, Z, rows, 0, n_s);
+    *Zq = mo_slice(t, Z, rows, n_s, n);
 }

@@ -15,6 +15,7 @@
  * no number. Rows are normalised next, so that a factor of e^30 beside one of 1 leaves nothing of the latter in
  * float32; and the largest exponent is not subtracted, because a row may be zero in the columns that have it. */
 #include "models/invariant.h"
+#include "models/encoded.h"
 #include "models/row_blocks.h"
 
 #include <math.h>
@@ -76,19 +77,7 @@ static mo_tensor *parameter(const void *model, int i) {
 
 static mo_code load(void *model, const mo_arrays *arrays) {
     invariant *m = model;
-    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
-        for (int i = 0; i < n_parameters(m) && mo_ok(m->ctx); i++) {
-            mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
-            char want[160], got[160] = "absent";
-            mo_shape_string(P, want, sizeof want);
-            if (X)
-                mo_shape_string(X, got, sizeof got);
-            if (strcmp(want, got) != 0)
-                mo_fail(m->ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P), got, want);
-            else if (pass)
-                mo_tensor_copy(P, X);
-        }
-    return mo_context_status(m->ctx)->code;
+    return mo_load_parameters(m->ctx, m->parameter, n_parameters(m), arrays);
 }
 
 static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
@@ -185,7 +174,9 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
     return mo_recompute(t, encode_recomputed, in, 3 + N_ENCODER, e, sizeof *e);
 }
 
-static mo_tensor *encode(mo_tape *t, const invariant *m, const mo_episode *given) {
+static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *given, mo_random *r) {
+    (void)r;
+    const invariant *m = model;
     episode e = {m, given->task, mo_episode_rows(t, given, "blocks"), mo_episode_rows(t, given, "spectrum"),
         mo_episode_rows(t, given, "extras")};
     if (!check_rows(m, e.H, e.l, e.extras))
@@ -196,18 +187,6 @@ static mo_tensor *encode(mo_tape *t, const invariant *m, const mo_episode *given
     return encode_rows(t, m, e.task, e.H, e.l, e.extras);
 }
 
-static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    (void)r;
-    const invariant *m = model;
-    mo_tensor *Z = encode(t, m, e);
-    int64_t n_s = mo_numel(e->support_label), n = mo_dim(Z, 1);
-    *Zs = *Zq = mo_null_tensor(m->ctx);
-    if (!mo_ok(m->ctx))
-        return;
-    *Zs = mo_slice(t, Z, 1, 0, n_s);
-    *Zq = mo_slice(t, Z, 1, n_s, n);
-}
-
 static const mo_model_table table = {
     .name = "invariant",
     .of_examples = true,
@@ -215,7 +194,7 @@ static const mo_model_table table = {
     .parameter = parameter,
     .load = load,
     .settings = settings,
-    .embed = embed,
+    .encode = encode,
     .readout = mo_invariant_readout,
     .transduce = mo_invariant_transduce,
     .release = release,

@@ -4,6 +4,7 @@
  * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows. Temperature T =
  * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
  * times T before the head (the released program). */
+#include "models/encoded.h"
 #include "models/gamlp.h"
 
 #include <inttypes.h>
@@ -137,16 +138,8 @@ mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
     return mo_context_status(ctx)->code;
 }
 
-/* The examples of one side: rows, products of rows, or graphs (already means). */
-static mo_tensor *examples(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) {
-    mo_tensor *X = mo_gather_rows(t, Z, index[0]);
-    return index[1] ? mo_mul(t, X, mo_gather_rows(t, Z, index[1])) : X;
-}
-
 void mo_mochi_embed(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    mo_tensor *Z = mo_gamlp_encode(t, m->encoder, e, r);
-    *Zs = examples(t, Z, e->support);
-    *Zq = examples(t, Z, e->query);
+    mo_episode_examples(t, e, mo_gamlp_encode(t, m->encoder, e, r), false, Zs, Zq);
 }
 
 mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {

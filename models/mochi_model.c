@@ -32,8 +32,8 @@ static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     return N;
 }
 
-static void embed(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    mo_mochi_embed(t, model, e, r, Zs, Zq);
+static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
+    return mo_gamlp_encode(t, mo_mochi_encoder(model), e, r);
 }
 
 static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
@@ -51,7 +51,7 @@ mo_model mo_mochi_model(mo_mochi *model) {
         .parameter = parameter,
         .load = load,
         .settings = settings,
-        .embed = embed,
+        .encode = encode,
         .readout = readout,
         .release = release,
     };

@@ -1,24 +1,106 @@
-/* models/model.c - what all models share: parameters by name, loss. */
-#include "models/models.h"
+/* models/model.c - what all models share: the check of a table, parameters by name, loss. */
+#include "models/encoded.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void mo_model_release(mo_model m) {
-    if (m.table && m.content)
+    if (m.table && m.content && m.table->release)
         m.table->release(m.content);
 }
 
+/* The first function that must be there and is not. */
+static const char *missing_function(const mo_model_table *table) {
+    return !table->n_parameters ? "n_parameters"
+           : !table->parameter  ? "parameter"
+           : !table->settings   ? "settings"
+           : !table->encode     ? "encode"
+           : !table->readout    ? "readout"
+           : !table->release    ? "release"
+                                : NULL;
+}
+
+static void check_settings(mo_context *ctx, mo_model m) {
+    double hops = mo_model_setting(m, "hops"), dim = mo_model_setting(m, "dim"),
+           smoothing = mo_model_setting(m, "smoothing");
+    const char *name = m.table->name;
+    if (!(hops >= 0 && hops == floor(hops)))
+        mo_fail(ctx, MO_INVALID, "model %s: setting hops is %g, expected a whole number of 0 or more", name, hops);
+    else if (!m.table->of_examples && !(dim >= 1 && dim == floor(dim)))
+        mo_fail(ctx, MO_INVALID, "model %s: setting dim is %g, expected the width of the rows it reads", name, dim);
+    else if (!(smoothing >= 0 && smoothing < 1))
+        mo_fail(ctx, MO_INVALID, "model %s: setting smoothing is %g, expected 0 or more and below 1", name, smoothing);
+}
+
+bool mo_model_validate(mo_context *ctx, mo_model m) {
+    if (!mo_ok(ctx))
+        return false;
+    if (!m.table || !m.table->name || !*m.table->name) {
+        mo_fail(ctx, MO_INVALID, "model: it has no %s", m.table ? "name in its table" : "table");
+        return false;
+    }
+    const char *missing = missing_function(m.table);
+    if (missing)
+        mo_fail(ctx, MO_INVALID, "model %s: its table lacks %s", m.table->name, missing);
+    else
+        check_settings(ctx, m);
+    return mo_ok(ctx);
+}
+
 int mo_model_n_parameters(mo_model m) {
-    return m.table->n_parameters(m.content);
+    return m.table ? m.table->n_parameters(m.content) : 0;
 }
 
 mo_tensor *mo_model_parameter(mo_model m, int i) {
     return m.table->parameter(m.content, i);
 }
 
+/* Whether P can take X's values; else its shape and that of X (or "absent") in words. */
+static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
+    mo_shape_string(P, want, 160);
+    snprintf(got, 160, "absent");
+    if (X)
+        mo_shape_string(X, got, 160);
+    return strcmp(want, got) == 0;
+}
+
+mo_code mo_load_parameters(mo_context *ctx, mo_tensor *const *P, int n, const mo_arrays *arrays) {
+    char want[160], got[160];
+    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
+        for (int i = 0; i < n && mo_ok(ctx); i++) {
+            mo_tensor *X = mo_arrays_find(arrays, mo_tensor_name(P[i]));
+            if (!shapes_agree(P[i], X, want, got))
+                mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P[i]), got, want);
+            else if (pass)
+                mo_tensor_copy(P[i], X);
+        }
+    return mo_context_status(ctx)->code;
+}
+
+bool mo_arrays_fit(mo_tensor *const *P, int n, const mo_arrays *arrays) {
+    char want[160], got[160];
+    for (int i = 0; i < n; i++)
+        if (!shapes_agree(P[i], mo_arrays_find(arrays, mo_tensor_name(P[i])), want, got))
+            return false;
+    return true;
+}
+
 mo_code mo_model_load(mo_model m, const mo_arrays *arrays) {
-    return m.table->load(m.content, arrays);
+    if (m.table->load)
+        return m.table->load(m.content, arrays);
+    int n = mo_model_n_parameters(m);
+    mo_tensor **P = calloc((size_t)n + 1, sizeof *P);
+    mo_context *ctx = arrays->ctx;
+    if (!P)
+        mo_fail(ctx, MO_MEMORY, "weights: out of memory");
+    for (int i = 0; P && i < n; i++)
+        P[i] = mo_model_parameter(m, i);
+    if (P)
+        mo_load_parameters(ctx, P, n, arrays);
+    free(P);
+    return mo_context_status(ctx)->code;
 }
 
 double mo_model_setting(mo_model m, const char *key) {
@@ -30,8 +112,13 @@ double mo_model_setting(mo_model m, const char *key) {
     return NAN;
 }
 
+mo_tensor *mo_model_encode(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
+    return m.table->encode(t, m.content, e, r);
+}
+
 void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    m.table->embed(t, m.content, e, r, Zs, Zq);
+    mo_tensor *Z = mo_model_encode(t, m, e, r);
+    mo_episode_examples(t, e, Z, m.table->of_examples, Zs, Zq);
 }
 
 mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {

@@ -54,14 +54,24 @@ typedef struct mo_setting {
     double number;
 } mo_setting;
 
+/* What a model is to trainer, evaluation, embedding and weights, which know nothing else of it. name and the functions
+ * without "or NULL" must be there, and among the settings these numbers: "hops" (l, of the l + 1 blocks of rows that it
+ * reads), "smoothing" (of the labels in its loss, 0 or more and below 1), and of rows of nodes "dim" (their width).
+ * Weights of the model keep all settings in their metadata, under its name; what they need not say is "format", "kind",
+ * "rows", "combine", "power_iterations", "feature_seed", "recipe", "hop_lambda" and "best_hop_..", which are others'.
+ */
 typedef struct mo_model_table {
     const char *name; /* "mochi", "invariant" */
     bool of_examples; /* reads rows of examples; else of nodes */
     int (*n_parameters)(const void *model);
-    mo_tensor *(*parameter)(const void *model, int i);
-    mo_code (*load)(void *model, const mo_arrays *arrays);
+    mo_tensor *(*parameter)(const void *model, int i);                    /* named, each differently */
+    mo_code (*load)(void *model, const mo_arrays *arrays);                /* or NULL: every parameter by its name */
     int (*settings)(const void *model, mo_setting list[MO_MAX_SETTINGS]); /* how many */
-    void (*embed)(mo_tape *t, const void *model, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
+    /* Embeddings of an episode's rows. Of nodes: [N, d], or of its graphs where it has segments [G, d]. Of examples,
+     * the support's before the queries': [n, d], or [experts, n, d]. r: dropout's random position, NULL where none is.
+     */
+    mo_tensor *(*encode)(mo_tape *t, const void *model, const mo_episode *e, mo_random *r);
+    /* Logits [n_q, C] from embeddings of examples; for links of nodes, the products of both ends'. */
     mo_tensor *(*readout)(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all); /* or NULL */
     void (*release)(void *model);
@@ -74,6 +84,8 @@ typedef struct mo_model {
 } mo_model;
 
 MO_API void mo_model_release(mo_model m);
+/* Whether the table is complete and has the settings that it must have; raises MO_INVALID, naming what is not. */
+MO_API bool mo_model_validate(mo_context *ctx, mo_model m);
 /* All parameters, by number; borrowed. */
 MO_API int mo_model_n_parameters(mo_model m);
 MO_API mo_tensor *mo_model_parameter(mo_model m, int i);
@@ -81,7 +93,10 @@ MO_API mo_tensor *mo_model_parameter(mo_model m, int i);
 MO_API mo_code mo_model_load(mo_model m, const mo_arrays *arrays);
 /* The number of a setting; NaN if the model has none of that name. */
 MO_API double mo_model_setting(mo_model m, const char *key);
-/* Embeddings of an episode's examples; Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . */
+/* Embeddings of an episode's rows, as the table's encode gives them. */
+MO_API mo_tensor *mo_model_encode(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
+/* Embeddings of an episode's examples; Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . Links of nodes: the
+ * product of both ends'. */
 MO_API void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
 /* Readout fitted on embeddings of the support: logits [n_q, C]. */
 MO_API mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
@@ -93,6 +108,27 @@ MO_API mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e
  * "smoothing"; logits may be NULL. */
 MO_API mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
 MO_API mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits);
+
+/* ---- an encoder under any head ---- */
+
+typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } mo_temperature;
+
+typedef struct mo_readout_options {
+    const mo_head *head;        /* NULL: ridge */
+    double lambda;              /* the head's parameter of that name; 0: as its table says */
+    mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
+    double smoothing;           /* label smoothing */
+    int64_t width[MO_TASKS];    /* of a task's embeddings, for the tensors that the head learns; 0: it has none there */
+} mo_readout_options;
+
+/* The encoder of a model (taken over, whatever the outcome) under a head in place of its own readout: its parameters
+ * named "encoder.*", "log_temp" [tasks], and "head.nc.*", "head.lp.*", "head.gc.*", the tensors that the head learns,
+ * as embeddings of the tasks differ in width. A task without these gets the head's first values at every call. Several
+ * experts' embeddings are read side by side, [n, M d], as mo_embed_all gives them: rows of unit norm make one of norm
+ * sqrt(M). Load takes the encoder's parameters, and the others where arrays have all of them. A model without a table
+ * on failure. */
+MO_API mo_model mo_headed_create(
+    mo_context *ctx, mo_dtype real, mo_model encoder, const mo_readout_options *options, uint64_t seed);
 
 /* ---- encoder: GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture) ---- */
 
@@ -116,8 +152,6 @@ MO_API mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *model, const mo_ep
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *model, mo_tensor *hops, mo_random *r, mo_tensor **attention);
 
 /* ---- MOCHI ---- */
-
-typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } mo_temperature;
 
 typedef struct mo_mochi_options {
     mo_gamlp_options encoder;

@@ -2,6 +2,8 @@
  * evaluated, refused; and the skeleton of `mochi new`. */
 #include "tests/program.h"
 
+#include <math.h>
+
 #define TINY                                                                                                           \
     "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "4",       \
         "--power-iterations", "1"
@@ -128,6 +130,63 @@ static void a_head_of_the_users_is_trained_with_and_evaluated(void **state) {
     assert_ended(p, 0, NULL); /* embeddings need no head */
 }
 
+/* The mean of the first figure of `features` under a head. */
+static double mean_of(program *p, const char *features, const char *head) {
+    double mean = NAN;
+    for (const char *line = p->out; line && *line && isnan(mean); line = strchr(line, '\n') + 1) {
+        json_t *o = json_loadb(line, strcspn(line, "\n"), 0, NULL);
+        if (json_object_get(o, "mean") && !strcmp(json_text_of(o, "features"), features) &&
+            !strcmp(json_text_of(o, "head"), head))
+            mean = json_real_of(o, "mean");
+        json_decref(o);
+    }
+    if (isnan(mean))
+        fail_msg("no figure of %s under the head %s", features, head);
+    return mean;
+}
+
+#define EVAL_BEST "eval", "--data", "mutag", "--shots", "8", "--seeds", "2", "--json", "--quiet"
+
+static void every_head_reads_the_embeddings_of_best(void **state) {
+    program *p = *state;
+    char heads[600];
+    RUN(p, EVAL_BEST);
+    assert_ended(p, 0, NULL);
+    double own = mean_of(p, "trained", "ridge_mixture"), single = mean_of(p, "hop", "ridge");
+    snprintf(heads, sizeof heads, "ridge_mixture,logistic,mlp,ridge,%s", plugin("good"));
+    RUN(p, EVAL_BEST, "--head", heads);
+    assert_ended(p, 0, NULL);
+    assert_true(mean_of(p, "trained", "ridge_mixture") == own);
+    assert_true(mean_of(p, "hop", "ridge") == single);
+    assert_true(mean_of(p, "trained", "logistic") > 50 && mean_of(p, "trained", "projected") > 0);
+    assert_true(mean_of(p, "random", "mlp") > 50);
+}
+
+static void the_encoder_of_best_learns_under_a_head_of_the_users(void **state) {
+    program *p = *state;
+    char weights[600];
+    RUN(p, "train", "--pool", "mutag", "--steps", "4", "--out", in_folder(p, "best"), "--head", plugin("good"),
+        "--quiet");
+    assert_ended(p, 0, NULL);
+    RUN(p, "train", "--out", in_folder(p, "best"), "--resume", "--quiet"); /* it finds the head again */
+    assert_ended(p, 0, NULL);
+    snprintf(weights, sizeof weights, "%s", in_folder(p, "best/weights.safetensors"));
+    RUN(p, "data", "info", weights);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "head.gc.projection"));
+    RUN(p, EVAL_BEST, "--weights", weights, "--head", plugin("good"));
+    assert_ended(p, 0, NULL);
+    assert_true(mean_of(p, "trained", "projected") > 0);
+    RUN(p, EVAL_BEST, "--weights", weights);
+    assert_ended(p, 1, "was trained with the head projected");
+    RUN(p, "embed", "--weights", weights, "--data", "mutag", "--out", in_folder(p, "B.npy"));
+    assert_ended(p, 0, NULL);
+    RUN(p, "train", "--pool", "mutag", "--out", in_folder(p, "none"), "--lambda", "2");
+    assert_ended(p, 2, "--lambda: the recipe best's own readout, ridge_mixture, learns it");
+    RUN(p, "train", "--pool", "mutag", "--out", in_folder(p, "none"), "--head", "svm", "--kernel", "linear");
+    assert_ended(p, 2, "--kernel: expected no --head");
+}
+
 static void every_head_trains_a_step(void **state) {
     program *p = *state;
     const char *const heads[] = {"ridge_intercept", "prototype_cosine", "prototype_centred", "lda", "mlp"};
@@ -189,6 +248,8 @@ int main(void) {
         cmocka_unit_test(heads_that_do_not_fit_end_every_command),
         cmocka_unit_test(a_head_of_wrong_shapes_ends_train_and_eval_with_one_line),
         cmocka_unit_test(a_head_of_the_users_is_trained_with_and_evaluated),
+        cmocka_unit_test(every_head_reads_the_embeddings_of_best),
+        cmocka_unit_test(the_encoder_of_best_learns_under_a_head_of_the_users),
         cmocka_unit_test(every_head_trains_a_step),
         cmocka_unit_test(bench_times_a_head_with_and_without_gradients),
         cmocka_unit_test(new_writes_a_head_once),

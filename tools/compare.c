@@ -87,9 +87,9 @@ static const char *minuend(const comparison *c, int file, const result *block, c
     const results *r = &c->files[file];
     if (r->paper)
         return "paper best";
-    if (c->options->features && find_result(r, block, block->k, c->options->features, block->head))
+    if (c->options->features && find_result(r, block, block->k, c->options->features, block->block))
         return c->options->features;
-    if (first && find_result(r, block, block->k, first, block->head))
+    if (first && find_result(r, block, block->k, first, block->block))
         return first;
     for (int i = 0; i < arrlen(r->items); i++)
         if (same_block(block, &r->items[i]))
@@ -99,7 +99,7 @@ static const char *minuend(const comparison *c, int file, const result *block, c
 
 static bool print_difference_json(const result *a, const result *b, const results *of, difference d, bool apart) {
     return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "kind",
-        "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head", a->head,
+        "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head", a->block,
         "features", a->features, "other", of->label, "other_features", b->features, "mean", json_number(a->mean),
         "other_mean", json_number(b->mean), "difference", json_number(d.mean), "ci95", json_number(d.ci95), "paired",
         d.paired, "apart", apart));
@@ -108,8 +108,8 @@ static bool print_difference_json(const result *a, const result *b, const result
 /* The difference between the first file and another for one k. */
 static void show_difference(comparison *c, int file, const result *block, int64_t k) {
     const char *first = minuend(c, 0, block, NULL), *other = minuend(c, file, block, first);
-    const result *a = first ? find_result(&c->files[0], block, k, first, block->head) : NULL;
-    const result *b = other ? find_result(&c->files[file], block, k, other, block->head) : NULL;
+    const result *a = first ? find_result(&c->files[0], block, k, first, block->block) : NULL;
+    const result *b = other ? find_result(&c->files[file], block, k, other, block->block) : NULL;
     difference d = {NAN, NAN, false};
     bool apart = false;
     if (a && b) {
@@ -129,7 +129,8 @@ static void show_difference(comparison *c, int file, const result *block, int64_
 /* ---- blocks ---- */
 
 static void print_head(const comparison *c, const result *block, const table_column *columns, int n) {
-    printf("\n%s %s, %s head, %s in %%\n%6s", block->data, block->task, block->head, block->metric, "");
+    print_subject(columns, n, block);
+    printf("%6s", "");
     for (int i = 0; i < n; i++) {
         bool opens = i == 0 || columns[i].list != columns[i - 1].list;
         printf("  %12.12s", opens ? columns[i].list->label : "");
@@ -175,7 +176,7 @@ static void show_all(comparison *c) {
         int earlier = 0;
         while (earlier < i && !same_block(&list->items[earlier], x))
             earlier++;
-        if (earlier == i && listed(&c->options->heads, x->head) && listed(&c->options->metrics, x->metric))
+        if (earlier == i && listed(&c->options->heads, x->block) && listed(&c->options->metrics, x->metric))
             show_block(c, i);
     }
 }

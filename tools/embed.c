@@ -77,7 +77,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const mo_source *source) {
     if (!weights)
         return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
-    mo_model model = mo_weights_model(weights);
+    mo_model_choice choice = {.head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
+    mo_model model = mo_weights_model_as(weights, &choice); /* no head is asked here: any stands for one's own */
     mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
     mo_model_release(model);
     return Z;

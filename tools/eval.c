@@ -37,6 +37,12 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     return false;
 }
 
+/* The head under whose name a figure is shown that another one has made; NULL: its own. */
+static const char *block_of(const evaluation *e, const mo_eval_row *r) {
+    const char *head = e->subjects[0].block_head;
+    return head && strcmp(head, r->head) != 0 ? head : NULL;
+}
+
 static void on_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
@@ -45,8 +51,11 @@ static void on_row(const mo_eval_row *r, void *state) {
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
     results_add_row(&e->rows, r, mo_protocol_name(e->options->evaluation.protocol));
+    const char *block = block_of(e, r);
+    if (block)
+        snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
     if (e->options->json && !e->lost_output)
-        e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)]);
+        e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)], block);
 }
 
 static void on_notice(const char *line, void *state) {

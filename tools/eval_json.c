@@ -49,7 +49,7 @@ bool print_eval_data(const mo_source *s) {
     return print_json(o);
 }
 
-bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop) {
+bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
     bool links = !strcmp(r->task, "lp"), episodes = !links && o->evaluation.protocol == MO_PROTOCOL_EPISODE;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
@@ -60,6 +60,8 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop) {
         "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
         json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
     set_repeats(cell, episodes, &o->evaluation);
+    if (block)
+        json_object_set_new(cell, "block", json_string(block));
     if (r->failure)
         json_object_set_new(cell, "failure", json_string(r->failure));
     if (!strcmp(r->features, "hop"))

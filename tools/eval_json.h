@@ -18,7 +18,7 @@ bool print_eval_data(const mo_source *source);
 /* A task of a suite whose data set is not there; a method's normalised aggregate. */
 bool print_eval_absent(const mo_suite_task *task);
 bool print_aggregate(const aggregate *score);
-/* hop: that of the candidate `hop`. */
-bool print_eval_cell(const eval_options *o, const mo_eval_row *row, int hop);
+/* hop: that of the candidate `hop`; block: the head under whose name the figure is shown (NULL: its own). */
+bool print_eval_cell(const eval_options *o, const mo_eval_row *row, int hop, const char *block);
 
 #endif

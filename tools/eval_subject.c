@@ -38,17 +38,20 @@ static void add_transductive(subject *s) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* MOCHI under a head: with the weights' parameters, or (NULL) its own first ones. */
-static mo_model make_mochi(
-    mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, const mo_weights *weights) {
+/* A model under a head, or (NULL) its own readout: with the weights' parameters or, untrained, its first ones. */
+static mo_model make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
+    const mo_weights *weights, bool untrained) {
+    uint64_t seed = o->evaluation.seed;
+    if (weights) {
+        bool own = weights->features.form == MO_FEATURES_OF_NODES;
+        mo_model_choice c = {.head = head, .lambda = own ? o->lambda : s->lambda, .untrained = untrained, .seed = seed};
+        return mo_weights_model_as(weights, &c);
+    }
     mo_mochi_options options = s->mochi;
-    options.head = head == &dot ? &mo_head_ridge : head;
+    options.head = head;
     if (o->lambda > 0)
         options.lambda = o->lambda;
-    mo_model model = mo_mochi_model(mo_mochi_create(ctx, MO_F32, &options, o->evaluation.seed));
-    if (model.table && weights)
-        mo_model_load(model, weights->arrays);
-    return model;
+    return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &options, seed));
 }
 
 /* What is asked for of one head. */
@@ -57,40 +60,41 @@ typedef struct wanted {
     bool baselines, untrained;
 } wanted;
 
-/* Rows of nodes take any head. */
-static void add_of_nodes(mo_context *ctx, const eval_options *o, subject *s, const mo_head *head, wanted w) {
+static void add_models(mo_context *ctx, const eval_options *o, subject *s, const mo_head *head, wanted w) {
+    const mo_head *readout = head == &dot ? &mo_head_ridge : head;
     if (w.weights)
-        add_model(s, make_mochi(ctx, o, s, head, w.weights), head, s->label);
-    if (w.untrained && w.baselines)
-        add_model(s, make_mochi(ctx, o, s, head, NULL), head, "random");
-}
-
-/* Rows of examples are read out by their model alone. */
-static void add_of_examples(mo_context *ctx, const eval_options *o, subject *s, const mo_head *head, wanted w) {
-    add_model(s, mo_weights_model(w.weights), head, s->label);
-    if (o->transductive)
+        add_model(s, make_model(ctx, o, s, readout, w.weights, false), head, s->label);
+    if (w.weights && o->transductive && head == &mo_head_ridge_mixture)
         add_transductive(s);
     if (w.untrained && w.baselines)
-        add_model(s, mo_invariant_create(ctx, MO_F32, &w.weights->invariant), head, "random");
+        add_model(s, make_model(ctx, o, s, readout, w.weights, true), head, "random");
 }
 
-/* Trained and untrained models under every head, and what needs neither. */
-static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
+/* The readout of the weights: a head, of the recipe best a mixture of ridges. */
+static const mo_head *own_head(const subject *s, const mo_weights *weights) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES;
-    int n_heads = o->n_heads || o->dot ? o->n_heads : 1;
+    if (!of_examples)
+        return s->mochi.head;
+    return weights->head[0] ? weights->readout.head : &mo_head_ridge_mixture;
+}
+
+/* Trained and untrained models under every head, and what needs neither. Single hops beside the readout of the recipe
+ * best are read by the ridge. */
+static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
+    bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
+    int n_heads = given ? o->n_heads : 1;
     for (int i = 0; i < n_heads + o->dot && mo_ok(ctx); i++) {
-        const mo_head *head = i == n_heads  ? &dot
-                              : o->n_heads  ? o->heads[i]
-                              : of_examples ? &mo_head_ridge
-                                            : s->mochi.head;
-        if (of_examples && i == 0)
-            add_of_examples(ctx, o, s, &mo_head_ridge, w);
-        else if (!of_examples)
-            add_of_nodes(ctx, o, s, head, w);
-        if (w.baselines && !(of_examples && head == &dot)) {
-            add_candidate(s, (mo_candidate){.features = "x0", .head = head, .dot = head == &dot});
-            add_candidate(s, (mo_candidate){.features = "hop", .head = head, .dot = head == &dot});
-        }
+        const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s, w.weights);
+        if (of_examples && head == &dot)
+            continue;
+        bool mixture = of_examples && !given && head == &mo_head_ridge_mixture;
+        add_models(ctx, o, s, head, w);
+        for (int hop = 0; hop < 2 && w.baselines; hop++)
+            add_candidate(
+                s, (mo_candidate){
+                       .features = hop ? "hop" : "x0", .head = mixture ? &mo_head_ridge : head, .dot = head == &dot});
+        if (mixture)
+            s->block_head = head->name;
     }
     if (mo_ok(ctx) && !s->n_candidates)
         mo_fail(ctx, MO_UNSUPPORTED, "--head dot: expected rows of nodes, which the recipe best has not; name a head");
@@ -123,7 +127,7 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
     bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
     mo_weights *weights = file ? mo_weights_read(ctx, name) : NULL;
     *s = (subject){.has_weights = weights};
-    if (weights && weights->features.form == MO_FEATURES_OF_NODES && !weights->mochi.head && !o->n_heads)
+    if (weights && weights->head[0] && !mo_find_head(weights->head) && !o->n_heads)
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
             name, weights->head);

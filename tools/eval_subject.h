@@ -11,7 +11,8 @@ typedef struct subject {
     char label[40], transductive_label[44];
     mo_feature_options features;
     mo_mochi_options mochi;
-    double lambda; /* of heads on single hops */
+    double lambda;          /* of heads on single hops */
+    const char *block_head; /* of the readout under whose name figures of all heads are shown; NULL: each its own */
     int best_hop[MO_TASKS];
     mo_model models[2 * (MAX_HEADS + 1)]; /* trained and random of each head */
     mo_candidate candidates[MAX_CANDIDATES];

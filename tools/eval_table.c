@@ -11,7 +11,7 @@ static const char *const paper_columns[][2] = {
     {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
 
 bool same_block(const result *a, const result *b) {
-    return same_subject(a, b) && !strcmp(a->head, b->head);
+    return same_subject(a, b) && !strcmp(a->block, b->block);
 }
 
 bool starts_row(const results *list, int first, int i) {
@@ -39,7 +39,7 @@ static int add_column(table_column *c, const results *list, const char *features
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block) {
     int start = n;
     for (size_t i = 0; list->paper && i < sizeof paper_columns / sizeof *paper_columns && n < MAX_COLUMNS; i++)
-        if (find_result(list, block, block->k, paper_columns[i][0], block->head))
+        if (find_result(list, block, block->k, paper_columns[i][0], block->block))
             n += add_column(&columns[n], list, paper_columns[i][0], paper_columns[i][1]);
     for (int i = 0; !list->paper && i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
         const result *x = &list->items[i];
@@ -70,9 +70,29 @@ void print_titles(const table_column *columns, int n) {
 void print_figures(const table_column *columns, int n, const result *block, int64_t k) {
     printf("%6" PRId64, k);
     for (int i = 0; i < n; i++) {
-        const result *x = find_result(columns[i].list, block, k, columns[i].features, block->head);
+        const result *x = find_result(columns[i].list, block, k, columns[i].features, block->block);
         print_value(x ? x->mean : NAN, !x ? NAN : columns[i].list->paper ? x->sd : x->ci95);
     }
+}
+
+/* The head of a column that is not the block's, or NULL. */
+static const char *other_head(const table_column *column, const result *block) {
+    const results *list = column->list;
+    for (int i = 0; !list->paper && i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        if (same_block(block, x) && !strcmp(x->features, column->features))
+            return strcmp(x->head, x->block) ? x->head : NULL;
+    }
+    return NULL;
+}
+
+void print_subject(const table_column *columns, int n, const result *block) {
+    int others = 0;
+    printf("\n%s %s, %s head", block->data, block->task, block->block);
+    for (int i = 0; i < n; i++)
+        if (other_head(&columns[i], block))
+            printf("%s%s: %s", others++ ? ", " : " (", columns[i].title, other_head(&columns[i], block));
+    printf("%s, %s in %%\n", others ? ")" : "", block->metric);
 }
 
 static bool print_block(const results *list, int first, const results *paper) {
@@ -81,7 +101,7 @@ static bool print_block(const results *list, int first, const results *paper) {
     int n = add_columns(columns, 0, list, block), own = n;
     if (in_paper(paper, block))
         n += add_columns(columns, n, paper, block);
-    printf("\n%s %s, %s head, %s in %%\n", block->data, block->task, block->head, block->metric);
+    print_subject(columns, n, block);
     print_titles(columns, n);
     putchar('\n');
     for (int i = first; i < arrlen(list->items); i++) {

@@ -19,6 +19,8 @@ bool starts_row(const results *list, int first, int i);
 /* The columns of a list's figures for a block in order of appearance, of the paper its own method and the best of any.
  * Returns how many are added to the n there are. */
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block);
+/* "cora nc, ridge_mixture head (x0: ridge, hop: ridge), accuracy in %": the columns of another head are named. */
+void print_subject(const table_column *columns, int n, const result *block);
 void print_titles(const table_column *columns, int n);
 /* One line without its end: k, then a figure for each column, of the paper with its standard deviation. */
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);

@@ -35,6 +35,9 @@ static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;
     r->features.dim = 256;
     r->invariant = mo_invariant_defaults();
+    r->model.head = &mo_head_ridge_mixture;
+    snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
+    r->model.lambda = 3; /* as of the ridge on single hops: rows of unit norm */
     r->steps = 400;
     r->adamw.lr = 1e-2;
     r->plan =
@@ -74,9 +77,31 @@ recipe recipe_defaults(int number) {
     return r;
 }
 
-mo_model recipe_model(mo_context *ctx, const recipe *r) {
-    if (r->number == RECIPE_BEST)
-        return mo_invariant_create(ctx, MO_F32, &r->invariant);
+bool reads_itself(const recipe *r) {
+    return r->number == RECIPE_BEST && r->model.head == &mo_head_ridge_mixture;
+}
+
+/* The widths of the tasks' embeddings, known by encoding one example of each. */
+static void measure_embeddings(mo_model encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        if (width[source->task] == 0)
+            width[source->task] = mo_embedding_width(encoder, source);
+    }
+}
+
+mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+    if (r->number == RECIPE_BEST) {
+        mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
+        if (reads_itself(r) || !encoder.table)
+            return encoder;
+        mo_readout_options o = {.head = r->model.head,
+            .lambda = r->model.lambda,
+            .temperature = r->model.temperature,
+            .smoothing = r->invariant.smoothing};
+        measure_embeddings(encoder, pool, o.width);
+        return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
+    }
     return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
 }
 

@@ -16,9 +16,9 @@ extern const char *const place_names[3];                             /* of --fea
 typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
-    mo_mochi_options model;         /* of all but best */
+    mo_mochi_options model;         /* of best: what a head in place of its own readout has of it */
     mo_invariant_options invariant; /* of best */
-    char head[1024];                /* of that model, as --head names it: a file's path too */
+    char head[1024];                /* of the model, as --head names it: a file's path too; of best "ridge_mixture" */
     mo_feature_options features;
     double link_share;
     double family[MO_TASKS]; /* how often each is drawn, at one episode a step */
@@ -32,8 +32,10 @@ typedef struct recipe {
 
 /* A named recipe on the embedded pool. */
 recipe recipe_defaults(int number);
-/* A new model of the recipe; without a table on failure. */
-mo_model recipe_model(mo_context *ctx, const recipe *r);
+/* Whether the encoder of best is read by its own readout. */
+bool reads_itself(const recipe *r);
+/* A new model of the recipe for the graphs of a pool; without a table on failure. */
+mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
 /* Raises where the weights of a file are not of the recipe that was asked for (NULL: any). */
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Brings seed and width, which several parts hold, to all of them. */

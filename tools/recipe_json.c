@@ -7,11 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the encoder and the readout are made by; nothing where `best` is as it is. */
+/* Nothing where the encoder and its own readout are as they are. */
+static json_t *pack_best(const recipe *r) {
+    json_t *o = r->invariant.linear ? json_pack("{s:s}", "kernel", kernel_names[1]) : json_object();
+    if (!reads_itself(r))
+        json_object_update_new(o, json_pack("{s:s, s:f, s:s}", "head", r->head, "lambda", r->model.lambda,
+                                      "temperature", temperature_names[r->model.temperature]));
+    return o;
+}
+
+/* What the encoder and the readout are made by. */
 static json_t *pack_model(const recipe *r) {
     const mo_gamlp_options *encoder = &r->model.encoder;
     if (r->number == RECIPE_BEST)
-        return r->invariant.linear ? json_pack("{s:s}", "kernel", kernel_names[1]) : json_object();
+        return pack_best(r);
     return json_pack("{s:i, s:f, s:s, s:f, s:s, s:s, s:s, s:s}", "layers", encoder->layers, "dropout", encoder->dropout,
         "head", r->head, "lambda", r->model.lambda, "temperature", temperature_names[r->model.temperature], "combine",
         combine_names[r->features.combine], "hop_activation", hop_activation_names[encoder->relu_hops], "feature_norm",
@@ -67,15 +76,28 @@ static void unpack_pool(recipe *r, const json_t *pool) {
     json_array_foreach(pool, i, name) append_name(&r->pool, json_is_string(name) ? json_string_value(name) : "");
 }
 
+static bool unpack_head(recipe *r, const char *head, const char *temperature, json_error_t *error) {
+    int number = find_name(temperature, temperature_names, 2);
+    if (number < 0) {
+        snprintf(error->text, sizeof error->text, "temperature is unknown");
+        return false;
+    }
+    r->model.head = open_head(head, error->text, sizeof error->text);
+    r->model.temperature = (mo_temperature)number;
+    snprintf(r->head, sizeof r->head, "%s", head);
+    return r->model.head;
+}
+
 static bool unpack_best(recipe *r, json_t *o, json_error_t *error) {
-    const char *kernel = kernel_names[0];
-    if (json_unpack_ex(o, error, 0, "{s?s}", "kernel", &kernel))
+    const char *kernel = kernel_names[0], *head = NULL, *temperature = temperature_names[0];
+    if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?F, s?s}", "kernel", &kernel, "head", &head, "lambda",
+            &r->model.lambda, "temperature", &temperature))
         return false;
     int number = find_name(kernel, kernel_names, 2);
     if (number < 0)
         snprintf(error->text, sizeof error->text, "kernel is unknown");
     r->invariant.linear = number == 1;
-    return number >= 0;
+    return number >= 0 && (!head || unpack_head(r, head, temperature, error));
 }
 
 static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
@@ -85,23 +107,17 @@ static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
             &encoder->dropout, "head", &head, "lambda", &r->model.lambda, "temperature", &temperature, "combine",
             &combine, "hop_activation", &activation, "feature_norm", &norm))
         return false;
-    int named[4] = {find_name(temperature, temperature_names, 2), find_name(combine, combine_names, 2),
-        find_name(activation, hop_activation_names, 2), find_name(norm, feature_norm_names, 2)};
-    for (int i = 0; i < 4; i++)
+    int named[3] = {find_name(combine, combine_names, 2), find_name(activation, hop_activation_names, 2),
+        find_name(norm, feature_norm_names, 2)};
+    for (int i = 0; i < 3; i++)
         if (named[i] < 0) {
-            snprintf(
-                error->text, sizeof error->text, "temperature, combine, hop_activation or feature_norm is unknown");
+            snprintf(error->text, sizeof error->text, "combine, hop_activation or feature_norm is unknown");
             return false;
         }
-    r->model.head = open_head(head, error->text, sizeof error->text);
-    if (!r->model.head)
-        return false;
-    snprintf(r->head, sizeof r->head, "%s", head);
-    r->model.temperature = (mo_temperature)named[0];
-    r->features.combine = (mo_combine)named[1];
-    encoder->relu_hops = named[2] == 1;
-    r->features.norm = (mo_feature_norm)named[3];
-    return true;
+    r->features.combine = (mo_combine)named[0];
+    encoder->relu_hops = named[1] == 1;
+    r->features.norm = (mo_feature_norm)named[2];
+    return unpack_head(r, head, temperature, error);
 }
 
 /* Those of both kinds of models, which keep them in places of their own. */

@@ -51,7 +51,8 @@ static cell_table locate_cells(const report *r) {
         const json_t *c = json_array_get(r->lines[LINE_CELL], i);
         char key[1024];
         int n = snprintf(key, sizeof key, "%.0f\n%.200s\n%.40s\n%.200s\n%.40s\n%.40s", number_of(c, "#file"),
-            text_of(c, "data"), text_of(c, "task"), text_of(c, "head"), text_of(c, "metric"), text_of(c, "protocol"));
+            text_of(c, "data"), text_of(c, "task"), text_of(c, json_object_get(c, "block") ? "block" : "head"),
+            text_of(c, "metric"), text_of(c, "protocol"));
         located l = {.cell = c, .features = text_of(c, "features"), .block = number_of_key(&blocks, key)};
         snprintf(key + n, sizeof key - (size_t)n, "\n%.0f", number_of(c, "k"));
         l.line = number_of_key(&lines, key);

@@ -22,6 +22,7 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     put(x->protocol, sizeof x->protocol, protocol);
     put(x->features, sizeof x->features, row->features);
     put(x->head, sizeof x->head, row->head);
+    put(x->block, sizeof x->block, row->head);
     put(x->metric, sizeof x->metric, row->metric);
 }
 
@@ -59,6 +60,8 @@ static bool take_cell(results *r, const json_t *o) {
         .ci95 = number_of(o, "ci95"),
         .n = (int64_t)n};
     results_add_row(r, &row, protocol);
+    if (json_object_get(o, "block"))
+        put(arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
     double *copy = calloc(n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
         copy[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
@@ -177,13 +180,15 @@ bool same_subject(const result *a, const result *b) {
     return !strcasecmp(a->data, b->data) && !strcmp(a->task, b->task) && !strcmp(a->metric, b->metric);
 }
 
-const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *head) {
+const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
+    if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
+        block = mo_head_ridge.name; /* of all that the paper reads by, the like */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];
         bool links = !strcmp(x->task, "lp");
         bool any_head = r->paper && (links || !x->head[0]), any_k = links && (r->paper || x->k == 0);
         if (same_subject(x, subject) && (x->k == k || any_k) && !strcmp(x->features, features) &&
-            (any_head || !strcmp(x->head, head)))
+            (any_head || !strcmp(x->block, block)))
             return x;
     }
     return NULL;

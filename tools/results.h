@@ -8,7 +8,8 @@
 /* One figure, in percent. */
 typedef struct result {
     char data[64], task[4], protocol[8], features[48], head[32], metric[20];
-    int64_t k; /* 0 where there are no shots */
+    char block[32]; /* the head whose table shows the figure: another one for baselines beside a model's own readout */
+    int64_t k;      /* 0 where there are no shots */
     double mean, sd, ci95;
     int64_t n;      /* seeds or episodes */
     double *values; /* of each of them; owned, NULL where they are not known */
@@ -28,9 +29,9 @@ void results_free(results *r);
 
 /* Whether two figures are of the same data set, task and metric. Links have no shots in the paper. */
 bool same_subject(const result *a, const result *b);
-/* The figure for that subject, k, features and head (of the paper: or where it says none); NULL where there is none.
- * Links of the paper answer any k. */
-const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *head);
+/* The figure for that subject, k, features and block (of the paper: head, or where it says none); NULL where there is
+ * none. Links of the paper answer any k. */
+const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block);
 
 /* The difference of two means and the half width of its 95% interval: of pairs where both have values of as many seeds
  * by one protocol, else Welch's (1947). NaN where there are not enough. */

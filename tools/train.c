@@ -82,7 +82,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const train_options *o = now->options;
     const recipe *r = &o->recipe;
     char *text = o->kept_text ? NULL : recipe_text(r);
-    mo_model model = recipe_model(ctx, r);
+    mo_model model = recipe_model(ctx, r, pool);
     mo_trainer_options options = {
         .steps = r->steps,
         .episodes_per_step = r->episodes_per_step,

@@ -6,15 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those of the encoder and the readout that the recipe `best` has not. */
+/* Those of an encoder that the recipe `best` has not; a head's, where the encoder is read by its own readout; and that
+ * readout's, where it is not. */
 static void refuse_by_recipe(const train_options *o) {
-    static const char *const others[] = {
-        "layers", "head", "lambda", "temperature", "combine", "feature-norm", "hop-activation", "dropout"};
-    bool best = o->recipe.number == RECIPE_BEST;
+    static const char *const others[] = {"layers", "combine", "feature-norm", "hop-activation", "dropout"};
+    static const char *const of_head[] = {"lambda", "temperature"};
+    bool best = o->recipe.number == RECIPE_BEST, own = reads_itself(&o->recipe);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        refuse_given(
-            &o->given, others[i], best, "the recipe best has its own encoder and readout; name another --recipe");
+        refuse_given(&o->given, others[i], best, "the recipe best has its own encoder; name another --recipe");
+    for (size_t i = 0; i < sizeof of_head / sizeof *of_head; i++)
+        refuse_given(&o->given, of_head[i], own,
+            "the recipe best's own readout, ridge_mixture, learns it; name another --head or --recipe");
     refuse_given(&o->given, "kernel", !best, "expected --recipe best, which alone reads by kernels");
+    refuse_given(&o->given, "kernel", best && !own, "expected no --head, as the recipe best's own readout has kernels");
 }
 
 void refuse_train_options(const train_options *o) {

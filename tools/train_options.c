@@ -69,8 +69,12 @@ static const struct argp_option options[] = {
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
-    {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so with your own (default ridge)", 0},
-    {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default 10)", 0},
+    {"head", KEY_HEAD, "NAME|FILE.so", 0,
+        "readout that the encoder learns under: " HEADS
+        ", or FILE.so with your own (default ridge_mixture, which in the "
+        "recipe best is its own readout, of both experts and two kernels; else ridge)",
+        0},
+    {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; best 3, under a head that is not its own)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
         "learned temperature on the logit, or on the unit-norm embed(ding) "
         "(default logit; released embed)",

@@ -46,26 +46,38 @@ static void store_block(mo_tape *t, mo_tensor *all, const block *b, mo_tensor *Z
         mo_tensor_copy(window, Z);
 }
 
-static void encode_block(mo_tape *t, const mo_mochi *model, const mo_source *source, const block *b, mo_tensor *all) {
+/* The embeddings of a block, on the tape. */
+static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
     e.rows[0] = (mo_named){"hops", mo_features_here(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
     e.segment = is_set(source) ? block_segment(t, source, b) : NULL;
-    store_block(t, all, b, mo_gamlp_encode(t, mo_mochi_encoder(model), &e, NULL));
+    return mo_model_encode(t, model, &e, NULL);
 }
 
 static int64_t example_count(const mo_source *source) {
     return is_set(source) ? source->graph->graphs : source->graph->nodes;
 }
 
-static mo_tensor *embed_nodes(mo_tape *t, const mo_mochi *model, const mo_source *source, int64_t max_rows) {
+static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z, const block *b) {
+    char got[160];
+    if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first))
+        mo_fail(ctx, MO_INVALID, "embed: the model %s made %s of %" PRId64 " examples, expected a row of each",
+            model.table->name, mo_is_null(Z) ? "nothing" : mo_shape_string(Z, got, sizeof got), b->last - b->first);
+    return mo_ok(ctx);
+}
+
+static mo_tensor *embed_nodes(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows) {
     mo_context *ctx = mo_tape_context(t);
-    int64_t examples = example_count(source), shape[2] = {examples, mo_mochi_options_of(model)->encoder.dim};
-    mo_tensor *all = mo_tensor_create(ctx, mo_tensor_dtype(mo_mochi_parameter(model, 0)), 2, shape);
-    for (int64_t done = 0; done < examples && mo_ok(ctx);) {
+    int64_t examples = example_count(source);
+    mo_tensor *all = NULL;
+    for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
         block b = next_block(source, done, max_rows);
-        encode_block(t, model, source, &b, all);
-        mo_tape_reset(t);
+        mo_tensor *Z = encode_block(t, model, source, &b);
+        if (check_embeddings(ctx, model, Z, &b) && !all)
+            all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
+        if (mo_ok(ctx))
+            store_block(t, all, &b, Z);
         done = b.last;
     }
     return all;
@@ -109,14 +121,14 @@ static mo_tensor *embed(mo_model model, const mo_source *source, int64_t max_row
     mo_context *ctx = source->graph->ctx;
     if (mo_ok(ctx) && max_rows < 0)
         mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
-    if (mo_ok(ctx) && model.table->of_examples != mo_has_example_rows(source))
+    if (mo_model_validate(ctx, model) && model.table->of_examples != mo_has_example_rows(source))
         mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", model.table->name,
             source->graph->name, mo_task_name(source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     mo_tensor *all = NULL;
     if (t)
         all = model.table->of_examples ? embed_examples(t, model, source, max_rows, ones)
-                                       : embed_nodes(t, model.content, source, max_rows);
+                                       : embed_nodes(t, model, source, max_rows);
     mo_tape_release(t);
     if (mo_ok(ctx) && all)
         return all;
@@ -128,10 +140,25 @@ mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_row
     return embed(model, source, max_rows, false);
 }
 
+int64_t mo_embedding_width(mo_model model, const mo_source *source) {
+    mo_context *ctx = source->graph->ctx;
+    mo_tape *t = mo_model_validate(ctx, model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    int64_t width = 0;
+    if (t && !model.table->of_examples) {
+        block b = next_block(source, 0, 1);
+        width = mo_dim(encode_block(t, model, source, &b), -1);
+    } else if (t) {
+        width = mo_dim(embed_some(t, model, source, 0, 1, false), -1);
+    }
+    mo_tape_release(t);
+    return mo_ok(ctx) ? width : 0;
+}
+
 mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows) {
     mo_context *ctx = source->graph->ctx;
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    if (mo_ok(ctx) && !(model.table->of_examples && model.table->transduce && source->task == MO_TASK_NC))
+    if (mo_model_validate(ctx, model) &&
+        !(model.table->of_examples && model.table->transduce && source->task == MO_TASK_NC))
         mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model.table->name,
             source->graph->name, mo_task_name(source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;

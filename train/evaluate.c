@@ -37,9 +37,11 @@ static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *
         if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
             mo_fail(ctx, MO_INVALID, "evaluate: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!c[i].model.table && !c[i].head)
+        if (c[i].model.table)
+            mo_model_validate(ctx, c[i].model);
+        else if (!c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
-        else if (c[i].transductive && !c[i].model.table)
+        else if (c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (c[i].dot && (!links || mo_has_example_rows(source)))

@@ -119,10 +119,12 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
-    mo_feature_options features;    /* cache: NULL. Their form tells the kind of the model */
-    mo_mochi_options mochi;         /* of rows of nodes; head: NULL where it is not one of the library's */
-    char head[64];                  /* its name */
-    mo_invariant_options invariant; /* of rows of examples */
+    char kind[64];                  /* the name of the model's table: "mochi", "invariant" */
+    mo_feature_options features;    /* cache: NULL. Their form tells what rows the model reads */
+    mo_mochi_options mochi;         /* of "mochi"; head: NULL where it is not one of the library's */
+    mo_invariant_options invariant; /* of "invariant" */
+    mo_readout_options readout;     /* of a model under a head in place of its own readout; head as in mochi */
+    char head[64];                  /* the head's name; "" where the readout is the model's own */
     char recipe[32];                /* "" where unknown; "released" of a file without our metadata */
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* of the ridge on single hops */
@@ -135,6 +137,15 @@ MO_API void mo_weights_release(mo_weights *weights);
 /* A float32 model with these weights; without a table on failure. */
 MO_API mo_model mo_weights_model(const mo_weights *weights);
 
+/* How a model of weights is to differ from the one that was trained. */
+typedef struct mo_model_choice {
+    const mo_head *head; /* NULL: the one it was trained with; of the kind invariant ridge_mixture is its own readout */
+    double lambda;       /* the head's parameter of that name; 0: as it was trained with */
+    bool untrained;      /* first values, drawn from the seed, in place of the weights */
+    uint64_t seed;
+} mo_model_choice;
+MO_API mo_model mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
+
 /* ---- evaluation ---- */
 
 /* Share of the edges to hold out (mo_pool_open) of graphs whose links are evaluated: a fifth of them for the test, and
@@ -145,6 +156,9 @@ MO_API mo_model mo_weights_model(const mo_weights *weights);
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
+
+/* How wide they are, from the first example alone; 0 on failure. */
+MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
 
 /* The same rows as a head reads them without a model: nodes of one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);

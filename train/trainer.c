@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
+    if (!mo_model_validate(ctx, model))
+        return false;
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
     bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
     if (o->steps < 1)

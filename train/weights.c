@@ -15,7 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const char format_name[] = "mochi weights";
+static const char format_name[] = "mochi weights", mochi_kind[] = "mochi", invariant_kind[] = "invariant";
 
 /* ---- writing ---- */
 
@@ -44,6 +44,8 @@ static char *encode_metadata(mo_model model, const surroundings *o) {
             json_object_set_new(metadata, list[i].key, json_string(list[i].word));
         else
             put_number(metadata, list[i].key, list[i].number);
+    if (strcmp(model.table->name, mochi_kind) != 0 && strcmp(model.table->name, invariant_kind) != 0)
+        json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
     put_number(metadata, "dim", features->dim);
     json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
     if (features->form == MO_FEATURES_OF_NODES)
@@ -85,6 +87,10 @@ mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_optio
 
 /* ---- reading ---- */
 
+static bool is_kind(const mo_weights *w, const char *kind) {
+    return strcmp(w->kind, kind) == 0;
+}
+
 /* The metadata being read; the first value that is missing or out of its domain raises. */
 typedef struct reading {
     mo_context *ctx;
@@ -118,6 +124,10 @@ static bool get_word(const reading *r, const char *key, const char *no, const ch
     return strcmp(text, yes) == 0;
 }
 
+static mo_temperature get_temperature(const reading *r) {
+    return get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
+}
+
 static void read_mochi(const reading *r, mo_weights *w) {
     mo_mochi_options *o = &w->mochi;
     o->encoder.dim = (int)get_number(r, "dim", 1, 65536);
@@ -127,9 +137,24 @@ static void read_mochi(const reading *r, mo_weights *w) {
     o->encoder.dropout = get_number(r, "dropout", 0, 1);
     o->smoothing = get_number(r, "smoothing", 0, 1);
     o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
-    o->temperature = get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
+    o->temperature = get_temperature(r);
     snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
     o->head = mo_find_head(w->head);
+}
+
+/* Of an encoder under a head. */
+static void read_readout(const reading *r, mo_weights *w) {
+    mo_readout_options *o = &w->readout;
+    char key[32];
+    snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
+    o->head = mo_find_head(w->head);
+    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->temperature = get_temperature(r);
+    o->smoothing = get_number(r, "smoothing", 0, 1);
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "width_%s", mo_task_name((mo_task)task));
+        o->width[task] = json_object_get(r->metadata, key) ? (int64_t)get_number(r, key, 0, 1 << 30) : 0;
+    }
 }
 
 static void read_features(const reading *r, mo_weights *w) {
@@ -150,15 +175,28 @@ static void read_features(const reading *r, mo_weights *w) {
     snprintf(w->recipe, sizeof w->recipe, "%s", recipe ? recipe : "");
 }
 
+static void read_invariant(const reading *r, mo_weights *w) {
+    w->features.form = MO_FEATURES_OF_EXAMPLES;
+    w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
+    w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
+    w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
+}
+
 static void read_own(const reading *r, mo_weights *w) {
-    if (get_word(r, "kind", "mochi", "invariant")) {
-        w->features.form = MO_FEATURES_OF_EXAMPLES;
-        w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
-        w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
-        w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
-    } else if (mo_ok(r->ctx)) {
+    snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
+    bool mochi = is_kind(w, mochi_kind), invariant = is_kind(w, invariant_kind);
+    if (mochi)
         read_mochi(r, w);
-    }
+    else if (invariant)
+        read_invariant(r, w);
+    else if (mo_ok(r->ctx) && !json_object_get(r->metadata, "rows"))
+        mo_fail(r->ctx, MO_FORMAT,
+            "weights: %s: expected kind to be mochi or invariant, found \"%.40s\" and no rows that it reads", r->path,
+            w->kind);
+    else if (mo_ok(r->ctx) && get_word(r, "rows", "nodes", "examples"))
+        w->features.form = MO_FEATURES_OF_EXAMPLES;
+    if (!mochi && json_object_get(r->metadata, "head"))
+        read_readout(r, w);
     if (mo_ok(r->ctx))
         read_features(r, w);
 }
@@ -177,6 +215,7 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     while (mo_arrays_find(w->arrays, name));
     mo_mochi_options *o = &w->mochi;
     *o = mo_mochi_defaults();
+    snprintf(w->kind, sizeof w->kind, "%s", mochi_kind);
     snprintf(w->head, sizeof w->head, "%s", o->head->name);
     o->temperature = MO_TEMPERATURE_EMBED;
     o->encoder.dim = (int)mo_dim(first, 0);
@@ -229,14 +268,56 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     return NULL;
 }
 
-mo_model mo_weights_model(const mo_weights *w) {
-    mo_model model = w->features.form == MO_FEATURES_OF_EXAMPLES
-                         ? mo_invariant_create(w->ctx, MO_F32, &w->invariant)
-                         : mo_mochi_model(mo_mochi_create(w->ctx, MO_F32, &w->mochi, 0));
-    if (!model.table || mo_model_load(model, w->arrays) == MO_OK)
+static mo_model make_mochi(const mo_weights *w, const mo_model_choice *c) {
+    mo_mochi_options o = w->mochi;
+    if (c->head)
+        o.head = c->head;
+    if (c->lambda > 0)
+        o.lambda = c->lambda;
+    return mo_mochi_model(mo_mochi_create(w->ctx, MO_F32, &o, c->seed));
+}
+
+/* An encoder under its own readout or, where one was chosen or trained with, a head. */
+static mo_model make_encoder(const mo_weights *w, const mo_model_choice *c) {
+    mo_context *ctx = w->ctx;
+    if (!is_kind(w, invariant_kind)) {
+        mo_fail(ctx, MO_UNSUPPORTED, "weights: they are of the model %s, which is not one of the library's", w->kind);
+        return (mo_model){NULL, NULL};
+    }
+    mo_model encoder = mo_invariant_create(ctx, MO_F32, &w->invariant);
+    mo_readout_options o = w->readout;
+    if (!w->head[0] && (!c->head || c->head == &mo_head_ridge_mixture))
+        return encoder;
+    if (!w->head[0])
+        o.smoothing = w->invariant.smoothing;
+    if (c->head && c->head != w->readout.head) {
+        o.head = c->head;
+        if (strcmp(c->head->name, w->head) != 0) { /* the file's of that name is the caller's, whom we cannot find */
+            memset(o.width, 0, sizeof o.width);
+            o.lambda = w->head[0] ? 0 : w->lambda;
+        }
+    }
+    if (c->lambda > 0)
+        o.lambda = c->lambda;
+    return mo_headed_create(ctx, MO_F32, encoder, &o, c->seed);
+}
+
+mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice) {
+    mo_context *ctx = w->ctx;
+    mo_model model = {NULL, NULL};
+    if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
+        mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
+            w->head);
+    if (mo_ok(ctx))
+        model = (is_kind(w, mochi_kind) ? make_mochi : make_encoder)(w, choice);
+    if (!model.table || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;
     mo_model_release(model);
     return (mo_model){NULL, NULL};
+}
+
+mo_model mo_weights_model(const mo_weights *w) {
+    return mo_weights_model_as(w, &(mo_model_choice){0});
 }
 
 void mo_weights_release(mo_weights *w) {
