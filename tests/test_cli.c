@@ -27,6 +27,46 @@ static void help_of_every_command_exits_0(void **state) {
     }
 }
 
+/* `mochi help COMMAND` is the page of `mochi COMMAND --help`; the actions of data have a page each. */
+static void help_names_a_command_or_an_action(void **state) {
+    program *p = *state;
+    static const char *const pages[][6] = {
+        {"train", NULL, "--kernel"},
+        {"fit", NULL, "--tune"},
+        {"data", "list", "--all"},
+        {"data", "info", "--manifest"},
+        {"data", "get", "--sha256"},
+        {"data", "verify", "--manifest"},
+        {"data", "convert", "OUT.npz"},
+        {"data", "cache", "--older"},
+    };
+    static char page[MAX_TEXT];
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        char usage[64];
+        const char *action = pages[i][1];
+        RUN(p, "help", pages[i][0], action);
+        assert_ended(p, 0, NULL);
+        snprintf(usage, sizeof usage, "Usage: mochi %s%s%s ", pages[i][0], action ? " " : "", action ? action : "");
+        assert_non_null(strstr(p->out, usage));
+        assert_non_null(strstr(p->out, pages[i][2]));
+        snprintf(page, sizeof page, "%s", p->out);
+        const char *last = i % 2 ? "-h" : "--help";
+        RUN(p, pages[i][0], action ? action : last, action ? last : NULL);
+        assert_ended(p, 0, NULL);
+        assert_string_equal(p->out, page);
+    }
+    RUN(p, "data", "list", "--help");
+    assert_null(strstr(p->out, "--sha256"));
+    RUN(p, "--help");
+    snprintf(page, sizeof page, "%s", p->out);
+    RUN(p, "-h");
+    assert_string_equal(p->out, page);
+    RUN(p, "help");
+    assert_string_equal(p->out, page);
+    RUN(p, "help", "walk");
+    assert_ended(p, 2, "walk");
+}
+
 static void wrong_usage_exits_2_with_one_line(void **state) {
     program *p = *state;
     const struct {
@@ -226,6 +266,7 @@ static void the_blas_core_of_the_user_is_kept(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_of_every_command_exits_0),
+        cmocka_unit_test(help_names_a_command_or_an_action),
         cmocka_unit_test(wrong_usage_exits_2_with_one_line),
         cmocka_unit_test(missing_files_are_one_line_that_names_them),
         cmocka_unit_test(data_list_names_the_embedded_graphs),

@@ -2,9 +2,11 @@
 #ifndef DATA_H
 #define DATA_H
 
-#include "tools/command.h"
+#include "tools/given.h"
 
 typedef struct data_options {
+    int action;
+    given_options given;
     names words; /* the action and what it acts on */
     bool json;
     bool all;             /* list */

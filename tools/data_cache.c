@@ -2,6 +2,7 @@
 #include "tools/data_cache.h"
 
 #include "tensor/clock.h"
+#include "tools/given.h"
 #include "tools/recipe.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ typedef struct cache_options {
     int recipe, threads;
     int64_t seed, memory;
     bool json;
+    given_options given;
     int64_t count, bytes, damaged; /* of the entries visited */
 } cache_options;
 
@@ -68,10 +70,17 @@ static void check(const cache_options *o, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "prune: --older AGE or --size BYTES is missing");
     if (o->action == BUILD && !o->graphs.count)
         argp_failure(state, EXIT_USAGE, 0, "build: expected the names of graphs");
+    static const char *const of_prune[] = {"older", "size"}, *const of_build[] = {"recipe", "seed", "memory"};
+    for (size_t i = 0; i < sizeof of_prune / sizeof *of_prune; i++)
+        refuse_given(&o->given, of_prune[i], o->action != PRUNE, "expected the action prune");
+    for (size_t i = 0; i < sizeof of_build / sizeof *of_build; i++)
+        refuse_given(&o->given, of_build[i], o->action != BUILD, "expected the action build");
+    refuse_given(&o->given, "threads", o->action != BUILD, "expected the action build, which alone computes");
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     cache_options *o = state->input;
+    note_given(&o->given, key);
     if (take_keeping(&o->memory, &o->folder, key, text, state))
         return 0;
     if (key == KEY_OLDER)
@@ -165,6 +174,7 @@ int data_cache_command(int argc, char **argv) {
         .args_doc = "list|verify|prune|clear\nbuild NAME[:TASK]...",
         .doc = description};
     cache_options o = {.action = -1, .folder = getenv("MOCHI_CACHE"), .older = -1, .size = -1, .recipe = RECIPE_BEST};
+    o.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)

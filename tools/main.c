@@ -41,14 +41,23 @@ static void print_help(void) {
          "MOCHI: a graph foundation model, meta-trained through a closed-form ridge solve.\n");
     for (int i = 0; i < N_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-    puts("\n  mochi COMMAND --help    the options of a command, with examples\n"
+    puts("\n  mochi help COMMAND      the options of a command, with examples; so does mochi COMMAND --help\n"
          "  mochi --version         the version\n\n"
          "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"
          "With --json a command writes one JSON object a line on standard output and nothing else there.\n"
          "Exit status: 0 fine, 1 failed, 2 wrong usage, 130 interrupted training (its checkpoint is written).");
 }
 
+/* -h is --help in every command, as none has an option of that letter. */
+static void spell_help(int argc, char **argv) {
+    static char option[] = "--help";
+    for (int i = 2; i < argc; i++)
+        if (!strcmp(argv[i], "-h"))
+            argv[i] = option;
+}
+
 static int run_command(int argc, char **argv) {
+    spell_help(argc, argv);
     for (int i = 0; i < N_COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) {
             char full_name[32];
@@ -60,6 +69,24 @@ static int run_command(int argc, char **argv) {
     return EXIT_USAGE;
 }
 
+static bool asks_for_help(const char *word) {
+    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "-?") || !strcmp(word, "help");
+}
+
+/* `mochi help COMMAND [ACTION]` is `mochi COMMAND [ACTION] --help`, which ends the program. */
+static int help_command(int argc, char **argv) {
+    enum { MOST = 3 }; /* data cache prune */
+    static char option[] = "--help";
+    char *words[MOST + 3] = {argv[0]};
+    int n = 1;
+    while (n <= MOST && n + 1 < argc) {
+        words[n] = argv[n + 1];
+        n++;
+    }
+    words[n++] = option;
+    return run_command(n, words);
+}
+
 int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
@@ -67,7 +94,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");
         return EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?") || !strcmp(argv[1], "help")) {
+    if (asks_for_help(argv[1])) {
+        if (argc > 2 && !asks_for_help(argv[2]))
+            return finish_output(help_command(argc, argv));
         print_help();
         return finish_output(EXIT_FINE);
     }

@@ -1,10 +1,9 @@
 # Bash completion of mochi(1): commands, options, graphs and ops, as the program itself names them.
 
 _mochi_words() {
-    local command=$1
-    case $command in
+    case $1 in
         '') mochi --help 2>/dev/null | sed -n 's/^  \([a-z]\+\)  .*/\1/p' ;;
-        *) mochi "$command" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u ;;
+        *) mochi "$@" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u ;;
     esac
 }
 
@@ -15,11 +14,13 @@ _mochi() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words '') --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words '') help --help --version" -- "$current")
         return
     fi
     [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
     case $command:$before:$current in
+        help:help:*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words '')" -- "$current") ;;
+        data:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words data "${COMP_WORDS[2]}")" -- "$current") ;;
         *:*:-*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_words "$command")" -- "$current") ;;
         *:--pool:*)
             mapfile -t COMPREPLY < <(compgen -f -W "paper paper-offline $(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
