@@ -33,7 +33,11 @@ read -ra sanitizers <<<"${SANITIZERS:-}"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
 run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
-not() { ! "$@"; }
+returns_one() {
+    local status=0
+    "$@" || status=$?
+    [ $status = 1 ]
+}
 no_libmochi() { ! ldd "$1" | grep libmochi; }
 
 for source in tools/examples/*.c; do
@@ -84,13 +88,14 @@ else
     for name in $(printf '%s\n' "${static[@]}" | sed -n 's/^-l//p' | sort -u); do
         has_archive "$name" || ar rc "$root/archive/lib$name.a" $([ "$name" = zip ] && echo "$root/zip.o")
     done
-    ! has_archive quadmath || static+=(-lquadmath -lm) # of libgfortran.a, and not in openblas.pc
+    # What libgfortran.a needs and openblas.pc does not say; the mutex it refers to weakly and calls at the end.
+    ! has_archive quadmath || static+=(-lquadmath -lm -Wl,-u,pthread_mutex_destroy)
     claim a_wholly_static_program_links "$compiler" -static tools/examples/ridge.c "${flags[@]}" "-L$root/archive" \
         "${static[@]}" -o "$root/ridge_wholly_static"
     claim it_trains "$root/ridge_wholly_static"
     claim it_prints_what_the_shared_one_does cmp <("$root/ridge_wholly_static") <("$root/ridge")
     "$compiler" -static "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" -o "$root/guard_static" 2>"$root/log"
-    claim it_knows_that_blas_has_no_guard not "$root/guard_static"
+    claim it_knows_that_blas_has_no_guard returns_one "$root/guard_static"
 fi
 
 claim custom_op_builds_as_a_shared_object \
