@@ -6,7 +6,7 @@
 
 #include <tgmath.h>
 
-/* The constants of a step, rounded once. */
+/* The constants of an AdamW step, rounded once. */
 typedef struct adamw_step {
     real clip, beta1, beta2, rest1, rest2, keep, rate, root, epsilon;
 } adamw_step;

@@ -1,11 +1,11 @@
 /* tensor/cpu/blas_guard.c - lets several threads call a serial OpenBLAS.
  *
  * A serial OpenBLAS, as Debian builds it (without USE_LOCKING), hands out its packing buffers by scanning a table for a
- * free entry without a lock: two threads that enter at once now and then get the same buffer, and wrong products. It
- * calls its allocator through the dynamic symbol table, where our definition of the same name comes first, and that
- * takes a lock. The definition is weak: in a program that links OpenBLAS statically, OpenBLAS's own stands and ours is
- * dropped. There, and where a process loaded OpenBLAS before us, its calls do not come here; blas_guard_holds() finds
- * out. */
+ * free entry without a lock: two threads that enter at once sometimes get the same buffer, and wrong products. It
+ * calls its allocator through the dynamic symbol table, where this library's definition of the same name comes first
+ * and takes a lock. The definition is weak: in a program that links OpenBLAS statically, OpenBLAS's own is used and
+ * this one is dropped. In such a program, and if a process loaded OpenBLAS before this library, the calls do not come
+ * here; blas_guard_holds() detects that. */
 #include "tensor/cpu/blas_guard.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ static allocate_buffer *allocator_of_openblas(void) {
 }
 
 static void *guarded_alloc(int position) {
-    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held shorter than a sleep takes */
+    static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held for less time than a sleep costs */
     static allocate_buffer *next;
     pthread_mutex_lock(&lock);
     atomic_store(&guard_called, true);
@@ -48,6 +48,6 @@ bool blas_guard_holds(void) {
         return true;
     float A = 1;
     int n = 1, info;
-    spotrf_("U", &n, &A, &n, &info); /* asks for a buffer whatever the size */
+    spotrf_("U", &n, &A, &n, &info); /* asks for a buffer at every size */
     return atomic_load(&guard_called);
 }

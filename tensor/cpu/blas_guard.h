@@ -4,7 +4,8 @@
 
 #include "tensor/tensor.h"
 
-/* Whether calls are safe: the guard is in place, or the library is not OpenBLAS. Costs one tiny factorization. */
+/* Returns whether such calls are safe: the guard is in place, or the library is not OpenBLAS. Costs one tiny
+ * factorization. */
 bool blas_guard_holds(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* tensor/cpu/copy.c - copies between any two dtypes and strides, and fills. Compiled once.
  *
- * Equal dtypes move bits. Others pass through double in short blocks: every stored type but int64 converts to double
- * exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN becomes 0. */
+ * Equal dtypes are copied bit by bit. Other pairs pass through double in short blocks: every stored type but int64
+ * converts to double exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN
+ * becomes 0. */
 #include "tensor/cpu/copy.h"
 #include "tensor/conversion.h"
 #include "tensor/cpu/work.h"
@@ -17,7 +18,7 @@ typedef struct copy_arguments {
     mo_dtype from, to;
 } copy_arguments;
 
-/* d = n elements of x, from element i on with that stride. */
+/* d = n elements of x from element i on, `step` apart. */
 static void load(mo_dtype dtype, const char *x, int64_t i, int64_t step, int64_t n, double *restrict d) {
     switch (dtype) {
     case MO_F32:
@@ -110,9 +111,9 @@ static void move_row(const void *arguments, int64_t n, const int64_t *at, const 
             memcpy(y + j * step[1] * (int64_t)bytes, x + j * step[0] * (int64_t)bytes, bytes);
 }
 
-/* A transposition: y runs along the last axis of the nest, x along axis q. */
+/* A transposing copy: y runs along the last axis of the loop nest, x along axis q. */
 typedef struct turn {
-    const nest *N;
+    const loop_nest *N;
     int q;
     int64_t strips, length; /* of axis q; of the last axis */
     const char *x;
@@ -120,7 +121,8 @@ typedef struct turn {
     size_t bytes;
 } turn;
 
-/* Copies rows i0 .. i1-1 of axis q in squares: each line of x that is fetched is used up before it leaves the cache. */
+/* Copies rows i0 .. i1-1 of axis q in squares, so that every fetched line of x is used up before it leaves the cache.
+ */
 static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_t i1) {
     int64_t x_step = p->N->stride[0][p->N->ndim - 1], y_step = p->N->stride[1][p->q];
     for (int64_t j0 = 0; j0 < p->length; j0 += SQUARE)
@@ -135,8 +137,8 @@ static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_
         }
 }
 
-/* The axis along which x has unit stride, where that is not the last one but y's is; -1 otherwise. */
-static int turned_axis(const nest *N) {
+/* The axis along which x has unit stride, if that is another axis than the last one, along which y has; else -1. */
+static int transposed_axis(const loop_nest *N) {
     if (N->stride[1][N->ndim - 1] != 1 || N->stride[0][N->ndim - 1] == 1)
         return -1;
     for (int q = 0; q < N->ndim - 1; q++)
@@ -146,7 +148,7 @@ static int turned_axis(const nest *N) {
 }
 
 static void move_turned(mo_context *ctx, const turn *p) {
-    const nest *N = p->N;
+    const loop_nest *N = p->N;
     int64_t others = N->rows / N->size[p->q];
     int threads = threads_for(ctx, N->rows * N->n);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
@@ -164,9 +166,9 @@ static void move_turned(mo_context *ctx, const turn *p) {
 }
 
 void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
-    nest N = nest_of(2, (const mo_view *[]){x, y});
+    loop_nest N = loop_nest_of(2, (const mo_view *[]){x, y});
     size_t bytes = mo_dtype_size(x->dtype);
-    int q = x->dtype == y->dtype && (bytes == 4 || bytes == 8) ? turned_axis(&N) : -1;
+    int q = x->dtype == y->dtype && (bytes == 4 || bytes == 8) ? transposed_axis(&N) : -1;
     if (q >= 0 && N.rows * N.n > 0) {
         turn p = {.N = &N, .q = q, .length = N.n, .x = x->data, .y = y->data, .bytes = bytes};
         p.strips = ceil_div(N.size[q], SQUARE);
@@ -174,7 +176,7 @@ void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y) {
         return;
     }
     copy_arguments p = {.x = x->data, .y = y->data, .from = x->dtype, .to = y->dtype};
-    nest_run(ctx, &N, x->dtype == y->dtype ? move_row : convert_row, &p);
+    loop_nest_run(ctx, &N, x->dtype == y->dtype ? move_row : convert_row, &p);
 }
 
 typedef struct fill_arguments {
@@ -194,6 +196,6 @@ static void fill_row(const void *arguments, int64_t n, const int64_t *at, const 
 
 void fill_cpu(mo_context *ctx, double value, const mo_view *y) {
     fill_arguments p = {.y = y->data, .dtype = y->dtype, .value = value};
-    nest N = nest_of(1, &y);
-    nest_run(ctx, &N, fill_row, &p);
+    loop_nest N = loop_nest_of(1, &y);
+    loop_nest_run(ctx, &N, fill_row, &p);
 }

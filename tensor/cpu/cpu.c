@@ -1,7 +1,7 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
 #include "tensor/cpu/blas_guard.h"
+#include "tensor/cpu/contention.h"
 #include "tensor/cpu/copy.h"
-#include "tensor/cpu/crowd.h"
 #include "tensor/cpu/work.h"
 
 #include <stdlib.h>
@@ -12,12 +12,12 @@ extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
-/* What the backend keeps in a context. */
+/* The backend's state in a context. */
 typedef struct cpu_state {
     void *scratch; /* of its kernels */
     size_t bytes;
     bool serial_blas; /* BLAS is not safe to call from several threads */
-    crowd crowd;
+    contention contention;
 } cpu_state;
 
 static bool cpu_open(mo_context *ctx) {
@@ -31,7 +31,7 @@ static bool cpu_open(mo_context *ctx) {
 
 int free_threads(const mo_context *ctx) {
     cpu_state *state = ctx->backend_state;
-    return crowd_threads(&state->crowd, ctx->threads);
+    return contention_threads(&state->contention, ctx->threads);
 }
 
 int blas_threads(const mo_context *ctx) {
@@ -44,7 +44,7 @@ bool mo_context_blas_is_safe(const mo_context *ctx) {
     return !state || !state->serial_blas;
 }
 
-/* Huge pages spare a large block most of its page faults and TLB misses. */
+/* Huge pages save a large block most of its page faults and TLB misses. */
 static void *cpu_alloc(mo_context *ctx, size_t bytes) {
     (void)ctx;
     if (bytes > SIZE_MAX - HUGE_PAGE)
@@ -53,7 +53,7 @@ static void *cpu_alloc(mo_context *ctx, size_t bytes) {
     size_t rounded = bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
     void *block = aligned_alloc(alignment, rounded);
     if (block && alignment == HUGE_PAGE)
-        madvise(block, rounded, MADV_HUGEPAGE); /* a hint: its failure changes nothing */
+        madvise(block, rounded, MADV_HUGEPAGE); /* a hint: a failure changes nothing */
     return block;
 }
 

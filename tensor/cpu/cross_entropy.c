@@ -39,7 +39,7 @@ static double label_loss(const real *x, int64_t n, int64_t label, double smoothi
     return loss + smoothing / (double)n * sum;
 }
 
-/* A target of 0 leaves its class out, even one of infinite surprise. */
+/* A target of 0 ignores its class, even if the class has infinite surprise. */
 static double dense_loss(const real *x, int64_t n, const real *target, double smoothing) {
     row_scale s = scale_of(x, n);
     double sum = 0;

@@ -1,11 +1,11 @@
-/* tensor/cpu/distinct.c - which rows of a matrix are copies of one another: a hash table of the rows so far. */
+/* tensor/cpu/distinct.c - finding rows that are copies of one another, with a hash table of the rows so far. */
 #include "tensor/cpu/distinct.h"
 
 #include <string.h>
 
 enum { LANES_OF_HASH = 16 };
 
-int64_t distinct_place(distinct *t, int64_t rows, real *scratch) {
+int64_t distinct_layout(distinct *t, int64_t rows, real *scratch) {
     int64_t slots = 16;
     while (slots < 2 * rows)
         slots *= 2;
@@ -14,7 +14,7 @@ int64_t distinct_place(distinct *t, int64_t rows, real *scratch) {
     return (2 * rows + slots) * (int64_t)sizeof *words / (int64_t)sizeof(real) + 1;
 }
 
-/* Sixteen hashes side by side, then one of these. */
+/* Sixteen hashes side by side, joined into one. */
 static uint64_t hash(const real *row, int64_t d) {
     const unsigned char *bytes = (const unsigned char *)row;
     int64_t length = d * (int64_t)sizeof *row;

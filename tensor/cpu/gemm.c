@@ -115,7 +115,7 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
-static void run_stretch(const product *p, stretch s) {
+static void run_stretch(const product *p, task_range s) {
     for (int64_t i = s.first; i < s.end; i++) {
         tile t = product_tile(p, i);
         product_run(p, &t);
@@ -129,11 +129,11 @@ static void run_tiles(mo_context *ctx, const product *p) {
     int threads =
         flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
     if (threads == 1 || tasks <= chunk) {
-        run_stretch(p, (stretch){0, tasks});
+        run_stretch(p, (task_range){0, tasks});
         return;
     }
     shares s;
-    stretch some;
+    task_range some;
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some)
     while (take_tasks(&s, &some))
@@ -145,7 +145,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
     int threads = blas_threads(ctx);
     shares s;
-    stretch some;
+    task_range some;
     share_tasks(&s, threads, p->batch * p->pieces_k, 1);
 #pragma omp parallel num_threads(threads) private(some)
     {

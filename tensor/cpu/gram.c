@@ -1,6 +1,7 @@
-/* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, those above it by copying.
+/* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, the blocks above by copying.
  *
- * Blocks are tasks of their own where the batch is short, chosen from the sizes alone: threads change no bit. */
+ * If the batch is short, blocks are tasks of their own, chosen from the sizes alone: the thread count changes no bit.
+ */
 #include "tensor/cpu/gram.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -8,9 +9,9 @@
 
 enum {
     TASKS = 8,          /* enough for 8 threads */
-    LEAST_BLOCK = 128,  /* rows; below, packing shows */
-    TURNED = 16,        /* side of a square that is copied at once */
-    TASK_FLOP = 500000, /* a task has so many at least */
+    LEAST_BLOCK = 128,  /* rows; with fewer, the cost of packing shows */
+    TURNED = 16,        /* side of a square that is transposed at once */
+    TASK_FLOP = 500000, /* least operations in a task */
     TINY = 4096         /* multiplications not worth a BLAS call */
 };
 
@@ -88,7 +89,7 @@ static void run_tasks(mo_context *ctx, const gram *g) {
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1)));
     int threads = flop * (double)tasks < MO_PARALLEL_FLOP ? 1 : blas_threads(ctx);
     shares s;
-    stretch some;
+    task_range some;
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some) if (threads > 1 && tasks > chunk)
     while (take_tasks(&s, &some))

@@ -1,4 +1,4 @@
-/* tensor/cpu/gram.h - a matrix that is its own transpose, from half of it. */
+/* tensor/cpu/gram.h - completing a symmetric matrix from its lower half. */
 #ifndef MO_CPU_GRAM_H
 #define MO_CPU_GRAM_H
 

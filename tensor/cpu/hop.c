@@ -1,4 +1,4 @@
-/* tensor/cpu/hop.c - rows of K matrices mixed with weights of their own, and the adjoint in the weights. */
+/* tensor/cpu/hop.c - rows of K matrices mixed with weights per row, and the adjoint in the weights. */
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>

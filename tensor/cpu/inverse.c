@@ -3,7 +3,7 @@
  * With A = [A1 B^T; B A2], H = B A1^-1 and the complement S = A2 - H B^T, also positive definite,
  *     A^-1 = [A1^-1 + H^T S^-1 H, -H^T S^-1; -S^-1 H, S^-1].
  * All but small halves are products, which run at twice the rate of LAPACK's inverse from a factor (448 rows: 1.3 ms
- * for 2.3). */
+ * instead of 2.3). */
 #include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
 

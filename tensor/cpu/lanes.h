@@ -1,8 +1,8 @@
 /* tensor/cpu/lanes.h - batches of small matrices side by side: entry e of LANES matrices is one vector.
  *
- * One small matrix alone would spend its time waiting for divisions and for its own last sum; LANES of them advance
- * together, one vector operation a step. A lane never looks at another, so a matrix's result does not depend on its
- * neighbours, and groups are filled up with identities. */
+ * A single small matrix would spend its time waiting for divisions and for its own last sum; LANES matrices advance
+ * together, one vector operation per step. Lanes are independent, so a matrix's result does not depend on its
+ * neighbours, and incomplete groups are filled up with identities. */
 #ifndef MO_CPU_LANES_H
 #define MO_CPU_LANES_H
 
@@ -12,11 +12,11 @@
 
 enum {
     LANES = 64 / sizeof(real), /* a cache line */
-    SMALL_COLUMNS = 16,        /* of right-hand sides in lanes */
-    FEW = 4                    /* fewer matrices do not fill a vector */
+    SMALL_COLUMNS = 16,        /* the most right-hand sides solved in lanes */
+    FEW = 4                    /* fewer matrices than this do not fill a vector */
 };
 
-/* One entry of LANES matrices; a comparison of two gives words of 0 and -1. */
+/* One entry of LANES matrices; comparing two gives words of 0 and -1. */
 typedef real lanes __attribute__((vector_size(64)));
 #if MO_REAL_BITS == 32
 typedef int32_t lane_words __attribute__((vector_size(64)));
@@ -30,25 +30,25 @@ LANE_FUNCTION lanes lanes_of(real x) {
     return x - (lanes){0};
 }
 
-/* a where the condition holds, else b. */
+/* a if the condition holds, else b. */
 LANE_FUNCTION lanes lanes_choose(lane_words condition, lanes a, lanes b) {
     return (lanes)((condition & (lane_words)a) | (~condition & (lane_words)b));
 }
 
 LANE_FUNCTION lanes lanes_abs(lanes x) {
-    return (lanes)((lane_words)x & ~(lane_words)(-(lanes){0})); /* without the sign bit, which is all of -0 */
+    return (lanes)((lane_words)x & ~(lane_words)(-(lanes){0})); /* clears the sign bit, the only bit of -0 */
 }
 
 LANE_FUNCTION lanes lanes_max(lanes a, lanes b) {
     return lanes_choose(a > b, a, b);
 }
 
-/* Entries lie in rows of an odd number of vectors: with an even one columns would fall on few sets of the cache. */
+/* Rows of entries take an odd number of vectors: with an even number, columns would fall on few sets of the cache. */
 LANE_FUNCTION int64_t lane_row(int64_t n) {
     return n | 1;
 }
 
-/* The first halves of a and b, and the second ones, entry by entry in turn. */
+/* Interleaves the first halves of a and b, and the second halves, entry by entry. */
 #if MO_REAL_BITS == 32
 #define ZIP_FIRST(a, b) __builtin_shufflevector((a), (b), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
@@ -57,7 +57,8 @@ LANE_FUNCTION int64_t lane_row(int64_t n) {
 #define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 4, 12, 5, 13, 6, 14, 7, 15)
 #endif
 
-/* The transpose of LANES vectors: zipping the halves of the list moves the first bit of a place to its end. */
+/* The transpose of LANES vectors: interleaving the halves of the list rotates the bits of a vector's position by one.
+ */
 LANE_FUNCTION void transpose_lanes(lanes *block) {
     lanes zipped[LANES];
 #pragma GCC unroll 4
@@ -73,7 +74,7 @@ LANE_FUNCTION void transpose_lanes(lanes *block) {
     }
 }
 
-/* Where the entries of a matrix lie among vectors: n to a row, rows `row` vectors apart. */
+/* The layout of a matrix among vectors: n entries in a row, rows `row` vectors apart. */
 typedef struct lane_place {
     int64_t n, row, column, at;
 } lane_place;
@@ -87,7 +88,7 @@ LANE_FUNCTION int64_t next_place(lane_place *p) {
     return at;
 }
 
-/* W, in rows of `row` vectors, = the matrices A [m, n]; the lanes beyond `count` repeat the last one. */
+/* W = the matrices A [m, n], in rows of `row` vectors; the lanes beyond `count` repeat the last matrix. */
 static inline void to_lanes(const real *const *A, int64_t count, int64_t m, int64_t n, lanes *restrict W, int64_t row) {
     lane_place p = {.n = n, .row = row};
     lanes block[LANES];
@@ -106,7 +107,7 @@ static inline void to_lanes(const real *const *A, int64_t count, int64_t m, int6
     }
 }
 
-/* The inverse: A = W for the first `count` matrices. */
+/* The inverse of to_lanes: A = W for the first `count` matrices. */
 static inline void from_lanes(
     const lanes *restrict W, int64_t row, int64_t count, int64_t m, int64_t n, real *const *A) {
     lane_place p = {.n = n, .row = row};
@@ -126,16 +127,17 @@ static inline void from_lanes(
     }
 }
 
-/* Whether systems of order n <= SMALL_MATRIX with m columns go in lanes; otherwise loops along the columns. */
+/* Returns whether systems of order n <= SMALL_MATRIX with m columns go in lanes; otherwise loops run along the columns.
+ */
 static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
     return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;
 }
 
-/* The system op(T) X = B of lanes: T in W, B [n, m] in x, in rows of m vectors. */
+/* The system op(T) X = B in lanes: T in W, B [n, m] in x, in rows of m vectors. */
 typedef struct lane_system {
     const lanes *W;
     int64_t row, n, m;
-    bool lower, transposed, unit; /* the triangle; whether op transposes; a diagonal of ones that is not stored */
+    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
 } lane_system;
 
 LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
@@ -153,7 +155,7 @@ LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
     }
 }
 
-/* x := op(T)^-1 x: each solved row is subtracted from those to come. Common widths are constants to the compiler. */
+/* x := op(T)^-1 x: each solved row is subtracted from the rows to come. Common widths are compile-time constants. */
 LANE_FUNCTION void solve_lanes(lane_system s, lanes *restrict x) {
     const int64_t widths[] = {1, 2, 4, 8};
 #pragma GCC unroll 4

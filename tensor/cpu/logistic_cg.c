@@ -3,9 +3,9 @@
  *
  * With coordinates x, their image G under the metric and their logits F (ops/logistic_system.h), an iteration is
  *     a = <r, G z> / <G p, H p>,  v += a p,  r -= a H p,  z = M r,  p = z + b p,  b = <r, G z> / its last value. */
+#include "tensor/cpu/few_columns.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/narrow.h"
 #include "tensor/cpu/triangle.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void turn(real *restrict p, double b, const real *restrict z, int64_t n) 
 
 /* Y = A X or A^T X for A [n, columns], with C columns of X. */
 static void multiply(const item *s, bool transposed, const real *X, real *Y) {
-    narrow_product(s->Phi, s->n, s->columns, transposed, 1, X, s->classes, Y, s->work);
+    few_columns_product(s->Phi, s->n, s->columns, transposed, 1, X, s->classes, Y, s->work);
 }
 
 /* The image and the logits of z. */
@@ -195,7 +195,7 @@ static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {
     int64_t batch = g->r.shape[0], C = g->r.shape[2], n = g->Phi.shape[1];
-    int64_t vectors = 6 * g->r.shape[1] * C + 3 * (n + 2) * C, work = NARROW * (n + g->Phi.shape[2]);
+    int64_t vectors = 6 * g->r.shape[1] * C + 3 * (n + 2) * C, work = FEW_COLUMNS * (n + g->Phi.shape[2]);
     int64_t length = ceil_div(vectors + work, 16) * 16;
     int threads = (int)min_of(blas_threads(ctx), batch);
     real *scratch = cpu_workspace(ctx, (size_t)(length * batch) * sizeof(real));

@@ -189,7 +189,7 @@ int64_t logistic_primal_place(logistic_primal *p, const mo_folds_call *g, int th
         *shared[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
     }
-    at += distinct_place(&p->rows, n, scratch ? scratch + at : NULL);
+    at += distinct_layout(&p->rows, n, scratch ? scratch + at : NULL);
     at = panels_row(at);
     p->s.of = p->rows.of;
     return at + logistic_place(&p->s, p->fits, p->count, scratch ? scratch + at : NULL);

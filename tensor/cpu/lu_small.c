@@ -1,8 +1,8 @@
 /* tensor/cpu/lu_small.c - LU factors of small matrices, and solves with them, side by side in lanes.
  *
- * The convention is that of lu.c: in the row-major buffer lies the LU of M = A^T, column j of M in row j. M is factored
- * a column at a time (the gaxpy form of Golub and Van Loan 2013, 3.2.5): the column is read in the order that the rows
- * have so far, the columns before it are subtracted, its largest entry becomes the pivot. */
+ * The convention is that of lu.c: the row-major buffer holds the LU of M = A^T, column j of M in row j. M is factored a
+ * column at a time (the gaxpy form of Golub and Van Loan 2013, 3.2.5): the column is read in the order that the rows
+ * have so far, the earlier columns are subtracted, and its largest entry becomes the pivot. */
 #include "tensor/cpu/lu_small.h"
 #include "tensor/cpu/matrices.h"
 
@@ -12,17 +12,17 @@
 typedef struct lu_lanes {
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)]; /* entry (i, j) of L and U: W[j row + i] */
     int64_t n, row;
-    bool moved;                         /* some row of some matrix is not in its place */
+    bool moved;                         /* some row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     int32_t pivot[LANES][SMALL_MATRIX];
-    lane_words refused, singular; /* holds a value that is not finite; the first pivot that is 0, counted from 1 */
+    lane_words refused, singular; /* holds a value that is not finite; the first zero pivot, counted from 1 */
     lanes norm;
 } lu_lanes;
 
-/* x = column j of P M, of which row j of W holds that of M; its part of the norm. */
+/* x = column j of P M, read from row j of W, which holds column j of M; adds its part of the norm. */
 static void read_column(lu_lanes *s, int64_t j, lanes *restrict x) {
     const lanes *w = s->W + j * s->row;
-    lanes sum = {0}, residue = {0}; /* x - x is 0 but for Inf and NaN */
+    lanes sum = {0}, residue = {0}; /* x - x is 0 except for Inf and NaN */
     for (int64_t i = 0; i < s->n; i++) {
         x[i] = w[i];
         sum += lanes_abs(w[i]);
@@ -35,7 +35,7 @@ static void read_column(lu_lanes *s, int64_t j, lanes *restrict x) {
             x[i][l] = w[s->order[l][i]][l];
 }
 
-/* x -= L u of the columns before j, two at a time. */
+/* x -= L u over the columns before j, two at a time. */
 static void subtract_columns(const lu_lanes *s, int64_t j, lanes *restrict x) {
     int64_t n = s->n, k = 0;
     for (; k + 1 < j; k += 2) {
@@ -55,7 +55,7 @@ static void swap(real *a, real *b) {
     *b = c;
 }
 
-/* Row `row` of lane l goes to place j, in x, in the columns before it and in the order. */
+/* Moves row `row` of lane l to position j: in x, in the columns before it and in the order. */
 static void exchange_lane(lu_lanes *s, int64_t j, int64_t row, int64_t l, lanes *restrict x) {
     s->moved = true;
     int32_t from = s->order[l][j];
@@ -66,7 +66,7 @@ static void exchange_lane(lu_lanes *s, int64_t j, int64_t row, int64_t l, lanes 
         swap((real *)&s->W[k * s->row + j] + l, (real *)&s->W[k * s->row + row] + l);
 }
 
-/* The largest entry of x from j on becomes the pivot. A lane without one goes on with 1. */
+/* The largest entry of x from j on becomes the pivot. A lane without one continues with 1. */
 static void choose_pivot(lu_lanes *s, int64_t j, lanes *restrict x) {
     lanes best = lanes_abs(x[j]), place = lanes_of((real)j);
     for (int64_t i = j + 1; i < s->n; i++) {
@@ -109,7 +109,7 @@ static void exchange_entries(real *A, int64_t n, int64_t j, int64_t row) {
         swap(&A[k * n + j], &A[k * n + row]);
 }
 
-/* The columns before j are subtracted from x = row j of A, two at a time. */
+/* Subtracts the columns before j from x = row j of A, two at a time. */
 static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *restrict x) {
     int64_t k = 0;
     for (; k + 1 < j; k += 2) {
@@ -148,7 +148,7 @@ int32_t getrf_one(real *A, int64_t n, int32_t *pivot) {
 
 /* ---- solves with the factors ---- */
 
-/* x := A^-1 x without the exchanges: by U^T, then L^T; or A^-T x: by L, then U. */
+/* x := A^-1 x without the row exchanges, by U^T, then L^T; transposed: x := A^-T x, by L, then U. */
 LANE_FUNCTION void solve_factors(const lanes *W, int64_t n, int64_t m, bool transposed, lanes *restrict x) {
     lane_system U = {.W = W, .row = lane_row(n), .n = n, .m = m, .lower = true, .transposed = transposed};
     lane_system L = {.W = W, .row = lane_row(n), .n = n, .m = m, .transposed = transposed, .unit = true};
@@ -189,7 +189,7 @@ static lanes sum_magnitudes(const lanes *x, int64_t n) {
 }
 
 /* A lower bound of |M| |M^-1| in the 1-norm that is rarely off by more than a factor of 3 (Higham 2002, 15.3): the
- * growth of a graded alternating vector, and of the unit vector where its signs grow most. */
+ * growth of a graded alternating vector, and of the unit vector at the position where its signs grow most. */
 static lanes estimate_condition(const lu_lanes *s) {
     lanes x[SMALL_MATRIX];
     int64_t n = s->n;
@@ -209,7 +209,7 @@ static lanes estimate_condition(const lu_lanes *s) {
         x[i] = lanes_choose(place == (real)i, s->norm, lanes_of(0));
     solve_factors(s->W, n, 1, true, x);
     lanes grown = sum_magnitudes(x, n);
-    return lanes_choose((condition > grown) | (condition != condition), condition, grown); /* NaN is the largest */
+    return lanes_choose((condition > grown) | (condition != condition), condition, grown); /* NaN counts as largest */
 }
 
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {

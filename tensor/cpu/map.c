@@ -2,7 +2,7 @@
  *
  * The function is a constant inside each loop, so that the compiler sees one plain loop per function. */
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/nest.h"
+#include "tensor/cpu/loop_nest.h"
 #include "tensor/elementwise.h"
 
 typedef struct map1_arguments {
@@ -65,8 +65,8 @@ static void row1(const void *arguments, int64_t n, const int64_t *at, const int6
 
 void REAL(map1_cpu)(mo_context *ctx, mo_map1 f, double a, double b, const mo_view *x, const mo_view *y) {
     map1_arguments p = {.f = f, .a = (real)a, .b = (real)b, .x = x->data, .y = y->data};
-    nest N = nest_of(2, (const mo_view *[]){x, y});
-    nest_run(ctx, &N, row1, &p);
+    loop_nest N = loop_nest_of(2, (const mo_view *[]){x, y});
+    loop_nest_run(ctx, &N, row1, &p);
 }
 
 typedef struct map2_arguments {
@@ -75,7 +75,7 @@ typedef struct map2_arguments {
     real *y;
 } map2_arguments;
 
-/* The common rows: both operands run, or one is a constant along the row. y may be x1 itself. */
+/* The common cases: both operands run along the row, or one is constant along it. y may be x1 itself. */
 INLINE void loop2(mo_map2 f, const map2_arguments *p, int64_t n, const int64_t *at, const int64_t *step) {
     const real *x1 = p->x1 + at[0], *x2 = p->x2 + at[1];
     real *y = p->y + at[2];
@@ -121,8 +121,8 @@ static void row2(const void *arguments, int64_t n, const int64_t *at, const int6
 
 void REAL(map2_cpu)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y) {
     map2_arguments p = {.f = f, .x1 = x1->data, .x2 = x2->data, .y = y->data};
-    nest N = nest_of(3, (const mo_view *[]){x1, x2, y});
-    nest_run(ctx, &N, row2, &p);
+    loop_nest N = loop_nest_of(3, (const mo_view *[]){x1, x2, y});
+    loop_nest_run(ctx, &N, row2, &p);
 }
 
 typedef struct where_arguments {
@@ -145,6 +145,6 @@ static void where_row(const void *arguments, int64_t n, const int64_t *at, const
 
 void REAL(where_cpu)(mo_context *ctx, const mo_view *c, const mo_view *x1, const mo_view *x2, const mo_view *y) {
     where_arguments p = {.c = c->data, .bytes = c->dtype == MO_U8, .x1 = x1->data, .x2 = x2->data, .y = y->data};
-    nest N = nest_of(4, (const mo_view *[]){c, x1, x2, y});
-    nest_run(ctx, &N, where_row, &p);
+    loop_nest N = loop_nest_of(4, (const mo_view *[]){c, x1, x2, y});
+    loop_nest_run(ctx, &N, where_row, &p);
 }

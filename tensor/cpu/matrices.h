@@ -1,6 +1,6 @@
 /* tensor/cpu/matrices.h - batches of matrices, and the LAPACK routines that take them.
  *
- * LAPACK is column-major: a row-major matrix is its transpose to it, so "lower" here is LAPACK's "upper". */
+ * LAPACK is column-major: it reads a row-major matrix as its transpose, so "lower" here is LAPACK's "upper". */
 #ifndef MO_CPU_MATRICES_H
 #define MO_CPU_MATRICES_H
 
@@ -22,12 +22,12 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 #define potrf_small REAL(potrf_small)
 #define potrf_one REAL(potrf_one)
 
-/* Factors count <= MATRIX_LANES matrices of n <= SMALL_MATRIX; info as the potrf slot's. */
+/* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as in the potrf slot. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
-/* Factors one whose lower triangle is finite, with the same bits: the operations of a lane, along the columns. */
+/* Factors one matrix whose lower triangle is finite, with the bits of potrf_small: a lane's operations, by columns. */
 int32_t potrf_one(real *A, int64_t n);
 
-enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to here plain loops beat a library call */
+enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to this order plain loops beat a library call */
 
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {
@@ -38,22 +38,22 @@ static inline double dot(const real *x, const real *y, int64_t n) {
     return sum;
 }
 
-/* How many matrices [.., m, n] there are. */
+/* The number of matrices in [.., m, n]. */
 static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* Threads for a batch of matrices of so many multiplications each. */
+/* Threads for a batch of matrices that cost the given number of multiplications each. */
 static inline int matrix_threads(const mo_context *ctx, int64_t batch, double multiplications) {
     return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
 }
 
-/* Entry b along the first axis of a contiguous v, or its only one, which all share; NULL where v has no data. */
+/* Entry b along the first axis of a contiguous v, or its only entry if all items share it; NULL if v has no data. */
 static inline const real *entry_of(const mo_view *v, int64_t b) {
     return v->data ? (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v)) : NULL;
 }
 
-/* Where matrix b of a batch with the leading axes of B lies in T, whose axes may be broadcast. */
+/* The offset in T of matrix b of a batch with the leading axes of B; the axes of T may be broadcast. */
 static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
     int64_t offset = 0;
     for (int i = B->ndim - 3; i > 0; i--) {
@@ -64,7 +64,7 @@ static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b
 }
 
 static inline bool all_finite(const real *x, int64_t n) {
-    real sum = 0; /* x - x is 0 but for Inf and NaN */
+    real sum = 0; /* x - x is 0 except for Inf and NaN */
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++)
         sum += x[i] - x[i];

@@ -3,7 +3,7 @@
 
 #include <tgmath.h>
 
-/* Two passes: the variance about a known mean loses nothing where the mean is large. */
+/* Two passes: the variance about a known mean loses nothing if the mean is large. */
 static void standardize(const real *x, int64_t n, double epsilon, real *restrict y) {
     double sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)

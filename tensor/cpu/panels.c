@@ -1,8 +1,8 @@
 /* tensor/cpu/panels.c - products of some rows with one matrix.
  *
- * A library packs the matrix for every product, which for a few dozen rows takes as long as a third of it. Here it lies
- * in panels of two vectors of columns, one below the other: a panel passes through the first cache once for each eight
- * rows of X, whose sums stay in registers. */
+ * A library packs the matrix for every product; for a few dozen rows packing takes a third of the product's time. Here
+ * the matrix lies in panels of two vectors of columns, one below the other: a panel passes through the first-level
+ * cache once per eight rows of X, whose sums stay in registers. */
 #include "tensor/cpu/panels.h"
 
 enum { ROWS = 8 };
@@ -15,8 +15,8 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
                 numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
 }
 
-/* Rows from .. from + PANEL - 1 of the panel of the columns from `first` on: right of the diagonal they are columns of
- * A. */
+/* Packs rows from .. from + PANEL - 1 of the panel that starts at column `first`: right of the diagonal they are
+ * columns of A. */
 static void pack_square(const real *A, int64_t n, int64_t first, int64_t from, real *numbers) {
     int64_t rows = min_of(PANEL, n - from), columns = min_of(PANEL, n - first);
     for (int64_t k = 0; k < rows; k++)
@@ -36,13 +36,13 @@ void panels_pack_symmetric(const panels *p, const real *A) {
             pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
 }
 
-/* A panel has so many vectors of columns, the rows of X and Y are `from` and `row` apart. */
+/* The shape of a panel: its number of vectors of columns; rows of X are `from` apart, rows of Y `row` apart. */
 typedef struct panel_rows {
     int64_t depth, from, row;
     size_t width;
 } panel_rows;
 
-/* count rows, a constant where inlined, of one panel. */
+/* Multiplies `count` rows with one panel; count is a constant after inlining. */
 LANE_FUNCTION void multiply(const lanes *panel, const panel_rows *p, const real *X, int count, real *Y) {
     lanes sum[ROWS][2] = {{{0}}};
     int64_t n = p->depth, from = p->from, row = p->row;

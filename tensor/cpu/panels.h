@@ -1,4 +1,4 @@
-/* tensor/cpu/panels.h - products of some rows with one matrix, which is packed once for many of them. */
+/* tensor/cpu/panels.h - products of some rows with one matrix that is packed once for many products. */
 #ifndef MO_CPU_PANELS_H
 #define MO_CPU_PANELS_H
 
@@ -17,7 +17,7 @@ typedef struct panels {
     int threads; /* of a product */
 } panels;
 
-/* Vectors of n numbers are so far apart: n filled up to whole lanes. */
+/* The distance between vectors of n numbers: n rounded up to whole lanes. */
 static inline int64_t panels_row(int64_t n) {
     return (n + LANES - 1) / LANES * LANES;
 }
@@ -26,12 +26,12 @@ static inline int64_t panels_length(int64_t depth, int64_t columns) {
     return (columns + PANEL - 1) / PANEL * PANEL * depth;
 }
 
-/* Takes A, whose rows are `down` apart and whose columns are `right` apart. */
+/* Packs A, whose rows are `down` apart and whose columns are `right` apart. */
 void panels_pack(const panels *p, const real *A, int64_t down, int64_t right);
-/* Takes A [depth, depth], of which the lower triangle is read. */
+/* Packs the symmetric A [depth, depth], of which the lower triangle is read. */
 void panels_pack_symmetric(const panels *p, const real *A);
 
-/* Y = X A for m rows; what fills up the rows of Y becomes 0. Threads change no bit. */
+/* Y = X A for m rows; the padding of the rows of Y becomes 0. The thread count changes no bit. */
 void panels_product(const panels *p, const real *X, int64_t m, real *Y);
 
 #endif

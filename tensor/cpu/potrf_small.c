@@ -1,7 +1,7 @@
-/* tensor/cpu/potrf_small.c - Cholesky factors of many small matrices, sixteen at a time, or of one.
+/* tensor/cpu/potrf_small.c - Cholesky factors of many small matrices, sixteen at a time, or of one matrix.
  *
  * Entry (i, k) of sixteen matrices lies side by side, so that every step is one vector operation and the matrices
- * advance together; one small matrix alone would spend its time waiting for square roots. The result of a matrix does
+ * advance together; a single small matrix would spend its time waiting for square roots. The result of a matrix does
  * not depend on its neighbours. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -17,9 +17,9 @@ typedef struct interleaved {
     int32_t info[MATRIX_LANES];
 } interleaved;
 
-/* Lanes without a matrix get the identity. */
+/* Loads up to MATRIX_LANES matrices; lanes without a matrix get the identity. */
 static void load(const real *A, int64_t count, int64_t n, interleaved *s) {
-    real residue[MATRIX_LANES] = {0}; /* x - x is 0 but for Inf and NaN */
+    real residue[MATRIX_LANES] = {0}; /* x - x is 0 except for Inf and NaN */
     for (int64_t i = 0, e = 0; i < n; i++)
         for (int64_t k = 0; k <= i; k++, e++)
             for (int64_t l = 0; l < MATRIX_LANES; l++) {
@@ -42,7 +42,7 @@ static void subtract_products(interleaved *s, int64_t to, int64_t a, int64_t b, 
         s->W[to][l] = sum[l];
 }
 
-/* Row by row: L[i][j] = (A[i][j] - <L[i], L[j]>) / L[j][j]. A lane that failed goes on with a pivot of 1. */
+/* Row by row: L[i][j] = (A[i][j] - <L[i], L[j]>) / L[j][j]. A lane that failed continues with a pivot of 1. */
 static void factor_lanes(interleaved *s, int64_t n) {
     real inverse[SMALL_MATRIX][MATRIX_LANES];
     for (int64_t i = 0; i < n; i++) {
@@ -83,7 +83,7 @@ int32_t potrf_one(real *A, int64_t n) {
         for (int64_t k = 0; k < n; k++)
             A[i * n + k] = k <= i ? T[k][i] : 0;
         if (info == 0 && !isfinite(A[i * n + i]))
-            info = -1; /* overflow on the way */
+            info = -1; /* overflow during the factorization */
     }
     return info;
 }
@@ -103,6 +103,6 @@ void potrf_small(real *A, int64_t count, int64_t n, int32_t *info) {
         }
         for (int64_t i = 0; i < n && info[l] == 0; i++)
             if (!isfinite(A[(l * n + i) * n + i]))
-                info[l] = -1; /* overflow on the way */
+                info[l] = -1; /* overflow during the factorization */
     }
 }

@@ -1,4 +1,4 @@
-/* tensor/cpu/product.c - one tile of a matrix product, and how many tiles there are.
+/* tensor/cpu/product.c - computing one tile of a matrix product, and choosing the tiles.
  *
  * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
  * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
@@ -9,14 +9,14 @@
 
 enum {
     TILE_ROWS = 384,  /* a tile's share of C stays in the second-level cache, and packing B costs a few percent */
-    LEAST_ROWS = 192, /* below, packing shows */
+    LEAST_ROWS = 192, /* with fewer rows the cost of packing shows */
     LEAST_COLUMNS = 128,
     TILES = 8,           /* enough for 8 threads */
-    PIECES_C = 1 << 19,  /* up to so many elements of C, a long k is cut instead: each operand is then read once */
-    PIECE = 192,         /* of k, at least, and no shorter than the sides of C: adding pieces must stay cheap */
+    PIECES_C = 1 << 19,  /* for C of at most this size, a long k is cut instead: each operand is then read once */
+    PIECE = 192,         /* least length of a piece of k, also at least the sides of C: adding pieces must stay cheap */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
     TINY = 4096,         /* multiplications not worth a BLAS call */
-    TURNED = 1024        /* elements of the second operand of such a product, turned */
+    TURNED = 1024        /* elements of the second operand of such a product that may be transposed */
 };
 
 /* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
@@ -32,7 +32,7 @@ static void cut_vector(product *p) {
         p->tiles_n = max_of(1, min_of(count, p->n / 16));
 }
 
-/* Tiles of one matrix so that the whole batch has about TILES, none too narrow for BLAS. */
+/* Cuts one matrix into tiles so that the whole batch has about TILES, none of them too small for BLAS. */
 static void cut_matrix(product *p) {
     p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
     while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)
@@ -55,7 +55,7 @@ void product_cut(product *p) {
         cut_matrix(p);
 }
 
-/* Where part i of `parts` begins when n is spread evenly in multiples of 16. */
+/* The start of part i when n is spread evenly over `parts` in multiples of 16. */
 static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
     return i == parts ? n : ceil_div(n, 16) * i / parts * 16;
 }
@@ -129,7 +129,7 @@ static void add_products(const call *g, const real *a, int64_t a_step, real *res
     }
 }
 
-/* Rows of B run along those of C: where op transposes it and C has rows enough, it is turned first. */
+/* Runs along the rows of B and C: if op transposes B and C has enough rows, B is transposed first. */
 static void run_loops(const call *given) {
     call g = *given;
     real turned[TURNED];
@@ -200,7 +200,7 @@ static void clip_tile(const product *p, const tile *t, real *C) {
     for (int64_t i = t->i0; i < t->i1; i++) {
         real *c = C + i * p->ldc;
         for (int64_t j = t->j0; j < t->j1; j++)
-            c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays */
+            c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays NaN */
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <cblas.h>
 
-/* A matrix as BLAS takes it: op(data) with leading dimension ld; batch_stride per batch axis. */
+/* A matrix in the form that BLAS takes: op(data) with leading dimension ld; batch_stride per batch axis. */
 typedef struct matrix {
     const real *data;
     int64_t ld;
@@ -14,8 +14,8 @@ typedef struct matrix {
     int64_t batch_stride[MO_MAX_AXES];
 } matrix;
 
-/* C [m, n] over batch axes, cut into tiles of C (or, where C is small and k long, into pieces of k whose partial
- * products are added in order). */
+/* C [m, n] over batch axes, cut into tiles of C. If C is small and k long, it is cut into pieces of k instead, whose
+ * partial products are added in order. */
 typedef struct product {
     int64_t m, n, k;
     int axes; /* of the batch */
@@ -25,7 +25,7 @@ typedef struct product {
     int64_t ldc, C_stride[MO_MAX_AXES];
     const real *bias, *addend;
     int64_t bias_stride, addend_row, addend_column, addend_stride[MO_MAX_AXES];
-    const real *above; /* C is 0 where this is not above 0; NULL: nothing is */
+    const real *above; /* C is set to 0 wherever this is not positive; NULL: nowhere */
     int64_t above_row, above_column, above_stride[MO_MAX_AXES];
     real alpha, beta;
     bool relu;
@@ -45,13 +45,15 @@ typedef struct tile {
 
 /* Chooses the tiles of a product from its sizes alone. */
 void product_cut(product *p);
-/* The tile with that number. */
+/* The tile of that number. */
 tile product_tile(const product *p, int64_t number);
-/* Computes one tile: start value, BLAS call, relu or its adjoint while the tile is in cache. */
+/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
 void product_run(const product *p, const tile *t);
 /* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
-/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, 0 where above is not above 0. */
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever above is not
+ * positive.
+ */
 void product_finish(const product *p, const tile *t, const real *pieces);
 
 #endif

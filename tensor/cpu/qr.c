@@ -1,4 +1,4 @@
-/* tensor/cpu/qr.c - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0: that makes it unique.
+/* tensor/cpu/qr.c - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0, which makes the factors unique.
  *
  * LAPACK wants columns, so the matrix passes through a transposed copy, and the signs are set on the way back. */
 #include "tensor/cpu/kernels.h"
@@ -7,7 +7,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { WORK_COLUMNS = 64 }; /* LAPACK's block size is at most so many columns */
+enum { WORK_COLUMNS = 64 }; /* an upper bound of LAPACK's block size, in columns */
 
 typedef struct panel {
     int64_t m, n;
@@ -24,7 +24,7 @@ static void transpose(const real *A, int64_t rows, int64_t columns, real *B) {
                     B[j * rows + i] = A[i * columns + j];
 }
 
-/* Copies R and makes its diagonal nonnegative; the sign of row i goes to tau[i], for column i of Q. */
+/* Copies R and makes its diagonal nonnegative; the sign of row i goes to sign[i], for column i of Q. */
 static void take_R(const panel *p, real *R, real *sign) {
     for (int64_t i = 0; i < p->n; i++) {
         sign[i] = p->columns[i * p->m + i] < 0 ? -1 : 1;

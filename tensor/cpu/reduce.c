@@ -1,10 +1,10 @@
 /* tensor/cpu/reduce.c - sums, maxima and sums of squares over any axes.
  *
- * The axes of x are merged and ordered by its memory. Where the innermost one is reduced, a task sums runs of x to one
- * number; where it is kept, a task adds rows of x to a row of sums. A long reduction is cut into blocks, whose partial
- * results are joined in their order. Partial results are double, so that float32 sums lose next to nothing. */
+ * The axes of x are merged and ordered by memory. If the innermost axis is reduced, a task sums runs of x to one
+ * number; if it is kept, a task adds rows of x to a row of sums. A long reduction is cut into blocks, whose partial
+ * results are joined in order. Partial results are double, so that float32 sums lose next to nothing. */
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/nest.h"
+#include "tensor/cpu/loop_nest.h"
 
 #include <math.h>
 
@@ -24,11 +24,11 @@ typedef struct reduction {
     real *y;
     axes kept, reduced;     /* without the inner axis */
     int64_t n, step;        /* the inner axis of x */
-    int64_t y_step;         /* of the inner axis where it is kept */
+    int64_t y_step;         /* of the inner axis in y, if it is kept */
     bool columns;           /* the inner axis is kept */
     int64_t chunks, pieces; /* of the inner axis: columns of one task, parts of a reduced run */
     int64_t blocks;         /* of the reduced rows (times pieces) */
-    double *partial;        /* [kept, chunk, block, width], where there are several blocks */
+    double *partial;        /* [kept, chunk, block, width], if there are several blocks */
 } reduction;
 
 static double start_value(mo_reduction kind) {
@@ -41,7 +41,7 @@ INLINE real term(mo_reduction kind, real x) {
 
 INLINE double join(mo_reduction kind, double a, double b) {
     if (kind == MO_REDUCE_MAX)
-        return b > a || b != b ? b : a; /* NaN wins and stays */
+        return b > a || b != b ? b : a; /* NaN propagates */
     return a + b;
 }
 
@@ -70,7 +70,7 @@ INLINE double run_value(mo_reduction kind, const real *restrict x, int64_t n, in
     return value;
 }
 
-/* sum[j] joined with rows of x; four rows at a time are joined first, which spares loads and stores of the sums. */
+/* Joins rows of x to sum[j]; four rows at a time are joined first, which saves loads and stores of the sums. */
 INLINE void add_rows(
     mo_reduction kind, double *restrict sum, int64_t n, int64_t step, const real *const *rows, int count) {
     const real *restrict a = rows[0], *restrict b = rows[1], *restrict c = rows[2], *restrict d = rows[3];
@@ -165,7 +165,7 @@ static void run_task(const reduction *p, int64_t number) {
         write_result(p, &t, target);
 }
 
-/* Joins the blocks of one result in their order. */
+/* Joins the blocks of one result in order. */
 static void join_blocks(const reduction *p, int64_t result) {
     reduce_task t = task_of(p, result * p->blocks);
     int64_t width = p->columns ? WIDTH : 1;
@@ -188,7 +188,7 @@ static reduction reduction_of(mo_reduction kind, const mo_view *x, const mo_view
     mo_view full = *y; /* with the sizes of x; x comes last, so that its strides order the axes */
     for (int i = 0; i < x->ndim; i++)
         full.shape[i] = x->shape[i];
-    nest N = nest_of(2, (const mo_view *[]){&full, x});
+    loop_nest N = loop_nest_of(2, (const mo_view *[]){&full, x});
     int inner = N.ndim - 1;
     reduction p = {.kind = kind,
         .x = x->data,
@@ -204,7 +204,7 @@ static reduction reduction_of(mo_reduction kind, const mo_view *x, const mo_view
     return p;
 }
 
-/* Cuts columns into chunks, long runs into pieces, and many rows into blocks: by shape alone. */
+/* Cuts columns into chunks, long runs into pieces, and many rows into blocks, by shape alone. */
 static void plan(reduction *p) {
     p->chunks = p->columns ? ceil_div(p->n, WIDTH) : 1;
     p->pieces = p->columns ? 1 : max_of(1, ceil_div(p->n, BLOCK));

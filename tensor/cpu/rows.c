@@ -6,7 +6,7 @@
 
 enum { SHORT = 16, LANES = 16 };
 
-/* -Inf of an empty row; NaN is passed over here and shows in the sum. */
+/* The largest entry; -Inf for an empty row. NaN is skipped here and shows in the sum. */
 static real largest(const real *x, int64_t n) {
     real m = -INFINITY;
 #pragma omp simd reduction(max : m)
@@ -15,7 +15,7 @@ static real largest(const real *x, int64_t n) {
     return m;
 }
 
-/* A row of -Inf alone has no finite shift; 0 then gives log 0 and 0/0, as the limit has it. */
+/* A row of -Inf alone has no finite shift; a shift of 0 then gives log 0 and 0/0, as the limit does. */
 static real shift_of(const real *x, int64_t n) {
     real m = largest(x, n);
     return m == -INFINITY ? 0 : m;
@@ -29,7 +29,7 @@ static double exponential_sum(const real *x, int64_t n, real shift) {
     return sum;
 }
 
-/* Many short rows, as the weights of hops are: one row in each lane, so that all loops are long. */
+/* Many short rows, such as the weights of hops: one row per lane, so that all loops are long. */
 static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict y) {
     real z[SHORT][LANES], m[LANES], scale[LANES];
     double sum[LANES] = {0};
@@ -90,7 +90,7 @@ void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_vie
     }
 }
 
-/* The sum of y g (y NULL: of g). Short rows in their order, which is faster for them than lanes are. */
+/* The sum of y g (y NULL: of g). Short rows are summed in order, which is faster for them than lanes. */
 static real row_product(const real *y, const real *g, int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n && n < 4 * LANES; i++)

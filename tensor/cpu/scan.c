@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* Whether a sorts before b: larger first, NaN above all. */
+/* Returns whether a sorts before b: larger values first, NaN before all. */
 static inline bool precedes(real a, real b) {
     return a > b || (a != a && b == b);
 }
@@ -41,7 +41,7 @@ void REAL(cumsum_cpu)(mo_context *ctx, bool reversed, const mo_view *x, const mo
     }
 }
 
-/* Merges the sorted runs a[0, m) and a[m, n) into b; of equals the left one comes first. */
+/* Merges the sorted runs a[0, m) and a[m, n) into b; equal entries keep their order. */
 static void merge(const real *x, const int64_t *a, int64_t m, int64_t n, int64_t *b) {
     int64_t i = 0, j = m;
     for (int64_t k = 0; k < n; k++) {

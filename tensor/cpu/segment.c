@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Segments have any length: rows are handed out one segment at a time, columns by chunks, so that one long segment
+/* Segments have any length: rows are handed out one segment at a time, and columns in chunks, so that one long segment
  * still keeps every thread busy. */
 enum { CHUNK = 128 };
 

@@ -1,5 +1,5 @@
-/* tensor/cpu/shares.h - tasks handed out in contiguous shares, one a thread, so that a thread finds the rows that it
- * made in the last kernel in its own cache; whoever is done takes from the others. */
+/* tensor/cpu/shares.h - tasks handed out in contiguous shares, one per thread, so that a thread finds the rows that it
+ * wrote in the last kernel in its own cache; a thread that is done takes tasks from the other shares. */
 #ifndef MO_CPU_SHARES_H
 #define MO_CPU_SHARES_H
 
@@ -21,10 +21,10 @@ typedef struct shares {
     share of[MOST_SHARES];
 } shares;
 
-/* Tasks first .. end-1. */
-typedef struct stretch {
+/* The tasks first .. end-1. */
+typedef struct task_range {
     int64_t first, end;
-} stretch;
+} task_range;
 
 static inline void share_tasks(shares *s, int threads, int64_t tasks, int64_t chunk) {
     s->n = (int)min_of(threads, MOST_SHARES);
@@ -35,8 +35,8 @@ static inline void share_tasks(shares *s, int threads, int64_t tasks, int64_t ch
     }
 }
 
-/* The next tasks of the calling thread; false where none is left. */
-static inline bool take_tasks(shares *s, stretch *t) {
+/* Writes the next tasks of the calling thread; false if none remain. */
+static inline bool take_tasks(shares *s, task_range *t) {
     int own = omp_get_thread_num();
     for (int i = 0; i < s->n; i++) {
         share *from = &s->of[(own + i) % s->n];

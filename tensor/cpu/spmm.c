@@ -1,8 +1,8 @@
 /* tensor/cpu/spmm.c - Y = A X for a CSR matrix: each row of Y is a weighted sum of rows of X.
  *
  * Four rows of X are added at a time, so that the row of Y, which stays in the first-level cache, is loaded and stored
- * once for four; the next four are fetched meanwhile, as their addresses follow no pattern the processor could guess.
- */
+ * once per four rows. The next four rows are prefetched meanwhile: their addresses follow no pattern that the processor
+ * could guess. */
 #include "tensor/cpu/fetch.h"
 #include "tensor/cpu/kernels.h"
 

@@ -33,7 +33,7 @@ static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch)
         *arrays[i] = scratch ? scratch + at : NULL;
         at += panels_row(length[i]);
     }
-    return panels_row(at + distinct_place(&s->same, n, scratch ? scratch + at : NULL));
+    return panels_row(at + distinct_layout(&s->same, n, scratch ? scratch + at : NULL));
 }
 
 /* The distinct rows of every fold, with those behind the last, and their Gram matrix. */

@@ -8,7 +8,7 @@
 typedef struct triangle {
     const real *T;
     int64_t n;
-    bool lower, transposed, unit; /* the triangle; whether op transposes; a diagonal of ones that is not stored */
+    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
 } triangle;
 
 #define solve_triangle REAL(solve_triangle)

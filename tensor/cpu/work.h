@@ -1,16 +1,16 @@
 /* tensor/cpu/work.h - when a kernel uses threads, and where it finds scratch memory.
  *
- * Threads never change a bit: a kernel cuts its work into tasks by shape alone and each sum is formed inside one task
- * or over tasks in their order. The thread count only says who computes a task. */
+ * Threads never change a bit: a kernel cuts its work into tasks by shape alone, and each sum is formed inside one task
+ * or over tasks in order. The thread count only decides who computes a task. */
 #ifndef MO_CPU_WORK_H
 #define MO_CPU_WORK_H
 
 #include "tensor/storage.h"
 
 enum {
-    MO_TASK = 16384,           /* elements of one task of an elementwise kernel: 64 KiB of float32 */
-    MO_PARALLEL_FROM = 32768,  /* fewer elements are not worth waking a thread */
-    MO_PARALLEL_FLOP = 1 << 20 /* the same for products */
+    MO_TASK = 16384,           /* elements per task of an elementwise kernel: 64 KiB of float32 */
+    MO_PARALLEL_FROM = 32768,  /* with fewer elements, waking a thread costs more than it saves */
+    MO_PARALLEL_FLOP = 1 << 20 /* the same limit for products, in operations */
 };
 
 static inline int64_t min_of(int64_t a, int64_t b) {
@@ -28,7 +28,7 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
 /* The context's threads, or one while other programs want the processors. */
 int free_threads(const mo_context *ctx);
 
-/* Threads for a kernel that touches so many elements. */
+/* Threads for a kernel that touches that number of elements. */
 static inline int threads_for(const mo_context *ctx, int64_t elements) {
     return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
@@ -36,7 +36,7 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
 /* Threads that may call BLAS at once. */
 int blas_threads(const mo_context *ctx);
 
-/* Rows of n elements that make one task. */
+/* The number of rows of n elements that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
 }

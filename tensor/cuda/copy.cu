@@ -4,12 +4,12 @@
  * integers by truncation, saturating; NaN becomes 0. */
 #include "tensor/conversion.h"
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/nest.h"
+#include "tensor/cuda/loop_nest.h"
 
 template <typename word> static __global__ void move_kernel(cuda_nest<2> N, const word *x, word *y) {
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
         int64_t at[2];
-        nest_seek(N, i, at);
+        loop_nest_seek(N, i, at);
         y[at[1]] = x[at[0]];
     }
 }
@@ -17,7 +17,7 @@ template <typename word> static __global__ void move_kernel(cuda_nest<2> N, cons
 static __global__ void convert_kernel(cuda_nest<2> N, mo_dtype from, const void *x, mo_dtype to, void *y) {
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
         int64_t at[2];
-        nest_seek(N, i, at);
+        loop_nest_seek(N, i, at);
         mo_store_element(to, y, at[1], mo_load_element(from, x, at[0]));
     }
 }
@@ -25,7 +25,7 @@ static __global__ void convert_kernel(cuda_nest<2> N, mo_dtype from, const void 
 static __global__ void fill_kernel(cuda_nest<1> N, mo_dtype dtype, void *y, double value) {
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
         int64_t at[1];
-        nest_seek(N, i, at);
+        loop_nest_seek(N, i, at);
         mo_store_element(dtype, y, at[0], value);
     }
 }
@@ -40,7 +40,7 @@ static size_t element_bytes(mo_dtype dtype) {
 }
 
 void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y) {
-    cuda_nest<2> N = nest_of({x, y});
+    cuda_nest<2> N = loop_nest_of({x, y});
     size_t bytes = element_bytes(x->dtype);
     if (N.total == 0)
         return;
@@ -60,6 +60,6 @@ void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y) {
 }
 
 void fill_cuda(mo_context *ctx, double value, const mo_view *y) {
-    cuda_nest<1> N = nest_of({y});
+    cuda_nest<1> N = loop_nest_of({y});
     mo_launch(fill_kernel, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, y->dtype, y->data, value);
 }

@@ -4,8 +4,8 @@
  * axes become one stride where they can, else one call each. What follows one plain product rides in its epilogue where
  * the library has that (seam.h); else it is one kernel, and the sums of A's rows a reduction. */
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
-#include "tensor/cuda/nest.h"
 #include "tensor/packed_view.h"
 
 /* An operand as the library sees it. */
@@ -57,7 +57,7 @@ template <typename real> static __global__ void epilogue_kernel(cuda_nest<4> N, 
     const real *above = static_cast<const real *>(e.above);
     for (int64_t i = first_item(); i < N.total; i += item_step()) {
         int64_t at[4];
-        nest_seek(N, i, at);
+        loop_nest_seek(N, i, at);
         real y = e.scale == 0 ? (real)0 : (real)e.scale * C[at[0]];
         y += bias ? bias[at[1]] : (real)0;
         y += addend ? addend[at[2]] : (real)0;
@@ -76,7 +76,7 @@ template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, d
     mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C, above = g->above.data ? g->above : g->C;
     memset(bias.stride, 0, sizeof bias.stride);
     bias.stride[bias.ndim - 1] = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0;
-    cuda_nest<4> N = nest_of({&g->C, &bias, &addend, &above});
+    cuda_nest<4> N = loop_nest_of({&g->C, &bias, &addend, &above});
     epilogue e = {g->bias.data, g->addend.data, g->above.data, scale, g->relu};
     mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
         static_cast<real *>(g->C.data));

@@ -4,7 +4,7 @@
  * memory) or by one thread (where neighbouring results do), in double; where there are several pieces, a warp joins
  * them. */
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/nest.h"
+#include "tensor/cuda/loop_nest.h"
 
 constexpr int64_t warp_piece = 4096, thread_piece = 128;
 
@@ -37,7 +37,7 @@ __device__ static double piece_value(const reduction &p, const real *x, int64_t 
     double value = start_value(p.kind);
     for (int64_t r = first; r < last; r += step) {
         int64_t at[2];
-        nest_seek(p.reduced, r, at);
+        loop_nest_seek(p.reduced, r, at);
         double term = x[at[0]];
         value = join(p.kind, value, p.kind == MO_REDUCE_SUM_OF_SQUARES ? term * term : term);
     }
@@ -51,7 +51,7 @@ template <typename real> static __global__ void reduce_kernel(reduction p, const
     for (int64_t i = p.rows ? first_warp() : first_item(); i < items; i += step) {
         int64_t k = p.rows ? i / p.pieces : i % p.kept.total, piece = p.rows ? i % p.pieces : i / p.kept.total;
         int64_t at[2], first = p.reduced.total * piece / p.pieces, last = p.reduced.total * (piece + 1) / p.pieces;
-        nest_seek(p.kept, k, at);
+        loop_nest_seek(p.kept, k, at);
         double value = piece_value(p, x + at[0], first + lane, last, p.rows ? 32 : 1);
         if (p.rows)
             value = join_warp(p.kind, value);
@@ -69,7 +69,7 @@ template <typename real> static __global__ void join_kernel(reduction p, const d
             value = join(p.kind, value, partial[k * p.pieces + piece]);
         value = join_warp(p.kind, value);
         int64_t at[2];
-        nest_seek(p.kept, k, at);
+        loop_nest_seek(p.kept, k, at);
         if (lane_of() == 0)
             y[at[1]] = (real)value;
     }
@@ -85,7 +85,7 @@ static cuda_nest<2> axes_of(const mo_view *x, const mo_view *y, bool kept) {
             a.stride[a.ndim++] = x->stride[i];
             b.stride[b.ndim++] = y->stride[i];
         }
-    return nest_of({&a, &b});
+    return loop_nest_of({&a, &b});
 }
 
 static int64_t innermost(const cuda_nest<2> &N) {

@@ -1,10 +1,10 @@
-/* tensor/cpu/nest.c - strided loops: axes merged once, rows handed out in tasks of fixed size. */
-#include "tensor/cpu/nest.h"
+/* tensor/cpu/loop_nest.c - strided loops: axes are merged once, rows are handed out in tasks of fixed size. */
+#include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/work.h"
 
 #include <stdlib.h>
 
-static void swap_axes(nest *N, int i, int j) {
+static void swap_axes(loop_nest *N, int i, int j) {
     int64_t size = N->size[i];
     N->size[i] = N->size[j];
     N->size[j] = size;
@@ -15,22 +15,22 @@ static void swap_axes(nest *N, int i, int j) {
     }
 }
 
-static void sort_axes(nest *N) {
+static void sort_axes(loop_nest *N) {
     const int64_t *key = N->stride[N->operands - 1];
     for (int i = 1; i < N->ndim; i++)
         for (int j = i; j > 0 && llabs(key[j - 1]) < llabs(key[j]); j--)
             swap_axes(N, j - 1, j);
 }
 
-/* Whether the axes i and i + 1 are one axis to every operand. */
-static bool mergeable(const nest *N, int i) {
+/* Returns whether the axes i and i + 1 are one axis to every operand. */
+static bool mergeable(const loop_nest *N, int i) {
     for (int o = 0; o < N->operands; o++)
         if (N->stride[o][i] != N->stride[o][i + 1] * N->size[i + 1])
             return false;
     return true;
 }
 
-static void merge_axes(nest *N) {
+static void merge_axes(loop_nest *N) {
     int last = 0;
     for (int i = 1; i < N->ndim; i++) {
         if (last + 1 != i)
@@ -46,8 +46,8 @@ static void merge_axes(nest *N) {
     N->ndim = N->ndim ? last + 1 : 0;
 }
 
-nest nest_of(int operands, const mo_view *const *views) {
-    nest N = {.operands = operands, .rows = 1};
+loop_nest loop_nest_of(int operands, const mo_view *const *views) {
+    loop_nest N = {.operands = operands, .rows = 1};
     for (int i = 0; i < views[0]->ndim; i++) {
         if (views[0]->shape[i] == 1)
             continue;
@@ -69,7 +69,7 @@ nest nest_of(int operands, const mo_view *const *views) {
 }
 
 /* The position of row r in every operand, and its index along every outer axis. */
-static void seek(const nest *N, int64_t r, int64_t *index, int64_t *at) {
+static void seek(const loop_nest *N, int64_t r, int64_t *index, int64_t *at) {
     for (int o = 0; o < N->operands; o++)
         at[o] = 0;
     for (int i = N->ndim - 2; i >= 0; i--) {
@@ -80,7 +80,7 @@ static void seek(const nest *N, int64_t r, int64_t *index, int64_t *at) {
     }
 }
 
-static void next_row(const nest *N, int64_t *index, int64_t *at) {
+static void next_row(const loop_nest *N, int64_t *index, int64_t *at) {
     for (int i = N->ndim - 2; i >= 0; i--) {
         bool wraps = ++index[i] == N->size[i];
         for (int o = 0; o < N->operands; o++)
@@ -92,37 +92,37 @@ static void next_row(const nest *N, int64_t *index, int64_t *at) {
 }
 
 static void run_rows(
-    const nest *N, int64_t first, int64_t last, const int64_t *step, nest_row *row, const void *arguments) {
-    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS];
+    const loop_nest *N, int64_t first, int64_t last, const int64_t *step, loop_nest_row *row, const void *arguments) {
+    int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS];
     seek(N, first, index, at);
     for (int64_t r = first; r < last; r++, next_row(N, index, at))
         row(arguments, N->n, at, step);
 }
 
-/* How many parts of at most `most` each: an even number, so that two threads share alike. */
+/* The number of parts of at most `most` each: even, so that two threads get equal shares. */
 static int64_t part_count(int64_t n, int64_t most) {
     return n <= most ? 1 : ceil_div(n, 2 * most) * 2;
 }
 
-/* Where part i begins: a multiple of 16. */
+/* The start of part i: a multiple of 16. */
 static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
     return min_of(n, ceil_div(n, 16) * i / parts * 16);
 }
 
 /* Part i of row r. */
-static void run_part(
-    const nest *N, int64_t r, int64_t parts, int64_t i, const int64_t *step, nest_row *row, const void *arguments) {
-    int64_t index[MO_MAX_AXES], at[NEST_OPERANDS], start = part_start(N->n, parts, i);
+static void run_part(const loop_nest *N, int64_t r, int64_t parts, int64_t i, const int64_t *step, loop_nest_row *row,
+    const void *arguments) {
+    int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS], start = part_start(N->n, parts, i);
     seek(N, r, index, at);
     for (int o = 0; o < N->operands; o++)
         at[o] += start * step[o];
     row(arguments, (i + 1 == parts ? N->n : part_start(N->n, parts, i + 1)) - start, at, step);
 }
 
-void nest_run(mo_context *ctx, const nest *N, nest_row *row, const void *arguments) {
+void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments) {
     if (N->rows == 0 || N->n == 0)
         return;
-    int64_t step[NEST_OPERANDS];
+    int64_t step[LOOP_NEST_OPERANDS];
     for (int o = 0; o < N->operands; o++)
         step[o] = N->stride[o][N->ndim - 1];
     int threads = threads_for(ctx, N->rows * N->n);

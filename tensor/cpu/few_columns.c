@@ -1,16 +1,16 @@
-/* tensor/cpu/narrow.c - products of a matrix with a few columns.
+/* tensor/cpu/few_columns.c - products of a matrix with a few columns.
  *
- * A row of X is one vector of NARROW reals, filled up with zeros. A X: eight rows of A at once, each with its sum in a
- * register; sums are closed every few hundred terms, so that rounding does not grow with the length. A^T X: four rows
- * of A at once are added to the vectors of Y. A is passed over once and nothing is packed but X. */
-#include "tensor/cpu/narrow.h"
+ * A row of X is one vector of FEW_COLUMNS reals, filled up with zeros. A X: eight rows of A at once, each with its sum
+ * in a register; sums are closed every few hundred terms, so that rounding does not grow with the length. A^T X: four
+ * rows of A at once are added to the vectors of Y. A is read once, and only X is packed. */
+#include "tensor/cpu/few_columns.h"
 #include "tensor/cpu/matrices.h"
 
 #include <string.h>
 
 enum { ROWS = 8, DEPTH = 4, TERMS = 256 };
 
-typedef real vector __attribute__((vector_size(NARROW * sizeof(real)), aligned(sizeof(real))));
+typedef real vector __attribute__((vector_size(FEW_COLUMNS * sizeof(real)), aligned(sizeof(real))));
 
 static void pad(const real *X, int64_t n, int64_t C, vector *padded) {
     memset(padded, 0, (size_t)n * sizeof *padded);
@@ -18,7 +18,7 @@ static void pad(const real *X, int64_t n, int64_t C, vector *padded) {
         memcpy(&padded[i], X + i * C, (size_t)C * sizeof(real));
 }
 
-/* count <= ROWS rows of A X; a constant where inlined. */
+/* count <= ROWS rows of A X; count is a constant after inlining. */
 static inline __attribute__((always_inline)) void multiply_rows(
     const real *A, int64_t k, const vector *X, int count, vector *sum) {
     for (int r = 0; r < count; r++)
@@ -68,10 +68,10 @@ static void multiply_transposed(
         memcpy(Y + j * C, &sum[j], (size_t)C * sizeof(real));
 }
 
-void narrow_product(
+void few_columns_product(
     const real *A, int64_t m, int64_t k, bool transposed, real scale, const real *X, int64_t C, real *Y, real *work) {
     vector *padded = (vector *)work;
-    if (C > NARROW) {
+    if (C > FEW_COLUMNS) {
         blas_gemm(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, (blasint)(transposed ? k : m),
             (blasint)C, (blasint)(transposed ? m : k), scale, A, (blasint)k, X, (blasint)C, 0, Y, (blasint)C);
         return;

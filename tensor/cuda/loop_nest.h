@@ -1,8 +1,8 @@
-/* tensor/cuda/nest.h - loops over views of equal shape and any strides, given to a kernel by value.
+/* tensor/cuda/loop_nest.h - loops over views of equal shape and any strides, given to a kernel by value.
  *
  * Axes of size 1 are dropped and neighbours merged where every operand allows, so that most nests have one axis. */
-#ifndef MO_CUDA_NEST_H
-#define MO_CUDA_NEST_H
+#ifndef MO_CUDA_LOOP_NEST_H
+#define MO_CUDA_LOOP_NEST_H
 
 #include "tensor/cuda/device.h"
 
@@ -13,14 +13,14 @@ template <int operands> struct cuda_nest {
     int64_t stride[operands][MO_MAX_AXES];
 };
 
-template <int operands> bool nest_mergeable(const cuda_nest<operands> &N, const mo_view *const *views, int axis) {
+template <int operands> bool loop_nest_mergeable(const cuda_nest<operands> &N, const mo_view *const *views, int axis) {
     for (int o = 0; o < operands; o++)
         if (N.stride[o][N.ndim - 1] != views[o]->stride[axis] * views[o]->shape[axis])
             return false;
     return true;
 }
 
-template <int operands> cuda_nest<operands> nest_of(const mo_view *const (&views)[operands]) {
+template <int operands> cuda_nest<operands> loop_nest_of(const mo_view *const (&views)[operands]) {
     cuda_nest<operands> N = {};
     N.total = 1;
     for (int i = 0; i < views[0]->ndim; i++) {
@@ -28,7 +28,7 @@ template <int operands> cuda_nest<operands> nest_of(const mo_view *const (&views
         N.total *= size;
         if (size == 1)
             continue;
-        if (N.ndim > 0 && nest_mergeable(N, views, i))
+        if (N.ndim > 0 && loop_nest_mergeable(N, views, i))
             N.size[N.ndim - 1] *= size;
         else
             N.size[N.ndim++] = size;
@@ -40,7 +40,7 @@ template <int operands> cuda_nest<operands> nest_of(const mo_view *const (&views
 
 /* Where item i lies in every operand. 32-bit divisions where they do: they are several times as fast. */
 template <int operands>
-__device__ inline void nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
+__device__ inline void loop_nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
     for (int o = 0; o < operands; o++)
         at[o] = 0;
     bool narrow = N.total <= 0xffffffff;

@@ -1,7 +1,7 @@
-/* tests/test_cpu_crowd.c - a context works alone while others want its processor.
+/* tests/test_cpu_contention.c - a context works alone while others want its processor.
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
-#include "tensor/cpu/crowd.h"
+#include "tensor/cpu/contention.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,10 +28,10 @@ static void *work_until_told(void *rest) {
 }
 
 /* Works for at most that long, until that many threads are offered; whether they were. */
-static int works_until(crowd *c, int threads, double most) {
+static int works_until(contention *c, int threads, double most) {
     double end = seconds() + most;
     while (seconds() < end)
-        if (crowd_threads(c, 8) == threads)
+        if (contention_threads(c, 8) == threads)
             return 1;
     return 0;
 }
@@ -51,7 +51,7 @@ static void keep_to_one_processor(void) {
 static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
     (void)state;
     keep_to_one_processor();
-    crowd c = {0};
+    contention c = {0};
     _Atomic int rest = 0;
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, work_until_told, &rest), 0);
@@ -67,9 +67,9 @@ static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
 
 static void one_thread_stays_one(void **state) {
     (void)state;
-    crowd c = {0};
+    contention c = {0};
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(crowd_threads(&c, 1), 1);
+        assert_int_equal(contention_threads(&c, 1), 1);
     assert_true(c.start == 0);
 }
 

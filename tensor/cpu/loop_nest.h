@@ -1,0 +1,27 @@
+/* tensor/cpu/loop_nest.h - loops over views of equal shape and any strides.
+ *
+ * Axes of size 1 are dropped, the rest are ordered by the stride of the last operand (the output), and neighbours are
+ * merged if every operand allows it, so that most loop nests become one row. */
+#ifndef MO_CPU_LOOP_NEST_H
+#define MO_CPU_LOOP_NEST_H
+
+#include "tensor/storage.h"
+
+enum { LOOP_NEST_OPERANDS = 4 };
+
+typedef struct loop_nest {
+    int operands, ndim; /* ndim >= 1; the last axis is the row */
+    int64_t size[MO_MAX_AXES];
+    int64_t stride[LOOP_NEST_OPERANDS][MO_MAX_AXES];
+    int64_t rows; /* product of the sizes but the last */
+    int64_t n;    /* the last size */
+} loop_nest;
+
+/* Computes n elements; at[o] is the first element of operand o, step[o] its stride along the row. */
+typedef void loop_nest_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step);
+
+loop_nest loop_nest_of(int operands, const mo_view *const *views);
+/* Calls row for every row, or for every piece of a long row; in parallel if the nest is large enough. */
+void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments);
+
+#endif
