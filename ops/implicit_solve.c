@@ -13,12 +13,13 @@
  * derivative factorizes or records an iteration. */
 #include "ops/implicit.h"
 #include "ops/krylov.h"
-#include "ops/registry.h"
 #include "ops/shapes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+extern const mo_op mo_op_implicit_solve;
 
 /* Inputs: b, x, theta.., and where they are known the factors and pivots. */
 typedef struct solve_options {

@@ -16,9 +16,10 @@
  * of the logarithm, Z = G - exp(Y) sum(G):
  *     G_bar = Z_bar - <exp Y, Z_bar>,   Y_bar = -exp(Y) * Z_bar sum(G). */
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/rows.h"
 #include "ops/shapes.h"
+
+extern const mo_op mo_op_softmax_adjoint;
 
 static bool softmax_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];

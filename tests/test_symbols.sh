@@ -1,29 +1,34 @@
 #!/usr/bin/env bash
-# tests/test_symbols.sh - the exported symbols are those of tests/symbols.txt, and nothing is imported with which a
-# library could print, exit, or change a setting of its host.
+# tests/test_symbols.sh - the exported symbols are the ops that ops/ops.h declares and the names of tests/symbols.txt,
+# and nothing is imported with which a library could print, exit, or change a setting of its host.
 # Usage: tests/test_symbols.sh LIBRARY [--update]      --update: writes tests/symbols.txt; commit it with the change
 set -euo pipefail
 export LC_ALL=C
-list=$(dirname "${BASH_SOURCE[0]}")/symbols.txt
+here=$(dirname "${BASH_SOURCE[0]}")
+list=$here/symbols.txt
+header=$here/../ops/ops.h
 library=$1
 
 # Names of compilers, sanitizers and OpenMP's locks are not ours to list.
 exported() { nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | grep -v '^__\|^\.' | sort; }
+# The functions of ops/ops.h: a declaration is MO_API, a type and the name before the first parenthesis.
+ops() { tr '\n' ' ' <"$header" | grep -o 'MO_API [^(]*(' | sed 's/ *($//; s/.*[ *]//' | sort; }
+listed() { sort "$list" <(ops); }
 imported() { nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' | sort -u; }
 
 if [ "${2:-}" = --update ]; then
-    exported >"$list"
+    comm -23 <(exported) <(ops) >"$list"
     exit
 fi
 failed=0
-difference=$(diff -U0 "$list" <(exported) | grep '^[-+][^-+]' || true)
+difference=$(diff -U0 <(listed) <(exported) | grep '^[-+][^-+]' || true)
 if [ -n "$difference" ]; then
-    echo "[  FAILED  ] exported symbols differ from tests/symbols.txt (- gone, + new):"
+    echo "[  FAILED  ] exported symbols differ from ops/ops.h and tests/symbols.txt (- gone, + new):"
     echo "$difference"
     echo "Where that is intended: tests/test_symbols.sh $library --update"
     failed=1
 else
-    echo "[       OK ] $(wc -l <"$list") exported symbols as listed"
+    echo "[       OK ] $(listed | wc -l) exported symbols as listed, $(ops | wc -l) of them ops"
 fi
 
 # The guard of the BLAS allocator must carry OpenBLAS's name (tensor/cpu/blas_guard.c).

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# tests/test_add_op.sh - an op without a kernel of its own is five files: its own, the list, the header, the build, the
+# table of adjoints. A copy of the tree gets one and is built; the op passes the gradient checks to order two.
+# Usage: tests/test_add_op.sh      The copy is compiled without optimization, in a temporary folder.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tree=$PWD
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+parts=(meson.build meson_options.txt autograd models ops tensor tests tools train)
+cp -r "${parts[@]}" "$copy"
+claim() {
+    if ! "${@:2}" >"$copy/log" 2>&1; then
+        echo "[  FAILED  ] $1: ${*:2}"
+        tail -20 "$copy/log"
+        exit 1
+    fi
+    echo "[       OK ] $1"
+}
+
+cd "$copy"
+cat >ops/half_square.c <<'EOF'
+/* ops/half_square.c - Y = X^2 / 2, entry by entry.
+ *
+ * X [..] -> Y [..], float32 or float64. dY = X dX, so X_bar = X Y_bar. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+static bool half_square_shape(mo_call *c) {
+    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);
+}
+
+static void half_square_forward(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    k->map1(c->ctx, MO_MAP_SQUARE, 0, 0, &x, &y);
+    k->map1(c->ctx, MO_MAP_SCALE, 0.5, 0, &y, &y);
+}
+
+static void half_square_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->in[0], v->out_bar[0]);
+}
+
+static const mo_sample half_square_samples[] = {{.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}};
+
+const mo_op mo_op_half_square = {
+    .name = "half_square",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = half_square_shape,
+    .forward = half_square_forward,
+    .vjp = half_square_vjp,
+    .samples = half_square_samples,
+    .n_samples = 1,
+};
+
+mo_tensor *mo_half_square(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_half_square, (mo_tensor *[]){X}, 1, NULL);
+}
+EOF
+sed -i 's/^OP(hop_dot)$/OP(half_square)\n&/' ops/ops.list
+sed -i 's/^MO_API mo_tensor \*mo_square(.*/&\nMO_API mo_tensor *mo_half_square(mo_tape *t, mo_tensor *X);/' ops/ops.h
+sed -i "s/^  'hop_mix.c',$/  'half_square.c',\n&/" ops/meson.build
+row='| `half_square` Y = X² \/ 2 | X dX | X_bar = X Y_bar | [`half_square.c` half_square_vjp](half_square.c#L18) |'
+sed -i "s/^| \`neg\`, \`exp\`/$row\n&/" ops/README.md
+
+touched=$(for part in "${parts[@]}"; do diff -rq "$tree/$part" "$part" || true; done | sed 's/.*[/ ]\([^/ ]*\) differ$/\1/; s/.*: //')
+if [ "$(wc -l <<<"$touched")" != 5 ]; then
+    echo "[  FAILED  ] expected 5 files touched, found:" $touched
+    exit 1
+fi
+echo "[       OK ] 5 files touched:" $touched
+claim "the tree with the op is configured" meson setup build -Dbuildtype=plain -Dwerror=true -Dcuda=disabled -Dtests=false
+claim "the program is built" ninja -C build tools/mochi
+claim "the table of adjoints names it" tests/test_adjoints.py
+claim "its declaration lists its symbol" tests/test_symbols.sh build/libmochi.so
+claim "its gradients are right to order two" build/tools/mochi gradcheck half_square --order 2
