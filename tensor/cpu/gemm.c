@@ -1,7 +1,8 @@
 /* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched, or its adjoint.
  *
- * A transposed view is a BLAS flag; only operands without a unit stride are packed. Batch and tiles form one list of
- * independent tasks. Batch axes over which B is constant join the rows of A where the strides allow. */
+ * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
+ * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
+ * over which B is constant are merged with the rows of A if the strides allow it. */
 #include "tensor/cpu/copy.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/product.h"
@@ -12,10 +13,10 @@
 
 enum {
     TASK_FLOP = 500000,
-    STRIP = 2048 /* elements of C that one task adds pieces to */
+    STRIP = 2048 /* elements of C to which one task adds pieces */
 };
 
-/* Describes the last two axes of v to BLAS; false where neither stride is 1. */
+/* Describes the last two axes of v to BLAS; false if neither stride is 1. */
 static bool describe(const mo_view *v, int axes, matrix *M) {
     int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
     int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
@@ -35,11 +36,11 @@ static bool describe(const mo_view *v, int axes, matrix *M) {
     return false;
 }
 
-/* An operand of the product and, where BLAS cannot read it, the view of its packed copy. */
+/* An operand of the product and, if BLAS cannot read it, the view of its packed copy. */
 typedef struct operand {
     const mo_view *view;
     mo_view packed;
-    int64_t length; /* elements of the copy; 0 where none is needed */
+    int64_t length; /* elements of the copy; 0: no copy */
 } operand;
 
 static operand operand_of(const mo_view *v, int axes, matrix *M) {
@@ -55,7 +56,7 @@ static operand operand_of(const mo_view *v, int axes, matrix *M) {
     return X;
 }
 
-/* Makes the copy, where one is needed, in scratch; returns the scratch after it. */
+/* Makes the copy in scratch, if one is needed; returns the scratch after it. */
 static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     if (X->length == 0)
         return scratch;
@@ -68,7 +69,8 @@ static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     return scratch + X->length;
 }
 
-/* Whether the last batch axis continues the rows: B does not depend on it and the others step on. */
+/* Returns whether the last batch axis continues the rows: B does not depend on it, and the strides of A, C and the
+ * epilogue continue those of the rows. */
 static bool rows_continue(const product *p) {
     int last = p->axes - 1;
     return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
@@ -115,7 +117,7 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
-static void run_stretch(const product *p, task_range s) {
+static void run_range(const product *p, task_range s) {
     for (int64_t i = s.first; i < s.end; i++) {
         tile t = product_tile(p, i);
         product_run(p, &t);
@@ -129,7 +131,7 @@ static void run_tiles(mo_context *ctx, const product *p) {
     int threads =
         flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
     if (threads == 1 || tasks <= chunk) {
-        run_stretch(p, (task_range){0, tasks});
+        run_range(p, (task_range){0, tasks});
         return;
     }
     shares s;
@@ -137,10 +139,10 @@ static void run_tiles(mo_context *ctx, const product *p) {
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some)
     while (take_tasks(&s, &some))
-        run_stretch(p, some);
+        run_range(p, some);
 }
 
-/* Small C, long k: partial products in parallel, then added in order of k, a strip of C at a time. */
+/* Small C, long k: the partial products are formed in parallel, then added in order of k, a strip of C at a time. */
 static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
     int threads = blas_threads(ctx);

@@ -1,4 +1,4 @@
-/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it.
+/* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then the fast ways.
  *
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
  * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs reads
@@ -14,7 +14,54 @@
 
 enum { STRIP = 64 }; /* columns of one task */
 
-/* LAPACK's columns are our rows: its 1-norm. */
+static void exchange_entries(real *A, int64_t n, int64_t j, int64_t row) {
+    for (int64_t k = 0; k <= j; k++)
+        swap(&A[k * n + j], &A[k * n + row]);
+}
+
+/* Subtracts the rows before j from x = row j of A, two at a time. */
+static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *restrict x) {
+    int64_t k = 0;
+    for (; k + 1 < j; k += 2) {
+        const real *a = A + k * n, *b = a + n;
+        real u = x[k], v = x[k + 1] -= a[k + 1] * u;
+        for (int64_t i = k + 2; i < n; i++)
+            x[i] = x[i] - a[i] * u - b[i] * v;
+    }
+    for (int64_t i = k + 1; i < n && k < j; i++)
+        x[i] -= A[k * n + i] * x[k];
+}
+
+/* One finite matrix, row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
+ * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. The operations are those of a lane in lu_small.c,
+ * in the same order: the same bits. */
+static int factor_plain(real *A, int64_t n, int32_t *pivot) {
+    int singular = 0;
+    for (int64_t j = 0; j < n; j++) {
+        real *x = A + j * n;
+        for (int64_t k = 0; k < j; k++)
+            swap(&x[k], &x[pivot[k] - 1]);
+        subtract_rows(A, n, j, x);
+        int64_t row = j;
+        for (int64_t i = j + 1; i < n; i++)
+            row = fabs(x[i]) > fabs(x[row]) ? i : row;
+        pivot[j] = (int32_t)row + 1;
+        if (row != j)
+            exchange_entries(A, n, j, row);
+        if (x[j] == 0) {
+            singular = singular ? singular : (int)j + 1;
+            x[j] = 1;
+        }
+        real inverse = 1 / x[j];
+        for (int64_t i = j + 1; i < n; i++)
+            x[i] *= inverse;
+    }
+    return singular;
+}
+
+/* ---- the condition of the factors ---- */
+
+/* The 1-norm of M = A^T, whose columns are the rows of A. */
 static real largest_row_sum(const real *A, int64_t n) {
     real largest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -27,7 +74,7 @@ static real largest_row_sum(const real *A, int64_t n) {
     return largest;
 }
 
-/* x := A^-1 x, or A^-T x, without the exchanges: they change no sum of magnitudes. */
+/* x := A^-1 x, or A^-T x, without the row exchanges, which change no sum of magnitudes. */
 static void solve_factors(const real *LU, int64_t n, bool transposed, real *x, int64_t m, int64_t ld) {
     triangle U = {.T = LU, .n = n, .lower = true, .transposed = transposed};
     triangle L = {.T = LU, .n = n, .transposed = transposed, .unit = true};
@@ -43,8 +90,8 @@ static real sum_magnitudes(const real *x, int64_t n) {
 }
 
 /* A lower bound of |M| |M^-1| for M = A^T in the 1-norm that is rarely off by more than a factor of 3 (Higham 2002,
- * 15.3): the growth of a graded alternating vector, and of the unit vector where its signs grow most. LAPACK's gecon
- * takes about as long as the factorization. */
+ * 15.3): the growth of a graded alternating vector, and of the unit vector at the position where its signs grow most.
+ * LAPACK's gecon takes about as long as the factorization. */
 static real estimate_condition(const real *LU, int64_t n, real norm, real *x) {
     for (int64_t i = 0; i < n; i++)
         x[i] = norm * ((i & 1 ? -1 : 1) * (1 + (real)i / (real)n));
@@ -61,17 +108,19 @@ static real estimate_condition(const real *LU, int64_t n, real norm, real *x) {
         x[i] = i == place ? norm : 0;
     solve_factors(LU, n, true, x, 1, 1);
     real grown = sum_magnitudes(x, n);
-    return condition > grown || condition != condition ? condition : grown; /* NaN is the largest */
+    return condition > grown || condition != condition ? condition : grown; /* NaN counts as largest */
 }
 
-/* getrf lets a nearly singular matrix pass, so its condition is estimated too. work: n. */
+/* ---- one matrix of any size ---- */
+
+/* getrf accepts a nearly singular matrix, so the condition is estimated too. work: n reals. */
 static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     if (!all_finite(A, n * n))
         return -1;
     int size = (int)n, info;
     real norm = largest_row_sum(A, n), epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
     if (n <= SMALL_MATRIX)
-        info = getrf_one(A, n, pivot);
+        info = factor_plain(A, n, pivot);
     else
         lapack_getrf(&size, &size, A, &size, pivot, &info);
     if (info != 0)
@@ -79,12 +128,16 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     return n == 0 || estimate_condition(A, n, norm, work) <= 1 / epsilon ? 0 : -2;
 }
 
+/* ---- small matrices, side by side ---- */
+
 static void factor_small(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *pivot, int32_t *info) {
     int threads = matrix_threads(ctx, batch, (double)(n * n * (n + 24)) / 3);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t b = 0; b < batch; b += LANES)
         getrf_small(A + b * n * n, min_of(LANES, batch - b), n, pivot + b * n, info + b);
 }
+
+/* ---- the slot ---- */
 
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
@@ -109,9 +162,9 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
 
 static void exchange_rows(real *restrict x, real *restrict y, int64_t m) {
     for (int64_t j = 0; j < m; j++) {
-        real swap = x[j];
+        real spare = x[j];
         x[j] = y[j];
-        y[j] = swap;
+        y[j] = spare;
     }
 }
 
@@ -138,7 +191,7 @@ static void solve_columns(const columns *s, bool transposed) {
         exchange(s, i);
 }
 
-/* Systems first .. of the batch, as many as there are lanes. */
+/* Solves LANES systems of the batch, from `first` on. */
 static void solve_group(bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B, int64_t first) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1];
     small_systems s = {.count = min_of(LANES, matrix_count(B) - first), .n = n, .m = m, .transposed = transposed};

@@ -49,12 +49,6 @@ static void subtract_columns(const lu_lanes *s, int64_t j, lanes *restrict x) {
             x[i] -= s->W[k * s->row + i] * x[k];
 }
 
-static void swap(real *a, real *b) {
-    real c = *a;
-    *a = *b;
-    *b = c;
-}
-
 /* Moves row `row` of lane l to position j: in x, in the columns before it and in the order. */
 static void exchange_lane(lu_lanes *s, int64_t j, int64_t row, int64_t l, lanes *restrict x) {
     s->moved = true;
@@ -100,50 +94,6 @@ static void factor(lu_lanes *s) {
         for (int64_t i = j + 1; i < s->n; i++)
             w[i] = x[i] * inverse;
     }
-}
-
-/* ---- one matrix: the operations of a lane, along its rows ---- */
-
-static void exchange_entries(real *A, int64_t n, int64_t j, int64_t row) {
-    for (int64_t k = 0; k <= j; k++)
-        swap(&A[k * n + j], &A[k * n + row]);
-}
-
-/* Subtracts the columns before j from x = row j of A, two at a time. */
-static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *restrict x) {
-    int64_t k = 0;
-    for (; k + 1 < j; k += 2) {
-        const real *a = A + k * n, *b = a + n;
-        real u = x[k], v = x[k + 1] -= a[k + 1] * u;
-        for (int64_t i = k + 2; i < n; i++)
-            x[i] = x[i] - a[i] * u - b[i] * v;
-    }
-    for (int64_t i = k + 1; i < n && k < j; i++)
-        x[i] -= A[k * n + i] * x[k];
-}
-
-int32_t getrf_one(real *A, int64_t n, int32_t *pivot) {
-    int32_t singular = 0;
-    for (int64_t j = 0; j < n; j++) {
-        real *x = A + j * n;
-        for (int64_t k = 0; k < j; k++)
-            swap(&x[k], &x[pivot[k] - 1]);
-        subtract_rows(A, n, j, x);
-        int64_t row = j;
-        for (int64_t i = j + 1; i < n; i++)
-            row = fabs(x[i]) > fabs(x[row]) ? i : row;
-        pivot[j] = (int32_t)row + 1;
-        if (row != j)
-            exchange_entries(A, n, j, row);
-        if (x[j] == 0) {
-            singular = singular ? singular : (int32_t)j + 1;
-            x[j] = 1;
-        }
-        real inverse = 1 / x[j];
-        for (int64_t i = j + 1; i < n; i++)
-            x[i] *= inverse;
-    }
-    return singular;
 }
 
 /* ---- solves with the factors ---- */

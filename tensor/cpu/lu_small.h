@@ -16,12 +16,9 @@ typedef struct small_systems {
 
 #define getrf_small REAL(getrf_small)
 #define getrs_small REAL(getrs_small)
-#define getrf_one REAL(getrf_one)
 
 /* Factors A [count, n, n] in place; pivot [count, n] and info [count] as the getrf slot's. */
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info);
 void getrs_small(const small_systems *s);
-/* Factors one finite matrix [n, n] with the same bits; the first pivot that is 0, counted from 1, or 0. */
-int32_t getrf_one(real *A, int64_t n, int32_t *pivot);
 
 #endif

@@ -20,12 +20,9 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
     const int *lwork, int *info);
 
 #define potrf_small REAL(potrf_small)
-#define potrf_one REAL(potrf_one)
 
 /* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as in the potrf slot. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
-/* Factors one matrix whose lower triangle is finite, with the bits of potrf_small: a lane's operations, by columns. */
-int32_t potrf_one(real *A, int64_t n);
 
 enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to this order plain loops beat a library call */
 
@@ -36,6 +33,12 @@ static inline double dot(const real *x, const real *y, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         sum += (double)x[i] * (double)y[i];
     return sum;
+}
+
+static inline void swap(real *a, real *b) {
+    real spare = *a;
+    *a = *b;
+    *b = spare;
 }
 
 /* The number of matrices in [.., m, n]. */

@@ -1,7 +1,7 @@
-/* tensor/cpu/potrf.c - A = L L^T.
+/* tensor/cpu/potrf.c - A = L L^T: the plain loop nest, then the fast ways.
  *
- * Small matrices go to potrf_small.c, medium ones to LAPACK, large ones through the blocked algorithm below, whose
- * parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
+ * Batches of small matrices go to potrf_small.c, medium matrices to LAPACK, large ones through the blocked algorithm,
+ * whose parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
@@ -10,6 +10,37 @@
 #include <string.h>
 
 enum { BLOCK = 96, BLOCKED_FROM = 192 };
+
+/* One matrix, column j of L after column j - 1: L[i][j] = (A[i][j] - sum_k L[i][k] L[j][k]) / L[j][j]. The operations
+ * are those of a lane in potrf_small.c, in the same order: the same bits. Of A the lower triangle is read; it is
+ * finite. */
+static int factor_plain(real *A, int64_t n) {
+    real T[SMALL_MATRIX][SMALL_MATRIX]; /* row k: column k of L */
+    int info = 0;
+    for (int64_t j = 0; j < n; j++) {
+        real *restrict x = T[j];
+        for (int64_t i = j; i < n; i++)
+            x[i] = A[i * n + j];
+        for (int64_t k = 0; k < j; k++)
+            for (int64_t i = j; i < n; i++)
+                x[i] -= T[k][i] * T[k][j];
+        real pivot = x[j];
+        info = info == 0 && !(pivot > 0) ? (int)j + 1 : info;
+        x[j] = sqrt(pivot > 0 ? pivot : 1);
+        real inverse = 1 / x[j];
+        for (int64_t i = j + 1; i < n; i++)
+            x[i] *= inverse;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < n; k++)
+            A[i * n + k] = k <= i ? T[k][i] : 0;
+        if (info == 0 && !isfinite(A[i * n + i]))
+            info = -1; /* overflow during the factorization */
+    }
+    return info;
+}
+
+/* ---- large matrices: blocks, in parallel ---- */
 
 /* One step of the blocked algorithm: the diagonal block k0 .. k1-1 has been factored. */
 typedef struct step {
@@ -52,6 +83,8 @@ static int factor_blocked(real *A, int64_t n, int threads) {
     return 0;
 }
 
+/* ---- one matrix of any size ---- */
+
 static bool lower_finite(const real *A, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         if (!all_finite(A + i * n, i + 1))
@@ -63,7 +96,7 @@ static int factor(real *A, int64_t n, int threads) {
     if (!lower_finite(A, n))
         return -1;
     if (n <= SMALL_MATRIX)
-        return potrf_one(A, n);
+        return factor_plain(A, n);
     int info = 0, size = (int)n;
     if (n < BLOCKED_FROM && n > 0)
         lapack_potrf("U", &size, A, &size, &info);
@@ -71,11 +104,13 @@ static int factor(real *A, int64_t n, int threads) {
         info = factor_blocked(A, n, threads);
     for (int64_t i = 0; i < n && info == 0; i++) {
         if (!isfinite(A[i * n + i]))
-            info = -1; /* overflow on the way */
+            info = -1; /* overflow during the factorization */
         memset(A + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof(real));
     }
     return info;
 }
+
+/* ---- small matrices, side by side ---- */
 
 static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t n, int32_t *info) {
     int threads = threads_for(ctx, batch * n * n);
@@ -83,6 +118,8 @@ static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t 
     for (int64_t b = 0; b < batch; b += MATRIX_LANES)
         potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
 }
+
+/* ---- the slot ---- */
 
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);

@@ -1,4 +1,4 @@
-/* tensor/cpu/potrf_small.c - Cholesky factors of many small matrices, sixteen at a time, or of one matrix.
+/* tensor/cpu/potrf_small.c - Cholesky factors of many small matrices, sixteen at a time.
  *
  * Entry (i, k) of sixteen matrices lies side by side, so that every step is one vector operation and the matrices
  * advance together; a single small matrix would spend its time waiting for square roots. The result of a matrix does
@@ -60,32 +60,6 @@ static void factor_lanes(interleaved *s, int64_t n) {
             inverse[i][l] = 1 / s->W[row + i][l];
         }
     }
-}
-
-int32_t potrf_one(real *A, int64_t n) {
-    real T[SMALL_MATRIX][SMALL_MATRIX]; /* row k: column k of L */
-    int32_t info = 0;
-    for (int64_t j = 0; j < n; j++) {
-        real *restrict x = T[j];
-        for (int64_t i = j; i < n; i++)
-            x[i] = A[i * n + j];
-        for (int64_t k = 0; k < j; k++)
-            for (int64_t i = j; i < n; i++)
-                x[i] -= T[k][i] * T[k][j];
-        real pivot = x[j];
-        info = info == 0 && !(pivot > 0) ? (int32_t)j + 1 : info;
-        x[j] = sqrt(pivot > 0 ? pivot : 1);
-        real inverse = 1 / x[j];
-        for (int64_t i = j + 1; i < n; i++)
-            x[i] *= inverse;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < n; k++)
-            A[i * n + k] = k <= i ? T[k][i] : 0;
-        if (info == 0 && !isfinite(A[i * n + i]))
-            info = -1; /* overflow during the factorization */
-    }
-    return info;
 }
 
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info) {

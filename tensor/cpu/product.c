@@ -19,66 +19,7 @@ enum {
     TURNED = 1024        /* elements of the second operand of such a product that may be transposed */
 };
 
-/* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
-static int64_t even_count(int64_t count) {
-    return count <= 2 ? max_of(1, count) : count <= 4 ? 4 : ceil_div(count, 8) * 8;
-}
-
-static void cut_vector(product *p) {
-    int64_t count = even_count(min_of(64, p->m * p->n * p->k / VECTOR_TILE));
-    if (p->n == 1)
-        p->tiles_m = max_of(1, min_of(count, p->m / 16));
-    else
-        p->tiles_n = max_of(1, min_of(count, p->n / 16));
-}
-
-/* Cuts one matrix into tiles so that the whole batch has about TILES, none of them too small for BLAS. */
-static void cut_matrix(product *p) {
-    p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
-    while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)
-        p->tiles_m *= 2;
-    while (p->tiles_m * p->tiles_n * p->batch < TILES && p->n / (2 * p->tiles_n) >= LEAST_COLUMNS)
-        p->tiles_n *= 2;
-}
-
-void product_cut(product *p) {
-    p->tiles_m = p->tiles_n = p->pieces_k = 1;
-    int64_t multiplications = p->m * p->n * p->k;
-    if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
-        return;
-    int64_t piece = max_of(PIECE, max_of(p->m, p->n));
-    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * piece)
-        p->pieces_k = even_count(min_of(TILES, p->k / piece));
-    else if (p->m == 1 || p->n == 1)
-        cut_vector(p);
-    else
-        cut_matrix(p);
-}
-
-/* The start of part i when n is spread evenly over `parts` in multiples of 16. */
-static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
-    return i == parts ? n : ceil_div(n, 16) * i / parts * 16;
-}
-
-tile product_tile(const product *p, int64_t number) {
-    if (p->tiles_m == 1 && p->tiles_n == 1)
-        return (tile){.b = number, .i1 = p->m, .j1 = p->n};
-    int64_t j = number % p->tiles_n, i = number / p->tiles_n % p->tiles_m;
-    return (tile){.b = number / (p->tiles_n * p->tiles_m),
-        .i0 = min_of(p->m, part_start(p->m, p->tiles_m, i)),
-        .i1 = min_of(p->m, part_start(p->m, p->tiles_m, i + 1)),
-        .j0 = min_of(p->n, part_start(p->n, p->tiles_n, j)),
-        .j1 = min_of(p->n, part_start(p->n, p->tiles_n, j + 1))};
-}
-
-static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
-    int64_t offset = 0;
-    for (int i = p->axes - 1; i > 0; i--) {
-        offset += b % p->size[i] * stride[i];
-        b /= p->size[i];
-    }
-    return p->axes ? offset + b * stride[0] : 0; /* divisions cost more than a small product */
-}
+/* ---- the plain loop nest ---- */
 
 /* One multiplication C := alpha A B + beta C of plain matrices. */
 typedef struct call {
@@ -149,6 +90,71 @@ static void run_loops(const call *given) {
             add_rows(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
     }
 }
+
+/* ---- tiles ---- */
+
+/* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
+static int64_t even_count(int64_t count) {
+    return count <= 2 ? max_of(1, count) : count <= 4 ? 4 : ceil_div(count, 8) * 8;
+}
+
+static void cut_vector(product *p) {
+    int64_t count = even_count(min_of(64, p->m * p->n * p->k / VECTOR_TILE));
+    if (p->n == 1)
+        p->tiles_m = max_of(1, min_of(count, p->m / 16));
+    else
+        p->tiles_n = max_of(1, min_of(count, p->n / 16));
+}
+
+/* Cuts one matrix into tiles so that the whole batch has about TILES, none of them too small for BLAS. */
+static void cut_matrix(product *p) {
+    p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
+    while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)
+        p->tiles_m *= 2;
+    while (p->tiles_m * p->tiles_n * p->batch < TILES && p->n / (2 * p->tiles_n) >= LEAST_COLUMNS)
+        p->tiles_n *= 2;
+}
+
+void product_cut(product *p) {
+    p->tiles_m = p->tiles_n = p->pieces_k = 1;
+    int64_t multiplications = p->m * p->n * p->k;
+    if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
+        return;
+    int64_t piece = max_of(PIECE, max_of(p->m, p->n));
+    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * piece)
+        p->pieces_k = even_count(min_of(TILES, p->k / piece));
+    else if (p->m == 1 || p->n == 1)
+        cut_vector(p);
+    else
+        cut_matrix(p);
+}
+
+/* The start of part i when n is spread evenly over `parts` in multiples of 16. */
+static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
+    return i == parts ? n : ceil_div(n, 16) * i / parts * 16;
+}
+
+tile product_tile(const product *p, int64_t number) {
+    if (p->tiles_m == 1 && p->tiles_n == 1)
+        return (tile){.b = number, .i1 = p->m, .j1 = p->n};
+    int64_t j = number % p->tiles_n, i = number / p->tiles_n % p->tiles_m;
+    return (tile){.b = number / (p->tiles_n * p->tiles_m),
+        .i0 = min_of(p->m, part_start(p->m, p->tiles_m, i)),
+        .i1 = min_of(p->m, part_start(p->m, p->tiles_m, i + 1)),
+        .j0 = min_of(p->n, part_start(p->n, p->tiles_n, j)),
+        .j1 = min_of(p->n, part_start(p->n, p->tiles_n, j + 1))};
+}
+
+static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
+    int64_t offset = 0;
+    for (int i = p->axes - 1; i > 0; i--) {
+        offset += b % p->size[i] * stride[i];
+        b /= p->size[i];
+    }
+    return p->axes ? offset + b * stride[0] : 0; /* divisions cost more than a small product */
+}
+
+/* ---- BLAS, and what goes with a tile ---- */
 
 /* A matrix-vector product: op(A) x into y. */
 static void run_vector(const call *g) {

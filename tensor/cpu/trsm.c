@@ -1,8 +1,8 @@
-/* tensor/cpu/trsm.c - B := op(T)^-1 B in place.
+/* tensor/cpu/trsm.c - B := op(T)^-1 B in place: the plain loop nest, then the fast ways.
  *
  * The columns of B are independent: they are cut into strips of fixed width, and batch times strips is one list of
- * tasks. Small matrices with few columns go side by side in lanes, with more through plain loops, large ones to BLAS.
- */
+ * tasks. Small matrices with few columns go side by side in lanes, with more columns through the plain loops; large
+ * matrices go to BLAS. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
@@ -10,8 +10,8 @@
 
 enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 
-/* One row of X, `width` columns of it: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], the sum in the order in which the
- * x[k] were found: the operations of solve_lanes, and its bits. */
+/* `width` columns of row i of X: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], the sum in the order in which the x[k] were
+ * solved. The operations are those of solve_lanes: the same bits. */
 static inline __attribute__((always_inline)) void solve_row(
     const triangle *t, int64_t i, bool down, real *restrict B, int64_t width, int64_t ld) {
     real row[WIDTH];
@@ -28,15 +28,29 @@ static inline __attribute__((always_inline)) void solve_row(
         B[i * ld + j] = row[j] * inverse;
 }
 
-/* One column: each entry found is subtracted from those to come, along the columns of op(T). */
+/* The plain loop nest, WIDTH columns at a time: rows downwards if op(T) is lower, else upwards. */
+static void solve_plain(const triangle *t, real *B, int64_t m, int64_t ld) {
+    bool down = t->lower != t->transposed;
+    for (int64_t step = 0; step < t->n; step++) {
+        int64_t i = down ? step : t->n - 1 - step, j = 0;
+        for (; j + WIDTH <= m; j += WIDTH)
+            solve_row(t, i, down, B + j, WIDTH, ld);
+        if (j < m)
+            solve_row(t, i, down, B + j, m - j, ld);
+    }
+}
+
+/* ---- one column ---- */
+
+/* Each solved entry is subtracted from the entries to come, along the columns of op(T). */
 static void solve_vector(const triangle *t, real *B, int64_t ld) {
-    real x[SMALL_MATRIX], turned[SMALL_MATRIX * SMALL_MATRIX];
+    real x[SMALL_MATRIX], columns_of_T[SMALL_MATRIX * SMALL_MATRIX];
     int64_t n = t->n;
     bool down = t->lower != t->transposed;
     for (int64_t k = 0; k < n && !t->transposed; k++)
         for (int64_t i = 0; i < n; i++)
-            turned[k * n + i] = t->T[i * n + k];
-    const real *columns = t->transposed ? t->T : turned;
+            columns_of_T[k * n + i] = t->T[i * n + k];
+    const real *columns = t->transposed ? t->T : columns_of_T;
     for (int64_t i = 0; i < n; i++)
         x[i] = B[i * ld];
     for (int64_t step = 0; step < n; step++) {
@@ -49,17 +63,7 @@ static void solve_vector(const triangle *t, real *B, int64_t ld) {
         B[i * ld] = x[i];
 }
 
-/* Downwards when op(T) is lower, WIDTH columns at a time. */
-static void solve_small(const triangle *t, real *B, int64_t m, int64_t ld) {
-    bool down = t->lower != t->transposed;
-    for (int64_t step = 0; step < t->n; step++) {
-        int64_t i = down ? step : t->n - 1 - step, j = 0;
-        for (; j + WIDTH <= m; j += WIDTH)
-            solve_row(t, i, down, B + j, WIDTH, ld);
-        if (j < m)
-            solve_row(t, i, down, B + j, m - j, ld);
-    }
-}
+/* ---- large matrices: BLAS ---- */
 
 void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
     CBLAS_UPLO side = t->lower ? CblasLower : CblasUpper;
@@ -68,17 +72,17 @@ void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
     if (t->n <= SMALL_MATRIX && m == 1)
         solve_vector(t, B, ld);
     else if (t->n <= SMALL_MATRIX)
-        solve_small(t, B, m, ld);
-    else if (m == 1 && t->n >= VECTOR_FROM) /* reads T once and in place; trsm would pack it */
+        solve_plain(t, B, m, ld);
+    else if (m == 1 && t->n >= VECTOR_FROM) /* trsv reads T once and in place; trsm would pack it */
         blas_trsv(CblasRowMajor, side, op, diagonal, (blasint)t->n, t->T, (blasint)t->n, B, (blasint)ld);
     else
         blas_trsm(CblasRowMajor, CblasLeft, side, op, diagonal, (blasint)t->n, (blasint)m, 1, t->T, (blasint)t->n, B,
             (blasint)ld);
 }
 
-/* ---- lanes ---- */
+/* ---- small matrices, side by side ---- */
 
-/* Matrices first .. of the batch, as many as there are lanes. */
+/* Solves LANES systems of the batch, from `first` on. */
 static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, int64_t first) {
     int64_t n = t->n, m = B->shape[B->ndim - 1], count = min_of(LANES, matrix_count(B) - first);
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
@@ -103,7 +107,9 @@ static void solve_groups(mo_context *ctx, const triangle *t, const mo_view *T, c
         solve_group(t, T, B, b);
 }
 
-/* Columns of one task: narrower where there are few matrices. */
+/* ---- the slot ---- */
+
+/* Columns of one task: fewer if there are few matrices. */
 static int64_t strip_width(int64_t batch, int64_t m) {
     int64_t width = STRIP;
     while (width > LEAST_STRIP && batch * ceil_div(m, width) < STRIPS)
