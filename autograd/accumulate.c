@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool accumulate_shape(mo_call *c) {
     if (!mo_call_real(c, 0, 1))
         return false;
     const mo_tensor *A = c->in[0], *B = c->in[1];
@@ -15,25 +15,25 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, A->ndim, A->shape);
 }
 
-static void forward(mo_call *c) {
+static void accumulate_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), b = mo_tensor_view(c->in[1]), y = mo_tensor_view(c->out[0]);
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
     if (mo_ok(c->ctx))
         k->map2(c->ctx, MO_MAP_ADD, &a, &b, &y);
 }
 
-static void vjp(mo_vjp *v) {
+static void accumulate_vjp(mo_vjp *v) {
     for (int i = 0; i < 2; i++)
         if (v->needs[i])
             v->in_bar[i] = v->out_bar[0];
 }
 
-static const mo_sample samples[] = {
+static const mo_sample accumulate_samples[] = {
     {.name = "matrix", .n_in = 2, .in = {{MO_DRAW_NORMAL, 2, {3, 4}, 0}, {MO_DRAW_NORMAL, 2, {3, 4}, 0}}},
     {.name = "scalar", .n_in = 2, .in = {{.draw = MO_DRAW_NORMAL}, {.draw = MO_DRAW_NORMAL}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample accumulate_error_samples[] = {
     {{.name = "shapes", .n_in = 2, .in = {{MO_DRAW_NORMAL, 1, {3}, 0}, {MO_DRAW_NORMAL, 1, {4}, 0}}}, MO_INVALID,
         "equal shapes"},
 };
@@ -43,12 +43,12 @@ const mo_op mo_op_accumulate = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .samples = samples,
+    .shape = accumulate_shape,
+    .forward = accumulate_forward,
+    .vjp = accumulate_vjp,
+    .samples = accumulate_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = accumulate_error_samples,
     .n_error_samples = 1,
 };
 
@@ -56,7 +56,7 @@ mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_accumulate, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* The same through the op, where it is watched. */
+/* The same sum through the op, while ops are watched. */
 static void accumulate_watched(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
     mo_tensor *sum = mo_accumulate(t, A, (mo_tensor *)(uintptr_t)B);
     if (!mo_is_null(sum)) {

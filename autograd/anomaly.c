@@ -1,7 +1,7 @@
 /* autograd/anomaly.c - anomaly mode: the first op whose result is not finite is an error that says where and why.
  *
- * vjps are written with ops, so one look after each op covers backward, too; it tells in whose rule the op ran. Views
- * compute nothing and are passed over. */
+ * vjps are written with ops, so one check after each op covers backward too; the message names the rule that called the
+ * op. Views compute nothing and are skipped. */
 #include "autograd/watch.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static culprit scan_f64(const double *x, int64_t n) {
     return (culprit){.at = -1};
 }
 
-/* A 16-bit float is not finite where all its exponent bits are set; NaN where a fraction bit is, too. */
+/* A 16-bit float is not finite if all its exponent bits are set, and NaN if a fraction bit is set as well. */
 static culprit scan_16(const uint16_t *x, int64_t n, uint16_t exponent) {
     for (int64_t i = 0; i < n; i++)
         if ((x[i] & exponent) == exponent)

@@ -64,7 +64,7 @@ void mo_call_save(mo_call *c, mo_tensor *T) {
     if (mo_is_null(T))
         return;
     for (int i = 0; i < c->n_in; i++)
-        if (T == c->in[i]) { /* another node's: a header of our own, released by itself */
+        if (T == c->in[i]) { /* the output of another node: a header of its own, released separately */
             T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
             break;
         }
@@ -76,7 +76,7 @@ mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_
     return c->out[0];
 }
 
-/* Everything that is wrong with an input before the op itself looks at it. */
+/* Raises the errors of an input that need no knowledge of the op. */
 static bool check_input(mo_call *c, int i) {
     mo_tensor *X = c->in[i];
     const char *name = c->op->name;

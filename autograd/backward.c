@@ -11,7 +11,7 @@ typedef struct run {
     mo_slots slots;
     unsigned flags;
     bool all_leaves;   /* mo_backward: every leaf that needs a gradient is wanted */
-    mo_host_mark mark; /* of the scratch arena: runs nest */
+    mo_host_mark mark; /* of the scratch arena, since runs nest */
 } run;
 
 /* ---- forward pass: which nodes lie between the wanted tensors and the roots ---- */
@@ -67,7 +67,7 @@ static bool check_value(run *r, const mo_node *node, const mo_tensor *T, uint64_
     return mo_ok(ctx);
 }
 
-/* The values the vjp reads must be those that were recorded. */
+/* Checks that the values the vjp reads are those that were recorded. */
 static bool check_node(run *r, const mo_node *node) {
     mo_context *ctx = r->t->ctx;
     const mo_op *op = node->op;
@@ -85,7 +85,7 @@ static bool check_node(run *r, const mo_node *node) {
     return mo_ok(ctx);
 }
 
-/* Hands the results of a vjp to the slots of the inputs; what else it made is freed. */
+/* Hands the results of a vjp to the slots of the inputs, and frees everything else that the vjp made. */
 static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **in_bar, int64_t mark) {
     mo_tape *t = r->t;
     mo_tensor *keep[MO_MAX_INPUTS];
@@ -96,7 +96,7 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             continue;
         }
         mo_tensor *bar = in_bar[i];
-        if (!(r->flags & MO_CREATE_GRAPH)) /* a header of its own, so that each can be dropped by itself */
+        if (!(r->flags & MO_CREATE_GRAPH)) /* a header of its own, so that each gradient can be dropped separately */
             bar = mo_tape_window(t, bar, bar->ndim, bar->shape, bar->stride, 0);
         in_bar[i] = keep[n++] = bar;
     }
@@ -107,8 +107,8 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             mo_contribute(t, mo_slot_of(&r->slots, node->in[i]), in_bar[i], r->flags & MO_CREATE_GRAPH);
 }
 
-/* A rule may turn recording on and take gradients itself. Unless a graph is being created, its nodes go with its
- * tensors. */
+/* A rule may turn recording on and take gradients itself. Unless a graph is being created, the nodes that it records
+ * are dropped with its tensors. */
 static void call_vjp(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
     mo_scope scope = mo_scope_open(t);
@@ -175,7 +175,7 @@ static void visit(run *r, mo_node *node) {
 
 static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     mo_tape *t = r->t;
-    y->kept = true; /* the caller reads it afterwards */
+    y->kept = true; /* the caller reads it after the run */
     mo_slot *slot = y->requires_grad ? mo_slot_of(&r->slots, y) : NULL;
     if (!slot)
         return mo_ok(t->ctx);
@@ -259,7 +259,7 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
     return ctx->status.code;
 }
 
-/* Adds what arrived at the leaves to the buffers they own. */
+/* Adds the gradients of the leaves to the buffers that they own. */
 static void deliver(run *r) {
     for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
         mo_tensor *leaf = r->slots.leaves[i].leaf, *g = r->slots.leaves[i].slot.grad;

@@ -1,9 +1,9 @@
-/* autograd/gradcheck.c - is a vjp right? Central differences along random directions, in float64.
+/* autograd/gradcheck.c - checking a vjp: central differences along random directions, in float64.
  *
  * For y = f(x) and a random cotangent G let s(x) = <G, f(x)>. The vjp claims grad s; along a direction v
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
  * with e = 1e-5 about 1e-10. Order two is the same check on the function (x, G) -> grad s, recorded with
- * MO_CREATE_GRAPH: since vjps are made of ops, no other machinery is needed. */
+ * MO_CREATE_GRAPH: vjps are made of ops, so no other machinery is needed. */
 #include "autograd/sample.h"
 #include "tensor/storage.h"
 
@@ -15,7 +15,7 @@
 enum { MAX_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS, DIRECTIONS = 3 };
 static const double step = 1e-5;
 
-/* A function with the leaves it is looked at in; inputs says how each may be perturbed. */
+/* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
 typedef struct problem {
     mo_context *ctx;
     mo_function f;
@@ -50,7 +50,7 @@ static double weighted_sum(problem *p, mo_tape *t, double *sum) {
     return *sum;
 }
 
-/* s at x + e v, where v perturbs input i; x itself is put back. */
+/* s at x + e v, where v perturbs input i; restores x. */
 static double perturbed(problem *p, int i, const double *x, const double *v, double e) {
     int64_t n = mo_numel(p->in[i]);
     double *moved = malloc((size_t)n * sizeof *moved + 1), sum = NAN;
@@ -70,7 +70,7 @@ static double perturbed(problem *p, int i, const double *x, const double *v, dou
 static void compare(problem *p, int i, double analytic, double numeric, double norm) {
     double scale = fmax(1, fmax(fabs(analytic), norm)), error = fabs(analytic - numeric) / scale;
     mo_check_result *r = p->result;
-    if (!(error <= r->error)) { /* NaN counts as the worst */
+    if (!(error <= r->error)) { /* NaN counts as largest */
         r->error = isnan(error) ? INFINITY : error;
         snprintf(r->worst, sizeof r->worst, "sample \"%s\", input %d: vjp %.12g, difference quotient %.12g", p->sample,
             i, analytic, numeric);
@@ -181,7 +181,7 @@ static void check_second(problem *p) {
         mo_tensor_release(q.cotangent[i]);
 }
 
-/* Draws cotangents, checks to the order asked for, and turns errors into failures of the result. */
+/* Draws cotangents, checks to the given order, and turns errors into failures of the result. */
 static void check_to_order(problem *p, int order) {
     draw_cotangents(p);
     if (mo_ok(p->ctx))

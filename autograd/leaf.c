@@ -1,4 +1,4 @@
-/* autograd/leaf.c - leaves: named parameters and data that need gradients; they own their gradient buffers. */
+/* autograd/leaf.c - leaves: named parameters, and data that need gradients; a leaf owns its gradient buffer. */
 #include "autograd/tape.h"
 
 #include <string.h>

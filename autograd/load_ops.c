@@ -1,4 +1,4 @@
-/* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version they were built for. */
+/* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version it was built for. */
 #include "tensor/file.h"
 #include "tensor/storage.h"
 
@@ -23,7 +23,7 @@ mo_code mo_load_ops(mo_context *ctx, const char *path) {
     int before = ctx->n_ops;
     for (int i = 0; mo_ok(ctx) && i < list->n; i++)
         mo_register_op(ctx, list->ops[i]);
-    if (!mo_ok(ctx)) { /* all or none */
+    if (!mo_ok(ctx)) { /* registers all ops or none */
         ctx->n_ops = before;
         dlclose(object);
     }

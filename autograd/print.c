@@ -1,7 +1,7 @@
 /* autograd/print.c - the recorded graph as text, or for graphviz.
  *
- * A node is named by its place on the tape, %4 (its outputs %4.0, %4.1 where it has several); a leaf by its name, or
- * data0, data1, .. in order of use: parameters, and values that were computed without being recorded. */
+ * A node is named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name, or
+ * data0, data1, .. in order of use: parameters without a name, and values that were computed without being recorded. */
 #include "autograd/tape.h"
 
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include <string.h>
 
 typedef struct leaf {
-    const mo_tensor *tensor; /* NULL: free place */
+    const mo_tensor *tensor; /* NULL: an empty entry */
     int64_t number;
 } leaf;
 
 typedef struct printer printer;
 
-/* What a format writes. A leaf comes before the first node that reads it. */
+/* The functions of an output format. A leaf is written before the first node that reads it. */
 typedef struct format {
     const char *begin, *end;
     void (*leaf)(printer *p, const leaf *l);
@@ -117,7 +117,7 @@ static void put_values(printer *p, const mo_tensor *T, const char *before) {
     mo_tensor_release(wide);
 }
 
-/* What the caller calls T, or NULL. */
+/* The caller's label of T, or NULL. */
 static const char *find_label(const printer *p, const mo_tensor *T) {
     for (int i = 0; i < p->options->n_labels; i++)
         if (p->options->labels[i].tensor == T)
@@ -213,7 +213,7 @@ static void dot_leaf(printer *p, const leaf *l) {
     put(p, "\"];\n");
 }
 
-/* Nodes that backward recorded are of another colour than forward's. */
+/* Nodes that backward recorded have another colour than those of forward. */
 static void dot_node(printer *p, const mo_node *node) {
     put(p, "  n%" PRId64 " [fillcolor=%s, label=\"%%%" PRId64 " ", node->index, node->vjp_of ? "mistyrose" : "white",
         node->index);
@@ -241,7 +241,7 @@ static const format dot_format = {.begin = "digraph tape {\n  node [shape=box, s
 
 mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state) {
     mo_context *ctx = t->ctx;
-    mo_status before = ctx->status; /* a graph is worth most after an error: that one is put aside meanwhile */
+    mo_status before = ctx->status; /* a graph is most useful after an error, so the error is set aside meanwhile */
     mo_clear_error(ctx);
     printer p = {.ctx = ctx, .options = options, .write = write, .state = state};
     p.format = options->format == MO_PRINT_DOT ? &dot_format : &text_format;

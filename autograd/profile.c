@@ -1,8 +1,9 @@
 /* autograd/profile.c - where the time goes: calls, seconds, FLOPs and bytes of every op, forward and backward apart.
  *
- * An entry is an op in one place: forward, or in the rule (vjp) of some op. Seconds are those between entering and
- * leaving mo_apply, less those of ops that the op ran itself, so that they add up. Bytes are what the algorithm has to
- * touch: each distinct element of inputs and outputs once; caches may spare some and kernels may need more. */
+ * An entry is an op in one place: in the forward pass, or in the rule (vjp) of an op. Its seconds run from entering to
+ * leaving mo_apply, less the seconds of the ops that it ran itself, so that entries add up. Bytes are what the
+ * algorithm must touch: each distinct element of inputs and outputs once; caches may save some and kernels may need
+ * more. */
 #include "autograd/watch.h"
 #include "tensor/clock.h"
 
@@ -13,9 +14,9 @@
 
 struct mo_profile {
     int capacity, count;
-    double since;   /* when it was started; 0 while stopped */
-    double seconds; /* of the stretch that has ended */
-    double inner;   /* of the ops that the one being executed has run */
+    double since;   /* start time; 0 while stopped */
+    double seconds; /* of the runs that have ended */
+    double inner;   /* seconds of the ops that the running op has called */
     mo_profile_entry entries[];
 };
 
@@ -58,7 +59,7 @@ double mo_profile_seconds(const mo_context *ctx) {
 /* ---- one execution ---- */
 
 mo_watch_start mo_watch_begin(mo_context *ctx) {
-    mo_context_wait(ctx); /* a device works ahead: only what has been waited for can be timed */
+    mo_context_wait(ctx); /* a device works ahead of the host: only finished work can be timed */
     mo_watch_start start = {.seconds = mo_clock(CLOCK_MONOTONIC), .inner = ctx->profile->inner};
     ctx->profile->inner = 0;
     return start;
@@ -127,7 +128,7 @@ int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int cap
     return p->count;
 }
 
-/* A column that is empty where the value is not known. */
+/* A column that is empty if the value is unknown. */
 static const char *column(char text[16], const char *format, double value) {
     if (isfinite(value))
         snprintf(text, 16, format, value);
@@ -137,7 +138,7 @@ static const char *column(char text[16], const char *format, double value) {
 }
 
 typedef struct table {
-    double gemm_rate, seconds; /* 0: unknown; of the whole profile */
+    double gemm_rate, seconds; /* FLOP/s, 0: unknown; seconds of the whole profile */
     mo_write write;
     void *state;
 } table;

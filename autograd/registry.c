@@ -1,4 +1,4 @@
-/* autograd/registry.c - the ops of a context, by name: what the checker, the profiler and the printer walk over. */
+/* autograd/registry.c - the ops of a context by name, as checker, profiler and printer list them. */
 #include "autograd/tape.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* autograd/sample.c - values for the samples: drawn in float64 on the host, seeded, the same for both float types. */
+/* autograd/sample.c - values for the samples: drawn in float64 on the host from a seed, equal for both float types. */
 #include "autograd/sample.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void draw_elements(const mo_sample_input *in, mo_random *r, double *x, in
     for (int64_t i = 0; i < n; i++) {
         if (in->draw == MO_DRAW_POSITIVE) {
             x[i] = 0.5 + 1.5 * mo_random_uniform(r);
-        } else if (in->draw == MO_DRAW_DISTINCT) { /* an inside-out shuffle of the grid, half a gap away from 0 */
+        } else if (in->draw == MO_DRAW_DISTINCT) { /* an inside-out shuffle of the grid, kept half a gap away from 0 */
             int64_t j = mo_random_below(r, i + 1);
             x[i] = x[j];
             x[j] = 0.1 * (double)(i - n / 2) + 0.05 + 0.01 * (double)in->limit;

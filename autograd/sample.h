@@ -4,8 +4,8 @@
 
 #include "autograd/autograd.h"
 
-/* A leaf as the sample asks, of the dtype `real` where it is a real one; declared to need a gradient where it is
- * differentiated. Release with mo_tensor_release. The null tensor on failure. */
+/* Makes a leaf as the sample asks: of dtype `real` unless the draw is of integers, and declared to need a gradient if
+ * it is differentiated. Release with mo_tensor_release. Returns the null tensor on failure. */
 mo_tensor *mo_sample_tensor(mo_context *ctx, const mo_sample_input *input, mo_dtype real, mo_random *r);
 bool mo_draw_is_differentiable(mo_draw draw);
 /* Fills n values with a direction of unit length that stays in the set of the draw (symmetric, triangular). */

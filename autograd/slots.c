@@ -1,4 +1,4 @@
-/* autograd/slots.c - where a backward run keeps its gradients: outside the tensors, so that runs can nest. */
+/* autograd/slots.c - the gradients of a backward run, kept outside the tensors so that runs can nest. */
 #include "autograd/slots.h"
 
 enum { FIRST_CAPACITY = 64 };
@@ -14,7 +14,7 @@ static void node_range(mo_tensor *const *ys, int ny, mo_tensor *const *xs, int n
         if (index < *first)
             *first = index;
     }
-    if (*first > *last) /* no path */
+    if (*first > *last) /* no path from xs to ys */
         *first = *last + 1;
 }
 

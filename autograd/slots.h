@@ -4,15 +4,15 @@
 
 #include "autograd/tape.h"
 
-/* What is known of one tensor during the run. */
+/* The state of one tensor during the run. */
 typedef struct mo_slot {
     mo_tensor *grad; /* sum of the contributions so far, NULL: none */
-    bool needed;     /* lies on the way from the tensors that gradients are asked for */
-    bool wanted;     /* is one of them: its gradient stays */
+    bool needed;     /* lies on a path from the tensors whose gradients are asked for */
+    bool wanted;     /* is one of those tensors: its gradient is kept */
 } mo_slot;
 
 typedef struct mo_leaf_slot {
-    mo_tensor *leaf; /* NULL: free place */
+    mo_tensor *leaf; /* NULL: an empty entry */
     mo_slot slot;
 } mo_leaf_slot;
 
@@ -25,12 +25,12 @@ typedef struct mo_slots {
     int64_t n_leaves, capacity; /* a power of two */
 } mo_slots;
 
-/* Slots for the nodes that can matter: from the oldest of xs (none: from the first node) to the newest of ys. False on
- * failure. Memory comes from the tape's scratch arena and goes with it. */
+/* Opens slots for the nodes that can matter: from the oldest of xs (without xs: from the first node) to the newest of
+ * ys. Returns false on failure. The memory is that of the tape's scratch arena and is freed with it. */
 bool mo_slots_open(mo_slots *s, mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx);
-/* The slot of T: made for a leaf that is new; NULL for an output of a node outside the range, or out of memory. */
+/* The slot of T; a new leaf gets one. Returns NULL for an output of a node outside the range, or when out of memory. */
 mo_slot *mo_slot_of(mo_slots *s, mo_tensor *T);
-/* Adds a contribution. Without a graph to create, a gradient nobody else holds is added to in place. */
+/* Adds a contribution: in place if no graph is created and the slot alone holds the gradient. */
 void mo_contribute(mo_tape *t, mo_slot *slot, mo_tensor *bar, bool create_graph);
 
 #endif

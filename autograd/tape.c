@@ -40,7 +40,7 @@ int64_t mo_tape_nodes(const mo_tape *t) {
 
 void mo_tape_reset(mo_tape *t) {
     for (int64_t i = 0; i < t->n_tensors; i++) {
-        mo_tensor_release(t->tensors[i]->grad); /* of a constant that was made a leaf */
+        mo_tensor_release(t->tensors[i]->grad); /* the gradient of a constant that was made a leaf */
         mo_storage_release(t->tensors[i]->storage);
     }
     t->n_tensors = 0;
@@ -66,7 +66,7 @@ void mo_tape_release(mo_tape *t) {
     mo_host_free(t->ctx, t, sizeof *t);
 }
 
-/* Room for one more pointer in a growing list. */
+/* Makes room for one more pointer in a growing list. */
 static bool reserve(mo_context *ctx, void ***list, int64_t n, int64_t *capacity) {
     if (n < *capacity)
         return true;
@@ -184,7 +184,7 @@ mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X) {
         mo_fail(t->ctx, MO_MISMATCH, "stop_gradient: the input belongs to another %s",
             X->ctx != t->ctx ? "context" : "tape");
     else
-        mo_tensor_view(X); /* raises where the value has been released */
+        mo_tensor_view(X); /* raises if the value has been released */
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     return mo_tape_window(t, X, X->ndim, X->shape, X->stride, 0);
@@ -196,7 +196,7 @@ mo_tensor *mo_keep(mo_tensor *X) {
     return X;
 }
 
-/* The nodes' arrays in one block: inputs, outputs, by-products, versions, options. */
+/* The node's arrays lie in one block: inputs, outputs, by-products, versions, options. */
 void mo_tape_record(mo_tape *t, const mo_call *c) {
     int pointers = c->n_in + c->n_out + c->n_saved;
     size_t bytes =

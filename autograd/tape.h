@@ -1,4 +1,4 @@
-/* autograd/tape.h - what a tape and a node are made of (library internal). */
+/* autograd/tape.h - the structs of a tape and a node (library internal). */
 #ifndef MO_TAPE_H
 #define MO_TAPE_H
 
@@ -6,17 +6,17 @@
 #include "tensor/arena.h"
 #include "tensor/storage.h"
 
-/* One recorded execution. The arrays lie behind the node in the tape's host arena. */
+/* One recorded execution. The arrays follow the node in the tape's host arena. */
 typedef struct mo_node {
     const mo_op *op;
     int n_in, n_out, n_saved;
     bool released;      /* backward has consumed it */
     int64_t index;      /* in tape->nodes */
-    int64_t first_slot; /* outputs recorded before this node: numbers the gradients of its outputs */
+    int64_t first_slot; /* number of outputs recorded before this node: where the slots of its outputs start */
     mo_tensor **in, **out, **saved;
     uint64_t *version; /* of every input and output at recording, inputs first */
     const void *attributes;
-    const struct mo_node *vjp_of; /* the node whose rule recorded this one; NULL: forward */
+    const struct mo_node *vjp_of; /* the node whose rule recorded this node; NULL: forward */
 } mo_node;
 
 struct mo_tape {
@@ -33,8 +33,8 @@ struct mo_tape {
     mo_node **nodes;
     int64_t n_nodes, capacity_nodes;
     int64_t n_slots;         /* outputs of all nodes */
-    const mo_node *visiting; /* whose rule is running; NULL: forward */
-    bool anomaly;            /* look for values that are not finite */
+    const mo_node *visiting; /* the node whose rule is running; NULL: forward */
+    bool anomaly;            /* check results for values that are not finite */
 };
 
 /* A header on the tape without storage. NULL on failure. */
@@ -42,9 +42,9 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 /* A window onto the storage of X (a new header of the tape). */
 mo_tensor *mo_tape_window(
     mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
-/* Forgets a header and its hold on the storage. */
+/* Drops a header and its reference to the storage. */
 void mo_tape_drop(mo_tape *t, mo_tensor *T);
-/* Drops every header made since mark (a value of n_tensors) but the n in keep. */
+/* Drops every header made since mark (a value of n_tensors) except the n in keep. */
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
 /* Drops the nodes recorded since the scope was opened. */
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
@@ -52,12 +52,12 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records a node of that call. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
-/* A + B, recorded where needed: the sum of two contributions to one gradient (autograd's only op). */
+/* A + B, recorded if needed: the sum of two contributions to one gradient (the only op of autograd/). */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* A + B where A is a gradient that nobody else holds: A is overwritten. */
+/* A + B written over A, a gradient to which the caller holds the only reference. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);
 extern const mo_op mo_op_accumulate;
-/* Adds g to the gradient that the leaf owns; makes it where there is none. */
+/* Adds g to the gradient that the leaf owns; makes the gradient if there is none. */
 void mo_leaf_add(mo_tape *t, mo_tensor *leaf, const mo_tensor *g);
 
 #endif

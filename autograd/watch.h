@@ -1,25 +1,24 @@
-/* autograd/watch.h - what running an op calls while ops are watched: the profiler and anomaly mode (library internal).
- */
+/* autograd/watch.h - hooks around the execution of an op: the profiler and anomaly mode (library internal). */
 #ifndef MO_WATCH_H
 #define MO_WATCH_H
 
 #include "autograd/tape.h"
 
-/* Whether that execution belongs to a backward run. */
+/* Returns whether the execution belongs to a backward run. */
 static inline bool mo_in_backward(const mo_call *c) {
     return c->t->visiting || c->op == &mo_op_accumulate;
 }
 
 typedef struct mo_watch_start {
     double seconds;
-    double inner; /* of ops that the enclosing op had run before */
+    double inner; /* seconds of the ops that the enclosing op had run before */
 } mo_watch_start;
 
 /* profile.c: around one execution, only while ctx->profiling. */
 mo_watch_start mo_watch_begin(mo_context *ctx);
 void mo_watch_end(const mo_call *c, mo_watch_start start);
 
-/* anomaly.c: after one execution, only while t->anomaly: raises MO_NUMERICAL where a result is not finite. */
+/* anomaly.c: after one execution, only while t->anomaly is set: raises MO_NUMERICAL if a result is not finite. */
 void mo_watch_values(const mo_call *c);
 
 #endif
