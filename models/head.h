@@ -100,7 +100,7 @@ MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int o
 
 extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
 extern MO_API const mo_head mo_head_ridge_intercept;     /* lambda = 10; the intercept not penalised */
-extern MO_API const mo_head mo_head_prototype;           /* inner product with class means */
+extern MO_API const mo_head mo_head_prototype_inner;     /* inner product with class means: the paper's prototypes */
 extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
 /* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
  * = 0.5, temperature = 8 */

@@ -55,6 +55,9 @@ static void bad_input_is_one_line(void **state) {
     assert_ended(p, 2, "two files");
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "forest");
     assert_ended(p, 2, "forest");
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "prototype");
+    assert_ended(
+        p, 2, "(prototype_euclidean takes distances to class means, prototype_inner inner products); there are");
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--tune", "grid");
     assert_ended(p, 2, "--tune");
 }
@@ -98,12 +101,12 @@ static void logits_that_are_not_finite_are_no_fit(void **state) {
         rows[i] = i % D ? 0 : i / D % C ? -1e19f : 1e19f;
     write_rows(p, 1);
     write_npy(p, "huge.npy", "<f4", "(90, 4)", rows, sizeof rows);
-    RUN(p, "fit", in_folder(p, "huge.npy"), in_folder(p, "y.npy"), "--head", "prototype_euclidean,prototype", "--shots",
-        "1,2", "--episodes", "3", "--queries", "5", "--json");
+    RUN(p, "fit", in_folder(p, "huge.npy"), in_folder(p, "y.npy"), "--head", "prototype_euclidean,prototype_inner",
+        "--shots", "1,2", "--episodes", "3", "--queries", "5", "--json");
     assert_ended(p, 1, "head prototype_euclidean: expected finite logits of the queries, found inf");
     assert_int_equal(count_lines(p->out), 1 + 4);
     assert_non_null(strstr(p->out, "\"head\":\"prototype_euclidean\",\"k\":1,\"accuracy\":null"));
-    assert_null(strstr(p->out, "\"head\":\"prototype\",\"k\":1,\"accuracy\":null"));
+    assert_null(strstr(p->out, "\"head\":\"prototype_inner\",\"k\":1,\"accuracy\":null"));
 }
 
 /* A class of one row cannot be both support and query: it is left out, and said so; one class left is no problem. */
@@ -114,7 +117,7 @@ static void a_class_that_no_support_can_hold_is_left_out(void **state) {
         y[i] = i == 0 ? 2 : i % 2;
     write_rows(p, 3);
     write_npy(p, "lonely.npy", "<i8", "(90,)", y, sizeof y);
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "lonely.npy"), "--head", "ridge,logistic,svm,mlp,prototype",
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "lonely.npy"), "--head", "ridge,logistic,svm,mlp,prototype_inner",
         "--shots", "1", "--queries", "9", "--episodes", "3", "--json");
     assert_ended(p, 0, "k = 1: 1 class of one row is left out");
     assert_int_equal(count_lines(p->out), 1 + 5);

@@ -175,7 +175,7 @@ static void draws_are_written_for_other_programs(void **state) {
     program *p = *state;
     write_rows(p, 1);
     RUN(p, "fit", in_folder(p, "Z8.npy"), in_folder(p, "y.npy"), "--shots", "2,4,2", "--episodes", "5", "--queries",
-        "9", "--head", "prototype", "--draws", in_folder(p, "draws.npz"), "--json");
+        "9", "--head", "prototype_inner", "--draws", in_folder(p, "draws.npz"), "--json");
     assert_ended(p, 0, NULL);
     RUN(p, "data", "info", in_folder(p, "draws.npz"));
     assert_ended(p, 0, NULL);
@@ -194,8 +194,8 @@ static void the_table_ends_with_the_diagnosis(void **state) {
     for (int i = 0; i < 8; i++)
         if (!strstr(p->out, parts[i]))
             fail_msg("no '%s' in: %s", parts[i], p->out);
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head", "prototype",
-        "--diagnose", "--json");
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head",
+        "prototype_inner", "--diagnose", "--json");
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 1 + 1 + 1 + C + 1 + 4);
     json_t *o = json_line(p, 3,
@@ -246,15 +246,15 @@ static void small_classes_are_said_once(void **state) {
 static void a_head_without_a_fit_leaves_the_others(void **state) {
     program *p = *state;
     write_rows(p, 1);
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype_inner", "--shots", "1,4",
         "--queries", "5", "--episodes", "5", "--json");
     assert_ended(p, 1, "lda");
     assert_int_equal(count_lines(p->out), 1 + 4);
     assert_non_null(strstr(p->out, "\"accuracy\":null"));
-    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype", "--shots", "1,4",
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype_inner", "--shots", "1,4",
         "--queries", "5", "--episodes", "5", "--draws", in_folder(p, "draws.npz"));
     assert_ended(p, 1, "lda");
-    assert_non_null(strstr(p->out, "     4  prototype "));
+    assert_non_null(strstr(p->out, "     4  prototype_inner "));
     assert_non_null(strstr(p->out, "hull    ")); /* nor is what does not need it lost */
     assert_int_equal(access(in_folder(p, "draws.npz"), F_OK), 0);
 }

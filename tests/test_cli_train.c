@@ -191,10 +191,10 @@ static void eval_has_a_row_for_each_baseline(void **state) {
 static void eval_prints_the_paper_beside_its_table(void **state) {
     program *p = *state;
     RUN(p, "eval", "--weights", "none", "--data", "cora", "--task", "nc", "--dim", "16", "--hop", "2", "--shots", "4",
-        "--head", "ridge,prototype", "--quiet");
+        "--head", "ridge,prototype_inner", "--quiet");
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "cora nc, ridge head, accuracy"));
-    assert_non_null(strstr(p->out, "cora nc, prototype head, accuracy"));
+    assert_non_null(strstr(p->out, "cora nc, prototype_inner head, accuracy"));
     assert_non_null(strstr(p->out, "34.9 "));
     assert_null(strstr(p->out, "trained"));
 }

@@ -85,7 +85,8 @@ static void figures_are_those_of_the_definitions(void **state) {
     mo_embeddings *E = make(s, MO_F64, 1);
     seen x = {0};
     x.row[7].draws = (void *)E;
-    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_prototype}, 1, &defaults, on_prototype_row, &x), MO_OK);
+    assert_int_equal(
+        mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner}, 1, &defaults, on_prototype_row, &x), MO_OK);
     assert_int_equal(x.n, 1);
     assert_true(fabs(x.row[0].accuracy - x.accuracy) <= 1e-10);
     assert_true(fabs(x.row[0].nll - x.nll) <= 1e-12);
@@ -102,7 +103,7 @@ static void float32_and_float64_agree(void **state) {
     seen x = {0};
     for (int wide = 0; wide < 2; wide++) {
         mo_embeddings *E = make(s, wide ? MO_F64 : MO_F32, 1);
-        mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype}, 2, &defaults, on_row, &x);
+        mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &defaults, on_row, &x);
         mo_embeddings_release(E);
     }
     assert_true(mo_ok(s->ctx));

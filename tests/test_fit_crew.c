@@ -91,12 +91,12 @@ static mo_tensor *fails_now_and_then(
     mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, 0, 0, 1), 1, 0, 1), 2, 0, 1);
     if (mo_item(corner) < 0)
         mo_fail(mo_tape_context(t), MO_NUMERICAL, "begins with %.9g", mo_item(corner));
-    return mo_head_prototype.logits(t, Zs, Ys, Zq, parameters);
+    return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);
 }
 
 static void the_first_failure_is_the_one_that_is_told(void **state) {
     (void)state;
-    mo_head head = mo_head_prototype;
+    mo_head head = mo_head_prototype_inner;
     static rows one, many;
     head.name = "fails";
     head.logits = fails_now_and_then;
@@ -121,7 +121,7 @@ static mo_tensor *asks_for_too_much(
 
 static void a_wrong_call_ends_the_run(void **state) {
     (void)state;
-    mo_head head = mo_head_prototype;
+    mo_head head = mo_head_prototype_inner;
     static rows x;
     head.name = "wrong";
     head.logits = asks_for_too_much;

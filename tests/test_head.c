@@ -47,7 +47,7 @@ static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, co
 }
 
 static void a_head_of_another_build_is_refused(void **state) {
-    mo_head old = mo_head_prototype, small = mo_head_prototype, empty = mo_head_prototype;
+    mo_head old = mo_head_prototype_inner, small = mo_head_prototype_inner, empty = mo_head_prototype_inner;
     char message[160];
     old.abi = 1;
     snprintf(message, sizeof message, "head: abi 1 and size %zu, expected %d and %zu: rebuild it against this library",
@@ -58,14 +58,14 @@ static void a_head_of_another_build_is_refused(void **state) {
         MO_HEAD_ABI, MO_HEAD_ABI, sizeof old);
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
-    assert_refused(*state, &empty, 4, "head prototype: it has neither logits nor a residual");
-    mo_head untold = mo_head_prototype;
+    assert_refused(*state, &empty, 4, "head prototype_inner: it has neither logits nor a residual");
+    mo_head untold = mo_head_prototype_inner;
     untold.n_samples = 3;
-    assert_refused(*state, &untold, 4, "head prototype: 3 samples without a table of them");
+    assert_refused(*state, &untold, 4, "head prototype_inner: 3 samples without a table of them");
 }
 
 static void wrong_logits_are_refused_with_both_shapes(void **state) {
-    mo_head wrong = mo_head_prototype;
+    mo_head wrong = mo_head_prototype_inner;
     wrong.name = "mine";
     wrong.logits = too_few_columns;
     assert_refused(*state, &wrong, 4, "head mine: it returned logits [4, 1] float64, expected [4, 2] float64");
@@ -77,26 +77,26 @@ static void rows_and_labels_of_different_length_are_refused(void **state) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
-    assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype, Z, Ys, Z, NULL)));
-    assert_string_equal(mo_context_status(ctx)->message,
-        "head prototype: expected support [.., n_s, d], labels [.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
-        "[4, 3]");
+    assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
+    assert_string_equal(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d], labels "
+                                                         "[.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
+                                                         "[4, 3]");
     mo_tape_release(t);
 }
 
 static mo_tensor *without_gradient(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype.logits(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
+    return mo_head_prototype_inner.logits(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
 }
 
 /* Takes the mean over the whole batch off the queries. */
 static mo_tensor *across_episodes(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
+    return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
 }
 
 static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
-    mo_head wrong = mo_head_prototype;
+    mo_head wrong = mo_head_prototype_inner;
     wrong.logits = without_gradient;
     mo_check_result r = mo_check_head(*state, &wrong, 1, 0);
     assert_false(r.pass);
@@ -131,7 +131,7 @@ static void every_head_passes_the_checker(void **state) {
 static void heads_are_found_by_name(void **state) {
     (void)state;
     assert_ptr_equal(mo_find_head("ridge"), &mo_head_ridge);
-    assert_ptr_equal(mo_find_head("prototype"), &mo_head_prototype);
+    assert_ptr_equal(mo_find_head("prototype_inner"), &mo_head_prototype_inner);
     assert_null(mo_find_head("Ridge"));
 }
 

@@ -142,7 +142,7 @@ static void prototypes_give_the_values_worked_by_hand(void **state) {
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
     mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
     mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
-    assert_int_equal(mo_tensor_read(mo_head_apply(t, &mo_head_prototype, Zs, Ys, Zq, NULL), x, sizeof x),
+    assert_int_equal(mo_tensor_read(mo_head_apply(t, &mo_head_prototype_inner, Zs, Ys, Zq, NULL), x, sizeof x),
         MO_OK); /* P = (2, 0), (0, 2) */
     assert_true(x[0] == 2 && x[1] == 2);
     double shifted[] = {2, 1};

@@ -113,13 +113,13 @@ static void print_share(double value) {
 void print_aggregates(const aggregate *list) {
     if (!arrlen(list))
         return;
-    printf("\nnormalised aggregate: the mean over %d (nc), %d (lp), %d (gc) cells of figure / best figure\n%-24s %-10s "
+    printf("\nnormalised aggregate: the mean over %d (nc), %d (lp), %d (gc) cells of figure / best figure\n%-24s %-16s "
            " %6s  "
            "%6s  %6s  %6s\n",
         list->cells[MO_TASK_NC], list->cells[MO_TASK_LP], list->cells[MO_TASK_GC], "features", "head", "S", "nc", "lp",
         "gc");
     for (int i = 0; i < arrlen(list); i++) {
-        printf("%-24s %-10s", list[i].features, list[i].head);
+        printf("%-24s %-16s", list[i].features, list[i].head);
         print_share(list[i].S);
         for (int task = 0; task < MO_TASKS; task++)
             print_share(list[i].cells[task] ? list[i].family[task] : NAN);

@@ -26,7 +26,7 @@ static void show_points(lesson *l, const double z[4], double shift) {
         moved[i] = z[i] + shift;
     mo_tensor *Z = mo_from(l->t, MO_F64, 2, (int64_t[]){4, 1}, moved);
     mo_tensor *Y = mo_one_hot(l->t, mo_from(l->t, MO_I64, 1, (int64_t[]){4}, y), 2, MO_F64);
-    mo_tensor *prototype = logits_of(l, &mo_head_prototype, Z, Y, 0);
+    mo_tensor *prototype = logits_of(l, &mo_head_prototype_inner, Z, Y, 0);
     mo_tensor *ridge = logits_of(l, mo_find_head("ridge_intercept"), Z, Y, 0.1);
     if (mo_tensor_read(prototype, p, sizeof p) != MO_OK || mo_tensor_read(ridge, r, sizeof r) != MO_OK)
         return;

@@ -1,7 +1,7 @@
 /* tools/fit_options.c - the command line of `mochi fit`. */
 #include "tools/fit_options.h"
 
-#define DEFAULT_HEADS "ridge,logistic,prototype"
+#define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
 
 enum {
     KEY_HEAD = 0x100,
@@ -52,6 +52,11 @@ static const char description[] =
     ".safetensors; FILE:NAME takes one array of several); y: a whole number for each row, its class; a negative one "
     "means unlabelled, and the row is left out. Computes in float32, or in float64 where the rows are float64 or "
     "integers that float32 cannot hold.\v"
+    "Of the prototypes, prototype_euclidean takes distances to class means, as prototypical networks and nearest "
+    "centroids "
+    "do; prototype_inner takes inner products with them, as the paper does; prototype_centred those about the mean of "
+    "the "
+    "support; prototype_cosine the angle.\n\n"
     "An episode draws k support and 30 query rows of every class; all heads of a k meet the same episodes. "
     "accuracy: in percent, with the half width of its 95% interval over episodes; nll, brier: means over queries; ece: "
     "expected "

@@ -41,7 +41,10 @@ const mo_head *open_head(const char *text, char *why, size_t bytes) {
     } else if (!(head = mo_find_head(text))) {
         char names[1024];
         list_heads(names, sizeof names);
-        snprintf(why, bytes, "no head named '%.80s'; there are %s, or FILE.so", text, names);
+        bool vague = !strcmp(text, "prototype");
+        snprintf(why, bytes, "no head named '%.80s'%s; there are %s, or FILE.so", text,
+            vague ? " (prototype_euclidean takes distances to class means, prototype_inner inner products)" : "",
+            names);
     }
     return head;
 }

@@ -60,7 +60,7 @@ typedef struct pitfall_row {
     const char *pitfall; /* "origin", "hull", "calibration" */
     const char *setting; /* "t", "delta": what x is; "shifted", "radius" */
     double x;            /* NaN in calibration */
-    const char *head;    /* "prototype", "ridge", "temperature" (prototype after it), "logistic" */
+    const char *head;    /* "prototype_inner", "ridge", "temperature" (prototype_inner after it), "logistic" */
     const char *metric;  /* "accuracy", "recall_A" .., "hull_distance" (of p_A), "ece", "temperature" */
     double *values;      /* [seeds] */
 } pitfall_row;

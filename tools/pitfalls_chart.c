@@ -19,7 +19,7 @@ static chart make_chart(const char *title, const char *x_label, const char *y_la
 
 /* The rows of a setting, head and metric along x, with the interval of their mean. */
 static bool add_path(chart *c, const pitfall_figures *f, const char *setting, const char *head, const char *metric) {
-    static const char *const heads[] = {"ridge", "prototype"};
+    static const char *const heads[] = {"ridge", "prototype_inner"};
     chart_series *s = NULL;
     for (int i = 0; i < arrlen(f->rows); i++) {
         const pitfall_row *r = &f->rows[i];
@@ -35,7 +35,7 @@ static bool add_path(chart *c, const pitfall_figures *f, const char *setting, co
 static void add_both(
     chart **charts, const pitfall_figures *f, const char *setting, const char *metric, const char *title) {
     chart c = make_chart(title, strcmp(setting, "t") ? "delta, half the distance of A's modes" : "t, the shift", "%");
-    bool some = add_path(&c, f, setting, "prototype", metric);
+    bool some = add_path(&c, f, setting, "prototype_inner", metric);
     some |= add_path(&c, f, setting, "ridge", metric);
     if (some)
         arrput(*charts, c);

@@ -47,7 +47,7 @@ static void print_origin(const pitfall_figures *f) {
     printf("%6s  %14s  %14s    %-*s%s\n", "t", "prototype %", "ridge %", PLOT - 2, "40", "100");
     for (int i = 0; i < p->origin.n_steps; i++) {
         double t = p->origin.step[i];
-        mo_summary a = summary(f, "t", t, "prototype", "accuracy"), b = summary(f, "t", t, "ridge", "accuracy");
+        mo_summary a = summary(f, "t", t, "prototype_inner", "accuracy"), b = summary(f, "t", t, "ridge", "accuracy");
         printf("%6.2f", t);
         print_value(a, 1);
         print_value(b, 1);
@@ -66,14 +66,14 @@ static void print_hull(const pitfall_figures *f) {
     printf("  %14s  %14s  %14s  %5s    %-*s%s\n", "ridge", "prototype", "ridge", "p_A", PLOT - 3, "0", "100");
     for (int i = 0; i < p->hull.n_steps; i++) {
         double delta = p->hull.step[i];
-        mo_summary a = summary(f, "delta", delta, "prototype", "recall_A"),
+        mo_summary a = summary(f, "delta", delta, "prototype_inner", "recall_A"),
                    b = summary(f, "delta", delta, "ridge", "recall_A");
         printf("%6.2f", delta);
         print_value(a, 1);
         print_value(b, 1);
-        print_value(summary(f, "delta", delta, "prototype", "accuracy"), 1);
+        print_value(summary(f, "delta", delta, "prototype_inner", "accuracy"), 1);
         print_value(summary(f, "delta", delta, "ridge", "accuracy"), 1);
-        printf("  %5.2f", summary(f, "delta", delta, "prototype", "hull_distance").mean);
+        printf("  %5.2f", summary(f, "delta", delta, "prototype_inner", "hull_distance").mean);
         print_plot(a.mean, b.mean, 0, 100);
     }
     puts("\n      p_A: distance of A's prototype to the hull of the others'.");
@@ -95,7 +95,7 @@ static int64_t count_above(const pitfall_figures *f, const char *setting, const 
 static void print_order(const pitfall_figures *f, const char *setting) {
     printf("             %s: prototype above temperature on %" PRId64 " of %" PRId64
            " seeds, temperature above logistic on %" PRId64 ".\n",
-        setting, count_above(f, setting, "prototype", "temperature"), f->seeds,
+        setting, count_above(f, setting, "prototype_inner", "temperature"), f->seeds,
         count_above(f, setting, "temperature", "logistic"));
 }
 

@@ -112,7 +112,7 @@ static void run_path(recorder *r, const pitfall_draw *draw, const path *p) {
     static const struct {
         const char *name;
         const mo_head *head;
-    } readouts[] = {{"prototype", &mo_head_prototype}, {"ridge", &mo_head_ridge}};
+    } readouts[] = {{"prototype_inner", &mo_head_prototype_inner}, {"ridge", &mo_head_ridge}};
     double *logits = malloc((size_t)(draw->each * draw->classes * draw->classes) * sizeof *logits);
     if (!logits)
         mo_fail(r->ctx, MO_MEMORY, "pitfalls: out of memory");
@@ -124,7 +124,7 @@ static void run_path(recorder *r, const pitfall_draw *draw, const path *p) {
             if (read_logits(r, draw, Z, readouts[j].head, p->lambda, false, logits))
                 record_accuracy(r, draw, row, logits, p->hull);
         }
-        row.head = "prototype";
+        row.head = "prototype_inner";
         row.metric = "hull_distance";
         if (p->hull)
             record_hull_distance(r, draw, Z, row);
@@ -178,15 +178,15 @@ static void run_geometry(recorder *r, bool shifted) {
     double lambda = shifted ? p->calibration.shifted_lambda : p->calibration.radius_lambda;
     if (!label || !logits) {
         mo_fail(r->ctx, MO_MEMORY, "pitfalls: out of memory");
-    } else if (read_logits(r, &draw, draw.base, &mo_head_prototype, 0, true, logits)) {
+    } else if (read_logits(r, &draw, draw.base, &mo_head_prototype_inner, 0, true, logits)) {
         fill_labels(&draw, label);
         temperature = mo_fit_temperature(logits, label, n, draw.classes, 0, NULL);
         row.head = "temperature";
         row.metric = "temperature";
         record(r, row, temperature);
     }
-    if (mo_ok(r->ctx) && read_logits(r, &draw, draw.base, &mo_head_prototype, 0, false, logits)) {
-        row.head = "prototype";
+    if (mo_ok(r->ctx) && read_logits(r, &draw, draw.base, &mo_head_prototype_inner, 0, false, logits)) {
+        row.head = "prototype_inner";
         record_calibration(r, &draw, row, logits, 1);
         row.head = "temperature";
         record_calibration(r, &draw, row, logits, temperature);

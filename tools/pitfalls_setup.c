@@ -52,7 +52,7 @@ const char *const pitfalls_calibration_notes[] = {
 
 double pitfalls_paper_ece(const char *setting, const char *head) {
     bool shifted = !strcmp(setting, "shifted");
-    if (!strcmp(head, "prototype"))
+    if (!strcmp(head, "prototype_inner"))
         return shifted ? 0.44 : 0.12;
     return !strcmp(head, "temperature") ? (shifted ? 0.22 : 0.08) : 0.001;
 }

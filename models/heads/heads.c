@@ -8,7 +8,7 @@ const mo_head *mo_head_at(int i) {
         &mo_head_ridge,
         &mo_head_ridge_mixture,
         &mo_head_ridge_intercept,
-        &mo_head_prototype,
+        &mo_head_prototype_inner,
         &mo_head_prototype_euclidean,
         &mo_head_prototype_cosine,
         &mo_head_prototype_centred,

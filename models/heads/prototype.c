@@ -114,10 +114,10 @@ static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_ten
 
 static const mo_head_parameter scale[] = {{.name = "scale", .value = 10}};
 
-const mo_head mo_head_prototype = {
+const mo_head mo_head_prototype_inner = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
-    .name = "prototype",
+    .name = "prototype_inner",
     .logits = inner_product,
     .cross_validate = inner_product_folds,
     .order = 2,
