@@ -62,6 +62,52 @@ static void integers_and_doubles_are_features_too(void **state) {
     mo_graph_release(g);
 }
 
+static void write_labels(scratch *s, const char *name, const char *text) {
+    scratch_write(s, name, text, strlen(text));
+}
+
+static void assert_labels(scratch *s, const int64_t expected[3]) {
+    mo_graph *g = mo_graph_open(s->ctx, s->folder);
+    if (!g)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    assert_memory_equal(g->label, expected, 3 * sizeof *expected);
+    assert_int_equal(g->n_labels, 3);
+    mo_graph_release(g);
+}
+
+static void labels_may_be_text(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n");
+    write_labels(s, "labels.txt", "1\r\n-4\r\n 0\t\r\n\r\n");
+    assert_labels(s, (int64_t[]){1, -1, 0});
+    write_labels(s, "labels.txt", "red wine\n\nblue\n");
+    assert_labels(s, (int64_t[]){1, -1, 0});
+    write_labels(s, "labels.txt", "10\nten\n10"); /* not all integers: names */
+    assert_labels(s, (int64_t[]){0, 1, 0});
+    remove(scratch_path(s, "labels.txt"));
+}
+
+static void labels_are_never_ignored(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n");
+    write_labels(s, "labels.txt", "0\n1\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a line for each of 3 nodes, found 2"));
+    write_labels(s, "labels.txt", "0\n1\n1\n\n2\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:5: expected the end of the file", "\"2\""));
+    write_labels(s, "labels.txt", "0\n3\n1\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:2: expected a class in 0..2", "found 3"));
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
+    assert_folder_refused(s, MO_FORMAT, PARTS("expected labels.npy or labels.txt, found both"));
+    remove(scratch_path(s, "labels.npy"));
+    remove(scratch_path(s, "labels.txt"));
+    static const char *const others[] = {"labels.csv", "Label.npy", "labels.npz"};
+    for (int i = 0; i < 3; i++) {
+        write_labels(s, others[i], "0\n1\n1\n");
+        assert_folder_refused(s, MO_FORMAT, PARTS(others[i], "expected labels as labels.npy or labels.txt"));
+        remove(scratch_path(s, others[i]));
+    }
+}
+
 static void what_does_not_fit_is_refused(void **state) {
     scratch *s = *state;
     write_folder(s, "0 1\n1 3\n");
@@ -96,6 +142,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_edges_and_labels_become_a_graph),
         cmocka_unit_test(integers_and_doubles_are_features_too),
+        cmocka_unit_test(labels_may_be_text),
+        cmocka_unit_test(labels_are_never_ignored),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(refusals_hold_no_memory),
     };

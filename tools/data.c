@@ -49,7 +49,8 @@ static const struct action {
         list_options, 0, 0, data_list},
     {"info", "mochi data info", "NAME|PATH...",
         "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GML, TU folder, adjacency "
-        "list, edge list, interaction lists (train.txt), or a folder of features.npy and edges.txt; an array (.npy, "
+        "list, edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, if there, "
+        "labels.npy or labels.txt; an array (.npy, "
         ".npz), weights (.safetensors). Of a data set of the manifest also licence, citation and the counts it must "
         "have.\v"
         "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",

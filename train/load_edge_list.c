@@ -22,7 +22,12 @@ static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
         }
         ids->count++;
     }
-    return mo_text_finished(r);
+    if (mo_text_blank(r)) {
+        return true;
+    }
+    mo_text_unexpected(r, "the end of the line after two node ids (edge weights are unsupported: keep two columns, as "
+                          "awk '{print $1, $2}' does)");
+    return false;
 }
 
 bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids) {

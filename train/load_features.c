@@ -1,10 +1,8 @@
 /* train/load_features.c - a folder of node features as .npy beside an edge list: features.npy [nodes, columns] of any
- * numbers, edges.txt with lines "u v" of rows of it, and, if there, labels.npy, a class a node, a negative number for
- * none. */
+ * numbers, edges.txt with lines "u v" of rows of it, and, if there, labels (load_labels.c). */
 #include "train/edge_ids.h"
 #include "train/graph_build.h"
 #include "train/loaders.h"
-#include "train/npz_members.h"
 #include "train/text_reader.h"
 
 #include <limits.h>
@@ -80,20 +78,6 @@ static bool read_edges(mo_graph *graph, const char *path) {
     return fine;
 }
 
-static bool read_labels(mo_graph *graph, const char *path) {
-    mo_context *ctx = graph->ctx;
-    mo_arrays *arrays = mo_arrays_create(ctx);
-    if (arrays) {
-        mo_arrays_take(arrays, "labels", mo_npy_read(ctx, path));
-        mo_npz_members m = {.ctx = ctx, .path = path, .arrays = arrays};
-        if (mo_ok(ctx)) {
-            mo_npz_read_labels(&m, graph->nodes, graph);
-        }
-    }
-    mo_arrays_release(arrays);
-    return mo_ok(ctx);
-}
-
 bool mo_is_features(const char *folder) {
     char path[PATH_MAX];
     return mo_text_find(folder, "features.npy", path, sizeof path);
@@ -113,8 +97,8 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
             mo_fail(ctx, MO_FORMAT, "%s: expected edges.txt beside features.npy, found none", folder);
         }
     }
-    if (fine && read_edges(graph, path) && mo_text_find(folder, "labels.npy", path, sizeof path)) {
-        read_labels(graph, path);
+    if (fine && read_edges(graph, path)) {
+        mo_load_labels(graph, folder);
     }
     return mo_graph_finish(graph);
 }

@@ -19,7 +19,9 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);
-/* A folder of features.npy and edges.txt, plain or gzipped, and, if there, labels.npy. */
+/* The labels of a folder, if there: labels.npy, or labels.txt, plain or gzipped. False on failure. */
+bool mo_load_labels(mo_graph *graph, const char *folder);
+/* A folder of features.npy and edges.txt, plain or gzipped, and, if there, labels. */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);
 
