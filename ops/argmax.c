@@ -1,4 +1,4 @@
-/* ops/argmax.c - the position of the largest entry along an axis; among equals the first counts.
+/* ops/argmax.c - the position of the largest entry along an axis; the first one of equal entries.
  *
  * The op: X [.., m] -> index int64 [..], 0 .. m - 1, of each row; float32 or float64. mo_argmax brings any axis to the
  * end first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: nothing. No derivative: positions are

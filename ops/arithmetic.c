@@ -7,8 +7,8 @@
  *     add: A_bar = Y_bar,      B_bar = Y_bar          sub: A_bar = Y_bar, B_bar = -Y_bar
  *     mul: A_bar = Y_bar * B,  B_bar = Y_bar * A
  *     div: A_bar = Y_bar / B,  B_bar = -(Y_bar / B) * Y   as d(A/B) = dA / B - (A/B) dB / B.
- * div_or_zero is constant where B is 0, so the same rules hold with it in the place of the division. scale is a X + b
- * with plain numbers a and b: X_bar = a Y_bar. */
+ * div_or_zero is constant where B is 0, so its rules are those of the division, with div_or_zero for /. scale is a X +
+ * b with plain numbers a and b: X_bar = a Y_bar. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -26,7 +26,7 @@ static void map(mo_call *c, mo_map2 f) {
     mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, f, &a, &b, &y);
 }
 
-/* Sums what arrived for input i over the axes along which it was broadcast. */
+/* Sets the adjoint of input i: bar summed over the axes along which the input was broadcast. */
 static void give(mo_vjp *v, int i, mo_tensor *bar) {
     v->in_bar[i] = mo_sum_to(v->t, bar, v->in[i]->ndim, v->in[i]->shape);
 }

@@ -1,8 +1,8 @@
 /* ops/broadcast.c - X repeated to a larger shape without copies.
  *
- * broadcast_to: X -> Y of the given shape, aligned at the last axis; an axis of X has the size of Y's or 1, missing
- * ones count as 1. A view with strides of 0, any dtype. Errors: fewer axes than X, sizes that do not fit. Saved:
- * nothing.
+ * broadcast_to: X -> Y of the given shape, aligned at the last axis; an axis of X has size 1 or the size of Y's axis;
+ * missing axes count as size 1. A view with strides of 0, any dtype. Errors: fewer axes than X, sizes that do not fit.
+ * Saved: nothing.
  *
  * Y_i = X_p(i), so <Y_bar, dY> = sum over X's elements of dX_j times the sum of Y_bar over its copies: X_bar is Y_bar
  * summed over the repeated axes. */

@@ -1,7 +1,8 @@
 /* ops/cast.c - Y = X in another dtype.
  *
- * X of any shape and dtype -> Y of the same shape; mo_cast returns X itself where it has the dtype already. To integers
- * values are cut toward 0; a value the target cannot hold is undefined there. Errors: no such dtype. Saved: nothing.
+ * X of any shape and dtype -> Y of the same shape; mo_cast returns X itself if it has that dtype. Reals become integers
+ * by truncation; a value that the integer type cannot hold gives an undefined result. Errors: no such dtype. Saved:
+ * nothing.
  *
  * Between real dtypes the cast is the identity up to rounding: X_bar is Y_bar in the dtype of X. Other dtypes carry no
  * gradient. */

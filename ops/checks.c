@@ -1,4 +1,4 @@
-/* ops/checks.c - a call and its condition, kept until the device has looked at the values. */
+/* ops/checks.c - a call and its condition, kept until the device has checked the values. */
 #include "ops/checks.h"
 
 #include "autograd/tape.h"

@@ -4,7 +4,7 @@
  * one tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an axis
  * outside, sizes or dtypes that differ. Saved: nothing.
  *
- * <Y_bar, dY> = sum_i <the stretch of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
+ * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

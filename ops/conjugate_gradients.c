@@ -1,9 +1,9 @@
 /* ops/conjugate_gradients.c - A x = b for symmetric definite A, by products with A alone (Hestenes and Stiefel 1952).
  *
  *     alpha = <r, r> / <p, A p>,   x += alpha p,   r' = r - alpha A p,   p' = r' + (<r', r'> / <r, r>) p
- * from x = 0, r = p = b, for every item of the batch with coefficients of its own. An item that has reached its
- * tolerance stands still: its steps are multiplied by 0. Unless they are recorded, the vectors of an iteration are
- * freed when the next has been made: four are held. */
+ * from x = 0, r = p = b, for every item of the batch with its own coefficients. The steps of an item that has reached
+ * its tolerance are multiplied by 0. Unless iterations are recorded, the vectors of an iteration are freed when the
+ * next ones have been made: four are held. */
 #include "ops/solver.h"
 
 enum { X, R, P, RHO, VECTORS };

@@ -1,10 +1,10 @@
 /* ops/cumsum.c - running sums along an axis.
  *
- * The op: X [.., m] -> Y [.., m], Y_j = X_0 + ... + X_j, or X_j + ... + X_(m-1) where reversed; float32 or float64,
+ * The op: X [.., m] -> Y [.., m], Y_j = X_0 + ... + X_j; reversed: X_j + ... + X_(m-1). float32 or float64,
  * summed in double. mo_cumsum swaps any axis with the last one first. Errors: other dtypes, no axis. Saved: nothing.
  *
- * X_j is in Y_j and all that follow: <Y_bar, dY> = sum_j (Y_bar_j + ... + Y_bar_(m-1)) dX_j, so X_bar is the same sum
- * of Y_bar in the other direction. */
+ * X_j is in Y_j and every later sum: <Y_bar, dY> = sum_j (Y_bar_j + ... + Y_bar_(m-1)) dX_j, so X_bar is the sum of
+ * Y_bar in the other direction. */
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "tensor/storage.h"

@@ -1,10 +1,10 @@
 /* ops/eigh.c - w and V with A V = V diag(w) for symmetric A, batched.
  *
- * A [.., n, n] -> w [.., n] rising, V [.., n, n] with orthonormal eigenvectors in its columns; float32 or float64. The
- * lower triangle of A is used, all of it must be finite. An eigenvector has no sign of its own: the entry of largest
- * magnitude of each column (the first of equals) is made positive. Errors: A not square, not finite, not converged
- * (named); a gradient through V where two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4), for there V
- * has no derivative. Saved: nothing beyond w and V.
+ * A [.., n, n] -> w [.., n] in rising order, V [.., n, n] with orthonormal eigenvectors in its columns; float32 or
+ * float64. The lower triangle of A is read; all of A must be finite. The sign of an eigenvector is arbitrary: the entry
+ * of largest magnitude of each column (the first of equal ones) is made positive. Errors: A not square, not finite, not
+ * converged (named); a gradient through V if two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4),
+ * since V has no derivative. Saved: nothing beyond w and V.
  *
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
  * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) beside the diagonal, 0 on it. Hence (Giles 2008, 3.1)
@@ -38,7 +38,7 @@ static void fix_signs(mo_call *c, mo_view U, mo_view V) {
     c->ctx->backend->copy(c->ctx, &columns, &row);
     k->map1(c->ctx, MO_MAP_ABS, 0, 0, &row, &magnitude);
     k->argmax(c->ctx, &magnitude, &place);
-    int last = U.ndim - 1; /* one entry of each row */
+    int last = U.ndim - 1; /* the axis that a sign is chosen over */
     place.shape[last] = place.stride[last] = sign.shape[last] = sign.stride[last] = 1;
     place.ndim = sign.ndim = U.ndim;
     mo_view entry = magnitude;
@@ -46,7 +46,7 @@ static void fix_signs(mo_call *c, mo_view U, mo_view V) {
     mo_contiguous_strides(entry.ndim, entry.shape, entry.stride);
     k->take_along(c->ctx, &row, &place, &entry);
     k->map1(c->ctx, MO_MAP_SIGN, 0, 0, &entry, &sign);
-    mo_view by_column = mo_swap_view(sign); /* [.., 1, n], the same in every row */
+    mo_view by_column = mo_swap_view(sign); /* [.., 1, n], equal in every row */
     by_column.shape[last - 1] = U.shape[last];
     by_column.stride[last - 1] = 0;
     k->map2(c->ctx, MO_MAP_MUL, &U, &by_column, &V);
@@ -79,14 +79,16 @@ static bool fail_gap(mo_context *ctx, const mo_tensor *w, int64_t position, doub
     return false;
 }
 
-/* Neighbours among the n rising eigenvalues from position first on must differ; values is device memory. */
+/* Raises if two neighbours among the n rising eigenvalues from position `first` on are too close; values lie on the
+ * device.
+ */
 static bool check_matrix(mo_context *ctx, const mo_tensor *w, const double *values, int64_t first, int64_t n) {
     enum { PIECE = 256 };
     double least = w->dtype == MO_F64 ? 1e-8 : 1e-4, ends[2], piece[PIECE];
     ctx->backend->download(ctx, &ends[0], values + first, sizeof *ends);
     ctx->backend->download(ctx, &ends[1], values + first + n - 1, sizeof *ends);
     double scale = fmax(fabs(ends[0]), fabs(ends[1]));
-    for (int64_t start = 0; start + 1 < n; start += PIECE - 1) { /* pieces share an end */
+    for (int64_t start = 0; start + 1 < n; start += PIECE - 1) { /* neighbouring pieces share one eigenvalue */
         int64_t count = n - start < PIECE ? n - start : PIECE;
         ctx->backend->download(ctx, piece, values + first + start, (size_t)count * sizeof *piece);
         for (int64_t i = 1; i < count; i++)
@@ -108,7 +110,7 @@ static bool check_gaps(mo_tape *t, const mo_tensor *w) {
     return true;
 }
 
-/* F * (V^T V_bar): what turns the eigenvectors. */
+/* F * (V^T V_bar): the eigenvectors' part of M. */
 static mo_tensor *turn(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
     int n = V->ndim;
     int64_t column[MO_MAX_AXES], row[MO_MAX_AXES];

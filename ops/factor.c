@@ -45,7 +45,7 @@ static void fail_matrix(mo_context *ctx, const mo_note *note, int64_t position, 
     mo_note_fail(ctx, note, MO_NUMERICAL, "%s %s", mo_note_matrix(note, position, which, sizeof which), reason);
 }
 
-/* The position of the first word from `first` on that is not 0, with the word; -1 where there is none. */
+/* The position of the first word from `first` on that is not 0, and the word; -1 if all are 0. */
 static int64_t next_failed(mo_call *c, const mo_tensor *info, int64_t first, int32_t *word) {
     int64_t batch = mo_numel(info);
     int32_t words[256];
@@ -81,7 +81,7 @@ void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, doubl
 
 /* ---- factors ---- */
 
-/* Settles what the words say: an error, or factors of NaN. */
+/* Raises an error for a nonzero word, or fills the factors of its matrix with NaN. */
 static bool settle(mo_call *c, mo_failure failure, const mo_tensor *info, const mo_tensor *F, const char *defect) {
     if (failure == MO_FAIL_CALL)
         return mo_check_factor_info(c, info, defect);
@@ -113,6 +113,6 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
     c->ctx->backend->copy(c->ctx, &a, &lu);
     mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
     if (failure == MO_FAIL_ITEM)
-        mo_fill_failed(c, *info, *pivot, 1); /* any valid row: what is exchanged is NaN */
+        mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows that it exchanges are NaN */
     return settle(c, failure, *info, *LU, "is singular (pivot %d is 0)");
 }

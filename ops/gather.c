@@ -2,7 +2,7 @@
  *
  * gather_rows: X [n, ..], index int64 [m] -> Y [m, ..], Y_i = X_index(i). scatter_add_rows: X [m, ..], index [m] ->
  * Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64. Errors: sizes that do not fit; an index out
- * of range, named with its position (indices are looked at). Saved: nothing beyond the inputs.
+ * of range, named with its position. Saved: nothing beyond the inputs.
  *
  * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
  *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */

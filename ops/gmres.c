@@ -3,8 +3,8 @@
  * From r = b - A x, beta = |r|, an orthonormal basis V of the Krylov space is built by modified Gram-Schmidt,
  *     A V_j = V_(j+1) H_j,   x += V_j y,   y = argmin |beta e_1 - H_j y|,
  * and H_j is kept triangular by Givens rotations, whose last right-hand side is the residual. After `restart` products
- * the basis is dropped and the next cycle starts from the new x. Items of a batch share the products; H, rotations and
- * the number of steps that count are each item's own, kept on the host in float64. */
+ * the basis is dropped and the next cycle starts from the new x. Items of a batch share the products; H, the rotations
+ * and the number of completed steps belong to each item and are kept on the host in float64. */
 #include "ops/solver.h"
 #include "tensor/storage.h"
 
@@ -13,21 +13,21 @@
 
 enum { MOST_PRODUCTS = 10000 };
 
-/* One cycle. Host arrays hold an item after the other. */
+/* One cycle. Host arrays hold one item after the other. */
 typedef struct cycle {
     mo_tape *t;
     mo_krylov *k;
     int64_t items;
-    int m, steps;    /* products at most, and done */
+    int m, steps;    /* limit of products in the cycle, and products done */
     mo_tensor **V;   /* [m + 1] */
-    mo_tensor **h;   /* [m, m + 2]: the columns of H and the norms, where they are recorded */
+    mo_tensor **h;   /* [m, m + 2]: the columns of H and the norms, if they are recorded */
     mo_tensor *like; /* a tensor [batch .., 1 ..] */
     double *H;       /* [items, m, m + 1]: columns, triangular once rotated */
     double *c, *s;   /* [items, m] rotations */
     double *g;       /* [items, m + 1] right-hand side */
-    double *goal;    /* [items] residual norm that is small enough */
+    double *goal;    /* [items] the residual norm at which an item is done */
     double *column;  /* [items]: one coefficient of each item */
-    int *done;       /* [items] steps that count; -1: still running */
+    int *done;       /* [items] steps taken when the item was done; -1: still running */
 } cycle;
 
 static double *H_column(const cycle *y, int64_t item, int j) {
@@ -54,7 +54,7 @@ static void rotate(cycle *y, int64_t item, int j) {
         y->done[item] = j + 1;
 }
 
-/* y of H y = g by back substitution, over g. */
+/* Solves H y = g by back substitution; y overwrites g. */
 static void back_substitute(cycle *y, int64_t item) {
     double *g = y->g + item * (y->m + 1);
     int n = y->done[item] < 0 ? y->steps : y->done[item];
@@ -89,8 +89,8 @@ static void arnoldi(cycle *y, int j) {
         mo_scope_close(t, &scope, &y->V[j + 1], 1);
 }
 
-/* H [items, steps + 1, steps] as graph code. Columns that an item does not count become unit columns below the others,
- * so that they stay out of its least squares. */
+/* H [items, steps + 1, steps] as graph code. Columns after an item's last step become unit columns below the others, so
+ * that they do not enter its least-squares problem. */
 static mo_tensor *recorded_H(cycle *y) {
     mo_tape *t = y->t;
     mo_tensor *H = NULL;
@@ -143,7 +143,7 @@ static bool running(const cycle *y) {
     return false;
 }
 
-/* Sets out from the residual r: its norms, the first basis vector, and which items need no step. */
+/* Starts a cycle from the residual r: its norms, the first basis vector, and the items that need no step. */
 static void start(cycle *y, mo_tensor *r) {
     y->like = mo_sqrt(y->t, mo_item_dot(y->t, r, r, y->k->batch_axes));
     y->V[0] = mo_div_or_zero(y->t, r, y->like);
@@ -156,7 +156,7 @@ static void start(cycle *y, mo_tensor *r) {
     y->steps = 0;
 }
 
-/* One cycle from x; the new x. */
+/* Runs one cycle from x; returns the new x. */
 static mo_tensor *run_cycle(cycle *y, mo_tensor *b, mo_tensor *x) {
     mo_krylov *k = y->k;
     mo_tensor *r = mo_sub(y->t, b, k->apply(y->t, x, k->state));
@@ -176,7 +176,7 @@ static mo_tensor *run_cycle(cycle *y, mo_tensor *b, mo_tensor *x) {
     return add_combination(y, x);
 }
 
-/* The host arrays in one block. */
+/* Divides one block among the host arrays. */
 static void divide_block(cycle *y, double *block) {
     int64_t n = y->items, m = y->m;
     double **part[] = {&y->H, &y->c, &y->s, &y->g, &y->goal, &y->column};

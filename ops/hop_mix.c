@@ -1,4 +1,4 @@
-/* ops/hop_mix.c - each row's own mixture of several matrices: attention over hops.
+/* ops/hop_mix.c - a weighted sum of several matrices with weights per row: attention over hops.
  *
  * hop_mix: w [n, K], H_0 .. H_{K-1} [n, d] -> Y [n, d], Y_i = sum_k w_ik H_k,i. hop_dot: G [n, d], H_0 .. H_{K-1} ->
  * [n, K], the inner products <G_i, H_k,i>. float32 or float64, K from 1 to MO_MAX_INPUTS - 1. Errors: shapes that do
@@ -13,7 +13,7 @@
 
 extern const mo_op mo_op_hop_dot, mo_op_hop_mix;
 
-/* All of H equal in shape, [n, d]. */
+/* Requires that all H have one shape [n, d]. */
 static bool hops_agree(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;

@@ -3,14 +3,14 @@
  *
  * x_star [batch .., item ..], theta of any shapes, F as graph code -> x, the value of x_star; float32 or float64.
  * Errors: F not shaped like x_star, F(x_star, theta) not small, a singular dF/dx, an adjoint system that does not reach
- * its tolerance. Saved: the factors of dF/dx where systems are small, made only if the call is recorded.
+ * its tolerance. Saved: the factors of dF/dx if systems are small, made only if the call is recorded.
  *
  * F(x, theta) = 0 with J = dF/dx regular makes x a function of theta near the solution:
  *     J dx + dF/dtheta dtheta = 0;   dx = -J^-1 dF/dtheta dtheta;
  *     <x_bar, dx> = -<J^-T x_bar, dF/dtheta dtheta>, hence with J^T u = x_bar
  *     theta_bar = -(dF/dtheta)^T u,
- * one linear system and one vjp of F with the cotangent -u. How x_star was found does not enter, and neither does the
- * number of its iterations. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
+ * one linear system and one vjp of F with the cotangent -u. The method that found x_star and the number of its
+ * iterations do not enter. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
  * output, so that every order of derivative follows from these two rules. */
 #include "ops/implicit.h"
 #include "ops/shapes.h"
@@ -34,7 +34,7 @@ static bool implicit_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
-/* Is x_star a solution? */
+/* Checks that x_star is a solution. */
 static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g) {
     const mo_implicit_options *o = &p->options;
     if (o->residual < 0)
@@ -106,7 +106,7 @@ static void implicit_vjp(mo_vjp *v) {
         v->in_bar[which[i]] = bar[i];
 }
 
-/* Not in the registry: its value does not move with theta, so differences of the op alone cannot check it. */
+/* Not in the registry: the value of the op does not depend on theta, so differences of the op alone cannot check it. */
 static const mo_op mo_op_implicit = {
     .name = "implicit",
     .min_in = 1,

@@ -6,27 +6,27 @@
 
 enum { MO_MAX_THETA = 12 };
 
-/* What a node remembers: the options of mo_implicit and its copy of the state. */
+/* The attributes of a node: the options of mo_implicit and its copy of the state. */
 typedef struct mo_implicit_problem {
     mo_residual residual;
     mo_implicit_options options;
-    int n;                                                   /* theta */
-    _Alignas(void *) unsigned char state[MO_MAX_STATE + 32]; /* room for an objective before the user's */
+    int n;                                                   /* number of theta */
+    _Alignas(void *) unsigned char state[MO_MAX_STATE + 32]; /* room for an objective before the user's state */
 } mo_implicit_problem;
 
-/* F and the tensors it was evaluated at. */
+/* F and the tensors at which it was evaluated. */
 typedef struct mo_implicit_graph {
     mo_tensor *x, *theta[MO_MAX_THETA], *F;
 } mo_implicit_graph;
 
 void *mo_implicit_state(const mo_implicit_problem *p);
-/* Of a linear system. */
+/* The tolerance of a linear system. */
 double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
-/* F at x and theta passed through ops, so that gradients can be taken in those. The tape must record. False, with an
- * error that begins with name, where F is not shaped like x. */
+/* F at copies of x and theta made by ops, so that gradients can be taken in them. The tape must record. Returns false
+ * if F is not shaped like x; the error begins with name. */
 bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *name, mo_tensor *x,
     mo_tensor *const *theta, mo_implicit_graph *g);
-/* The unknowns of one system. */
+/* The number of unknowns of one system. */
 int64_t mo_implicit_unknowns(const mo_implicit_problem *p, const mo_tensor *x);
 bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
 
@@ -34,10 +34,10 @@ bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
 typedef struct mo_jacobian {
     mo_implicit_graph g;
     mo_tensor *w, *q;
-    unsigned flags; /* of the gradients: MO_RETAIN, or MO_CREATE_GRAPH where products are to be differentiated */
+    unsigned flags; /* of the gradients: MO_RETAIN, or MO_CREATE_GRAPH if products are to be differentiated */
 } mo_jacobian;
 
-/* J^T v, after mo_implicit_record. These two are mo_linear_maps over a mo_jacobian. */
+/* J^T v, after mo_implicit_record. It and mo_jacobian_times are mo_linear_maps over a mo_jacobian. */
 mo_tensor *mo_jacobian_transposed_times(mo_tape *t, mo_tensor *v, void *state);
 /* J v, after mo_jacobian_open. */
 mo_tensor *mo_jacobian_times(mo_tape *t, mo_tensor *v, void *state);
@@ -48,8 +48,8 @@ void mo_jacobian_open(mo_tape *t, mo_jacobian *J);
 bool mo_implicit_factor(
     mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g, mo_tensor **LU, mo_tensor **pivot);
 
-/* J^-1 b, or J^-T b where transposed, J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and pivot,
- * or NULL. */
+/* J^-1 b (transposed: J^-T b) with J = dF/dx at (x, theta); differentiable in b, x and theta. factors: LU and pivot, or
+ * NULL. */
 mo_tensor *mo_implicit_solve(mo_tape *t, const mo_implicit_problem *p, mo_tensor *b, mo_tensor *x,
     mo_tensor *const *theta, mo_tensor *const *factors, bool transposed);
 

@@ -1,13 +1,13 @@
 /* ops/implicit_solve.c - J^-1 b and J^-T b, where J = dF/dx(x, theta) is known as graph code for F alone.
  *
  * b and x [batch .., item ..], theta of any shapes -> u in the shape of x; float32 or float64. Small systems: factors
- * of J (jacobian.c), made here or given. Large ones: conjugate gradients where J is declared symmetric, else GMRES, by
+ * of J (jacobian.c), made here or given. Large ones: conjugate gradients if J is declared symmetric, else GMRES, by
  * products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map). Errors: F not shaped like x, a
  * singular J, a system that did not reach its tolerance (unless the options accept that). Saved: the factors, if any.
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
- * for J w = b likewise b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both are of one form, the gradient of
+ * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both are of one form, the gradient of
  *     -<J^T left, right>,   (left, right) = (u, b_bar) or (b_bar, w),
  * that is solve.c's A_bar = -B_bar X^T without A. b_bar is this op again with the factors at hand: no order of
  * derivative factorizes or records an iteration. */
@@ -21,7 +21,7 @@
 
 extern const mo_op mo_op_implicit_solve;
 
-/* Inputs: b, x, theta.., and where they are known the factors and pivots. */
+/* Inputs: b, x, theta.., then the factors and pivots if they are known. */
 typedef struct solve_options {
     mo_implicit_problem problem;
     bool transposed, factored;
@@ -44,7 +44,7 @@ static bool implicit_solve_shape(mo_call *c) {
 
 static void judge(mo_call *c, const mo_krylov *k) {
     const mo_implicit_options *o = &((const solve_options *)c->attributes)->problem.options;
-    bool converged = k->residual <= 10 * k->tolerance; /* what rounding adds to the recurrences' residual */
+    bool converged = k->residual <= 10 * k->tolerance; /* allows for rounding in the residual of the recurrences */
     char which[80] = "";
     if (o->report) {
         o->report->adjoint_residual = k->residual;

@@ -19,7 +19,7 @@ void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_vie
     mo_csr_view rows = mo_view_csr(A);
     rows.row_pointer.data = (int64_t *)rows.row_pointer.data + first;
     if (first > 0 || Y->shape[0] < A->rows)
-        rows.prepared = NULL; /* a device prepares the whole matrix */
+        rows.prepared = NULL; /* a device prepares the whole matrix only */
     if (mo_ok(ctx))
         mo_kernels_of(ctx, Y->dtype)->spmm(ctx, &rows, X, Y);
 }

@@ -1,4 +1,4 @@
-/* ops/indices.c - indices and offsets, looked at on the device. */
+/* ops/indices.c - indices and offsets, checked on the device. */
 #include "ops/indices.h"
 
 #include "ops/checks.h"

@@ -1,4 +1,4 @@
-/* ops/krylov.c - what the Krylov methods share: products of items and how far a solution is off. */
+/* ops/krylov.c - inner products of items, and the residuals of their solutions, for the Krylov methods. */
 #include "ops/krylov.h"
 #include "tensor/storage.h"
 

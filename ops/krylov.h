@@ -1,13 +1,13 @@
-/* ops/krylov.h - linear systems A x = b solved by products with A alone, many of them side by side (library internal).
+/* ops/krylov.h - linear systems A x = b solved by products with A alone, a batch at a time (library internal).
  *
  * x and b are [batch .., item ..]: every item of the batch is a system of its own, with its own coefficients, and stops
- * by itself, so that its result does not depend on its neighbours. */
+ * independently, so that its result does not depend on its neighbours. */
 #ifndef MO_KRYLOV_H
 #define MO_KRYLOV_H
 
 #include "ops/ops.h"
 
-/* A v in the shape of v, as graph code. */
+/* Returns A v, in the shape of v, as graph code. */
 typedef mo_tensor *(*mo_linear_map)(mo_tape *t, mo_tensor *v, void *state);
 
 typedef struct mo_krylov {
@@ -16,12 +16,12 @@ typedef struct mo_krylov {
     int batch_axes;
     double tolerance; /* of |b - A x| / |b| */
     int limit;        /* iterations */
-    int restart;      /* gmres */
-    bool record;      /* leave the iterations on the tape; else they leave nothing */
-    /* set by the solve, worst over the batch */
+    int restart;      /* of gmres */
+    bool record;      /* keep the iterations on the tape; otherwise they are freed */
+    /* set by the solve: the worst over the batch */
     int iterations;
     double residual;
-    int64_t worst; /* the item that it belongs to */
+    int64_t worst; /* the item with that residual */
 } mo_krylov;
 
 /* Hestenes and Stiefel 1952: A symmetric, definite of either sign. From x = 0. */
@@ -33,12 +33,12 @@ mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b);
 mo_tensor *mo_item_dot(mo_tape *t, mo_tensor *a, mo_tensor *b, int batch_axes);
 /* The number of items, product of the leading axes. */
 int64_t mo_item_count(const mo_tensor *x, int batch_axes);
-/* One number of every item, to the host as a double and back into the shape of `like`, [batch .., 1 ..]. */
+/* Copies one number per item to the host as doubles, and back into the shape of `like`, [batch .., 1 ..]. */
 void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
 mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
-/* The largest element and where it is; a NaN counts as the largest. */
+/* The largest element and its position; a NaN counts as the largest. */
 double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
-/* 1 for items above their limit, else 0; nothing becomes of a NaN, and the others go on. */
+/* 1 for items above their limit, else 0. Items whose value is NaN get 0: they stop, the others continue. */
 mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit);
 /* Sets residual and worst from x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);

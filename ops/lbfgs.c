@@ -5,7 +5,7 @@
  *     r = gamma q;        for i = oldest .. newest: r += (a_i - rho_i <y_i, r>) s_i
  * gives d = -r, gamma = <s, y> / <y, y> of the newest pair. The step fulfils the weak Wolfe conditions, found by
  * doubling and bisection (Lewis and Overton 2013), so that <s, y> > 0. Items of a batch have their own pairs and steps;
- * a finished one stands still. Steps are plain numbers, held fixed when the iterations are unrolled. */
+ * a finished item does not move. Steps are plain numbers, held fixed when the iterations are unrolled. */
 #include "ops/solver.h"
 #include "tensor/storage.h"
 
@@ -41,7 +41,7 @@ static mo_tensor *direction(state *q) {
     if (q->n) {
         mo_tensor *s = q->S[q->n - 1], *y = q->Y[q->n - 1];
         r = mo_mul(t, mo_div_or_zero(t, dot(q, s, y), dot(q, y, y)), r);
-    } else { /* a first step of length 1 at most */
+    } else { /* a first step of length at most 1 */
         mo_tensor *length = mo_sqrt(t, mo_stop_gradient(t, dot(q, r, r)));
         r = mo_div(t, r, mo_maximum(t, length, mo_scalar(t, q->like->dtype, 1)));
     }
@@ -54,7 +54,7 @@ static mo_tensor *direction(state *q) {
 
 /* ---- step ---- */
 
-/* The next trial of one item: true where its step stands. */
+/* Chooses the next trial step of one item; returns true if the current one is accepted. */
 static bool judge(state *q, int64_t i, double rounding) {
     double bound = q->f0[i] + 1e-4 * q->alpha[i] * q->slope0[i] + 8 * rounding * fabs(q->f0[i]);
     if (!(q->f1[i] <= bound))
@@ -81,7 +81,7 @@ static void try_step(state *q, mo_tensor *x, mo_tensor *d) {
     mo_scope_close(s->t, &scope, NULL, 0);
 }
 
-/* Sets alpha; false where no item can move any more. */
+/* Sets alpha by the line search; returns false if no item can move any more. */
 static bool search(state *q, mo_tensor *d, mo_tensor *active) {
     mo_tape *t = q->s->t;
     mo_tensor *x = mo_stop_gradient(t, q->x);
@@ -94,7 +94,7 @@ static bool search(state *q, mo_tensor *d, mo_tensor *active) {
     for (int64_t i = 0; i < q->items; i++) {
         q->low[i] = 0;
         q->high[i] = INFINITY;
-        q->wide[i] = q->active[i] && q->slope0[i] < 0; /* still searching */
+        q->wide[i] = q->active[i] && q->slope0[i] < 0; /* the search of this item is not finished */
         q->alpha[i] = q->wide[i];
         more |= q->wide[i] != 0;
     }
@@ -108,7 +108,7 @@ static bool search(state *q, mo_tensor *d, mo_tensor *active) {
         }
     }
     for (int64_t i = 0; i < q->items; i++) {
-        if (q->wide[i]) /* no step fulfils both conditions: the one that is known to descend */
+        if (q->wide[i]) /* no step fulfils both conditions: take the one that is known to descend */
             q->alpha[i] = q->low[i];
         moved |= q->alpha[i] > 0;
     }

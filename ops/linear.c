@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs 0 and 1 are X and W; b and R say which input they are, 0: none. */
+/* Inputs 0 and 1 are X and W; b and R are the numbers of their inputs, 0: none. */
 typedef struct linear_options {
     bool relu;
     int b, R;

@@ -1,14 +1,14 @@
 /* ops/logdet.c - y = log det A for symmetric positive definite A, by Cholesky, and y = log |det A| for any regular A,
  * by LU; batched.
  *
- * A [.., n, n] -> y [..]; float32 or float64. logdet reads only the lower triangle of A. Sums of logarithms, so nothing
- * overflows; the determinant of a matrix without rows is 1. Errors: A not square, a matrix that is not positive
+ * A [.., n, n] -> y [..]; float32 or float64. logdet reads only the lower triangle of A. y is a sum of logarithms, so
+ * no determinant overflows; that of a matrix without rows is 1. Errors: A not square, a matrix that is not positive
  * definite (logdet), singular (log_abs_det) or not finite, named. Saved: the factor L, A = L L^T, or L, U and the
  * pivots.
  *
  * d det A = det A tr(A^-1 dA), so dy = tr(A^-1 dA) = <A^-T, dA> (Giles 2008, 2.2.4), hence
  *     A_bar = y_bar A^-T, for logdet on the symmetric matrices ½ (M + M^T) with M = y_bar A^-1.
- * The inverse is a solve with the identity and the factor at hand: backward never factorizes, at any order, and yet
+ * The inverse is a solve with the identity and the saved factor: backward never factorizes, at any order, and yet
  * differentiates through A. */
 #include "ops/factor.h"
 #include "ops/ops.h"
@@ -29,7 +29,7 @@ static void sum_logarithms(mo_call *c, const mo_tensor *F, double a) {
             scaled = mo_tensor_view(rows[2]), out = mo_tensor_view(c->out[0]), y = scaled;
     if (!mo_ok(c->ctx))
         return;
-    y.data = out.data; /* the rows of the diagonal, each onto one entry */
+    y.data = out.data; /* each row of the diagonal is summed to one entry */
     for (int i = 0; i < y.ndim; i++)
         y.stride[i] = i < out.ndim ? out.stride[i] : 0;
     k->map1(c->ctx, MO_MAP_ABS, 0, 0, &f, &size);

@@ -1,11 +1,11 @@
-/* ops/masked_matmul.c - a product that relu's adjoint follows, in one pass.
+/* ops/masked_matmul.c - a product masked by the adjoint of relu, in one pass.
  *
  * A [m, k], B [k, n], Y [m, n] -> Z = A B where Y > 0, else 0. With Y = relu(S) it is the gradient that reaches S from
- * a layer over Y. A fourth input, uint8, is what the device kept of Y > 0 when it made Y (mo_gemm's bits): the same
- * mask in a thirty-second of the memory. float32 or float64, views of any strides. Errors: sizes that do not fit.
+ * a layer over Y. A fourth input, uint8, is the device's record of Y > 0, kept when it made Y (mo_gemm's bits): the
+ * same mask in a thirty-second of the memory. float32 or float64, views of any strides. Errors: sizes that do not fit.
  * Saved: nothing beyond the inputs.
  *
- * dZ = [Y > 0] o (dA B + A dB); with P = [Y > 0] o Z_bar: A_bar = P B^T, B_bar = A^T P. Flat in Y: no gradient. */
+ * dZ = [Y > 0] o (dA B + A dB); with P = [Y > 0] o Z_bar: A_bar = P B^T, B_bar = A^T P. Z is flat in Y: no gradient. */
 #include "ops/layers.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"

@@ -1,7 +1,7 @@
 /* ops/matmul.c - Y = A B, batched.
  *
  * A [.., m, k], B [.., k, n] -> Y [.., m, n]; leading axes broadcast without copies (a stride of 0), transposed views
- * go to the product as they are. float32 or float64, both alike. Errors: fewer than two axes, inner sizes that differ,
+ * are read in place. float32 or float64. Errors: fewer than two axes, inner sizes that differ,
  * leading axes that do not broadcast. Saved: nothing beyond the inputs.
  *
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
@@ -89,7 +89,7 @@ const mo_op mo_op_matmul = {
 };
 
 mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    /* One matrix for the whole batch: a single tall product, whose adjoint in B is one product too. */
+    /* One matrix B for the whole batch: a single tall product, whose adjoint in B is one product too. */
     if (!mo_is_null(A) && !mo_is_null(B) && A->ndim > 2 && B->ndim == 2 && mo_is_contiguous(A) &&
         A->shape[A->ndim - 1] > 0) {
         int64_t size[MO_MAX_AXES];

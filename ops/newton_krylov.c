@@ -1,5 +1,5 @@
 /* ops/newton_krylov.c - F(x, theta) = 0 by Newton's method, with linear systems solved by products (Knoll and Keyes
- * 2004) or, where they are small, by factors.
+ * 2004) or, if they are small, by factors.
  *
  *     J(x_k) d = -F(x_k),   x_(k+1) = x_k + alpha d,
  * the system to a relative residual that falls with |F| (inexact Newton: Dembo, Eisenstat and Steihaug 1982), alpha
@@ -11,7 +11,7 @@
 
 enum { HALVINGS = 40 };
 
-/* Direction times the step of every item; items that are not active stand still. */
+/* The line search: the direction times the step of every item; items that are not active do not move. */
 static mo_tensor *search(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor *d, mo_tensor *active) {
     mo_tape *t = s->t;
     int axes = s->o.implicit.batch_axes;
@@ -47,7 +47,7 @@ mo_tensor *mo_newton_krylov(
     while ((active = mo_solver_unfinished(&s, state[1], state[0]))) {
         mo_implicit_problem step = s.p;
         step.options.report = NULL;
-        step.options.accept = true; /* the search below judges what comes of it */
+        step.options.accept = true; /* the line search below decides whether the direction is of use */
         if (!s.o.unrolled)
             step.options.tolerance = fmax(mo_implicit_tolerance(&s.p, mo_tensor_dtype(x0)), fmin(1e-2, s.residual));
         mo_tensor *d = mo_implicit_solve(t, &step, mo_neg(t, state[1]), state[0], s.theta, NULL, false);

@@ -10,7 +10,7 @@
  * norm: dY = <X, dX> / Y, hence X_bar = X * Y_bar / Y, and 0 at X = 0.
  * l2_normalize: dM = <Y, dX> where |X| > epsilon, else 0; dY = (dX - Y dM) / M, hence
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.
- * r and M are computed again, by ops, so that they are differentiated when the gradient is. */
+ * r and M are computed again, by ops, so that a gradient of the gradient passes through them. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

@@ -2,7 +2,7 @@
  *
  * Free: F = df/dx. On the simplex: F = x - P(x - df/dx), P the projection of simplex.c; it is 0 exactly at the points
  * that satisfy the first-order conditions (Facchinei and Pang 2003, 1.5.8). The gradient is taken by autograd, so that
- * F is graph code again and can be differentiated itself. */
+ * F is graph code again and differentiable itself. */
 #include "ops/solver.h"
 #include "tensor/storage.h"
 

@@ -1,12 +1,12 @@
-/* ops/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers whose gradients ride in their products.
+/* ops/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers in one op, whose adjoint masks inside a product.
  *
  * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] optional -> Z [.., out] and H
- * [.., hidden], what the first layer gives. float32 or float64; the leading axes of X are rows of tall products.
- * Errors: sizes that do not fit. Saved: the device's bits of H > 0 where it keeps them, which the masked product of the
- * adjoint reads in place of H.
+ * [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of tall products.
+ * Errors: sizes that do not fit. Saved: the device's bits of H > 0 if it keeps them; the masked product of the adjoint
+ * reads them in place of H.
  *
- * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with H's whole
- * gradient, D = [H > 0] o (Z_bar W2 + H_bar):
+ * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
+ * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D. */
 #include "ops/layers.h"
 #include "ops/ops.h"
@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs 0, 1 and 2 are X, W1 and W2; b1, b2 and R say which input they are, 0: none. */
+/* Inputs 0, 1 and 2 are X, W1 and W2; b1, b2 and R are the numbers of their inputs, 0: none. */
 typedef struct perceptron_options {
     int b1, b2, R;
 } perceptron_options;
@@ -50,7 +50,7 @@ static bool perceptron_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* Room for the bits that the device may keep of H > 0; NULL where it keeps none. */
+/* Room for the device's bits of H > 0; NULL if the device keeps none. */
 static mo_tensor *room_for_bits(mo_call *c, mo_gemm *g) {
     int64_t bytes = 0;
     if (mo_call_recorded(c) && c->ctx->backend->relu_bits)
@@ -94,7 +94,7 @@ static mo_tensor **wanted(mo_vjp *v, int i) {
     return i && v->needs[i] ? &v->in_bar[i] : NULL;
 }
 
-/* D, the gradient at the first layer's sum, over flat rows. */
+/* D, the gradient at the sum of the first layer, over flat rows. */
 static mo_tensor *hidden_gradient(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H) {
     mo_tensor *D = NULL, *H_bar = v->out_bar[1];
     if (Z_bar)

@@ -1,15 +1,15 @@
 /* ops/piecewise.c - piecewise linear functions entry by entry, and the slopes they have: |x|, leaky ReLU, clamp.
  *
  * X of any shape -> Y of the same; float32 or float64. abs: |x|. leaky_relu: x where x > 0, a x elsewhere. clamp:
- * min(max(x, a), b) with a <= b. slope: the derivative of one of them at X. NaN passes, but has slope sign(x) = NaN, a
- * or 0. Errors: other dtypes, bounds out of order. Saved: nothing.
+ * min(max(x, a), b) with a <= b. slope: the derivative of one of these functions at X. NaN gives NaN, but its slope is
+ * sign(x) = NaN, a or 0. Errors: other dtypes, bounds out of order. Saved: nothing.
  *
  * dY = slope(X) dX, hence X_bar = Y_bar * slope(X). At the kinks: |x| has slope 0 at 0, leaky_relu has a there, clamp
  * has 1 on its bounds. The slope itself is flat wherever it has a derivative: no gradient. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
-/* The function, or for the op slope the one whose derivative is meant; a and b are its parameters. */
+/* The function, or for the op slope the function whose derivative it is; a and b are its parameters. */
 typedef struct piecewise {
     mo_map1 function, slope;
     double a, b;
@@ -150,7 +150,7 @@ static void slope_forward(mo_call *c) {
 }
 
 static void slope_vjp(mo_vjp *v) {
-    (void)v; /* flat */
+    (void)v; /* flat: no gradient */
 }
 
 static const mo_sample slope_samples[] = {

@@ -2,13 +2,13 @@
  *
  * pow: X of any shape -> Y of the same. power: A and B of any shapes that broadcast -> Y of the common shape. float32
  * or float64. Errors: other dtypes, shapes that do not broadcast. Domains are IEEE 754's: a negative number to a power
- * that is no integer is NaN, 0 to a negative one is infinite, x^0 is 1 for every x. Saved: nothing.
+ * that is no integer is NaN, 0 to a negative power is infinite, x^0 is 1 for every x. Saved: nothing.
  *
  * pow: dY = p X^(p-1) dX, so X_bar = p Y_bar * X^(p-1), and 0 for p = 0 even at X = 0.
  * power: dY = B A^(B-1) dA + A^B log A dB, so
  *     A_bar = Y_bar * B * A^(B-1),   B_bar = Y_bar * Y * log A,
- * each summed over the axes along which it was broadcast. At A = 0 the second is 0 (its limit for B > 0), and so is the
- * first where B is 0 too; for A < 0 the gradient in B is NaN. */
+ * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and
+ * that of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -89,7 +89,7 @@ static void power_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *B = v->in[1], *Y = v->out[0], *Y_bar = v->out_bar[0];
     if (v->needs[0]) {
-        mo_tensor *regular = mo_add(t, mo_abs(t, A), mo_abs(t, B)); /* 0 where 0^0 */
+        mo_tensor *regular = mo_add(t, mo_abs(t, A), mo_abs(t, B)); /* 0 at 0^0 */
         mo_tensor *slope = mo_mul(t, B, mo_power(t, A, where_or(t, regular, mo_scale(t, B, 1, -1), 0)));
         v->in_bar[0] = mo_sum_to(t, mo_mul(t, Y_bar, slope), A->ndim, A->shape);
     }

@@ -3,10 +3,10 @@
  *
  *     x' = P(y - h grad f(y)),   y' = x' + beta (x' - x),   beta = (theta - 1) / theta',
  *     theta' = (1 + sqrt(1 + 4 theta^2)) / 2;
- * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before: differences of
- * gradients still mean something near the solution, where those of values are rounding. theta starts again at 1 where
- * <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, held fixed when the iterations are
- * unrolled. */
+ * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before each step:
+ * differences of gradients are still meaningful near the solution, where differences of values are rounding. theta
+ * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, held fixed
+ * when the iterations are unrolled. */
 #include "ops/solver.h"
 #include "tensor/storage.h"
 
@@ -19,7 +19,7 @@ typedef struct state {
     int64_t items;
     mo_tensor *like; /* a tensor [batch .., 1 ..] */
     mo_tensor *x, *y, *F;
-    double *host; /* [ROWS, items]: the rows below */
+    double *host; /* [ROWS, items]: the arrays below */
     double *h, *theta, *beta, *active, *curvature, *square, *back;
 } state;
 
@@ -37,7 +37,7 @@ static mo_tensor *project(state *q, mo_tensor *y, mo_tensor *g) {
     return mo_simplex_project(t, mo_sub(t, y, mo_mul(t, mo_item_write(t, q->like, q->h), g)));
 }
 
-/* Halves h of the items whose bound does not hold at P(y - h g); true where all hold. */
+/* Halves h of the items whose bound does not hold at P(y - h g); returns true if all bounds hold. */
 static bool bounded(state *q, mo_tensor *y, mo_tensor *g) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);
@@ -56,7 +56,7 @@ static bool bounded(state *q, mo_tensor *y, mo_tensor *g) {
     return all;
 }
 
-/* The next theta of every item, and how far x' is overshot. */
+/* Sets the next theta of every item and the extrapolation beyond x'. */
 static void accelerate(state *q, mo_tensor *y, mo_tensor *next) {
     mo_tape *t = q->s->t;
     mo_scope scope = mo_scope_open(t);

@@ -1,9 +1,9 @@
 /* ops/qr.c - Q and R with A = Q R, thin, by Householder reflections; batched.
  *
  * A [.., m, n] with m >= n -> Q [.., m, n] with orthonormal columns, R [.., n, n] upper triangular; float32 or float64.
- * The diagonal of R is positive, which makes both unique. Errors: more columns than rows, a value that is not finite, a
- * column that is a combination of those before it (its part orthogonal to them is below 8 m eps of its size), for there
- * neither has a derivative; named. Saved: nothing beyond Q and R.
+ * The diagonal of R is positive, which makes both factors unique. Errors, named: more columns than rows, a value that
+ * is not finite, a column that is a combination of the columns before it (its part orthogonal to them is below 8 m eps
+ * of its size), since Q and R have no derivative there. Saved: nothing beyond Q and R.
  *
  * A = Q R, Q^T Q = I, with C = Q^T dQ (antisymmetric): Q^T dA R^-1 = C + dR R^-1, and dR R^-1 is upper triangular, so
  * the strict lower triangle of Q^T dA R^-1 is that of C. Hence (Walter and Lehmann 2012)

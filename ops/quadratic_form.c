@@ -1,12 +1,12 @@
 /* ops/quadratic_form.c - y = x^T A^-1 x for symmetric positive definite A, by Cholesky, batched.
  *
- * A [.., n, n], X [.., n, m] -> y [.., m], one value a column x of X; equal leading axes; float32 or float64. Only the
- * lower triangle of A is read. y = |L^-1 x|^2, so it is never negative, and half a solve is enough. Errors: those of
- * solve_spd. Saved: the factor L, A = L L^T.
+ * A [.., n, n], X [.., n, m] -> y [.., m], one value per column x of X; equal leading axes; float32 or float64. Only
+ * the lower triangle of A is read. y = |L^-1 x|^2, so it is never negative, and half a solve is enough. Errors: those
+ * of solve_spd. Saved: the factor L, A = L L^T.
  *
  * With w = A^-1 x: dy = 2 w^T dx - w^T dA w, hence with W = A^-1 X
  *     X_bar = 2 W diag(y_bar),   A_bar = -½ (M + M^T) on the symmetric matrices, M = W diag(y_bar) W^T.
- * W is a solve with the factor at hand: backward never factorizes, at any order, and yet differentiates through A. */
+ * W is a solve with the saved factor: backward never factorizes, at any order, and yet differentiates through A. */
 #include "ops/factor.h"
 #include "ops/ops.h"
 
@@ -34,7 +34,7 @@ static void quadratic_form_forward(mo_call *c) {
     c->ctx->backend->copy(c->ctx, &x, &z);
     k->trsm(c->ctx, true, false, &l, &z); /* L^-1 X */
     y.data = out.data;
-    for (int i = 0; i < y.ndim; i++) /* the rows of z onto one */
+    for (int i = 0; i < y.ndim; i++) /* sums the rows of z into one */
         y.stride[i] = i == y.ndim - 2 ? 0 : out.stride[i < y.ndim - 2 ? i : i - 1];
     k->reduce(c->ctx, MO_REDUCE_SUM_OF_SQUARES, &z, &y);
     mo_call_save(c, L);

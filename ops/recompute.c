@@ -1,14 +1,14 @@
-/* ops/recompute.c - gradient checkpointing: graph code that leaves one node and is run again by backward (Griewank and
- * Walther 2000; Chen et al. 2016).
+/* ops/recompute.c - gradient checkpointing: graph code that is recorded as one node and run again by backward (Griewank
+ * and Walther 2000; Chen et al. 2016).
  *
- * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). What F makes on its way is freed before
- * the call returns; backward runs F again, differentiates that and frees it. So memory holds the inputs, Y, and the
- * inside of one F at a time, for one forward more. Errors: those of F; a tensor read by F that needs a gradient and is
- * no input. Saved: nothing beyond the inputs.
+ * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). The intermediates of F are freed before
+ * the call returns; backward runs F again, differentiates that run and frees it. So memory holds the inputs, Y, and the
+ * intermediates of one F at a time, at the cost of one more forward. Errors: those of F; a tensor that F reads, that
+ * needs a gradient and is not an input. Saved: nothing beyond the inputs.
  *
- * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops.
- * Where the gradient itself is recorded, the second run stays on the tape with it and every order is that of F; memory
- * is then what it would be without. */
+ * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
+ * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
+ * and memory is that of F without checkpointing. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 #include "tensor/storage.h"
@@ -17,12 +17,12 @@
 
 typedef struct recomputed {
     mo_graph_code F;
-    void *outside; /* the state, where it is not copied */
+    void *outside; /* the state, if it is not copied */
     size_t size;
     _Alignas(void *) unsigned char copy[MO_MAX_STATE];
 } recomputed;
 
-/* Y = F(in). F may change its state, a random position say: every run begins with the same one. */
+/* Y = F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
 static mo_tensor *run(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
     recomputed own = *o;
     mo_tensor *Y = own.F(t, in, n, own.size ? own.copy : own.outside);
@@ -32,7 +32,7 @@ static mo_tensor *run(mo_tape *t, const recomputed *o, mo_tensor *const *in, int
     return Y;
 }
 
-/* The output's shape is known when F has run. */
+/* The output's shape is known only after F has run. */
 static bool recompute_shape(mo_call *c) {
     return mo_ok(c->ctx);
 }
@@ -59,7 +59,7 @@ static void recompute_vjp(mo_vjp *v) {
         in[i] = v->in[i];
         if (!v->needs[i])
             continue;
-        in[i] = mo_reshape(t, in[i], in[i]->ndim, in[i]->shape); /* of this run alone */
+        in[i] = mo_reshape(t, in[i], in[i]->ndim, in[i]->shape); /* a copy of the header for this run alone */
         which[n] = i;
         at[n++] = in[i];
     }
@@ -73,7 +73,7 @@ static void recompute_vjp(mo_vjp *v) {
 
 /* ---- samples ---- */
 
-/* tanh(X W) under a mask: the position is the same in every run. */
+/* tanh(X W) under a mask: the random position is equal in every run. */
 static mo_tensor *masked_layer(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     (void)state;

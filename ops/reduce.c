@@ -1,7 +1,7 @@
 /* ops/reduce.c - sums, means and variances over any set of axes, and the adjoint of broadcasting.
  *
- * X of any shape -> Y without the axes named in the mask (0: all of them), or with size 1 there where they are kept;
- * float32 or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X has not. Saved: nothing.
+ * X of any shape -> Y without the axes named in the mask (0: all of them), or with these axes kept at size 1; float32
+ * or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X does not have. Saved: nothing.
  *
  * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
  * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the
@@ -148,5 +148,5 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
         return mo_null_tensor(X->ctx);
     }
     mo_tensor *Y = axes ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
-    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* only axes of size 1 go */
+    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* removes axes of size 1 only */
 }

@@ -1,8 +1,8 @@
 /* ops/reshape.c - the same elements under another shape, and the copy that makes a view contiguous.
  *
- * reshape: X -> Y of equal element count in row-major order, any dtype; one size may be -1. A view wherever the strides
- * allow; otherwise an error that says to call mo_contiguous, so that no copy is hidden. contiguous: Y = X, copied into
- * row-major order. Errors: another count, two sizes of -1, strides that no view can follow. Saved: nothing.
+ * reshape: X -> Y of equal element count in row-major order, any dtype; one size may be -1. A view if the strides allow
+ * it; otherwise an error that says to call mo_contiguous, so that no copy is hidden. contiguous: Y = X, copied into
+ * row-major order. Errors: another count, two sizes of -1, strides that no view can express. Saved: nothing.
  *
  * Both only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
 #include "ops/ops.h"
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The axes of X with those of size 1 left out and neighbours that step evenly joined into one run. */
+/* Lists the axes of X without those of size 1, with neighbours of matching strides joined into one run. */
 static int join_axes(const mo_tensor *X, int64_t *size, int64_t *stride) {
     int n = 0;
     for (int i = 0; i < X->ndim; i++) {
@@ -27,14 +27,14 @@ static int join_axes(const mo_tensor *X, int64_t *size, int64_t *stride) {
     return n;
 }
 
-/* The strides of a view of X in that shape (of equal count); false where there is none. */
+/* The strides of a view of X in that shape (of equal count); returns false if no view has it. */
 static bool view_strides(const mo_tensor *X, const mo_shape_option *to, int64_t *stride) {
     int64_t run_size[MO_MAX_AXES], run_stride[MO_MAX_AXES];
     mo_contiguous_strides(to->ndim, to->size, stride);
     if (mo_numel(X) == 0)
         return true;
     int run = join_axes(X, run_size, run_stride) - 1;
-    int64_t taken = 1; /* elements of the run that the axes seen so far cover */
+    int64_t taken = 1; /* elements of the run that the axes so far cover */
     for (int j = to->ndim - 1; j >= 0; j--) {
         if (to->size[j] == 1)
             continue;
@@ -50,7 +50,7 @@ static bool view_strides(const mo_tensor *X, const mo_shape_option *to, int64_t 
     return true;
 }
 
-/* The wanted shape with -1 replaced. */
+/* Replaces -1 in the wanted shape. */
 static bool resolve(mo_call *c, mo_shape_option *to) {
     *to = *(const mo_shape_option *)c->attributes;
     char text[160];

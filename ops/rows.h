@@ -4,12 +4,12 @@
 
 #include "ops/ops.h"
 
-/* X with the axes of the mask (0: all) joined to one last axis, the others in order before it: [.., m]. Raises for an
- * axis that X has not, in the name of `what`. */
+/* X with the axes of the mask (0: all) joined to one last axis, and the others in order before it: [.., m]. Raises an
+ * error that starts with `what` for an axis that X does not have. */
 mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes);
-/* Y [..], reduced from the rows of X, with axes of size 1 where X was reduced if they are kept. */
+/* Y [..], reduced from the rows of X; MO_KEEP_AXES puts axes of size 1 where X was reduced. */
 mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, unsigned axes, mo_reduced reduced);
-/* X with that axis swapped with the last one: its own inverse. Raises likewise. */
+/* X with that axis swapped with the last one; the same call swaps back. Raises as mo_rows does. */
 mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, int axis);
 
 #endif

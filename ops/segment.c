@@ -1,8 +1,8 @@
-/* ops/segment.c - sums and means over stretches of rows: graphs of any size in one batch.
+/* ops/segment.c - sums and means over runs of rows: graphs of any size in one batch.
  *
  * segment_sum, segment_mean: X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the sum (mean)
  * of the rows offset(s) .. offset(s+1)-1, and 0 for an empty segment. segment_spread: X [S, ..] -> Y [n, ..], each row
- * of a segment gets the segment's row (divided by their count where `mean`). float32 or float64. Errors: offsets that
+ * of a segment gets the segment's row (mean: divided by their count). float32 or float64. Errors: offsets that
  * do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* rows: of the output, read by segment_spread alone. */
+/* rows: of the output; only segment_spread reads it. */
 typedef struct segment_options {
     bool mean;
     int64_t rows;

@@ -1,10 +1,10 @@
-/* ops/slice.c - a stretch of one axis, and its adjoint: the stretch set into zeros.
+/* ops/slice.c - a range of one axis, and its adjoint: the range set into zeros.
  *
  * slice: Y = X[.., start:stop, ..] along one axis, 0 <= start <= stop <= size; a view of any dtype. pad: Y is X with
  * `before` and `after` zeros along one axis, a copy. Negative axes count from the end. Errors: an axis or a range
  * outside. Saved: nothing.
  *
- * slice drops the elements outside, pad makes them constant, so that each is the adjoint of the other:
+ * slice drops the elements outside the range, pad makes them constant, so each is the adjoint of the other:
  *     slice: X_bar = pad(Y_bar, start, size - stop),   pad: X_bar = slice(Y_bar, before, before + size). */
 #include "ops/ops.h"
 #include "ops/shapes.h"

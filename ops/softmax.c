@@ -2,7 +2,7 @@
  *
  * The ops: X [.., m] -> Y [.., m], softmax Y = exp(X) / sum exp(X) and log_softmax Y = X - log sum exp(X) along each
  * row; float32 or float64. mo_softmax and mo_log_softmax bring another axis to the end first. The largest entry of a
- * row is taken out before the exponentials, so that entries of +-1e4 are exact. Errors: other dtypes, no axis. Saved:
+ * row is subtracted before the exponentials, so that entries of +-1e4 are exact. Errors: other dtypes, no axis. Saved:
  * nothing beyond the output.
  *
  * softmax: dY = Y * (dX - <Y, dX>), hence with sums along the row
@@ -10,10 +10,10 @@
  * log_softmax: dY = dX - <exp Y, dX>, hence
  *     X_bar = Y_bar - exp(Y) * sum(Y_bar).
  *
- * softmax_adjoint: those two in one pass, as an op Z(Y, G) with adjoints of its own. Z = Y * (G - <Y, G>) has dZ =
+ * softmax_adjoint: these two rules in one pass, as an op Z(Y, G) with its own adjoints. Z = Y * (G - <Y, G>) has dZ =
  * dY * (G - <Y, G>) + Y * (dG - <Y, dG> - <dY, G>), hence
  *     G_bar = Y * (Z_bar - <Y, Z_bar>),   Y_bar = Z_bar * (G - <Y, G>) - G <Y, Z_bar>;
- * of the logarithm, Z = G - exp(Y) sum(G):
+ * for the logarithm, Z = G - exp(Y) sum(G):
  *     G_bar = Z_bar - <exp Y, Z_bar>,   Y_bar = -exp(Y) * Z_bar sum(G). */
 #include "ops/ops.h"
 #include "ops/rows.h"
@@ -36,7 +36,7 @@ static void run_rows(mo_call *c, bool log) {
         mo_kernels_of(c->ctx, y.dtype)->softmax(c->ctx, log, &x, &y);
 }
 
-/* Sums along the last axis, which stays with size 1. */
+/* Sums along the last axis, which is kept with size 1. */
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
 }

@@ -7,8 +7,8 @@
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar,   A_bar = -B_bar X^T;
- * for the transposed system A^T X = B likewise B_bar = A^-1 X_bar, A_bar = -X B_bar^T.
- * B_bar is this op again on (A, X_bar), transposed, with the factors at hand: backward never factorizes, at any order,
+ * for the transposed system A^T X = B: B_bar = A^-1 X_bar, A_bar = -X B_bar^T.
+ * B_bar is this op again on (A, X_bar), transposed, with the saved factors: backward never factorizes, at any order,
  * and yet differentiates through A. The factors are by-products of A, not values of their own. */
 #include "ops/factor.h"
 #include "ops/ops.h"
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Inputs: A, B, and where they are known the factors and the pivots. */
+/* Inputs: A, B, then the factors and the pivots if they are known. */
 typedef struct solve_options {
     bool transposed;
     mo_failure failure;
@@ -44,7 +44,7 @@ static void solve_forward(mo_call *c) {
             x = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &b, &x);
     mo_kernels_of(c->ctx, x.dtype)->getrs(c->ctx, o->transposed, &lu, &p, &x);
-    if (info && o->failure == MO_FAIL_ITEM) /* some libraries pass zeros by */
+    if (info && o->failure == MO_FAIL_ITEM) /* some BLAS skip zero right-hand sides and so leave no NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, LU);
     mo_call_save(c, pivot);

@@ -7,7 +7,7 @@
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar = A^-1 X_bar,
  *     A_bar = -B_bar X^T, on the symmetric matrices its symmetric part: ½ (M + M^T) with M = -B_bar X^T.
- * B_bar is this op again on (A, X_bar) with the factor at hand: backward never factorizes, at any order, and yet
+ * B_bar is this op again on (A, X_bar) with the saved factor: backward never factorizes, at any order, and yet
  * differentiates through A. The factor is a by-product of A, not a value of its own. */
 #include "ops/factor.h"
 #include "ops/ops.h"
@@ -35,7 +35,7 @@ static void solve_spd_forward(mo_call *c) {
     c->ctx->backend->copy(c->ctx, &b, &x);
     k->trsm(c->ctx, true, false, &l, &x); /* L^-1 B */
     k->trsm(c->ctx, true, true, &l, &x);  /* L^-T L^-1 B */
-    if (info && failure == MO_FAIL_ITEM)  /* some libraries pass zeros by */
+    if (info && failure == MO_FAIL_ITEM)  /* some BLAS skip zero right-hand sides and so leave no NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, L);
 }

@@ -1,4 +1,4 @@
-/* ops/solver.c - from a start to a solution with its gradient: what the iterative solvers share. */
+/* ops/solver.c - from a start to a solution with its gradient, for all iterative solvers. */
 #include "ops/solver.h"
 #include "tensor/storage.h"
 
@@ -127,6 +127,6 @@ mo_tensor *mo_solver_affine(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *
         s->worst = k.worst;
     }
     mo_solver_turn(s, &x, 1);
-    s->tolerance *= 10; /* what rounding adds to the recurrences' residual */
+    s->tolerance *= 10; /* allows for rounding in the residual of the recurrences */
     return mo_solver_finish(s, x);
 }

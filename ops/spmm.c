@@ -4,7 +4,7 @@
  * as A's values. Errors: X not a matrix with A's columns as rows; values of another dtype. Saved: nothing.
  *
  * dY = A dX; <Y_bar, A dX> = <A^T Y_bar, dX>, hence X_bar = A^T Y_bar: this op on the transposed matrix, built once and
- * owned by A (A itself where it was declared symmetric). */
+ * owned by A (A itself if it was declared symmetric). */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 

@@ -1,9 +1,8 @@
-/* ops/take_along.c - reading and adding entries of rows at integer positions, each row at its own.
+/* ops/take_along.c - reading and adding entries of rows at integer positions that differ from row to row.
  *
  * take_along: X [.., m], index int64 [.., k] -> Y [.., k], Y_j = X_index(j) along the last axis. put_along: X [.., k],
  * index [.., k] -> Y [.., m], Y_index(j) += X_j from zeros, in rising j. Equal leading axes; float32 or float64.
- * Errors: leading axes that differ; an index out of range, named with its position (indices are looked at). Saved:
- * nothing beyond the inputs.
+ * Errors: leading axes that differ; an index out of range, named with its position. Saved: nothing beyond the inputs.
  *
  * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
  *     take_along: X_bar = put_along(Y_bar),   put_along: X_bar = take_along(Y_bar). */
@@ -14,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs with `axes` axes in common. */
+/* Requires that the inputs have their first `axes` axes in common. */
 static bool rows_agree(mo_call *c, int axes) {
     const mo_tensor *X = c->in[0], *index = c->in[1];
     if (!mo_call_real(c, 0, 0))

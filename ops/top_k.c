@@ -1,11 +1,11 @@
-/* ops/top_k.c - the largest entries of rows, falling; all of them are the sorted row.
+/* ops/top_k.c - the largest entries of rows in falling order; with k = m, the sorted row.
  *
- * The op: X [.., m] -> Y [.., k], the k largest entries of each row, largest first; of equals the first counts as the
- * larger, and NaN is above all; float32 or float64. mo_top_k and mo_sort swap any axis with the last one first. Errors:
- * other dtypes, no axis, k outside 0 .. m. Saved: the positions, int64 [.., k].
+ * The op: X [.., m] -> Y [.., k], the k largest entries of each row, largest first; the first of equal entries counts
+ * as the larger, and NaN as larger than any number; float32 or float64. mo_top_k and mo_sort swap any axis with the
+ * last one first. Errors: other dtypes, no axis, k outside 0 .. m. Saved: the positions, int64 [.., k].
  *
  * Y_j = X[.., i_j] with positions i that do not move under small changes of X away from ties: dY_j = dX[.., i_j], so
- * X_bar is 0 but for Y_bar_j at i_j. */
+ * X_bar is Y_bar_j at i_j and 0 elsewhere. */
 #include "ops/ops.h"
 #include "ops/rows.h"
 #include "ops/shapes.h"
@@ -102,7 +102,7 @@ static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k,
 }
 
 mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis) {
-    /* a negative count of the caller's is an error, not the option for all */
+    /* a negative count from the caller is an error, not the internal option "all" */
     return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
 }
 

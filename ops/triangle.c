@@ -1,7 +1,7 @@
 /* ops/triangle.c - the lower or upper triangle of matrices, zeros elsewhere.
  *
  * tril, triu: X [.., m, n] -> Y of the same shape; the diagonal belongs to both. float32 or float64. Zeros are written,
- * not multiplied, so that a NaN outside the triangle does not pass. Errors: fewer than two axes. Saved: nothing.
+ * not multiplied, so that a NaN outside the triangle does not spread. Errors: fewer than two axes. Saved: nothing.
  *
  * A projection P onto the entries of the triangle: dY = P dX and P^T = P, hence X_bar = P Y_bar. */
 #include "ops/ops.h"

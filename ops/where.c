@@ -4,15 +4,15 @@
  * maximum, minimum: A, B -> Y; a NaN in either gives NaN. Shapes broadcast; float32 or float64. Errors: shapes that do
  * not broadcast, other dtypes. Saved: nothing.
  *
- * where: dY = dA where C holds, dB elsewhere; C is flat, it has no gradient:
+ * where: dY = dA where C holds, dB elsewhere; Y is flat in C, which has no gradient:
  *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
  * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
- * was not taken does not pass. greater_equal is flat in both. maximum is where(A >= B, A, B), minimum where(B >= A, A,
- * B): ties go to A. */
+ * was not taken does not spread. greater_equal is flat in both inputs. maximum is where(A >= B, A, B), minimum
+ * where(B >= A, A, B): ties go to A. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
-/* Widens (ndim, size) to hold input i of c too. */
+/* Widens (ndim, size) so that input i of c broadcasts to it. */
 static bool join(mo_call *c, int i, int *ndim, int64_t *size) {
     const mo_tensor *X = c->in[i];
     int more = X->ndim > *ndim ? X->ndim - *ndim : 0;
@@ -49,7 +49,7 @@ static void where_forward(mo_call *c) {
     mo_kernels_of(c->ctx, y.dtype)->where(c->ctx, &x[0], &x[1], &x[2], &y);
 }
 
-/* Hands Y_bar to input i where the condition holds, or to input j where it does not. */
+/* Routes Y_bar to input i where the condition holds and to input j elsewhere. */
 static void choose(mo_vjp *v, mo_tensor *condition, int i, int j) {
     mo_tape *t = v->t;
     mo_tensor *Y_bar = v->out_bar[0], *zero = mo_scalar(t, Y_bar->dtype, 0);
@@ -121,7 +121,7 @@ static void map(mo_call *c, mo_map2 f) {
     mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, f, &a, &b, &y);
 }
 
-/* The grid of B lies half a gap beside that of A: no pair comes near a tie. */
+/* The grid of B lies half a gap beside that of A, so that no pair is near a tie. */
 static const mo_sample pair_samples[] = {
     {.name = "equal shapes", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}, {MO_DRAW_DISTINCT, 2, {3, 4}, 5}}},
     {.name = "column, row", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 1}, 0}, {MO_DRAW_DISTINCT, 1, {4}, 5}}},
@@ -140,7 +140,7 @@ static void greater_equal_forward(mo_call *c) {
 }
 
 static void greater_equal_vjp(mo_vjp *v) {
-    (void)v; /* flat */
+    (void)v; /* flat: no gradient */
 }
 
 const mo_op mo_op_greater_equal = {
