@@ -80,6 +80,29 @@ static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void *
     assert_int_equal(count(page, "<svg class='chart'"), 4); /* accuracy, cost, loss, accuracy of the training */
 }
 
+#define LINK_CELL(k)                                                                                                   \
+    "{\"kind\":\"cell\",\"data\":\"cora\",\"task\":\"lp\",\"protocol\":\"split\",\"features\":\"trained\","            \
+    "\"head\":\"ridge\",\"k\":" #k ",\"metric\":\"auc\",\"mean\":80,\"sd\":1,\"ci95\":2.5,\"values\":[1,2]}\n"
+
+/* The paper has one figure of links, 93.2 of MOCHI++, for k = 512: it is neither said nor drawn of another k. */
+static void the_papers_links_are_of_one_k(void **state) {
+    program *p = *state;
+    const char *const figure = "<td>93.2&#160;&#177;&#160;0.4</td>", *const out = in_folder(p, "report.html");
+    skip_without_gnuplot();
+    write_text(in_folder(p, "links.jsonl"), LINK_CELL(4) LINK_CELL(16));
+    RUN(p, "report", in_folder(p, "links.jsonl"), "--out", out);
+    assert_ended(p, 0, NULL);
+    const char *page = without_spans(read_page(p));
+    assert_non_null(strstr(page, "those of links are for k = 512 alone."));
+    assert_int_equal(count(page, figure), 0);
+    assert_non_null(strstr(page, "paper: MOCHI++")); /* a point of the chart, at a tick of its own */
+    assert_non_null(strstr(page, ">512<"));
+    write_text(in_folder(p, "links.jsonl"), LINK_CELL(4) LINK_CELL(16) LINK_CELL(512));
+    RUN(p, "report", in_folder(p, "links.jsonl"), "--out", in_folder(p, "report.html"));
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count(without_spans(read_page(p)), figure), 1);
+}
+
 /* Whatever text there is, it is text. */
 static void nothing_in_a_page_runs_or_is_fetched(void **state) {
     program *p = *state;
@@ -181,6 +204,7 @@ static void a_page_that_cannot_be_written_leaves_the_old_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page_holds_figures_beside_the_papers_and_how_to_repeat_them),
+        cmocka_unit_test(the_papers_links_are_of_one_k),
         cmocka_unit_test(nothing_in_a_page_runs_or_is_fetched),
         cmocka_unit_test(embeddings_have_their_reliability_and_hull),
         cmocka_unit_test(what_is_not_known_is_refused_with_file_and_line),
