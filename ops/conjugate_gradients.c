@@ -8,7 +8,7 @@
 
 enum { X, R, P, RHO, VECTORS };
 
-static void step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **s) {
+static void conjugate_gradients_step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo_tensor **s) {
     mo_tensor *Ap = k->apply(t, s[P], k->state);
     mo_tensor *alpha = mo_mul(t, active, mo_div_or_zero(t, s[RHO], mo_item_dot(t, s[P], Ap, k->batch_axes)));
     s[X] = mo_add(t, s[X], mo_mul(t, alpha, s[P]));
@@ -28,7 +28,7 @@ mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
         mo_tensor *active = mo_krylov_unfinished(t, s[RHO], limit);
         if (mo_item(mo_sum(t, active, 0, MO_DROP_AXES)) == 0)
             break;
-        step(t, k, active, s);
+        conjugate_gradients_step(t, k, active, s);
         if (!k->record)
             mo_scope_close(t, &scope, s, VECTORS);
     }

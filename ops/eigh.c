@@ -111,7 +111,7 @@ static bool check_gaps(mo_tape *t, const mo_tensor *w) {
 }
 
 /* F * (V^T V_bar): the eigenvectors' part of M. */
-static mo_tensor *turn(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
+static mo_tensor *eigenvector_term(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
     int n = V->ndim;
     int64_t column[MO_MAX_AXES], row[MO_MAX_AXES];
     for (int i = 0; i < n; i++)
@@ -127,7 +127,7 @@ static void eigh_vjp(mo_vjp *v) {
     if (V_bar) {
         if (!check_gaps(t, w))
             return;
-        inner = turn(t, w, V, V_bar);
+        inner = eigenvector_term(t, w, V, V_bar);
     }
     if (w_bar) {
         mo_tensor *W_bar = mo_diagonal_embed(t, w_bar);

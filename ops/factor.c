@@ -82,7 +82,8 @@ void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, doubl
 /* ---- factors ---- */
 
 /* Raises an error for a nonzero word, or fills the factors of its matrix with NaN. */
-static bool settle(mo_call *c, mo_failure failure, const mo_tensor *info, const mo_tensor *F, const char *defect) {
+static bool resolve_info(
+    mo_call *c, mo_failure failure, const mo_tensor *info, const mo_tensor *F, const char *defect) {
     if (failure == MO_FAIL_CALL)
         return mo_check_factor_info(c, info, defect);
     mo_fill_failed(c, info, F, NAN);
@@ -99,7 +100,7 @@ mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info) {
     mo_kernels_of(c->ctx, A->dtype)->potrf(c->ctx, &l, &i);
     if (info)
         *info = words;
-    return settle(c, failure, words, L, "is not positive definite (leading minor %d)") ? L : NULL;
+    return resolve_info(c, failure, words, L, "is not positive definite (leading minor %d)") ? L : NULL;
 }
 
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info) {
@@ -114,5 +115,5 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
     mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
     if (failure == MO_FAIL_ITEM)
         mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows that it exchanges are NaN */
-    return settle(c, failure, *info, *LU, "is singular (pivot %d is 0)");
+    return resolve_info(c, failure, *info, *LU, "is singular (pivot %d is 0)");
 }

@@ -144,7 +144,7 @@ static bool running(const cycle *y) {
 }
 
 /* Starts a cycle from the residual r: its norms, the first basis vector, and the items that need no step. */
-static void start(cycle *y, mo_tensor *r) {
+static void start_cycle(cycle *y, mo_tensor *r) {
     y->like = mo_sqrt(y->t, mo_item_dot(y->t, r, r, y->k->batch_axes));
     y->V[0] = mo_div_or_zero(y->t, r, y->like);
     mo_item_read(y->t, y->like, y->column);
@@ -160,7 +160,7 @@ static void start(cycle *y, mo_tensor *r) {
 static mo_tensor *run_cycle(cycle *y, mo_tensor *b, mo_tensor *x) {
     mo_krylov *k = y->k;
     mo_tensor *r = mo_sub(y->t, b, k->apply(y->t, x, k->state));
-    start(y, r);
+    start_cycle(y, r);
     while (running(y) && y->steps < y->m && k->iterations < k->limit && mo_ok(mo_tape_context(y->t))) {
         arnoldi(y, y->steps);
         for (int64_t item = 0; item < y->items; item++)

@@ -42,7 +42,7 @@ static bool implicit_solve_shape(mo_call *c) {
 
 /* ---- large systems ---- */
 
-static void judge(mo_call *c, const mo_krylov *k) {
+static void report_convergence(mo_call *c, const mo_krylov *k) {
     const mo_implicit_options *o = &((const solve_options *)c->attributes)->problem.options;
     bool converged = k->residual <= 10 * k->tolerance; /* allows for rounding in the residual of the recurrences */
     char which[80] = "";
@@ -55,7 +55,7 @@ static void judge(mo_call *c, const mo_krylov *k) {
         return;
     if (o->batch_axes)
         snprintf(which, sizeof which, " of item %" PRId64, k->worst);
-    mo_fail(c->ctx, MO_NUMERICAL, "%s: %s%s stand at a relative residual of %.3g after %d iterations, expected %.3g",
+    mo_fail(c->ctx, MO_NUMERICAL, "%s: %s%s reached a relative residual of %.3g after %d iterations, expected %.3g",
         c->op->name, o->symmetric ? "conjugate gradients" : "GMRES", which, k->residual, k->iterations, k->tolerance);
 }
 
@@ -77,7 +77,7 @@ static mo_tensor *solve_by_products(mo_call *c, mo_jacobian *J) {
         .restart = o->restart ? o->restart : 30};
     mo_tensor *b = mo_stop_gradient(c->t, c->in[0]);
     mo_tensor *u = o->symmetric ? mo_krylov_cg(c->t, &k, b) : mo_krylov_gmres(c->t, &k, b);
-    judge(c, &k);
+    report_convergence(c, &k);
     return u;
 }
 

@@ -11,8 +11,8 @@
 
 enum { HALVINGS = 40 };
 
-/* The line search: the direction times the step of every item; items that are not active do not move. */
-static mo_tensor *search(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor *d, mo_tensor *active) {
+/* The line search: alpha of every item, 1 halved until |F|^2 has fallen enough; 0 for items that are not active. */
+static mo_tensor *backtrack(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor *d, mo_tensor *active) {
     mo_tape *t = s->t;
     int axes = s->o.implicit.batch_axes;
     mo_mode mode = mo_tape_mode(t);
@@ -23,10 +23,10 @@ static mo_tensor *search(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor *d,
         mo_tape_set_mode(t, MO_EVAL);
         mo_tensor *trial = mo_solver_F(s, mo_add(t, x, mo_mul(t, alpha, d)));
         mo_tensor *factor = mo_square(t, mo_scale(t, alpha, -1e-4, 1));
-        mo_tensor *fine = mo_greater_equal(t, mo_mul(t, factor, now), mo_item_dot(t, trial, trial, axes));
-        fine = mo_maximum(t, fine, mo_scale(t, active, -1, 1));
-        bool all = mo_item(mo_sum(t, fine, 0, MO_DROP_AXES)) == (double)s->items;
-        alpha = mo_mul(t, alpha, mo_scale(t, fine, 0.5, 0.5));
+        mo_tensor *falls = mo_greater_equal(t, mo_mul(t, factor, now), mo_item_dot(t, trial, trial, axes));
+        falls = mo_maximum(t, falls, mo_scale(t, active, -1, 1));
+        bool all = mo_item(mo_sum(t, falls, 0, MO_DROP_AXES)) == (double)s->items;
+        alpha = mo_mul(t, alpha, mo_scale(t, falls, 0.5, 0.5));
         mo_scope_close(t, &scope, (mo_tensor *[]){alpha, now}, 2); /* active is older */
         if (all)
             break;
@@ -51,11 +51,11 @@ mo_tensor *mo_newton_krylov(
         if (!s.o.unrolled)
             step.options.tolerance = fmax(mo_implicit_tolerance(&s.p, mo_tensor_dtype(x0)), fmin(1e-2, s.residual));
         mo_tensor *d = mo_implicit_solve(t, &step, mo_neg(t, state[1]), state[0], s.theta, NULL, false);
-        mo_tensor *alpha = search(&s, state[0], state[1], d, active);
+        mo_tensor *alpha = backtrack(&s, state[0], state[1], d, active);
         state[0] = mo_add(t, state[0], mo_mul(t, alpha, d));
         state[1] = mo_solver_F(&s, state[0]);
         s.iterations++;
-        mo_solver_turn(&s, state, 2);
+        mo_solver_end_iteration(&s, state, 2);
     }
     return mo_solver_finish(&s, state[0]);
 }

@@ -27,7 +27,7 @@ static void read_dot(state *q, mo_tensor *a, mo_tensor *b, double *host) {
     mo_item_read(q->s->t, mo_item_dot(q->s->t, a, b, q->s->o.implicit.batch_axes), host);
 }
 
-static mo_tensor *gradient_at(state *q, mo_tensor *x) {
+static mo_tensor *gradient_of_f(state *q, mo_tensor *x) {
     mo_solver *s = q->s;
     return mo_objective_gradient(s->t, x, s->theta, s->p.n, mo_implicit_state(&s->p), NULL);
 }
@@ -38,12 +38,12 @@ static mo_tensor *project(state *q, mo_tensor *y, mo_tensor *g) {
 }
 
 /* Halves h of the items whose bound does not hold at P(y - h g); returns true if all bounds hold. */
-static bool bounded(state *q, mo_tensor *y, mo_tensor *g) {
+static bool bound_holds(state *q, mo_tensor *y, mo_tensor *g) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);
     mo_tape_set_mode(s->t, MO_EVAL);
     mo_tensor *next = project(q, y, g), *move = mo_sub(s->t, next, y);
-    read_dot(q, mo_sub(s->t, gradient_at(q, next), g), move, q->curvature);
+    read_dot(q, mo_sub(s->t, gradient_of_f(q, next), g), move, q->curvature);
     read_dot(q, move, move, q->square);
     mo_scope_close(s->t, &scope, NULL, 0);
     bool all = true;
@@ -72,15 +72,15 @@ static void accelerate(state *q, mo_tensor *y, mo_tensor *next) {
     }
 }
 
-static void step(state *q, mo_tensor *active) {
+static void projected_gradient_step(state *q, mo_tensor *active) {
     mo_solver *s = q->s;
     mo_tape *t = s->t;
-    mo_tensor *g = gradient_at(q, q->y);
+    mo_tensor *g = gradient_of_f(q, q->y);
     mo_item_read(t, active, q->active);
     for (int64_t i = 0; i < q->items; i++)
         q->h[i] *= q->active[i] ? 1.25 : 1;
     mo_tensor *y = mo_stop_gradient(t, q->y), *slope = mo_stop_gradient(t, g);
-    for (int i = 0; i < HALVINGS && mo_ok(s->ctx) && !bounded(q, y, slope); i++)
+    for (int i = 0; i < HALVINGS && mo_ok(s->ctx) && !bound_holds(q, y, slope); i++)
         ;
     mo_tensor *next = mo_where(t, active, project(q, q->y, g), q->x);
     accelerate(q, q->y, next);
@@ -97,7 +97,7 @@ static void measure(state *q) {
     mo_scope_close(t, &scope, &q->F, 1);
 }
 
-static void iterate(state *q) {
+static void projected_gradient_iterate(state *q) {
     mo_solver *s = q->s;
     mo_tensor *active;
     q->y = q->x = mo_simplex_project(s->t, q->x);
@@ -105,9 +105,9 @@ static void iterate(state *q) {
     for (int64_t i = 0; i < q->items; i++)
         q->h[i] = q->theta[i] = 1;
     for (measure(q); (active = mo_solver_unfinished(s, q->F, q->x)); s->iterations++) {
-        step(q, active);
+        projected_gradient_step(q, active);
         measure(q);
-        mo_solver_turn(s, (mo_tensor *[]){q->x, q->y, q->F, q->like}, 4);
+        mo_solver_end_iteration(s, (mo_tensor *[]){q->x, q->y, q->F, q->like}, 4);
     }
 }
 
@@ -125,7 +125,7 @@ mo_tensor *mo_projected_gradient(
     for (int i = 0; q.host && i < ROWS; i++)
         *row[i] = q.host + i * s.items;
     if (q.host)
-        iterate(&q);
+        projected_gradient_iterate(&q);
     mo_host_free(s.ctx, q.host, bytes);
     return mo_solver_finish(&s, q.x);
 }

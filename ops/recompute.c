@@ -23,7 +23,7 @@ typedef struct recomputed {
 } recomputed;
 
 /* Y = F(in). F may change its state, such as a random position: every run starts with a copy of the same state. */
-static mo_tensor *run(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
+static mo_tensor *run_code(mo_tape *t, const recomputed *o, mo_tensor *const *in, int n) {
     recomputed own = *o;
     mo_tensor *Y = own.F(t, in, n, own.size ? own.copy : own.outside);
     mo_context *ctx = mo_tape_context(t);
@@ -41,7 +41,7 @@ static void recompute_forward(mo_call *c) {
     mo_tensor *in[MO_MAX_INPUTS];
     for (int i = 0; i < c->n_in; i++)
         in[i] = mo_stop_gradient(c->t, c->in[i]);
-    mo_tensor *Y = run(c->t, c->attributes, in, c->n_in);
+    mo_tensor *Y = run_code(c->t, c->attributes, in, c->n_in);
     if (!mo_ok(c->ctx))
         return;
     if (mo_needs_grad(Y))
@@ -63,7 +63,7 @@ static void recompute_vjp(mo_vjp *v) {
         which[n] = i;
         at[n++] = in[i];
     }
-    mo_tensor *Y = run(t, v->attributes, in, v->n_in), *Y_bar = v->out_bar[0];
+    mo_tensor *Y = run_code(t, v->attributes, in, v->n_in), *Y_bar = v->out_bar[0];
     if (!mo_ok(mo_tape_context(t)))
         return;
     mo_grad(t, &Y, &Y_bar, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH : 0);

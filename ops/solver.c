@@ -73,7 +73,7 @@ mo_tensor *mo_solver_unfinished(mo_solver *s, mo_tensor *F, mo_tensor *x) {
     return mo_ok(s->ctx) && more ? active : NULL;
 }
 
-void mo_solver_turn(mo_solver *s, mo_tensor *const *keep, int n) {
+void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n) {
     if (!s->o.unrolled)
         mo_scope_close(s->t, &s->scope, keep, n);
 }
@@ -126,7 +126,7 @@ mo_tensor *mo_solver_affine(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *
         s->residual = k.residual;
         s->worst = k.worst;
     }
-    mo_solver_turn(s, &x, 1);
+    mo_solver_end_iteration(s, &x, 1);
     s->tolerance *= 10; /* allows for rounding in the residual of the recurrences */
     return mo_solver_finish(s, x);
 }

@@ -154,7 +154,7 @@ static void bad_problems_are_named(void **state) {
     assert_failed(f->ctx, MO_NUMERICAL, PARTS("implicit: the Jacobian dF/dx is singular to working precision"));
     mo_tensor *y = mo_implicit(f->t, zero, cube, &theta, 1, &(mo_implicit_options){.dense_limit = -1});
     mo_grad(f->t, &y, NULL, 1, &theta, &g, 1, 0);
-    assert_failed(f->ctx, MO_NUMERICAL, PARTS("implicit_solve: GMRES stand at a relative residual of 1 after"));
+    assert_failed(f->ctx, MO_NUMERICAL, PARTS("implicit_solve: GMRES reached a relative residual of 1 after"));
 }
 
 int main(void) {
