@@ -150,6 +150,41 @@ static void a_full_disk_stops_training(void **state) {
     assert_ended(p, 1, "standard output");
 }
 
+/* At a rate of 1e30 the first step makes weights whose products are no numbers. */
+static void a_step_that_fails_says_how_to_go_on(void **state) {
+    program *p = *state;
+    char checkpoint[600];
+    RUN(p, "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "9",
+        "--out", in_folder(p, "fails"), "--lr", "1e30", "--quiet");
+    assert_int_equal(p->code, 1);
+    assert_non_null(strstr(p->err, "step 1"));
+    snprintf(
+        checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors is of the last good step", in_folder(p, "fails"));
+    assert_non_null(strstr(p->err, checkpoint));
+    assert_non_null(strstr(p->err, "--resume --new-lr 5e+29"));
+    RUN(p, "train", "--out", in_folder(p, "fails"), "--resume", "--new-lr", "1e-3", "--quiet");
+    assert_int_equal(p->code, 1); /* it goes on, from weights that are lost */
+    assert_non_null(strstr(p->err, "step 1"));
+    RUN(p, "train", "--out", in_folder(p, "more"), "--pool", "mutag", "--new-lr", "1e-3");
+    assert_ended(p, 2, "--new-lr: expected --resume");
+}
+
+/* Five steps at a rate of 1, a hundred times the recipe's, lose what the first values have. */
+static void weights_below_the_untrained_encoder_say_so(void **state) {
+    program *p = *state;
+    RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "1", "--out", in_folder(p, "below"), "--quiet");
+    assert_int_equal(p->code, 0);
+    assert_non_null(strstr(p->err, "below the untrained encoder: nc, "));
+    assert_non_null(strstr(p->err, "episodes of the pool that were not trained on"));
+    RUN(p, "eval", "--weights", in_folder(p, "below/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
+        "8", "--seeds", "8", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "below the untrained encoder: k = 8 (-"));
+    RUN(p, "eval", "--data", "cora", "--task", "nc", "--shots", "8", "--seeds", "8", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(p->out, "below the untrained encoder"));
+}
+
 static void eval_has_a_row_for_each_baseline(void **state) {
     program *p = *state;
     RUN(p, "eval", "--weights", in_folder(p, "whole/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
@@ -277,6 +312,8 @@ int main(void) {
         cmocka_unit_test(progress_is_plain_lines_when_piped),
         cmocka_unit_test(progress_is_redrawn_on_a_terminal),
         cmocka_unit_test(a_full_disk_stops_training),
+        cmocka_unit_test(a_step_that_fails_says_how_to_go_on),
+        cmocka_unit_test(weights_below_the_untrained_encoder_say_so),
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),
         cmocka_unit_test(transductive_adds_a_column_on_nodes),

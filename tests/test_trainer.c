@@ -240,6 +240,41 @@ static void step_that_is_not_finite_changes_nothing(void **state) {
     run_close(&run);
 }
 
+/* Takes the numbers out of all rows when three steps are done; what was prepared ahead may still be trained on. */
+static bool spoil_features(const mo_step_report *r, void *state) {
+    const training_run *run = state;
+    for (int i = 0; r->step == 2 && i < mo_pool_size(run->pool); i++) {
+        mo_view hops = mo_tensor_view(mo_arrays_find(mo_pool_source(run->pool, i)->features->arrays, "hops"));
+        for (int64_t j = 0; j < hops.shape[0] * hops.shape[1] * hops.shape[2]; j++)
+            ((float *)hops.data)[j] = NAN;
+    }
+    return true;
+}
+
+static void a_step_that_fails_leaves_the_last_good_checkpoint(void **state) {
+    char *folder = folder_of(*state, 0);
+    run_options o = usual_run;
+    o.checkpoint_every = 0;
+    o.steps = 40;
+    training_run run = run_open(&o, folder);
+    assert_int_equal(mo_trainer_run(run.trainer, spoil_features, &run), MO_NUMERICAL);
+    int64_t good = run.trainer->step;
+    assert_true(good >= 3 && good < 40);
+    mo_clear_error(run.ctx);
+    run_close(&run);
+    o.lr /= 2;
+    run = run_open(&o, folder);
+    assert_int_equal(mo_trainer_resume(run.trainer), MO_INVALID);
+    assert_failed(run.ctx, MO_INVALID, PARTS("trainer.adamw.lr"));
+    run.trainer->options.other_rate = true;
+    assert_int_equal(mo_trainer_resume(run.trainer), MO_OK);
+    assert_true(run.trainer->step == good);
+    mo_step_report r;
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
+    run_close(&run);
+}
+
 static void log_tells_loss_rate_norm_accuracy_and_data(void **state) {
     char *folder = folder_of(*state, 0);
     run_until(&usual_run, folder, false, 1);
@@ -273,6 +308,7 @@ int main(void) {
         cmocka_unit_test_teardown(folder_with_anything_in_it_is_refused, clean_up),
         cmocka_unit_test_teardown(second_run_into_a_finished_folder_is_refused, clean_up),
         cmocka_unit_test_teardown(step_that_is_not_finite_changes_nothing, clean_up),
+        cmocka_unit_test_teardown(a_step_that_fails_leaves_the_last_good_checkpoint, clean_up),
         cmocka_unit_test_teardown(log_tells_loss_rate_norm_accuracy_and_data, clean_up),
     };
     return cmocka_run_group_tests_name("trainer", tests, scratch_create, planted_release);

@@ -131,7 +131,7 @@ static void evaluate_name(evaluation *e, const char *name, int task) {
         mo_pool_release(pool);
     }
     if (mo_ok(e->ctx) && !e->options->json)
-        e->in_paper |= print_eval_table(&e->rows, first, &e->paper);
+        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
 }
 
 /* ---- suites ---- */

@@ -95,7 +95,26 @@ void print_subject(const table_column *columns, int n, const result *block) {
     printf("%s, %s in %%\n", others ? ")" : "", block->metric);
 }
 
-static bool print_block(const results *list, int first, const results *paper) {
+/* Below the figures of a block: where a trained encoder is below the untrained one, by pairs. */
+static void print_below(const results *list, int first, const char *label) {
+    const result *block = &list->items[first];
+    int found = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        const result *a = &list->items[i];
+        if (!same_block(block, a) || strcmp(a->features, label) != 0)
+            continue;
+        const result *b = find_result(list, a, a->k, "random", a->block);
+        difference d = b && !strcmp(a->head, b->head) ? subtract_results(a, b) : (difference){NAN, NAN, false};
+        if (!d.paired || !(d.mean + d.ci95 < 0))
+            continue;
+        printf(
+            "%sk = %" PRId64 " (%.1f ± %.1f)", found++ ? ", " : "below the untrained encoder: ", a->k, d.mean, d.ci95);
+    }
+    if (found)
+        putchar('\n');
+}
+
+static bool print_block(const results *list, int first, const results *paper, const char *trained) {
     const result *block = &list->items[first];
     table_column columns[MAX_COLUMNS];
     int n = add_columns(columns, 0, list, block), own = n;
@@ -110,17 +129,18 @@ static bool print_block(const results *list, int first, const results *paper) {
         print_figures(columns, n, block, list->items[i].k);
         putchar('\n');
     }
+    print_below(list, first, trained);
     return n > own;
 }
 
-bool print_eval_table(const results *list, int first, const results *paper) {
+bool print_eval_table(const results *list, int first, const results *paper, const char *trained) {
     bool any = false;
     for (int i = first; i < arrlen(list->items); i++) {
         int earlier = first;
         while (earlier < i && !same_block(&list->items[earlier], &list->items[i]))
             earlier++;
         if (earlier == i)
-            any |= print_block(list, i, paper);
+            any |= print_block(list, i, paper, trained);
     }
     fflush(stdout);
     return any;

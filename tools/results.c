@@ -24,6 +24,9 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     put(x->head, sizeof x->head, row->head);
     put(x->block, sizeof x->block, row->head);
     put(x->metric, sizeof x->metric, row->metric);
+    x->values = row->values && row->n > 0 ? calloc((size_t)row->n, sizeof *x->values) : NULL;
+    if (x->values)
+        memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
 }
 
 void results_free(results *r) {
@@ -59,13 +62,14 @@ static bool take_cell(results *r, const json_t *o) {
         .sd = number_of(o, "sd"),
         .ci95 = number_of(o, "ci95"),
         .n = (int64_t)n};
-    results_add_row(r, &row, protocol);
-    if (json_object_get(o, "block"))
-        put(arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
     double *copy = calloc(n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
         copy[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
-    arrlast(r->items).values = copy;
+    row.values = copy;
+    results_add_row(r, &row, protocol);
+    free(copy);
+    if (json_object_get(o, "block"))
+        put(arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
     return true;
 }
 

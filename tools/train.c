@@ -52,15 +52,48 @@ static progress_form choose_form(const train_options *o) {
     return o->quiet ? PROGRESS_QUIET : can_redraw(stdout) ? PROGRESS_TERMINAL : PROGRESS_LINES;
 }
 
+/* Why a step failed, what is left, and how to go on: a resumed run takes the same step, so at another rate. */
+static int report_step(const mo_context *ctx, const train_options *o) {
+    bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
+    int code = report_failure(ctx);
+    if (numerical)
+        fprintf(stderr,
+            "mochi: %s/checkpoint.safetensors is of the last good step; continue at a lower rate with: mochi train "
+            "--out %s --resume --new-lr %g\n",
+            o->out, o->out, o->recipe.adamw.lr / 2);
+    return code;
+}
+
+/* Far behind all episodes that a run takes. */
+#define HELD_OUT_EPISODE ((uint64_t)1 << 40)
+enum { HELD_OUT_EPISODES = 20 };
+
+/* Says where the trained model is below the untrained one on episodes of the pool that it was not trained on. */
+static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model model) {
+    const recipe *r = &now->options->recipe;
+    mo_model models[2] = {model, recipe_model(ctx, r, pool)};
+    mo_paired figures[MO_TASKS];
+    mo_code code = mo_compare_models(pool, models, &r->plan, HELD_OUT_EPISODE, HELD_OUT_EPISODES, figures);
+    for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
+        if (figures[task].difference + figures[task].ci95 < 0)
+            fprintf(stderr,
+                "mochi: below the untrained encoder: %s, %.1f%% against %.1f%% on %d episodes of the pool that were "
+                "not trained on (difference %.1f ± %.1f)\n",
+                mo_task_name((mo_task)task), figures[task].mean[0], figures[task].mean[1], HELD_OUT_EPISODES,
+                figures[task].difference, figures[task].ci95);
+    mo_model_release(models[1]);
+    return mo_context_status(ctx)->code;
+}
+
 /* Trains to the end or to an interruption. Returns the exit code. */
-static int run_trainer(mo_context *ctx, mo_trainer *trainer, run *now) {
+static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
     now->progress = progress_start(now->progress.form, o->recipe.steps);
     catch_interrupts();
     mo_trainer_run(trainer, on_step, now);
     progress_end(&now->progress);
     if (!mo_ok(ctx))
-        return report_failure(ctx);
+        return report_step(ctx, o);
     if (now->lost_output)
         return EXIT_FAILED; /* said by finish_output */
     if (interrupted && now->done < o->recipe.steps) {
@@ -74,7 +107,10 @@ static int run_trainer(mo_context *ctx, mo_trainer *trainer, run *now) {
         if (o->replay)
             printf("%lld of %lld episodes replayed\n", (long long)now->replayed, (long long)now->episodes);
         printf("%s/weights.safetensors written\n", o->out);
+        fflush(stdout);
     }
+    if (report_below_untrained(ctx, now, pool, model) != MO_OK)
+        return report_failure(ctx);
     return EXIT_FINE;
 }
 
@@ -93,13 +129,14 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
         .replay = o->replay,
         .out = o->out,
         .settings = o->kept_text ? o->kept_text : text,
+        .other_rate = o->new_lr > 0,
     };
     mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
     if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))
         report_failure(ctx);
     else
-        code = run_trainer(ctx, trainer, now);
+        code = run_trainer(ctx, pool, model, trainer, now);
     mo_trainer_release(trainer);
     mo_model_release(model);
     free(text);

@@ -27,6 +27,7 @@ void refuse_train_options(const train_options *o) {
     refuse_given(&o->given, "lambda", !head_has(head, "lambda"), "the head of --head has no parameter of that name");
     refuse_given(
         &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
+    refuse_given(&o->given, "new-lr", !o->resume, "expected --resume, of a run that goes on at another rate");
     refuse_given(&o->given, "quiet", o->json, "--json has no progress to leave out");
     refuse_math_on_cpu(&o->given, o->device.device);
 }

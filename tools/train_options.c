@@ -41,6 +41,7 @@ enum {
     KEY_REPLAY,
     KEY_OUT,
     KEY_RESUME,
+    KEY_NEW_LR,
     KEY_JSON,
     KEY_QUIET
 };
@@ -105,6 +106,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "The run", 4},
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
     {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
+    {"new-lr", KEY_NEW_LR, "RATE", 0,
+        "with --resume: go on at another learning rate, where a step has failed; the only setting that may change", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
@@ -153,6 +156,8 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
+    else if (key == KEY_NEW_LR)
+        o->new_lr = parse_positive(state, "--new-lr", text);
     else if (key == KEY_REPLAY)
         o->replay = true;
     else if (key == KEY_THREADS)
@@ -259,6 +264,18 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
+/* The run's settings say the rate that it goes on with. */
+static void take_new_rate(train_options *o) {
+    json_t *settings = json_loads(o->kept_text, 0, NULL);
+    o->recipe.adamw.lr = o->new_lr;
+    recipe_settle(&o->recipe);
+    json_object_set_new(settings, "lr", json_real(o->recipe.adamw.lr));
+    json_object_set_new(settings, "lr_min", json_real(o->recipe.adamw.lr_min));
+    free(o->kept_text);
+    o->kept_text = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(settings);
+}
+
 bool parse_train_options(train_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
@@ -275,6 +292,8 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, o);
     if (kept)
         refuse_contradictions(o, kept);
+    if (o->resume && o->new_lr > 0)
+        take_new_rate(o);
     free(kept);
     refuse_train_options(o);
     if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&

@@ -16,6 +16,7 @@ typedef struct train_options {
     int threads;
     mo_context_options device; /* and math */
     int64_t checkpoint_every;
+    double new_lr; /* 0: that of the run */
     int recipe_number;
     bool sourced; /* the defaults are in place */
     given_options given;

@@ -118,7 +118,8 @@ static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const
     int64_t number = step ? strtoll(step, &end, 10) : -1;
     if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected step, settings and blas_core in its metadata", path);
-    else if (mo_compare_settings(ctx, path, kept, trainer->settings) == MO_OK && number > trainer->options.steps)
+    else if (mo_compare_settings(ctx, path, kept, trainer->settings, trainer->options.other_rate) == MO_OK &&
+             number > trainer->options.steps)
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected a step of 0 to %" PRId64 ", found %" PRId64, path,
             trainer->options.steps, number);
     json_decref(kept);

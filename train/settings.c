@@ -89,15 +89,24 @@ json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, co
 typedef struct difference {
     char path[256]; /* "trainer.adamw.lr" */
     const json_t *kept, *now;
+    bool other_rate; /* rates are not compared */
 } difference;
 
 static bool differ(difference *d, const json_t *kept, const json_t *now);
+
+static bool is_rate(const char *path) {
+    static const char *const rates[] = {"trainer.adamw.lr", "trainer.adamw.lr_min", "settings.lr", "settings.lr_min"};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!strcmp(path, rates[i]))
+            return true;
+    return false;
+}
 
 /* Compares the members of that name one level further down. */
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
-    if (differ(d, kept, now))
+    if (!(d->other_rate && is_rate(d->path)) && differ(d, kept, now))
         return true;
     d->path[length] = 0;
     return false;
@@ -132,8 +141,9 @@ static char *encode(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
-mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now) {
-    difference d = {0};
+mo_code mo_compare_settings(
+    mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
+    difference d = {.other_rate = other_rate};
     if (differ(&d, kept, now)) {
         char *before = encode(d.kept), *after = encode(d.now);
         mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d.path,

@@ -81,6 +81,7 @@ typedef struct mo_trainer_options {
     bool replay;              /* episodes of a shape that comes again are replayed as CUDA graphs: the same bits */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
+    bool other_rate;          /* a resumed run may have another lr (and lr_min) than its checkpoint was written with */
 } mo_trainer_options;
 
 typedef struct mo_step_report {
@@ -104,8 +105,8 @@ MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 /* One optimiser step: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. Returns
  * the status. */
 MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
-/* Steps until the end; report (may be NULL) returns false to stop early, after which a checkpoint is written. Returns
- * the status. */
+/* Steps until the end; report (may be NULL) returns false to stop early, after which a checkpoint is written. A step
+ * that fails numerically changes nothing, and on the CPU leaves a checkpoint of the step before. Returns the status. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
 /* Writes checkpoint.safetensors; and weights.safetensors with metadata (model, features, best hops). Return the status.
  */
@@ -209,6 +210,18 @@ typedef struct mo_candidate {
  * many non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
+
+/* Two models on the same episodes of a pool: accuracy of each in percent, and the first less the second with the half
+ * width of its 95% interval over episodes, which are pairs. NaN where the pool has none of the task. */
+typedef struct mo_paired {
+    double mean[2], difference, ci95;
+    int64_t n;
+} mo_paired;
+/* Figures of every task on `episodes` episodes each, from number `first` on: numbers at least steps times
+ * episodes_per_step are those that training did not see. Returns the status. */
+MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
+    uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
+
 /* The hop whose rows serve the head best over the pool's sources of that task (few seeded episodes at k = 4 .. 32); -1
  * without sources. */
 MO_API int mo_best_hop(

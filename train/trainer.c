@@ -191,6 +191,18 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     return mo_trainer_start(trainer);
 }
 
+/* The step that failed has changed nothing, as the CPU does all work in its order: what there is, is the step before's.
+ * The failure stays the context's. */
+static void keep_last_good(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    mo_status failure = *mo_context_status(ctx);
+    if (failure.code != MO_NUMERICAL || mo_context_device(ctx) != MO_CPU)
+        return;
+    mo_clear_error(ctx);
+    mo_trainer_checkpoint(trainer);
+    ctx->status = failure;
+}
+
 mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state) {
     const mo_trainer_options *o = &trainer->options;
     mo_step_report r;
@@ -201,6 +213,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
         if (due || !more || trainer->step == o->steps)
             mo_trainer_checkpoint(trainer);
     }
+    keep_last_good(trainer);
     return mo_context_status(trainer->ctx)->code;
 }
 

@@ -48,8 +48,8 @@ mo_code mo_trainer_start(mo_trainer *trainer);
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
-/* Raises MO_INVALID naming the first setting in which two runs differ. */
-mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now);
+/* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
+mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
 const char *mo_blas_core(void);
 /* Writes run.json. */
