@@ -18,7 +18,7 @@ mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name) {
     return (mo_named){name, mo_null_tensor(ctx), NULL};
 }
 
-mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index) {
+mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index) {
     mo_context *ctx = mo_tape_context(t);
     if (!index || !mo_ok(ctx))
         return X;
@@ -36,7 +36,7 @@ mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 
 mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name) {
     mo_named rows = mo_episode_named(t, e, name);
-    return mo_rows_gather(t, rows.tensor, rows.index);
+    return mo_gather_indexed(t, rows.tensor, rows.index);
 }
 
 static mo_tensor *examples_of(mo_tape *t, mo_tensor *Z, mo_tensor *const index[2]) {

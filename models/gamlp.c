@@ -217,7 +217,7 @@ static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
  * the parameters, which m gets. */
 static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, mo_gamlp *m) {
     *m = with_parameters(b->m, in + n - b->m->n_parameters);
-    return mo_rows_gather(t, in[0], b->indexed ? in[1] : NULL);
+    return mo_gather_indexed(t, in[0], b->indexed ? in[1] : NULL);
 }
 
 static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
@@ -292,7 +292,7 @@ mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, m
     int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
     if (mo_needs_blocks(mo_tape_context(t), N, e->max_rows))
         return encode_blocks(t, m, rows, N, e, r);
-    mo_tensor *h, *z, *hops = mo_rows_gather(t, rows.tensor, rows.index);
+    mo_tensor *h, *z, *hops = mo_gather_indexed(t, rows.tensor, rows.index);
     if (!e->segment)
         return embed(t, m, hops, (stretch){0, N}, r);
     z = mo_segment_mean(t, hidden(t, m, hops, (stretch){0, N}, r, &h), e->segment);

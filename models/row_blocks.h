@@ -9,7 +9,7 @@
 /* The entry of that name, as it is; its tensor is null, with an error, where there is none. */
 mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name);
 /* X, or where there is an index those of its rows. */
-mo_tensor *mo_rows_gather(mo_tape *t, mo_tensor *X, mo_tensor *index);
+mo_tensor *mo_gather_indexed(mo_tape *t, mo_tensor *X, mo_tensor *index);
 
 /* ---- row_blocks.c ---- */
 

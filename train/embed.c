@@ -50,7 +50,7 @@ static void store_block(mo_tape *t, mo_tensor *all, const block *b, mo_tensor *Z
 static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
-    e.rows[0] = (mo_named){"hops", mo_features_here(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
+    e.rows[0] = (mo_named){"hops", mo_fetch_range(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
     e.segment = is_set(source) ? block_segment(t, source, b) : NULL;
     return mo_model_encode(t, model, &e, NULL);
 }
@@ -183,13 +183,13 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     int64_t K = mo_dim(blocks, 1), n = mo_dim(blocks, 2), w = mo_dim(blocks, 3), p = mo_dim(extras, 1);
     int from = source->task == MO_TASK_GC ? 0 : hop, first = (int)(p - MO_BLOCKS * K) + hop;
     if (source->task == MO_TASK_LP)
-        return mo_add(t, mo_features_here(t, extras, 1, first, first + 1),
-            mo_features_here(t, extras, 1, first + K, first + K + 1));
-    mo_tensor *rows = mo_mean(t, mo_features_here(t, blocks, 1, from, hop + 1), MO_AXIS(1), MO_DROP_AXES),
+        return mo_add(
+            t, mo_fetch_range(t, extras, 1, first, first + 1), mo_fetch_range(t, extras, 1, first + K, first + K + 1));
+    mo_tensor *rows = mo_mean(t, mo_fetch_range(t, blocks, 1, from, hop + 1), MO_AXIS(1), MO_DROP_AXES),
               *side[MO_BLOCKS + 1];
     for (int b = 0; b < MO_BLOCKS; b++)
         side[b] = mo_reshape(t, mo_slice(t, rows, 0, b, b + 1), 2, (int64_t[]){n, w});
-    side[MO_BLOCKS] = mo_features_here(t, extras, 0, 0, n);
+    side[MO_BLOCKS] = mo_fetch_range(t, extras, 0, 0, n);
     int block = source->graph->features > 1;
     return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
 }
@@ -198,7 +198,7 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
 static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     int64_t examples = example_count(source), d = mo_dim(hops, 2);
-    mo_tensor *rows = mo_reshape(t, mo_features_here(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), d});
+    mo_tensor *rows = mo_reshape(t, mo_fetch_range(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), d});
     if (is_set(source))
         rows = mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
     return rows;

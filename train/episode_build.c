@@ -27,7 +27,7 @@ void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
 /* ---- lists ---- */
 
 /* The distinct examples that a plan names. */
-static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_listed_rows *r) {
+static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0;
     int64_t *id = r->example = scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
     for (int side = 0; side < ends && id; side++) {
@@ -41,7 +41,7 @@ static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *p
 }
 
 /* All nodes of the graphs, one graph after another, and where each starts. */
-static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_listed_rows *r) {
+static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     const int64_t *offset = r->source->graph->graph_offset;
     int64_t *segment = r->segment = scratch(ctx, host, r->examples + 1, sizeof *segment);
     for (int64_t g = 0; segment && g < r->examples; g++) {
@@ -56,7 +56,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_listed_rows *r)
 }
 
 /* The support's examples, then the queries'. */
-static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_listed_rows *r) {
+static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;
     r->row = scratch(ctx, host, r->n, sizeof *r->row);
@@ -67,9 +67,8 @@ static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_p
     return true;
 }
 
-bool mo_list_rows(
-    mo_host_arena *host, const mo_source *source, const mo_plan *plan, mo_listed_rows *r, mo_context *ctx) {
-    *r = (mo_listed_rows){.source = source};
+bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *plan, mo_row_list *r, mo_context *ctx) {
+    *r = (mo_row_list){.source = source};
     if (!mo_ok(ctx))
         return false;
     if (mo_has_example_rows(source))
@@ -88,7 +87,7 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
     int n = 0;
     for (const char *const *name = mo_has_example_rows(source) ? of_examples : of_nodes; *name; name++) {
         const mo_tensor *X = source->features ? mo_arrays_find(source->features->arrays, *name) : NULL;
-        if (X && !mo_rows_at_hand(ctx, X))
+        if (X && !mo_rows_resident(ctx, X))
             array[n++] = X;
     }
     return n;
@@ -96,13 +95,13 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 
 /* ---- tensors ---- */
 
-mo_tensor *mo_rows_taken(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
+mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
     int64_t shape[MO_MAX_AXES];
     int piece = 0;
     while (fetched && piece < fetched->n && fetched->array[piece] != X)
         piece++;
     if (!fetched || piece == fetched->n)
-        return mo_rows_brought(t, X, row, n);
+        return mo_fetch_rows(t, X, row, n);
     memcpy(shape, X->shape, sizeof shape);
     shape[X->ndim - 2] = n;
     mo_tensor *T = mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
@@ -111,13 +110,13 @@ mo_tensor *mo_rows_taken(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n
 }
 
 /* Rows of nodes at every hop: themselves, or with an index into those of all nodes. */
-static mo_named hop_rows(mo_tape *t, const mo_listed_rows *r, const mo_fetched *fetched) {
+static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");
     if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
         mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", r->source->graph->name);
-    if (mo_ok(ctx) && !mo_rows_at_hand(ctx, hops))
-        return (mo_named){"hops", mo_rows_taken(t, hops, r->row, r->n, fetched), NULL};
+    if (mo_ok(ctx) && !mo_rows_resident(ctx, hops))
+        return (mo_named){"hops", mo_fetch_episode_rows(t, hops, r->row, r->n, fetched), NULL};
     int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
     int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * r->n, sizeof *row) : NULL;
     if (!row)
@@ -129,7 +128,7 @@ static mo_named hop_rows(mo_tape *t, const mo_listed_rows *r, const mo_fetched *
 }
 
 /* Positions among the distinct examples, as a tensor. */
-static mo_tensor *positions(mo_tape *t, const mo_listed_rows *r, const int64_t *id, int64_t n) {
+static mo_tensor *positions(mo_tape *t, const mo_row_list *r, const int64_t *id, int64_t n) {
     int64_t *at = mo_tape_scratch(t, n, sizeof *at);
     for (int64_t i = 0; at && i < n; i++)
         at[i] = mo_find_sorted(r->example, r->examples, id[i]);
@@ -140,8 +139,7 @@ bool mo_has_example_rows(const mo_source *source) {
     return source->features && mo_arrays_find(source->features->arrays, "blocks");
 }
 
-static void put_nodes(
-    mo_tape *t, const mo_plan *plan, const mo_listed_rows *r, const mo_fetched *fetched, mo_episode *e) {
+static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
     e->n_rows = 1;
     if (r->segment)
         e->segment = mo_from(t, MO_I64, 1, (int64_t[]){r->examples + 1}, r->segment);
@@ -153,7 +151,7 @@ static void put_nodes(
 }
 
 mo_code mo_episode_tensors(
-    mo_tape *t, const mo_plan *plan, const mo_listed_rows *r, const mo_fetched *fetched, mo_episode *e) {
+    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_has_example_rows(r->source))
         mo_example_tensors(t, r->source, r->row, r->n, fetched, e);
@@ -165,7 +163,7 @@ mo_code mo_episode_tensors(
 }
 
 mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
-    mo_listed_rows rows;
+    mo_row_list rows;
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_list_rows(t->host, source, plan, &rows, t->ctx))
         mo_episode_tensors(t, plan, &rows, NULL, e);

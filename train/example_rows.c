@@ -63,8 +63,8 @@ mo_features *mo_example_features_open(
 /* Rows `example` of a features tensor [.., E, w] in that order: [.., n, w]. */
 static mo_tensor *gather(mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
     int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), outer = 1, shape[MO_MAX_AXES];
-    if (mo_ok(t->ctx) && !mo_rows_at_hand(t->ctx, X))
-        return mo_rows_taken(t, X, example, n, fetched);
+    if (mo_ok(t->ctx) && !mo_rows_resident(t->ctx, X))
+        return mo_fetch_episode_rows(t, X, example, n, fetched);
     for (int i = 0; i < mo_ndim(X); i++)
         shape[i] = mo_dim(X, i);
     shape[mo_ndim(X) - 2] = n;
@@ -94,7 +94,7 @@ void mo_example_tensors(
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
     if (spectrum->ctx != t->ctx)
-        spectrum = mo_features_here(t, spectrum, 0, 0, mo_dim(spectrum, 0));
+        spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;
     e->rows[0] = (mo_named){"blocks", H, NULL};
     e->rows[1] = (mo_named){"spectrum", spectrum, NULL};

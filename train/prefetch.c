@@ -17,7 +17,7 @@ typedef struct slot {
     const mo_source *source;
     mo_plan plan;
     mo_host_arena *host;
-    mo_listed_rows rows;
+    mo_row_list rows;
     mo_pinned buffer;
     mo_fetched fetched;
     mo_row_order order;

@@ -21,7 +21,7 @@ static void do_order(mo_row_order *o) {
     o->failure[0] = 0;
     for (int i = 0; i < o->n && !o->failure[0]; i++) {
         const mo_row_piece *p = &o->piece[i];
-        mo_rows_fetch(&p->stack, p->row, p->n, p->out, o->failure, sizeof o->failure);
+        mo_fetch_rows_into(&p->stack, p->row, p->n, p->out, o->failure, sizeof o->failure);
     }
 }
 

@@ -14,12 +14,12 @@ typedef struct mo_row_piece {
     char *out;
 } mo_row_piece;
 
-/* What is asked of the thread at once. It reads the pieces and writes what they point to until the order is done. */
+/* One order to the thread, which reads the pieces and writes to their buffers until the order is done. */
 typedef struct mo_row_order {
     mo_row_piece piece[MO_MOST_PIECES];
     int n;
     bool done;
-    char failure[512]; /* one line; "" where all went well */
+    char failure[512]; /* one line; "" on success */
     struct mo_row_order *next;
 } mo_row_order;
 
@@ -27,11 +27,12 @@ typedef struct mo_row_reader mo_row_reader;
 
 /* NULL on failure. The thread starts with the first order. */
 mo_row_reader *mo_row_reader_create(mo_context *ctx);
-/* Waits for the order at hand and forgets the others. */
+/* Waits for the running order and drops the others. */
 void mo_row_reader_release(mo_row_reader *r);
-/* Queues an order, the caller's until the reader is released; raises where no thread can be had. Returns the status. */
+/* Queues an order, which the caller keeps until the reader is released; raises if no thread can be started. Returns the
+ * status. */
 mo_code mo_row_reader_order(mo_row_reader *r, mo_row_order *order);
-/* Waits for it and raises its failure. Returns the status. */
+/* Waits for the order and raises its failure. Returns the status. */
 mo_code mo_row_reader_wait(mo_row_reader *r, const mo_row_order *order);
 
 #endif

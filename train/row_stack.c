@@ -21,7 +21,7 @@ mo_dtype mo_row_dtype(const mo_tensor *X) {
     return X->dtype == MO_F16 ? MO_F32 : X->dtype;
 }
 
-/* From the first on: no value is overwritten before it is read. */
+/* Converts from the first value on, so that no value is overwritten before it is read. */
 void mo_widen_halves(float *x, int64_t n) {
     const char *halves = (const char *)x + (size_t)n * sizeof(uint16_t);
     for (int64_t i = 0; i < n; i++) {
@@ -31,7 +31,7 @@ void mo_widen_halves(float *x, int64_t n) {
     }
 }
 
-bool mo_rows_at_hand(const mo_context *ctx, const mo_tensor *X) {
+bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X) {
     return X->ctx == ctx && !X->storage->file;
 }
 
@@ -56,13 +56,13 @@ mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
     return s;
 }
 
-/* A stretch of rows that follow one another, of one outer. */
-typedef struct stretch {
+/* A run of consecutive rows of one outer. */
+typedef struct row_run {
     int64_t outer, i, n; /* rows row[i] .. row[i] + n - 1 */
-} stretch;
+} row_run;
 
-/* The next stretch behind *at, the first one from zeros on; false behind the last. */
-static bool next_stretch(const mo_row_stack *s, const int64_t *row, int64_t n, stretch *at) {
+/* Moves *at to the next run, from zeros to the first one; returns false after the last. */
+static bool next_run(const mo_row_stack *s, const int64_t *row, int64_t n, row_run *at) {
     at->i += at->n;
     if (at->i == n) {
         at->i = 0;
@@ -85,12 +85,12 @@ static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t o
     return got == (ssize_t)bytes;
 }
 
-bool mo_rows_fetch(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
+bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
     size_t w = s->stored;
-    for (stretch at = {0}; !s->data && next_stretch(s, row, n, &at);)
+    for (row_run at = {0}; !s->data && next_run(s, row, n, &at);)
         posix_fadvise(
             s->fd, s->offset + (at.outer * s->rows + row[at.i]) * (int64_t)w, at.n * (int64_t)w, POSIX_FADV_WILLNEED);
-    for (stretch at = {0}; next_stretch(s, row, n, &at);) {
+    for (row_run at = {0}; next_run(s, row, n, &at);) {
         char *row_out = out + (size_t)(at.outer * n + at.i) * s->width, *to = row_out + (size_t)at.n * (s->width - w);
         int64_t from = (at.outer * s->rows + row[at.i]) * (int64_t)w;
         if (s->data)
@@ -103,14 +103,14 @@ bool mo_rows_fetch(const mo_row_stack *s, const int64_t *row, int64_t n, char *o
     return true;
 }
 
-/* The rows, into T: at once where its memory is the host's. */
+/* Fetches the rows into T, directly if its memory is the host's. */
 static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, int64_t n) {
     mo_context *ctx = T->ctx;
     size_t bytes = (size_t)(s->outer * n) * s->width;
     char why[512];
     bool direct = mo_context_device(ctx) == MO_CPU;
     char *host = direct ? mo_tensor_view(T).data : mo_host_array(ctx, (int64_t)bytes, 1);
-    if (host && !mo_rows_fetch(s, row, n, host, why, sizeof why))
+    if (host && !mo_fetch_rows_into(s, row, n, host, why, sizeof why))
         mo_fail(ctx, MO_IO, "%s", why);
     else if (host && !direct)
         mo_tensor_write(T, host, bytes);
@@ -118,7 +118,7 @@ static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, 
         free(host);
 }
 
-/* A tensor of the tape of the shape of X, but n along an axis. */
+/* A tensor of the tape in the shape of X, except for size n along an axis. */
 static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
     int64_t shape[MO_MAX_AXES];
     memcpy(shape, X->shape, sizeof shape);
@@ -126,7 +126,7 @@ static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
     return mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
 }
 
-mo_tensor *mo_rows_brought(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
+mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
     mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
     mo_tensor *T = shaped(t, X, X->ndim - 2, n);
     if (mo_ok(t->ctx))
@@ -134,8 +134,8 @@ mo_tensor *mo_rows_brought(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t
     return T;
 }
 
-mo_tensor *mo_features_here(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
-    if (!mo_ok(t->ctx) || mo_rows_at_hand(t->ctx, X))
+mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
+    if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
         return mo_slice(t, X, axis, first, last);
     int64_t n = last - first, *row = mo_host_array(t->ctx, n, sizeof *row);
     mo_row_stack s = mo_row_stack_of(X, axis);
