@@ -164,11 +164,42 @@ static void nodes_without_a_class_are_none_of_the_embeddings(void **state) {
     RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "hop.npy"),
         "--labels", in_folder(p, "class.npy"));
     assert_ended(p, 0, NULL);
+    RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "again.npy"),
+        "--labels", in_folder(p, "class.npy"), "--quiet", "--json");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->err, "");
+    assert_int_equal(count_lines(p->out), 1 + 2);
+    assert_same_file(p, "hop.npy", "again.npy");
+    json_t *o = json_line(p, 2, "kind,file,holds,data,dtype,shape,xxh3");
+    assert_string_equal(json_text_of(o, "holds"), "labels");
+    assert_string_equal(json_text_of(o, "xxh3"), digest_of(in_folder(p, "class.npy")));
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(o, "shape"), 0)), 3327);
+    json_decref(o);
+    RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "again.npy"),
+        "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, "");
     RUN(p, "fit", in_folder(p, "hop.npy"), in_folder(p, "class.npy"), "--shots", "4", "--episodes", "1", "--head",
         "ridge");
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "3312 float32 rows of 512, 6 classes of 249 to 701 rows\n15 of 3327 rows are "
                                    "unlabelled and left out\n"));
+}
+
+static void all_heads_are_named_by_one_word(void **state) {
+    program *p = *state;
+    write_rows(p, 3);
+    RUN(p, "gradcheck", "--head", "?");
+    int commas = 0;
+    const char *list = strstr(p->err, "there are ");
+    assert_non_null(list);
+    for (const char *at = list; (at = strchr(at, ',')); at++)
+        commas++; /* "a, b, c, or FILE.so" */
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "all", "--shots", "4", "--episodes", "2",
+        "--queries", "9", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + commas);
+    assert_non_null(strstr(p->out, "\"head\":\"mlp\""));
 }
 
 static void draws_are_written_for_other_programs(void **state) {
@@ -297,6 +328,7 @@ int main(void) {
         cmocka_unit_test(every_integer_label_file_gives_the_same_figures),
         cmocka_unit_test(unlabelled_rows_take_no_part),
         cmocka_unit_test(nodes_without_a_class_are_none_of_the_embeddings),
+        cmocka_unit_test(all_heads_are_named_by_one_word),
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(many_classes_draw_pairs),

@@ -1,5 +1,6 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
+#include "tools/digest.h"
 #include "tools/recipe.h"
 
 #include <stdio.h>
@@ -7,13 +8,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_WEIGHTS = 0x100, KEY_RECIPE, KEY_DATA, KEY_OUT, KEY_LABELS, KEY_HOP, KEY_MAX_ROWS, KEY_THREADS };
+enum {
+    KEY_WEIGHTS = 0x100,
+    KEY_RECIPE,
+    KEY_DATA,
+    KEY_OUT,
+    KEY_LABELS,
+    KEY_HOP,
+    KEY_MAX_ROWS,
+    KEY_THREADS,
+    KEY_JSON,
+    KEY_QUIET
+};
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
     int64_t max_rows, memory;
     mo_dtype stack;
-    int hop, threads;
+    int hop, threads, argc;
+    char **argv;
+    bool json, quiet;
 } embed_options;
 
 static const struct argp_option options[] = {
@@ -33,6 +47,9 @@ static const struct argp_option options[] = {
     KEEPING_OPTIONS,
     STACK_OPTION,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a file on standard output, nothing else there", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "neither notices on standard error nor, without --json, the files that are written",
+        0},
     {0},
 };
 
@@ -62,6 +79,10 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_QUIET)
+        o->quiet = true;
     else if (key == ARGP_KEY_ARG)
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !(o->data && o->out))
@@ -69,7 +90,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_END && o->hop >= 0 && strcmp(o->weights, "none") != 0)
         usage_error(state, "--hop", "--weights none beside it", o->weights);
     else
-        return key < KEY_WEIGHTS || key > KEY_THREADS ? ARGP_ERR_UNKNOWN : 0;
+        return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
 }
 
@@ -84,18 +105,32 @@ static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const
     return Z;
 }
 
-/* Writes both files, or neither: labels may be the null tensor. */
-static void write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels, const char *of) {
+/* Says which file holds what, as a line or an object. False where it could not be written. */
+static bool print_file(const embed_options *o, const char *path, const mo_tensor *T, const char *of) {
     char shape[64];
+    const char *dtype = mo_dtype_name(mo_tensor_dtype(T));
+    if (!o->json)
+        return o->quiet || printf("%s: %s %s of %s\n", path, dtype, mo_shape_string(T, shape, sizeof shape), of) > 0;
+    json_t *sizes = json_array();
+    for (int i = 0; i < mo_ndim(T); i++)
+        json_array_append_new(sizes, json_integer(mo_dim(T, i)));
+    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", path, "holds",
+        mo_ndim(T) == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3",
+        file_digest(path)));
+}
+
+/* Writes both files, or neither: labels may be the null tensor. False where standard output was lost. */
+static bool write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels, const char *of) {
     mo_tensor *const arrays[] = {Z, labels};
     const char *const paths[] = {o->out, o->labels};
     int n = mo_is_null(labels) ? 1 : 2;
     bool was_there = access(o->out, F_OK) == 0;
     if (mo_npy_write(Z, o->out) == MO_OK && n == 2 && mo_npy_write(labels, o->labels) != MO_OK && !was_there)
         unlink(o->out);
-    for (int i = 0; i < n && mo_ok(mo_tensor_context(Z)); i++)
-        printf("%s: %s %s of %s\n", paths[i], mo_dtype_name(mo_tensor_dtype(arrays[i])),
-            mo_shape_string(arrays[i], shape, sizeof shape), of);
+    bool written = !o->json || !mo_ok(mo_tensor_context(Z)) || print_json(command_object(o->argc, o->argv));
+    for (int i = 0; i < n && written && mo_ok(mo_tensor_context(Z)); i++)
+        written = print_file(o, paths[i], arrays[i], of);
+    return written;
 }
 
 static void on_notice(const char *line, void *state) {
@@ -111,14 +146,15 @@ static bool fits(int64_t memory, const mo_graph *graph, const mo_feature_options
     return (stack + rows * width) * (int64_t)sizeof(float) <= memory;
 }
 
-static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
+/* False where standard output was lost. */
+static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
     features.stack = o->stack;
     if (o->memory > 0 && !fits(o->memory, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
-    features.notice = on_notice;
+    features.notice = o->quiet ? NULL : on_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
@@ -130,16 +166,16 @@ static void embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     mo_tensor *Z = source.features ? embed(o, weights, &source) : mo_null_tensor(ctx);
     mo_tensor *labels =
         mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : mo_null_tensor(ctx);
-    if (mo_ok(ctx))
-        write_arrays(o, Z, labels, graph->name);
+    bool written = !mo_ok(ctx) || write_arrays(o, Z, labels, graph->name);
     mo_tensor_release(Z);
     mo_tensor_release(labels);
     mo_features_release(source.features);
+    return written;
 }
 
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
-    embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1};
+    embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
@@ -148,9 +184,8 @@ int embed_command(int argc, char **argv) {
     mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
     require_recipe(ctx, weights, o.weights, o.recipe);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
-    if (graph)
-        embed_graph(ctx, &o, weights, graph);
-    int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
+    bool written = !graph || embed_graph(ctx, &o, weights, graph);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_graph_release(graph);
     mo_weights_release(weights);
     mo_context_release(ctx);

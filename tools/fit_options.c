@@ -1,6 +1,8 @@
 /* tools/fit_options.c - the command line of `mochi fit`. */
 #include "tools/fit_options.h"
 
+#include <string.h>
+
 #define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
 
 enum {
@@ -23,7 +25,8 @@ enum {
 
 static const struct argp_option options[] = {
     {0, 0, NULL, 0, "What is compared:", 1},
-    {"head", KEY_HEAD, "NAMES", 0, "readouts, comma-separated, of " HEADS " (default " DEFAULT_HEADS ")", 1},
+    {"head", KEY_HEAD, "NAMES", 0,
+        "readouts, comma-separated, of " HEADS ", FILE.so, or all (default " DEFAULT_HEADS ")", 1},
     {"shots", KEY_SHOTS, "LIST", 0, "support rows a class (default 4,8,16,32,64)", 1},
     {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one, 0 or more (default: each head's own)", 1},
     {"tune", KEY_TUNE, "loo", 0,
@@ -33,7 +36,10 @@ static const struct argp_option options[] = {
     {"queries", KEY_QUERIES, "Q", 0, "query rows a class (default 30)", 2},
     {"ways", KEY_WAYS, "W", 0, "classes of an episode, drawn where there are more (default 64)", 2},
     {"seed", KEY_SEED, "S", 0, "of the episodes (default 0)", 2},
-    {"draws", KEY_DRAWS, "FILE.npz", 0, "write the row numbers of all episodes, for the same ones in another program",
+    {"draws", KEY_DRAWS, "FILE.npz", 0,
+        "write the episodes for another program: for k = 4 the arrays k4_support, k4_query [episodes, rows of one], "
+        "row "
+        "numbers in Z from 0, and k4_support_label, k4_query_label, classes of the episode from 0",
         2},
     {0, 0, NULL, 0, "What is reported:", 3},
     {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 3},
@@ -71,12 +77,21 @@ static const char description[] =
     "  mochi fit cora.npz:Z cora.npz:y --head ridge,logistic,lda --shots 4,16 --tune loo\n"
     "  mochi fit Z.npy y.npy --diagnose --json";
 
+static void add_head(fit_options *o, const mo_head *head, const char *text, const struct argp_state *state) {
+    if (o->n_heads == FIT_HEADS)
+        usage_error(state, "--head", "at most 32 heads", text);
+    o->heads[o->n_heads++] = head;
+}
+
 static void take_heads(fit_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
-    if (list.count > FIT_HEADS)
-        usage_error(state, "--head", "at most 16 names", text);
-    for (o->n_heads = 0; o->n_heads < list.count; o->n_heads++)
-        o->heads[o->n_heads] = parse_head(state, list.items[o->n_heads]);
+    o->n_heads = 0;
+    for (int i = 0; i < list.count; i++) {
+        bool all = !strcmp(list.items[i], "all");
+        const mo_head *head = all ? mo_head_at(0) : parse_head(state, list.items[i]);
+        for (int j = 0; head; head = all ? mo_head_at(++j) : NULL)
+            add_head(o, head, text, state);
+    }
     free_names(&list);
 }
 

@@ -4,7 +4,7 @@
 
 #include "tools/command.h"
 
-enum { FIT_HEADS = 16, FIT_SHOTS = 64 };
+enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
 typedef struct fit_options {
     const char *rows, *labels, *draws;

@@ -35,6 +35,7 @@ _mochi() {
         *:--feature-norm:*) mapfile -t COMPREPLY < <(compgen -W 'none layer' -- "$current") ;;
         *:--combine:*) mapfile -t COMPREPLY < <(compgen -W 'concat sum' -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
+        fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
