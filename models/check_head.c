@@ -1,6 +1,7 @@
-/* models/check_head.c - a head's derivatives against differences, and its batch against its episodes one by one.
+/* models/check_head.c - a head's derivatives against differences, and its batches against their episodes one by one.
  *
- * Labels are soft (rows of positive numbers that sum to 1), so that a head is smooth in them where it claims to be. */
+ * Labels are soft (rows of positive numbers that sum to 1), so that a head that claims to be smooth in its labels is.
+ */
 #include "models/head.h"
 
 #include <math.h>
@@ -104,7 +105,7 @@ static double batch_error(problem *p) {
     return mo_ok(p->ctx) && !isnan(error) ? error : INFINITY;
 }
 
-static void check_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
+static void check_head_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
     mo_check_result r = {0};
     if (mo_ok(p->ctx))
         r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
@@ -120,7 +121,7 @@ static void check_sample(problem *p, const mo_head_sample *s, int order, uint64_
         snprintf(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
     }
     result->samples++;
-    if (result->pass && (!r.pass || r.error > result->error)) /* the first failure is the one to read */
+    if (result->pass && (!r.pass || r.error > result->error)) /* keeps the first failure */
         memcpy(result->worst, r.worst, sizeof r.worst);
     result->error = fmax(r.error, result->error);
     result->pass &= r.pass;
@@ -145,7 +146,7 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
         mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
         problem p = {.ctx = ctx, .head = head};
         make_problem(&p, &samples[i], &r, seed);
-        check_sample(&p, &samples[i], order, seed, &result);
+        check_head_sample(&p, &samples[i], order, seed, &result);
         release_problem(&p);
     }
     return result;

@@ -1,4 +1,4 @@
-/* models/encoded.h - what models share behind their tables (library internal). */
+/* models/encoded.h - functions that the models share behind their tables (library internal). */
 #ifndef MO_ENCODED_H
 #define MO_ENCODED_H
 
@@ -6,16 +6,16 @@
 
 /* ---- episode.c ---- */
 
-/* The examples among an episode's embeddings Z: rows of examples lie in order, [.., n, d]; rows of nodes and graphs
- * [N, d] are found by number, and a link is the product of its ends. */
+/* Selects the examples among an episode's embeddings Z: rows of examples lie in order, [.., n, d]; rows of nodes and
+ * graphs [N, d] are selected by number, and a link is the product of its ends. */
 void mo_episode_examples(
     mo_tape *t, const mo_episode *e, mo_tensor *Z, bool of_examples, mo_tensor **Zs, mo_tensor **Zq);
 
 /* ---- model.c ---- */
 
-/* Copies n parameters by name, all or none. Returns the status. */
+/* Copies n parameters by name, all of them or none. Returns the status. */
 mo_code mo_load_parameters(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_arrays *arrays);
-/* Whether arrays have all of them in their shapes. */
+/* Returns whether arrays hold every parameter in its shape. */
 bool mo_arrays_fit(mo_tensor *const *parameters, int n, const mo_arrays *arrays);
 
 #endif

@@ -1,4 +1,4 @@
-/* models/episode.c - what an episode carries: named tensors, found by the encoders that read them. */
+/* models/episode.c - the tensors of an episode, found by name by the encoders that read them. */
 #include "models/encoded.h"
 #include "models/row_blocks.h"
 

@@ -4,7 +4,7 @@
  *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
  *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
  *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
- * W_a is used in its two halves, so that the half of h_0 is multiplied once instead of once a hop. The mean over a
+ * W_a is used in two halves, so that the half for h_0 is multiplied once instead of once per hop. The mean over a
  * graph's nodes commutes with the last layer and comes before it. */
 #include "models/gamlp.h"
 #include "models/row_blocks.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* U(-bound, bound), a function of the seed and the parameter's number alone. */
+/* Draws U(-bound, bound) as a function of the seed and the parameter's number alone. */
 static void draw_uniform(mo_tensor *P, double bound, uint64_t seed, int number) {
     mo_context *ctx = mo_tensor_context(P);
     int64_t n = mo_numel(P);
@@ -35,7 +35,7 @@ static void draw_uniform(mo_tensor *P, double bound, uint64_t seed, int number) 
     free(values);
 }
 
-static mo_tensor *new_parameter(
+static mo_tensor *gamlp_new_parameter(
     mo_gamlp *m, mo_dtype real, const char *name, int ndim, const int64_t *shape, uint64_t seed, int64_t fan_in) {
     mo_tensor *P = mo_parameter(m->ctx, name, real, ndim, shape);
     if (!mo_is_null(P))
@@ -48,13 +48,13 @@ static mo_linear_layer new_layer(
     char name[96];
     mo_linear_layer layer;
     snprintf(name, sizeof name, "encoder.%s.%d.weight", part, number);
-    layer.weight = new_parameter(m, real, name, 2, (int64_t[]){out, in}, seed, in);
+    layer.weight = gamlp_new_parameter(m, real, name, 2, (int64_t[]){out, in}, seed, in);
     snprintf(name, sizeof name, "encoder.%s.%d.bias", part, number);
-    layer.bias = new_parameter(m, real, name, 1, &out, seed, in);
+    layer.bias = gamlp_new_parameter(m, real, name, 1, &out, seed, in);
     return layer;
 }
 
-static bool check_options(mo_context *ctx, const mo_gamlp_options *o) {
+static bool gamlp_check_options(mo_context *ctx, const mo_gamlp_options *o) {
     if (o->dim < 1 || o->dim > 1 << 16)
         mo_fail(ctx, MO_INVALID, "gamlp: dim is %d, expected 1 to 65536", o->dim);
     else if (o->hops < 0 || o->hops > MO_GAMLP_MAX_HOPS)
@@ -67,7 +67,7 @@ static bool check_options(mo_context *ctx, const mo_gamlp_options *o) {
 }
 
 mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed) {
-    if (!mo_ok(ctx) || !check_options(ctx, options))
+    if (!mo_ok(ctx) || !gamlp_check_options(ctx, options))
         return NULL;
     mo_gamlp *m = calloc(1, sizeof *m);
     if (!m) {
@@ -98,16 +98,16 @@ void mo_gamlp_release(mo_gamlp *m) {
     free(m);
 }
 
-/* Rows first .. of all that the episode has: dropout numbers its entries over all of them. */
-typedef struct stretch {
+/* Rows first .. of all rows of the episode: dropout numbers its entries over all rows. */
+typedef struct row_range {
     int64_t first, all;
-} stretch;
+} row_range;
 
 static bool drops(mo_tape *t, const mo_gamlp *m, const mo_random *r) {
     return r && m->options.dropout > 0 && mo_tape_mode(t) == MO_RECORD;
 }
 
-static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, stretch rows, mo_random *r) {
+static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, row_range rows, mo_random *r) {
     if (!drops(t, m, r))
         return X;
     mo_random at = *r;
@@ -127,7 +127,7 @@ static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
 }
 
 static mo_tensor *mix(
-    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r, mo_tensor **attention) {
+    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **attention) {
     int K = m->options.hops + 1;
     int64_t N = mo_dim(hops, 1), d = m->options.dim;
     mo_tensor *H[MO_GAMLP_MAX_HOPS + 1], *s[MO_GAMLP_MAX_HOPS + 1];
@@ -149,11 +149,11 @@ static mo_tensor *mix(
 mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
     mo_tensor *own, **a = attention ? attention : &own;
     *a = mo_null_tensor(mo_tape_context(t));
-    return check_hops(t, m, hops) ? mix(t, m, hops, (stretch){0, mo_dim(hops, 1)}, r, a) : *a;
+    return check_hops(t, m, hops) ? mix(t, m, hops, (row_range){0, mo_dim(hops, 1)}, r, a) : *a;
 }
 
-/* All but the last output layer: its input, and the h that its residual adds. */
-static mo_tensor *hidden(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r, mo_tensor **h) {
+/* All layers but the last output layer: its input, and the h that its residual adds. */
+static mo_tensor *hidden(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
     mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
         z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), rows, r);
@@ -169,8 +169,8 @@ static mo_tensor *last_layer(mo_tape *t, const mo_gamlp *m, mo_tensor *z, mo_ten
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
-/* The embeddings of nodes: where nothing comes between the last two layers they are one op. */
-static mo_tensor *embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch rows, mo_random *r) {
+/* The embeddings of nodes. If no dropout lies between the last two layers, they are one op. */
+static mo_tensor *gamlp_embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
     const mo_linear_layer *layer = m->output;
     mo_tensor *h, *z, *attention;
     if (drops(t, m, r)) {
@@ -186,10 +186,10 @@ static mo_tensor *embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, stretch 
 
 /* ---- in blocks of rows ---- */
 
-/* Rows first .. of hops; r: where the episode's dropout begins. */
+/* Rows first .. of hops; r: the random position where the episode's dropout begins. */
 typedef struct block {
     const mo_gamlp *m;
-    stretch rows;
+    row_range rows;
     bool indexed, drops;
     mo_random r;
 } block;
@@ -200,7 +200,7 @@ typedef struct episode {
     mo_tensor *segment;
 } episode;
 
-/* The same encoder over other tensors in place of its parameters. */
+/* The same encoder with other tensors as parameters. */
 static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
     mo_gamlp own = *m;
     int n = 0;
@@ -213,8 +213,8 @@ static mo_gamlp with_parameters(const mo_gamlp *m, mo_tensor *const *P) {
     return own;
 }
 
-/* The rows among the inputs of a recomputed function: hops, the index if there is one, what is the caller's, and last
- * the parameters, which m gets. */
+/* The rows among the inputs of a recomputed function: the inputs are hops, the index if there is one, the caller's own
+ * tensors, and last the parameters, which are put into m. */
 static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, mo_gamlp *m) {
     *m = with_parameters(b->m, in + n - b->m->n_parameters);
     return mo_gather_indexed(t, in[0], b->indexed ? in[1] : NULL);
@@ -224,18 +224,18 @@ static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *stat
     block *b = state;
     mo_gamlp m;
     mo_tensor *hops = block_rows(t, in, n, b, &m);
-    return embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
+    return gamlp_embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
 }
 
-/* offset [G + 1] of all rows, as seen by n of them. Those of the last rows are not cut off above: the sum says what is
- * wrong with them. */
-static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, stretch rows, int64_t n) {
+/* offset [G + 1] of all rows, relative to n of them. The offsets of the last rows are not clipped above, so that the
+ * segment sum reports an error in them. */
+static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, row_range rows, int64_t n) {
     mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)rows.first);
     return mo_cast(t, mo_clamp(t, place, 0, rows.first + n < rows.all ? (double)n : INFINITY), MO_I64);
 }
 
-/* [z | h] (z where there is no residual) summed over the rows of each graph; before the parameters: their offsets. */
-static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+/* [z | h] (z if there is no residual) summed over the rows of each graph; the inputs before the parameters: offsets. */
+static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
     mo_gamlp m;
     mo_tensor *h, *hops = block_rows(t, in, n, b, &m);
@@ -245,7 +245,7 @@ static mo_tensor *sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state)
     return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, 1) : z;
 }
 
-static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
     const episode *e = state;
     block b = e->block;
     mo_tensor *in[3 + MO_GAMLP_MAX_PARAMETERS];
@@ -258,7 +258,7 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
         in[n++] = e->segment;
     for (int i = 0; i < b.m->n_parameters; i++)
         in[n++] = b.m->parameter[i];
-    return mo_recompute(t, e->segment ? sum_rows : embed_rows, in, n, &b, sizeof b);
+    return mo_recompute(t, e->segment ? gamlp_sum_rows : embed_rows, in, n, &b, sizeof b);
 }
 
 /* From the sums [G, d] or [G, 2 d] to the embeddings of graphs. */
@@ -281,7 +281,7 @@ static mo_tensor *encode_blocks(
         e.block.r = *r;
         r->index += (uint64_t)((m->options.hops + m->options.layers) * N * m->options.dim);
     }
-    mo_tensor *Z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, encode_block, &e);
+    mo_tensor *Z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, gamlp_encode_block, &e);
     return segment ? finish_graphs(t, m, Z, segment) : Z;
 }
 
@@ -294,7 +294,7 @@ mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, m
         return encode_blocks(t, m, rows, N, e, r);
     mo_tensor *h, *z, *hops = mo_gather_indexed(t, rows.tensor, rows.index);
     if (!e->segment)
-        return embed(t, m, hops, (stretch){0, N}, r);
-    z = mo_segment_mean(t, hidden(t, m, hops, (stretch){0, N}, r, &h), e->segment);
+        return gamlp_embed(t, m, hops, (row_range){0, N}, r);
+    z = mo_segment_mean(t, hidden(t, m, hops, (row_range){0, N}, r, &h), e->segment);
     return last_layer(t, m, z, residual(m) ? mo_segment_mean(t, h, e->segment) : h);
 }

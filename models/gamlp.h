@@ -16,7 +16,7 @@ struct mo_gamlp {
     mo_linear_layer input[MO_GAMLP_MAX_HOPS + 1];  /* encoder.input_proj.{k} */
     mo_linear_layer attention[2];                  /* encoder.att_mlp.{0,2} */
     mo_linear_layer output[3];                     /* encoder.out_mlp.{0,3,6} */
-    mo_tensor *parameter[MO_GAMLP_MAX_PARAMETERS]; /* all of them in this order, weight before bias */
+    mo_tensor *parameter[MO_GAMLP_MAX_PARAMETERS]; /* all parameters in this order, weight before bias */
     int n_parameters;
 };
 

@@ -1,4 +1,4 @@
-/* models/head.c - calling a head: what it must be, its first parameters, the shapes that go in and come out. */
+/* models/head.c - calling a head: the check of its table, its initial parameters, the shapes of inputs and result. */
 #include "models/heads/residual.h"
 #include "tensor/storage.h"
 
@@ -33,7 +33,7 @@ bool mo_head_validate(mo_context *ctx, const mo_head *head) {
     return mo_ok(ctx);
 }
 
-/* U(-value, value) / sqrt(shape[0]), a function of the seed and the parameter's number alone. */
+/* Draws U(-value, value) / sqrt(shape[0]) as a function of the seed and the parameter's number alone. */
 static mo_tensor *draw(mo_tape *t, const mo_head_parameter *p, int number, mo_dtype real, int64_t d, uint64_t seed) {
     int64_t shape[2], n = 1;
     for (int i = 0; i < p->ndim; i++)
@@ -69,7 +69,7 @@ mo_code mo_head_start(
     return mo_context_status(ctx)->code;
 }
 
-/* Whether the support, its labels and the queries belong together. */
+/* Checks that the shapes and dtypes of support, labels and queries agree. */
 static bool check_inputs(
     mo_context *ctx, const mo_head *head, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *Zq) {
     if (mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(Zq)) {
@@ -95,7 +95,7 @@ static bool check_inputs(
     return mo_ok(ctx);
 }
 
-/* Whether the head returned logits [.., n_q, C] of the queries' dtype. */
+/* Checks that the head returned logits [.., n_q, C] of the queries' dtype. */
 static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *L, const mo_tensor *Zq, int64_t C) {
     int n = mo_ndim(Zq);
     char got[160], want[160];

@@ -1,8 +1,8 @@
-/* models/headed.c - the encoder of a model under any head, in place of the readout that the model has.
+/* models/headed.c - the encoder of a model under any head, instead of the model's own readout.
  *
- * Examples are what the encoder makes of them, several experts' embeddings side by side; temperature T_t =
- * exp(log_temp_t) of task t multiplies the logits, or the unit-norm examples, as in MOCHI (mochi.c). Embeddings of
- * tasks differ in width, so each task has head tensors of its own. */
+ * The embeddings of several experts are read side by side; temperature T_t = exp(log_temp_t) of task t multiplies the
+ * logits, or the unit-norm examples, as in MOCHI (mochi.c). The embeddings of the tasks differ in width, so each task
+ * has head tensors of its own. */
 #include "models/encoded.h"
 
 #include <stdio.h>
@@ -15,14 +15,14 @@ static const char encoder_prefix[] = "encoder.";
 typedef struct headed {
     mo_context *ctx;
     mo_dtype real;
-    mo_model_table table; /* of the encoder's name and kind of rows */
+    mo_model_table table; /* with the encoder's name and kind of rows */
     mo_model encoder;
     mo_readout_options options;
     uint64_t seed;
-    int n_encoder; /* its parameters, of which those of its readout are left out */
+    int n_encoder; /* the encoder's parameters, without those of its readout */
     int *encoder_parameter;
     mo_tensor *log_temp;
-    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* first values of scalars, and what is learned; or NULL */
+    mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* scalars at their initial values, learned tensors; or NULL */
     int n_learned;
     mo_tensor *learned[MAX_LEARNED];
 } headed;
@@ -39,7 +39,7 @@ static void find_encoder_parameters(headed *m) {
             m->encoder_parameter[m->n_encoder++] = i;
 }
 
-/* The head's tensors of one task, from their first values. */
+/* Makes the head's tensors of one task, at their initial values. */
 static void make_head_parameters(headed *m, mo_tape *t, mo_task task) {
     const mo_head *head = m->options.head;
     mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
@@ -59,27 +59,27 @@ static void make_head_parameters(headed *m, mo_tape *t, mo_task task) {
     }
 }
 
-static int n_parameters(const void *model) {
+static int headed_n_parameters(const void *model) {
     const headed *m = model;
     return m->n_encoder + 1 + m->n_learned;
 }
 
-static mo_tensor *parameter(const void *model, int i) {
+static mo_tensor *headed_parameter(const void *model, int i) {
     const headed *m = model;
     if (i < m->n_encoder)
         return mo_model_parameter(m->encoder, m->encoder_parameter[i]);
     return i == m->n_encoder ? m->log_temp : m->learned[i - m->n_encoder - 1];
 }
 
-/* Weights that were trained under another readout hold the encoder alone for this one. */
-static mo_code load(void *model, const mo_arrays *arrays) {
+/* From weights that were trained under another readout, only the encoder is loaded. */
+static mo_code headed_load(void *model, const mo_arrays *arrays) {
     headed *m = model;
     mo_tensor **P = calloc((size_t)m->n_encoder + 1 + MAX_LEARNED, sizeof *P);
     int n = m->n_encoder;
     if (!P)
         mo_fail(m->ctx, MO_MEMORY, "weights: out of memory");
-    for (int i = 0; P && i < n_parameters(m); i++)
-        P[i] = parameter(m, i);
+    for (int i = 0; P && i < headed_n_parameters(m); i++)
+        P[i] = headed_parameter(m, i);
     if (P && mo_arrays_fit(P + m->n_encoder, 1 + m->n_learned, arrays))
         n += 1 + m->n_learned;
     if (P)
@@ -96,7 +96,7 @@ static bool of_own_readout(const char *key) {
     return false;
 }
 
-static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+static int headed_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     static const char *const width[MO_TASKS] = {"width_nc", "width_lp", "width_gc"};
     const headed *m = model;
     const mo_readout_options *o = &m->options;
@@ -114,7 +114,7 @@ static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     return n;
 }
 
-static void release(void *model) {
+static void headed_release(void *model) {
     headed *m = model;
     mo_model_release(m->encoder);
     mo_tensor_release(m->log_temp);
@@ -136,7 +136,7 @@ static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *e, mo_
     return mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, shape);
 }
 
-/* The head's parameters for a task: those of the model, or its first values at the width d. */
+/* The head's parameters for a task: the model's, or the initial values at width d. */
 static bool head_parameters(mo_tape *t, const headed *m, mo_task task, int64_t d, mo_tensor **out) {
     const mo_head *head = m->options.head;
     if (m->options.width[task] == 0)
@@ -150,7 +150,7 @@ static bool head_parameters(mo_tape *t, const headed *m, mo_task task, int64_t d
     return mo_ok(m->ctx);
 }
 
-static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+static mo_tensor *headed_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
     const headed *m = model;
     mo_tensor *head[MO_MAX_HEAD_PARAMETERS];
     if (!mo_ok(m->ctx) || !head_parameters(t, m, e->task, mo_dim(Zs, -1), head))
@@ -168,7 +168,7 @@ static mo_tensor *readout(mo_tape *t, const void *model, const mo_episode *e, mo
 
 /* ---- making one ---- */
 
-static bool check(mo_context *ctx, mo_model encoder, const mo_readout_options *o) {
+static bool headed_check(mo_context *ctx, mo_model encoder, const mo_readout_options *o) {
     if (!mo_ok(ctx) || !encoder.table || !mo_head_validate(ctx, o->head))
         return false;
     if (!encoder.table->encode || !encoder.table->settings || !encoder.table->n_parameters ||
@@ -191,7 +191,7 @@ mo_model mo_headed_create(
     mo_readout_options o = *options;
     if (!o.head)
         o.head = &mo_head_ridge;
-    headed *m = check(ctx, encoder, &o) ? calloc(1, sizeof *m) : NULL;
+    headed *m = headed_check(ctx, encoder, &o) ? calloc(1, sizeof *m) : NULL;
     if (!m) {
         mo_fail(ctx, MO_MEMORY, "head %s: out of memory", o.head->name);
         mo_model_release(encoder);
@@ -200,13 +200,13 @@ mo_model mo_headed_create(
     *m = (headed){.ctx = ctx, .real = real, .encoder = encoder, .options = o, .seed = seed};
     m->table = (mo_model_table){.name = encoder.table->name,
         .of_examples = encoder.table->of_examples,
-        .n_parameters = n_parameters,
-        .parameter = parameter,
-        .load = load,
-        .settings = settings,
+        .n_parameters = headed_n_parameters,
+        .parameter = headed_parameter,
+        .load = headed_load,
+        .settings = headed_settings,
         .encode = encode,
-        .readout = readout,
-        .release = release};
+        .readout = headed_readout,
+        .release = headed_release};
     find_encoder_parameters(m);
     m->log_temp = mo_parameter(ctx, "log_temp", real, 1, (int64_t[]){MO_TASKS});
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
@@ -216,6 +216,6 @@ mo_model mo_headed_create(
     mo_tape_release(t);
     if (mo_ok(ctx))
         return (mo_model){&m->table, m};
-    release(m);
+    headed_release(m);
     return (mo_model){NULL, NULL};
 }

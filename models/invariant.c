@@ -1,19 +1,18 @@
 /* models/invariant.c - an encoder that reads only what every valid SVD of a graph agrees on.
  *
  * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
- * not carry over to another graph. What does: linear combinations of hops, functions of the singular values, norms and
- * inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common spectrum,
- * H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that no basis enters. For expert m, block b and
- * task t, with x^ = x / |x|:
- *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))    the profile: of expert 1
- * alone z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^ A rotation Q inside equal singular values
- * turns H into HQ and commutes with the profile, so z becomes zQ and all inner products stay. The readout reads those
- * alone (invariant_readout.c).
+ * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
+ * and inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common
+ * spectrum, H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain no basis. For expert m,
+ * block b and task t, with x^ = x / |x|: h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4,
+ * 30))    (the profile: of expert 1 alone) z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^ A
+ * rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all inner
+ * products stay equal. The readout reads inner products alone (invariant_readout.c).
  *
- * The bound: behind the rank of a block its columns are zero and l = log(1e-6), where the exponent passes 88, the
- * logarithm of the largest float32, at c' = 1.9; training takes c' there, since no embedding shows it, and inf * 0 is
- * no number. Rows are normalised next, so that a factor of e^30 beside one of 1 leaves nothing of the latter in
- * float32; and the largest exponent is not subtracted, because a row may be zero in the columns that have it. */
+ * The bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6), where the exponent passes 88, the
+ * logarithm of the largest float32, at c' = 1.9; training can reach such a c', since no embedding shows it, and inf * 0
+ * is NaN. Rows are normalised next, so a factor of e^30 beside one of 1 leaves nothing of the latter in float32. The
+ * largest exponent is not subtracted, because a row may be zero in the columns that have it. */
 #include "models/invariant.h"
 #include "models/encoded.h"
 #include "models/row_blocks.h"
@@ -28,7 +27,8 @@ mo_invariant_options mo_invariant_defaults(void) {
 
 /* ---- parameters ---- */
 
-static void new_parameter(invariant *m, int i, const char *name, int ndim, const int64_t *shape, const double *value) {
+static void invariant_new_parameter(
+    invariant *m, int i, const char *name, int ndim, const int64_t *shape, const double *value) {
     mo_tensor *P = m->parameter[i] = mo_parameter(m->ctx, name, m->real, ndim, shape);
     mo_tensor *first = value ? mo_tensor_from(m->ctx, MO_F64, ndim, shape, value) : NULL;
     if (first && mo_ok(m->ctx))
@@ -36,7 +36,8 @@ static void new_parameter(invariant *m, int i, const char *name, int ndim, const
     mo_tensor_release(first);
 }
 
-/* Later hops count more, attributes more than structure, extras as the task can use them; the rest is neutral. */
+/* Later hops count more than earlier ones, attributes more than structure, extras as much as the task uses them; all
+ * other parameters start neutral. */
 static void make_parameters(invariant *m) {
     static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
     int64_t hops = m->options.hops + 1;
@@ -50,37 +51,38 @@ static void make_parameters(invariant *m) {
             for (int expert = 0; expert < EXPERTS; expert++)
                 weight[t][part][expert] = part < BLOCKS ? block_weight[part] : extras_weight[t];
     }
-    new_parameter(m, HOP, "encoder.hop", 3, (int64_t[]){BLOCKS, EXPERTS, hops}, hop);
-    new_parameter(m, PROFILE, "encoder.profile", 2, (int64_t[]){BLOCKS, 2}, NULL);
-    new_parameter(m, WEIGHT, "encoder.log_weight", 3, (int64_t[]){MO_TASKS, PARTS, EXPERTS}, &weight[0][0][0]);
-    new_parameter(m, LOG_LAMBDA, "head.log_lambda", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
-    new_parameter(m, EXPERT, "head.expert", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
-    new_parameter(m, PENALTY, "head.penalty", 2, (int64_t[]){MO_TASKS, PENALTIES}, NULL);
-    new_parameter(m, LOG_SHARPNESS, "head.log_sharpness", 1, (int64_t[]){MO_TASKS}, NULL);
-    new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
-    new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
-    new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+    invariant_new_parameter(m, HOP, "encoder.hop", 3, (int64_t[]){BLOCKS, EXPERTS, hops}, hop);
+    invariant_new_parameter(m, PROFILE, "encoder.profile", 2, (int64_t[]){BLOCKS, 2}, NULL);
+    invariant_new_parameter(
+        m, WEIGHT, "encoder.log_weight", 3, (int64_t[]){MO_TASKS, PARTS, EXPERTS}, &weight[0][0][0]);
+    invariant_new_parameter(m, LOG_LAMBDA, "head.log_lambda", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
+    invariant_new_parameter(m, EXPERT, "head.expert", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
+    invariant_new_parameter(m, PENALTY, "head.penalty", 2, (int64_t[]){MO_TASKS, PENALTIES}, NULL);
+    invariant_new_parameter(m, LOG_SHARPNESS, "head.log_sharpness", 1, (int64_t[]){MO_TASKS}, NULL);
+    invariant_new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
+    invariant_new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
+    invariant_new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
     if (m->options.linear)
         return;
-    new_parameter(m, KERNEL_LAMBDA, "head.kernel_log_lambda", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
-    new_parameter(m, KERNEL_PRIOR, "head.kernel_expert", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
-    new_parameter(m, LOG_GAMMA, "head.log_gamma", 1, (int64_t[]){KERNEL_TASKS}, NULL);
+    invariant_new_parameter(m, KERNEL_LAMBDA, "head.kernel_log_lambda", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
+    invariant_new_parameter(m, KERNEL_PRIOR, "head.kernel_expert", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
+    invariant_new_parameter(m, LOG_GAMMA, "head.log_gamma", 1, (int64_t[]){KERNEL_TASKS}, NULL);
 }
 
-static int n_parameters(const void *model) {
+static int invariant_n_parameters(const void *model) {
     return ((const invariant *)model)->options.linear ? N_LINEAR : N_PARAMETERS;
 }
 
-static mo_tensor *parameter(const void *model, int i) {
+static mo_tensor *invariant_parameter(const void *model, int i) {
     return ((const invariant *)model)->parameter[i];
 }
 
-static mo_code load(void *model, const mo_arrays *arrays) {
+static mo_code invariant_load(void *model, const mo_arrays *arrays) {
     invariant *m = model;
-    return mo_load_parameters(m->ctx, m->parameter, n_parameters(m), arrays);
+    return mo_load_parameters(m->ctx, m->parameter, invariant_n_parameters(m), arrays);
 }
 
-static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+static int invariant_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     const mo_invariant_options *o = &((const invariant *)model)->options;
     list[0] = (mo_setting){.key = "hops", .number = o->hops};
     list[1] = (mo_setting){.key = "smoothing", .number = o->smoothing};
@@ -88,9 +90,9 @@ static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
     return o->linear ? 3 : 2;
 }
 
-static void release(void *model) {
+static void invariant_release(void *model) {
     invariant *m = model;
-    for (int i = 0; i < n_parameters(m); i++)
+    for (int i = 0; i < invariant_n_parameters(m); i++)
         mo_tensor_release(m->parameter[i]);
     free(m);
 }
@@ -133,7 +135,7 @@ static bool check_rows(const invariant *m, const mo_tensor *H, const mo_tensor *
 }
 
 /* Embeddings of rows [EXPERTS, n, 2 d + p] from blocks H, spectrum l and extras. */
-static mo_tensor *encode_rows(
+static mo_tensor *invariant_encode_rows(
     mo_tape *t, const invariant *m, mo_task task, mo_tensor *H, mo_tensor *l, mo_tensor *extras) {
     int64_t n = mo_dim(H, 2), d = mo_dim(H, 3), p = mo_dim(extras, 1);
     mo_tensor *weight = mo_exp(t, mo_invariant_of_task(t, m, WEIGHT, task, 4, (int64_t[]){PARTS, EXPERTS, 1, 1}));
@@ -147,26 +149,26 @@ static mo_tensor *encode_rows(
 
 /* ---- in blocks of rows ---- */
 
-enum { N_ENCODER = WEIGHT + 1 }; /* the parameters that it reads come first */
+enum { N_ENCODER = WEIGHT + 1 }; /* the encoder's parameters come first */
 
-/* What of it does not change from block to block. */
+/* The parts of an episode that do not change from block to block. */
 typedef struct episode {
     const invariant *m;
     mo_task task;
     mo_tensor *H, *l, *extras;
 } episode;
 
-/* in: H and extras of those rows, the spectrum, the encoder's parameters. */
+/* in: H and extras of the block's rows, the spectrum, the encoder's parameters. */
 static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     const episode *e = state;
     (void)n;
     invariant own = *e->m;
     for (int i = 0; i < N_ENCODER; i++)
         own.parameter[i] = in[3 + i];
-    return encode_rows(t, &own, e->task, in[0], in[2], in[1]);
+    return invariant_encode_rows(t, &own, e->task, in[0], in[2], in[1]);
 }
 
-static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
     const episode *e = state;
     mo_tensor *in[3 + N_ENCODER] = {mo_slice(t, e->H, 2, first, last), mo_slice(t, e->extras, 0, first, last), e->l};
     for (int i = 0; i < N_ENCODER; i++)
@@ -183,21 +185,21 @@ static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *given,
         return mo_null_tensor(m->ctx);
     int64_t n = mo_dim(e.H, 2);
     if (mo_needs_blocks(m->ctx, n, given->max_rows))
-        return mo_encode_blocks(t, n, given->max_rows, 1, encode_block, &e);
-    return encode_rows(t, m, e.task, e.H, e.l, e.extras);
+        return mo_encode_blocks(t, n, given->max_rows, 1, invariant_encode_block, &e);
+    return invariant_encode_rows(t, m, e.task, e.H, e.l, e.extras);
 }
 
 static const mo_model_table table = {
     .name = "invariant",
     .of_examples = true,
-    .n_parameters = n_parameters,
-    .parameter = parameter,
-    .load = load,
-    .settings = settings,
+    .n_parameters = invariant_n_parameters,
+    .parameter = invariant_parameter,
+    .load = invariant_load,
+    .settings = invariant_settings,
     .encode = encode,
     .readout = mo_invariant_readout,
     .transduce = mo_invariant_transduce,
-    .release = release,
+    .release = invariant_release,
 };
 
 mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options) {
@@ -215,6 +217,6 @@ mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_
     make_parameters(m);
     if (mo_ok(ctx))
         return (mo_model){&table, m};
-    release(m);
+    invariant_release(m);
     return none;
 }

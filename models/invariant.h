@@ -11,14 +11,14 @@ enum {
     PROFILE,                  /* [BLOCKS, 2] */
     WEIGHT,                   /* [MO_TASKS, PARTS, EXPERTS] */
     LOG_LAMBDA,               /* [MO_TASKS, EXPERTS] */
-    EXPERT,                   /* [MO_TASKS, EXPERTS]: prior, to which is added that of the */
-    PENALTY,                  /* [MO_TASKS, PENALTIES] */
+    EXPERT,                   /* [MO_TASKS, EXPERTS]: prior of each expert */
+    PENALTY,                  /* [MO_TASKS, PENALTIES]: prior of each penalty, added to that of the expert */
     LOG_SHARPNESS,            /* [MO_TASKS] */
     POWER,                    /* [MO_TASKS] */
     LOG_LOO_TEMP,             /* [MO_TASKS] */
     LOG_TEMP,                 /* [MO_TASKS] */
-    N_LINEAR,                 /* what a readout by inner products alone has; beyond it: */
-    KERNEL_LAMBDA = N_LINEAR, /* [KERNEL_TASKS, EXPERTS]: of the Gaussian kernels of links and graphs, the logarithm */
+    N_LINEAR,                 /* the number of parameters of a readout by inner products alone */
+    KERNEL_LAMBDA = N_LINEAR, /* [KERNEL_TASKS, EXPERTS]: log lambda of the Gaussian kernels of links and graphs */
     KERNEL_PRIOR,             /* [KERNEL_TASKS, EXPERTS] */
     LOG_GAMMA,                /* [KERNEL_TASKS] */
     N_PARAMETERS
@@ -31,7 +31,7 @@ typedef struct invariant {
     mo_tensor *parameter[N_PARAMETERS];
 } invariant;
 
-/* invariant_readout.c: row `task` of a parameter, in the given shape; the functions of the model's table. */
+/* invariant_readout.c: row `task` of a parameter in the given shape, and two functions of the model's table. */
 mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape);
 mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
 mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all);

@@ -1,6 +1,6 @@
-/* models/invariant_readout.c - what reads the invariant encoder out: ridges of both experts and three penalties, for
- * links and graphs those of a Gaussian kernel too, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
- * has penalties, priors, width, sharpness and temperatures of its own. */
+/* models/invariant_readout.c - the readout of the invariant encoder: ridges of both experts and three penalties, for
+ * links and graphs also those of a Gaussian kernel, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
+ * has its own penalties, priors, width, sharpness and temperatures. */
 #include "models/invariant.h"
 
 /* Row `task` of a parameter, in the given shape. */
@@ -8,13 +8,13 @@ mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task t
     return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
 }
 
-/* On nodes the kernel has shown no gain. */
+/* The kernel is read for links and graphs; on nodes it has shown no gain. */
 static bool reads_kernel(const invariant *m, mo_task task) {
     return task != MO_TASK_NC && !m->options.linear;
 }
 
-/* The parameters `plain` of every expert, and for links and graphs `kernel` behind them: [EXPERTS or 2 EXPERTS, 1]. */
-static mo_tensor *of_experts(mo_tape *t, const invariant *m, int plain, int kernel, mo_task task) {
+/* The parameters `plain` of every expert, followed for links and graphs by `kernel`: [EXPERTS or 2 EXPERTS, 1]. */
+static mo_tensor *invariant_readout_of_experts(mo_tape *t, const invariant *m, int plain, int kernel, mo_task task) {
     static const int64_t column[] = {EXPERTS, 1};
     mo_tensor *first = mo_invariant_of_task(t, m, plain, task, 2, column);
     if (!reads_kernel(m, task))
@@ -28,9 +28,9 @@ static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
     static const int64_t of_penalty[] = {1, PENALTIES};
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
     mo_mixture mix = {
-        .lambda = mo_mul(t, mo_exp(t, of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
-        .prior = mo_add(
-            t, of_experts(t, m, EXPERT, KERNEL_PRIOR, task), mo_invariant_of_task(t, m, PENALTY, task, 2, of_penalty)),
+        .lambda = mo_mul(t, mo_exp(t, invariant_readout_of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
+        .prior = mo_add(t, invariant_readout_of_experts(t, m, EXPERT, KERNEL_PRIOR, task),
+            mo_invariant_of_task(t, m, PENALTY, task, 2, of_penalty)),
         .sharpness = mo_exp(t, mo_invariant_of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
         .power = mo_invariant_of_task(t, m, POWER, task, 0, NULL),
         .temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),

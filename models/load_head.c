@@ -1,4 +1,6 @@
-/* models/load_head.c - a head from a shared object: its exported mo_head_plugin, checked for what it was built for. */
+/* models/load_head.c - a head from a shared object: its exported mo_head_plugin, checked for the version it was built
+ * for.
+ */
 #include "models/head.h"
 #include "tensor/file.h"
 

@@ -33,7 +33,7 @@ mo_mochi_options mo_mochi_defaults(void) {
     };
 }
 
-static bool check_options(mo_context *ctx, const mo_mochi_options *o) {
+static bool mochi_check_options(mo_context *ctx, const mo_mochi_options *o) {
     if (!mo_head_validate(ctx, o->head))
         return false;
     if (o->head == &mo_head_ridge && !(o->lambda > 0))
@@ -67,7 +67,7 @@ mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options
     mo_mochi_options o = options ? *options : mo_mochi_defaults();
     if (!o.head)
         o.head = &mo_head_ridge;
-    if (!mo_ok(ctx) || !check_options(ctx, &o))
+    if (!mo_ok(ctx) || !mochi_check_options(ctx, &o))
         return NULL;
     mo_mochi *m = calloc(1, sizeof *m);
     if (!m) {
@@ -112,7 +112,7 @@ mo_tensor *mo_mochi_parameter(const mo_mochi *m, int i) {
     return i < n ? m->encoder->parameter[i] : i == n ? m->log_temp : m->learned[i - n - 1];
 }
 
-/* Weights that were trained under another head hold nothing for this one. */
+/* From weights that were trained under another head, the head's parameters are not loaded. */
 static int n_loaded(const mo_mochi *m, const mo_arrays *arrays) {
     int learned = 0;
     for (int i = 0; i < m->n_learned; i++)
@@ -123,7 +123,7 @@ static int n_loaded(const mo_mochi *m, const mo_arrays *arrays) {
 mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
     mo_context *ctx = m->ctx;
     int n = n_loaded(m, arrays);
-    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
+    for (int pass = 0; pass < 2; pass++) /* checks all parameters before it changes the first */
         for (int i = 0; i < n && mo_ok(ctx); i++) {
             mo_tensor *P = mo_mochi_parameter(m, i), *X = mo_arrays_find(arrays, mo_tensor_name(P));
             char want[160], got[160];

@@ -1,4 +1,4 @@
-/* models/model.c - what all models share: the check of a table, parameters by name, loss. */
+/* models/model.c - functions of every model: the check of a table, parameters by name, loss. */
 #include "models/encoded.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ void mo_model_release(mo_model m) {
         m.table->release(m.content);
 }
 
-/* The first function that must be there and is not. */
+/* The name of the first required function that is missing. */
 static const char *missing_function(const mo_model_table *table) {
     return !table->n_parameters ? "n_parameters"
            : !table->parameter  ? "parameter"
@@ -57,7 +57,7 @@ mo_tensor *mo_model_parameter(mo_model m, int i) {
     return m.table->parameter(m.content, i);
 }
 
-/* Whether P can take X's values; else its shape and that of X (or "absent") in words. */
+/* Returns whether P can take X's values; writes both shapes ("absent" without X) for the error. */
 static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
     mo_shape_string(P, want, 160);
     snprintf(got, 160, "absent");
@@ -68,7 +68,7 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
 
 mo_code mo_load_parameters(mo_context *ctx, mo_tensor *const *P, int n, const mo_arrays *arrays) {
     char want[160], got[160];
-    for (int pass = 0; pass < 2; pass++) /* all checked before the first is changed */
+    for (int pass = 0; pass < 2; pass++) /* checks all parameters before it changes the first */
         for (int i = 0; i < n && mo_ok(ctx); i++) {
             mo_tensor *X = mo_arrays_find(arrays, mo_tensor_name(P[i]));
             if (!shapes_agree(P[i], X, want, got))

@@ -1,4 +1,4 @@
-/* models/row_blocks.c - encoding in blocks of rows: memory for one block and the results, whatever the episode's size.
+/* models/row_blocks.c - encoding in blocks of rows: memory for one block and the results, at any size of an episode.
  */
 #include "models/row_blocks.h"
 
@@ -26,8 +26,8 @@ static mo_tensor *join(mo_tape *t, const blocks *b, mo_tensor *const *part, int 
     return sum;
 }
 
-/* A tree whose leaves are blocks: an op takes only so many inputs. */
-static mo_tensor *encode_rows(mo_tape *t, const blocks *b, int64_t first, int64_t last) {
+/* A tree whose leaves are blocks, since an op takes a limited number of inputs. */
+static mo_tensor *row_blocks_encode_rows(mo_tape *t, const blocks *b, int64_t first, int64_t last) {
     mo_tensor *part[MO_MAX_INPUTS];
     int64_t rows = b->max_rows;
     int n = 0;
@@ -36,11 +36,11 @@ static mo_tensor *encode_rows(mo_tape *t, const blocks *b, int64_t first, int64_
     while ((last - first - 1) / rows >= MO_MAX_INPUTS)
         rows *= MO_MAX_INPUTS;
     for (int64_t at = first; at < last && mo_ok(mo_tape_context(t)); at += rows)
-        part[n++] = encode_rows(t, b, at, last - at < rows ? last : at + rows);
+        part[n++] = row_blocks_encode_rows(t, b, at, last - at < rows ? last : at + rows);
     return n ? join(t, b, part, n) : mo_null_tensor(mo_tape_context(t));
 }
 
 mo_tensor *mo_encode_blocks(
     mo_tape *t, int64_t n, int64_t max_rows, int join, mo_block_of_rows encode, const void *state) {
-    return encode_rows(t, &(blocks){max_rows, join, encode, state}, 0, n);
+    return row_blocks_encode_rows(t, &(blocks){max_rows, join, encode, state}, 0, n);
 }

@@ -12,7 +12,7 @@ mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *fo
     return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, mo_ndim(rows[0]) - 2);
 }
 
-/* Rows outside fold f. */
+/* The rows outside fold f. */
 static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
     if (mo_is_null(X))
         return X;

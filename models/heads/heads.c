@@ -1,4 +1,4 @@
-/* models/heads/heads.c - the heads that come with the library. */
+/* models/heads/heads.c - the heads of the library. */
 #include "models/head.h"
 
 #include <string.h>

@@ -3,16 +3,16 @@
  * n_c = sum_i Ys_ic, class means M_c, residuals R = Zs - Ys M, and one covariance for all classes,
  *     S = (1 - s) R^T R / n_s + s (trace / d) I,    trace = |R|^2 / n_s,    s the shrinkage in [0, 1],
  *     logits_ic = Zq_i S^-1 M_c - M_c S^-1 M_c / 2 + log(n_c / n_s):
- * what scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s) scores. With a = s trace / d and b =
- * (1 - s) / n_s, where n_s < d a system of size n_s does (Woodbury 1950):
+ * the scores of scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s). With a = s trace / d and b =
+ * (1 - s) / n_s, a system of size n_s is enough if n_s < d (Woodbury 1950):
  *     (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
- * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; where all
- * residuals are 0, as with one row a class, no s helps. Both raise MO_NUMERICAL. */
+ * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; if all
+ * residuals are 0, as with one row per class, no s helps. Both raise MO_NUMERICAL. */
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
 
-/* Whether S is regular: rows that differ within a class, and full rank of R^T R where the shrinkage is 0. */
+/* Checks that S is regular: rows differ within a class, and R^T R has full rank if the shrinkage is 0. */
 static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor *shrinkage) {
     mo_context *ctx = mo_tape_context(t);
     double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, MO_DROP_AXES));
@@ -32,7 +32,7 @@ static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor
 }
 
 /* (b G + a I)^-1 B for the Gram matrix G of R or R^T; a [.., 1, 1]. */
-static mo_tensor *solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b, mo_tensor *B) {
+static mo_tensor *lda_solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b, mo_tensor *B) {
     int64_t batch[MO_MAX_AXES];
     int axes = mo_ndim(a) - 2;
     for (int i = 0; i < axes; i++)
@@ -51,12 +51,12 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
     mo_tensor *b = mo_scale(t, shrinkage, -1 / (double)n_s, 1 / (double)n_s);
     mo_tensor *Rt = mo_transpose(t, R), *Mt = mo_transpose(t, M);
     if (n_s >= d)
-        return solve(t, mo_gram(t, Rt), a, b, Mt);
-    mo_tensor *inner = solve(t, mo_gram(t, R), a, b, mo_matmul(t, R, Mt));
+        return lda_solve(t, mo_gram(t, Rt), a, b, Mt);
+    mo_tensor *inner = lda_solve(t, mo_gram(t, R), a, b, mo_matmul(t, R, Mt));
     return mo_div(t, mo_sub(t, Mt, mo_mul(t, mo_matmul(t, Rt, inner), b)), a);
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *lda_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     unsigned last = MO_AXIS(mo_ndim(Zs) - 1);
     mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
@@ -82,7 +82,7 @@ const mo_head mo_head_lda = {
     .name = "lda",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits,
+    .logits = lda_logits,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -1,16 +1,16 @@
 /* models/heads/logistic.c - multinomial logistic regression as a readout (ops/logistic.c).
  *
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
- * intercept b is not penalised, as scikit-learn has it, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
- * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are its probabilities. Without a penalty on b every
- * class needs support. lambda = 0 asks for rows that are not separable and have full rank. Gradients of both orders to
- * Zs, Ys, Zq and lambda. */
+ * intercept b is not penalised, as in scikit-learn, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
+ * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b every
+ * class needs support. lambda = 0 needs rows that are not separable and have full rank. Gradients of both orders flow
+ * to Zs, Ys, Zq and lambda. */
 #include "models/heads/folds.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
 
-/* The weights, after a fit that found some: those without a penalty are the only ones where [Zs | 1] has full rank. */
+/* Returns the fitted weights; without a penalty, raises unless [Zs | 1] has full rank, which makes them unique. */
 static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || mo_item(lambda) != 0)
@@ -26,37 +26,37 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
 }
 
 /* Zq W + b for W above b. */
-static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
+static mo_tensor *logistic_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     int rows = mo_ndim(Zq) - 2;
     int64_t d = mo_dim(Zq, -1);
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *logistic_logits(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *Wb = mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE);
-    return readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
+    return logistic_readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
 }
 
 static mo_tensor *logits_penalised(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *Wb = mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE);
-    return readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
+    return logistic_readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
 }
 
-/* The fits without each fold together with that of all rows where the op takes them, else one by one. Float32 asks for
- * less than rounding allows: on Cora's hop rows, 4, 16, 64 and 512 rows a class, logits are then off by 2e-4 to 5e-4
- * (root mean square), those of held-out rows by 2e-3 to 5e-3, against float64; scikit-learn's default leaves up to
- * 0.14. */
-static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
+/* Fits all rows and all folds together if the op can, else one by one. Float32 uses a coarser tolerance than rounding
+ * allows: on Cora's hop rows, at 4, 16, 64 and 512 rows per class, the logits then differ from float64 by 2e-4 to 5e-4
+ * (root mean square), those of held-out rows by 2e-3 to 5e-3; with scikit-learn's default tolerance by up to 0.14. */
+static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;
     const mo_fold_fits fits = {MO_INTERCEPT_FREE, folds->n, folds->stop, narrow ? 3e-4 : 0, narrow ? 3e-3 : 0};
     mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
     if (mo_logistic_folds(t, in, &fits, out)) {
         *held = out[1];
-        return readout(t, Zq, out[0]);
+        return logistic_readout(t, Zq, out[0]);
     }
-    return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
+    return mo_refit_folds(t, logistic_logits, Zs, Ys, Zq, parameters, folds, held);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e300}};
@@ -74,8 +74,8 @@ const mo_head mo_head_logistic = {
     .name = "logistic",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits,
-    .cross_validate = cross_validate,
+    .logits = logistic_logits,
+    .cross_validate = logistic_cross_validate,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -1,16 +1,17 @@
 /* models/heads/mlp.c - one hidden layer fitted by unrolled gradient descent (the paper's ablation "_m"), from an
  * initial layer that training may learn (MAML; Finn, Abbeel, Levine 2017).
  *
- * With x the rows less the support's mean, over the root mean square of what is left,
+ * With x the rows less the mean of the support, divided by the root mean square of the support so centred,
  *     H = softplus(x W1 + b1) - log 2,    logits = H W2 + b2,
  * and T steps W <- W - lr dL/dW on L, the cross-entropy of the support; softplus, so that every order of derivative
  * exists. W1 and b1 start at the parameters of that name; W2 = 0 and b2 = 0, so that the fit treats the classes alike,
- * whatever their number and order. The steps are recorded with MO_CREATE_GRAPH where a gradient may be asked for:
- * through all of them it flows to Zs, Ys, Zq, lr, W1 and b1. Where not, each step is forgotten as soon as it is taken.
- * Another width is another shape in the table of parameters.
+ * whatever their number and order. If a gradient may be asked for, the steps are recorded with MO_CREATE_GRAPH: it
+ * flows through all of them to Zs, Ys, Zq, lr, W1 and b1. If not, each step is freed as soon as it is taken. Another
+ * width needs another shape in the table of parameters.
  *
- * dL/dW1 = x^T D for the gradient D at the rows' A = x W1. Where the support has no more rows than columns the steps
- * are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and W1 in the end is less lr x^T sum D. */
+ * dL/dW1 = x^T D for the gradient D at A = x W1, the rows' inputs to the units. If the support has no more rows than
+ * columns, the steps are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and the final W1 is the
+ * initial W1 less lr x^T sum D. */
 #include "models/heads/folds.h"
 
 #include <math.h>
@@ -18,18 +19,18 @@
 
 enum { LR = MO_MLP_LR, STEPS = MO_MLP_STEPS, W1 = MO_MLP_W1, B1 = MO_MLP_B1, MOST_STEPS = 1000000 };
 enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS }; /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
-enum { SUM = N_WEIGHTS, N_STATE };                  /* with IN the rows' A [.., n_s, h]: the sum of its gradients */
+enum { SUM = N_WEIGHTS, N_STATE }; /* if IN holds A [.., n_s, h] of the rows: the sum of its gradients */
 
 /* Logits of rows with A = x W1. */
-static mo_tensor *forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
+static mo_tensor *mlp_forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
     mo_tensor *H = mo_scale(t, mo_softplus(t, mo_add(t, A, w[IN_BIAS])), 1, -log(2));
     return mo_add(t, mo_matmul(t, H, w[OUT]), w[OUT_BIAS]);
 }
 
-/* The cross-entropy of each episode's rows, averaged, and added over the batch: no episode sees another. */
+/* The cross-entropy of each episode's rows, averaged, and summed over the batch, so that episodes stay independent. */
 static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *const *w) {
     int64_t C = mo_dim(Y, -1), rows = mo_dim(Y, -2), all = C ? mo_numel(Y) / C : 0, flat[2] = {all, C};
-    mo_tensor *logits = mo_reshape(t, forward(t, A, w), 2, flat);
+    mo_tensor *logits = mo_reshape(t, mlp_forward(t, A, w), 2, flat);
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_reshape(t, mo_contiguous(t, Y), 2, flat), 0);
     return mo_scale(t, loss, (double)all / (double)rows, 0);
 }
@@ -46,7 +47,7 @@ static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int
     return mo_needs_grad(w) ? w : mo_require_grad(w);
 }
 
-/* T steps from w, in place; without a graph each is a scope of its own. K = X X^T: by the rows' A; NULL: by W1. */
+/* T steps from w, in place; without a graph each step is a scope of its own. K = X X^T: steps on A; NULL: on W1. */
 static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph,
     mo_tensor *w[N_STATE]) {
     mo_tensor *g[N_WEIGHTS];
@@ -69,8 +70,9 @@ static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_ten
     }
 }
 
-/* The fitted weights, from their first values, in place. */
-static void fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **first) {
+/* The fitted weights from their initial values, in place. */
+static void mlp_fit(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **first) {
     bool dual = mo_dim(X, -2) <= mo_dim(X, -1);
     mo_tensor *Xt = mo_transpose(t, X), *w[N_STATE] = {first[IN], first[IN_BIAS], first[OUT], first[OUT_BIAS]};
     if (dual) {
@@ -85,7 +87,7 @@ static void fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t s
         first[i] = w[i];
 }
 
-/* The caller's number of steps; -1 where it is none. */
+/* The caller's number of steps; -1 if it is not one. */
 static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     double steps = mo_item(parameter);
     if (mo_ok(mo_tape_context(t)) && !(steps >= 0 && steps <= MOST_STEPS && steps == floor(steps)))
@@ -94,7 +96,7 @@ static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     return mo_ok(mo_tape_context(t)) ? (int64_t)steps : -1;
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_mode mode = mo_tape_mode(t);
     unsigned rows = MO_AXIS(mo_ndim(Zs) - 2), both = rows | MO_AXIS(mo_ndim(Zs) - 1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
@@ -104,7 +106,7 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
     bool graph = mode == MO_RECORD && (mo_needs_grad(Zs) || mo_needs_grad(Ys));
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
-    mo_tape_set_mode(t, MO_RECORD); /* the steps take gradients, also where nobody else does */
+    mo_tape_set_mode(t, MO_RECORD); /* the steps take gradients even if the caller does not */
     mo_tensor *mean = mo_mean(t, Zs, rows, MO_KEEP_AXES), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
     mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, mo_square(t, X), both, MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);
@@ -114,18 +116,18 @@ static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq
         [OUT] = first_weight(t, X, NULL, h, C),
         [OUT_BIAS] = first_weight(t, X, NULL, 1, C),
     };
-    fit(t, X, Ys, parameters[LR], steps, graph, w);
+    mlp_fit(t, X, Ys, parameters[LR], steps, graph, w);
     if (!graph)
         mo_tape_set_mode(t, mode);
-    mo_tensor *logits = forward(t, mo_matmul(t, mo_div(t, Q, scale), w[IN]), w);
+    mo_tensor *mlp_logits = mlp_forward(t, mo_matmul(t, mo_div(t, Q, scale), w[IN]), w);
     mo_tape_set_mode(t, mode);
-    return logits;
+    return mlp_logits;
 }
 
-static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
+static mo_tensor *mlp_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     if (mo_dim(Zs, -2) > mo_dim(Zs, -1))
-        return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
+        return mo_refit_folds(t, mlp_logits, Zs, Ys, Zq, parameters, folds, held);
     int64_t steps = number_of_steps(t, parameters[STEPS]);
     *held = mo_null_tensor(mo_tape_context(t));
     return steps < 0 ? *held : mo_mlp_fit_folds(t, Zs, Ys, Zq, parameters, steps, folds, held);
@@ -150,8 +152,8 @@ const mo_head mo_head_mlp = {
     .name = "mlp",
     .n_parameters = MO_MLP_PARAMETERS,
     .parameters = parameters,
-    .logits = logits,
-    .cross_validate = cross_validate,
+    .logits = mlp_logits,
+    .cross_validate = mlp_cross_validate,
     .order = 2,
     .n_samples = 3,
     .samples = samples,

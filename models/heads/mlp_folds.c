@@ -1,26 +1,27 @@
-/* models/heads/mlp_folds.c - the fits of mlp.c to a support and to it without each of its folds, side by side.
+/* models/heads/mlp_folds.c - the fits of mlp.c to a support, and to it without each of its folds, side by side.
  *
- * Z are the rows about the mean of all. A fit stands on rows of weight w, 1 / their number or 0 where held out, so that
- * its own rows are X = (Z - 1 w^T Z) / s, s^2 their mean square. With S = X W1 + b1, units H = softplus(S) - log 2,
- * logits F = H W2 + b2 and residuals R = w (softmax(F) - Y), a step of gradient descent on the mean cross-entropy is
+ * Z are the rows about the mean of all rows. A fit has weights w: 1 / its number of rows, or 0 for held-out rows, so
+ * that its own rows are X = (Z - 1 w^T Z) / s, s^2 their mean square. With S = X W1 + b1, units H = softplus(S) - log
+ * 2, logits F = H W2 + b2 and residuals R = w (softmax(F) - Y), a step of gradient descent on the mean cross-entropy is
  *     W2 <- W2 - lr H^T R,   b2 <- b2 - lr R^T 1,   D = (R W2^T) sigmoid(S),   S <- S - lr (X X^T D + 1 1^T D).
  *
- * S is kept for all rows: those that are held out have no residuals, and their S tells in the end what the fit says of
- * them. All fits share K = Z Z^T: with u = K w and D scaled by lr / s^2,
+ * S is kept for all rows: held-out rows have no residuals, and their final S gives their logits under the fit. All fits
+ * share K = Z Z^T: with u = K w and D scaled by lr / s^2,
  *     lr X X^T D = K D - u 1^T D - 1 (u^T D - w^T u 1^T D),
  *
- * one product of K with the D of all fits. These lie [B, fits, h, n], so that K is the operand that BLAS packs, once.
- * The gradients are written out, not recorded: nobody differentiates a look at held-out rows. */
+ * one product of K with the D of all fits. The D lie [B, fits, h, n], so that K is the operand that BLAS packs, once.
+ * The gradients are written out, not recorded: no gradient flows through the logits of held-out rows. */
 #include "models/heads/folds.h"
 
 #include <math.h>
 
-/* P fits, that of all rows first. What changes from step to step stands first. */
+/* P fits, the fit of all rows first. The fields that change from step to step come first. */
 typedef struct stack {
-    mo_tensor *S, *W2, *b2, *sum_D, *sum_b; /* [B, P, h, n], [B, P, h, C], [B, P, 1, C]; of all D [B, P, h, n], D 1 */
-    mo_tensor *K, *w, *s2;                  /* [B, n, n], [P, n, 1], [B, P, 1, 1] */
-    mo_tensor *u, *wu, *V;                  /* [B, P, n, 1], w^T u, [u | 1]^T [B, P, 2, n] */
-    mo_tensor *Y, *T;                       /* labels [B, P, n, C] times w lr / s^2, and their row sums */
+    mo_tensor *S, *W2, *b2, *sum_D,
+        *sum_b;            /* [B, P, h, n], [B, P, h, C], [B, P, 1, C]; sums of D [B, P, h, n], of D 1 */
+    mo_tensor *K, *w, *s2; /* [B, n, n], [P, n, 1], [B, P, 1, 1] */
+    mo_tensor *u, *wu, *V; /* [B, P, n, 1], w^T u, [u | 1]^T [B, P, 2, n] */
+    mo_tensor *Y, *T;      /* labels [B, P, n, C] times w lr / s^2, and their row sums */
 } stack;
 
 enum { CHANGING = 5 };
@@ -42,7 +43,7 @@ static mo_tensor *weights(mo_tape *t, mo_dtype real, int64_t n, const mo_folds *
 }
 
 /* Z [B, n, d], Y [B, n, C]; W1 [d, h], b1 [h]. */
-static void begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *parameters, stack *x) {
+static void mlp_folds_begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *parameters, stack *x) {
     mo_tensor *W1 = parameters[MO_MLP_W1], *lr = parameters[MO_MLP_LR], *w = x->w;
     int64_t B = mo_dim(Z, 0), n = mo_dim(Z, 1), d = mo_dim(Z, 2), h = mo_dim(W1, 1), C = mo_dim(Y, 2), P = mo_dim(w, 0);
     mo_dtype real = mo_tensor_dtype(Z);
@@ -64,15 +65,15 @@ static void begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *const *para
     x->sum_b = mo_full(t, real, 4, (int64_t[]){B, 1, h, 1}, 0);
 }
 
-/* Logits [.., n, C] of the units softplus(S) [.., n, h]: the shift by log 2 is the output bias's. */
-static mo_tensor *output(mo_tape *t, mo_tensor *units, mo_tensor *W2, mo_tensor *b2) {
+/* Logits [.., n, C] of the units softplus(S) [.., n, h]; the output bias contains the shift by log 2. */
+static mo_tensor *mlp_folds_output(mo_tape *t, mo_tensor *units, mo_tensor *W2, mo_tensor *b2) {
     mo_tensor *sums = mo_sum(t, W2, MO_AXIS(mo_ndim(W2) - 2), MO_KEEP_AXES);
     return mo_add(t, mo_matmul(t, units, W2), mo_sub(t, b2, mo_scale(t, sums, log(2), 0)));
 }
 
-static void step(mo_tape *t, stack *x) {
+static void mlp_folds_step(mo_tape *t, stack *x) {
     int64_t B = mo_dim(x->S, 0), P = mo_dim(x->S, 1), h = mo_dim(x->S, 2), n = mo_dim(x->S, 3);
-    mo_tensor *units = mo_softplus(t, x->S), *F = output(t, mo_transpose(t, units), x->W2, x->b2);
+    mo_tensor *units = mo_softplus(t, x->S), *F = mlp_folds_output(t, mo_transpose(t, units), x->W2, x->b2);
     mo_tensor *R = mo_sub(t, mo_mul(t, mo_softmax(t, F, -1), x->T), x->Y), *r = mo_sum(t, R, MO_AXIS(2), MO_KEEP_AXES);
     mo_tensor *D = mo_mul(t, mo_matmul(t, x->W2, mo_transpose(t, R)), mo_sigmoid(t, x->S));
     mo_tensor *b = mo_sum(t, D, MO_AXIS(3), MO_KEEP_AXES), *lr_b = mo_mul(t, x->s2, b);
@@ -87,7 +88,7 @@ static void step(mo_tape *t, stack *x) {
     x->sum_b = mo_add(t, x->sum_b, mo_slice(t, lr_b, 1, 0, 1));
 }
 
-/* What the fit of all rows says of Q [B, n_q, d], queries about the mean. */
+/* The logits of Q [B, n_q, d], queries about the mean, by the fit of all rows. */
 static mo_tensor *query_logits(mo_tape *t, const stack *x, mo_tensor *Z, mo_tensor *Q, mo_tensor *const *parameters) {
     int64_t B = mo_dim(x->S, 0), h = mo_dim(x->S, 2), n = mo_dim(x->S, 3), C = mo_dim(x->W2, 3);
     mo_tensor *s = mo_reshape(t, mo_sqrt(t, mo_slice(t, x->s2, 1, 0, 1)), 3, (int64_t[]){B, 1, 1});
@@ -97,12 +98,12 @@ static mo_tensor *query_logits(mo_tape *t, const stack *x, mo_tensor *Z, mo_tens
     mo_tensor *W1 = mo_sub(t, mo_div(t, parameters[MO_MLP_W1], s), moved);
     mo_tensor *W2 = mo_reshape(t, mo_slice(t, x->W2, 1, 0, 1), 3, (int64_t[]){B, h, C});
     mo_tensor *b2 = mo_reshape(t, mo_slice(t, x->b2, 1, 0, 1), 3, (int64_t[]){B, 1, C});
-    return output(t, mo_softplus(t, mo_add(t, mo_matmul(t, Q, W1), b1)), W2, b2);
+    return mlp_folds_output(t, mo_softplus(t, mo_add(t, mo_matmul(t, Q, W1), b1)), W2, b2);
 }
 
 /* [B, held, C] */
 static mo_tensor *held_logits(mo_tape *t, const stack *x, const mo_folds *folds) {
-    mo_tensor *rows[MO_MAX_FOLDS], *F = output(t, mo_transpose(t, mo_softplus(t, x->S)), x->W2, x->b2);
+    mo_tensor *rows[MO_MAX_FOLDS], *F = mlp_folds_output(t, mo_transpose(t, mo_softplus(t, x->S)), x->W2, x->b2);
     for (int f = 0; f < folds->n; f++)
         rows[f] = mo_fold_rows(t, mo_slice(t, F, 1, f + 1, f + 2), folds, f);
     return mo_fold_concat(t, rows, folds);
@@ -135,10 +136,10 @@ mo_tensor *mo_mlp_fit_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor 
     for (int i = 0; i < MO_MLP_PARAMETERS; i++)
         fixed[i] = mo_stop_gradient(t, parameters[i]);
     stack x = {.w = weights(t, mo_tensor_dtype(Zs), mo_dim(Zs, -2), folds)};
-    begin(t, Z, flat(t, mo_stop_gradient(t, Ys)), fixed, &x);
+    mlp_folds_begin(t, Z, flat(t, mo_stop_gradient(t, Ys)), fixed, &x);
     mo_scope scope = mo_scope_open(t);
     for (int64_t i = 0; i < steps && mo_ok(mo_tape_context(t)); i++) {
-        step(t, &x);
+        mlp_folds_step(t, &x);
         mo_tensor *kept[CHANGING] = {x.S, x.W2, x.b2, x.sum_D, x.sum_b};
         mo_scope_close(t, &scope, kept, CHANGING);
     }

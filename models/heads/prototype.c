@@ -4,16 +4,16 @@
  *     inner product  logits = Zq P^T
  *     Euclidean      logits_ic = -|Zq_i - P_c|^2 = 2 Zq_i P_c - |P_c|^2 - |Zq_i|^2
  *     cosine         logits_ic = scale <Zq_i, P_c> / (|Zq_i| |P_c|)                 (Gidaris and Komodakis 2018)
- *     centred        the inner product after the mean of the support is taken off both (Wang et al. 2019, "CL2N"
+ *     centred        the inner product after subtracting the mean of the support from both (Wang et al. 2019, "CL2N"
  *                    without the norm): a shift of all embeddings changes nothing */
 #include "models/heads/folds.h"
 
-/* Sums over support rows: of each class [.., C, d], and how many they are [.., C, 1]. */
+/* Sums over the support rows of each class [.., C, d], and the numbers of these rows [.., C, 1]. */
 typedef struct class_sums {
     mo_tensor *rows, *count;
 } class_sums;
 
-/* One of the four ways: logits of the queries. */
+/* Compares prototypes and queries in one of the four ways; returns the logits of the queries. */
 typedef mo_tensor *(*comparison)(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters);
 
 static class_sums sum_classes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
@@ -54,12 +54,13 @@ static mo_tensor *about_the_mean(mo_tape *t, const class_sums *s, mo_tensor *Zq,
     return by_inner_product(t, &centred, mo_sub(t, Zq, mean), parameters);
 }
 
-static mo_tensor *fit(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters) {
+static mo_tensor *prototype_fit(
+    mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters) {
     class_sums all = sum_classes(t, episode[0], episode[1]);
     return compare(t, &all, episode[2], parameters);
 }
 
-/* The sums without a fold are those of all less its own. */
+/* The sums without a fold are the sums of all rows less those of the fold. */
 static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters,
     const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS];
@@ -77,7 +78,7 @@ static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const epi
 /* ---- the four, as heads ---- */
 
 static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
 }
 
 static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
@@ -86,7 +87,7 @@ static mo_tensor *inner_product_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, 
 }
 
 static mo_tensor *euclidean(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_distance, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
 }
 
 static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
@@ -95,7 +96,7 @@ static mo_tensor *euclidean_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_t
 }
 
 static mo_tensor *cosine(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, by_cosine, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
 }
 
 static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
@@ -104,7 +105,7 @@ static mo_tensor *cosine_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
 }
 
 static mo_tensor *centred(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
+    return prototype_fit(t, about_the_mean, (mo_tensor *[]){Zs, Ys, Zq}, parameters);
 }
 
 static mo_tensor *centred_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,

@@ -1,14 +1,14 @@
 /* models/heads/residual.c - a head that gives only F(W; Zs, Ys, parameters): W is found by Newton-Krylov from W = 0 and
  * differentiated by the implicit function theorem.
  *
- * The solver sees G(W) = F(W) / |F(0)|, episode by episode: what counts as zero then depends neither on the number of
- * rows nor on the scale of the embeddings, and the derivative of the solution is the same. */
+ * The solver is given G(W) = F(W) / |F(0)| of each episode: the tolerance then depends neither on the number of rows
+ * nor on the scale of the embeddings, and the derivative of the solution is the same. */
 #include "models/heads/residual.h"
 
 enum { ZS = 0, YS, SCALE, FIRST_PARAMETER }; /* theta */
 
 /* F, in the shape of W. */
-static mo_tensor *evaluate(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
+static mo_tensor *residual_evaluate(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *F = head->residual(t, W, theta[ZS], theta[YS], theta + FIRST_PARAMETER);
     bool fits = !mo_is_null(F) && mo_ndim(F) == mo_ndim(W) && mo_tensor_dtype(F) == mo_tensor_dtype(W);
@@ -23,17 +23,17 @@ static mo_tensor *evaluate(mo_tape *t, const mo_head *head, mo_tensor *W, mo_ten
     return fits ? F : mo_null_tensor(ctx);
 }
 
-static mo_tensor *scaled(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
+static mo_tensor *residual_scaled(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     (void)n;
-    return mo_div(t, evaluate(t, state, W, theta), theta[SCALE]);
+    return mo_div(t, residual_evaluate(t, state, W, theta), theta[SCALE]);
 }
 
-/* |F(0)| of each episode [.., 1, 1], as a constant; 1 where W = 0 fits. */
+/* |F(0)| of each episode [.., 1, 1], as a constant; 1 if W = 0 fits. */
 static mo_tensor *first_norm(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_mode mode = mo_tape_mode(t);
     unsigned last_two = MO_AXIS(mo_ndim(W) - 1) | MO_AXIS(mo_ndim(W) - 2);
     mo_tape_set_mode(t, MO_EVAL);
-    mo_tensor *norm = mo_sqrt(t, mo_sum(t, mo_square(t, evaluate(t, head, W, theta)), last_two, MO_KEEP_AXES));
+    mo_tensor *norm = mo_sqrt(t, mo_sum(t, mo_square(t, residual_evaluate(t, head, W, theta)), last_two, MO_KEEP_AXES));
     norm = mo_where(t, norm, norm, mo_scalar(t, mo_tensor_dtype(W), 1));
     mo_tape_set_mode(t, mode);
     return norm;
@@ -59,5 +59,5 @@ mo_tensor *mo_head_weights(
         .implicit = {.batch_axes = ndim - 2, .symmetric = head->symmetric, .state = (void *)(uintptr_t)head},
         .tolerance = mo_tensor_dtype(Zs) == MO_F64 ? 1e-12 : 1e-5,
     };
-    return mo_newton_krylov(t, W, scaled, theta, n, &options);
+    return mo_newton_krylov(t, W, residual_scaled, theta, n, &options);
 }

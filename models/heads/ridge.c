@@ -2,21 +2,21 @@
  * 2019), with a penalised bias or an unpenalised intercept.
  *
  * W minimises |X W - Y|^2 + lambda |W|^2:
- *     dual    W = X^T (X X^T + lambda I)^-1 Y     an n_s x n_s system, the smaller one while n_s is at most X's width
+ *     dual    W = X^T (X X^T + lambda I)^-1 Y     an n_s x n_s system, the smaller one if n_s is at most X's width
  *     primal  W = (X^T X + lambda I)^-1 X^T Y     a system of X's width
  * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda.
  *
  * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
  * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
- * stays regular where lambda = 0. */
+ * stays regular at lambda = 0. */
 #include "models/heads/folds.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
 
-/* (K + lambda I)^-1 B. lambda = 0 asks for a K of full rank. */
-static mo_tensor *solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
+/* (K + lambda I)^-1 B. lambda = 0 needs a K of full rank. */
+static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
     mo_context *ctx = mo_tape_context(t);
     if (mo_ok(ctx) && mo_ndim(lambda) == 0 && mo_item(lambda) == 0) {
         int64_t rank = mo_rank(t, K), n = mo_dim(K, -1);
@@ -30,21 +30,22 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *
 }
 
 /* W [.., width, C]. */
-static mo_tensor *fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred) {
+static mo_tensor *ridge_fit(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred) {
     mo_tensor *Xt = mo_transpose(t, X);
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(X, -2) <= mo_dim(X, -1) ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
     if (form == MO_RIDGE_PRIMAL)
-        return solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
+        return ridge_solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
     mo_tensor *K = mo_matmul(t, X, Xt);
-    return mo_matmul(t, Xt, solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
+    return mo_matmul(t, Xt, ridge_solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
 }
 
 void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     int64_t d = mo_dim(Zs, -1);
     int rows = mo_ndim(Zs) - 2;
-    mo_tensor *Wb = fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
+    mo_tensor *Wb = ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
     *W = mo_slice(t, Wb, rows, 0, d);
     *b = mo_slice(t, Wb, rows, d, d + 1);
 }
@@ -53,11 +54,11 @@ void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     unsigned rows = MO_AXIS(mo_ndim(Zs) - 2);
     mo_tensor *z = mo_mean(t, Zs, rows, MO_KEEP_AXES), *y = mo_mean(t, Ys, rows, MO_KEEP_AXES);
-    *W = fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
+    *W = ridge_fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *W, *b;
     mo_ridge_fit(t, Zs, Ys, parameters[0], MO_RIDGE_AUTO, &W, &b);
     return mo_add(t, mo_matmul(t, Zq, W), b);
@@ -85,7 +86,7 @@ const mo_head mo_head_ridge = {
     .name = "ridge",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits,
+    .logits = ridge_logits,
     .cross_validate = mo_ridge_cross_validate,
     .order = 2,
     .n_samples = 4,

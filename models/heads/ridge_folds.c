@@ -1,16 +1,15 @@
-/* models/heads/ridge_folds.c - ridge regression, and what the fits without each fold say of its rows, for little more
- * than one fit.
+/* models/heads/ridge_folds.c - ridge regression, and the predictions for each fold by the fit without it, for little
+ * more than the cost of one fit.
  *
  * With X = [Zs | 1], F the rows of a fold and R those outside it, in dual and in primal form:
  *     A = X X^T + lambda I, G = A^-1, alpha = G Y,   W = X^T alpha,         held_F = Y_F - G_FF^-1 alpha_F
  *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
  *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
  *
- * The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and says A_FR a of F; the
- * inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels). With
- * A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it, where J runs
- * over the blocks from F to the one before I,
- *     U_I = -L_II^-1 (sum of L_IJ U_J). */
+ * The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and predicts A_FR a for F;
+ * the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels).
+ * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it, where J
+ * runs over the blocks from F to the one before I, U_I = -L_II^-1 (sum of L_IJ U_J). */
 #include "models/heads/folds.h"
 
 /* L_II^-1 */
@@ -24,7 +23,7 @@ static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *fol
     return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), MO_LOWER);
 }
 
-/* G_FF of fold f; rows and inverse: those of L and L_II^-1 for each block. */
+/* G_FF of fold f; rows and inverse: the rows of L and L_II^-1 for each block. */
 static mo_tensor *diagonal_block(
     mo_tape *t, mo_tensor *const *rows, mo_tensor *const *inverse, const mo_folds *folds, int f, int blocks) {
     mo_tensor *U = inverse[f];
@@ -37,11 +36,12 @@ static mo_tensor *diagonal_block(
     return mo_gram(t, mo_transpose(t, U));
 }
 
-/* W above the bias. */
+/* The dual form; W is written without the bias row. */
 static mo_tensor *dual(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
-    int axis = mo_ndim(Zs) - 2, blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* and the rest */
+    int axis = mo_ndim(Zs) - 2,
+        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* + rows in no fold */
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
     mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
     for (int i = 0; i < blocks; i++) {

@@ -1,15 +1,15 @@
-/* models/heads/ridge_loo.c - ridge regression over a grid of penalties, with the predictions that each would make for a
- * support row had it not seen that row.
+/* models/heads/ridge_loo.c - ridge regression over a grid of penalties, with the leave-one-out prediction for each
+ * support row.
  *
- * With Z1 = [Zs | 1] and K = Z1 Z1^T, one factorization a penalty gives the readout W and, as further right-hand sides
- * of the same system, what leave-one-out needs (Allen 1974; Craven and Wahba 1979; the dual form: Rasmussen and
+ * With Z1 = [Zs | 1] and K = Z1 Z1^T, one factorization per penalty gives the readout W and, as further right-hand
+ * sides of the same system, the terms of leave-one-out (Allen 1974; Craven and Wahba 1979; the dual form: Rasmussen and
  * Williams 2006, section 5.4.2):
  *     dual    G = (K + lambda I)^-1, alpha = G Y, W = Z1^T alpha            Yloo_i = Y_i - alpha_i / G_ii
  *     primal  P = (Z1^T Z1 + lambda I)^-1, W = P Z1^T Y, h_i = z_i P z_i^T   Yloo_i = (z_i W - h_i Y_i) / (1 - h_i)
  * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0. */
 #include "models/heads/ridge_loo.h"
 
-/* Both kinds of right-hand sides, the columns of B before those of C. */
+/* Solves for both kinds of right-hand sides, the columns of B before those of C. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
     int64_t R = mo_dim(lambda, -1);
     mo_tensor *sides = mo_concat(t, (mo_tensor *[]){B, C}, 2, mo_ndim(B) - 1);
@@ -20,7 +20,7 @@ static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop)
     return mo_is_null(X) ? X : mo_slice(t, X, mo_ndim(X) - 1, first, stop);
 }
 
-/* The identity, once for every matrix of K. */
+/* The identity, once per matrix of K. */
 static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     for (int i = 0; i < mo_ndim(K); i++)

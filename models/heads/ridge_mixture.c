@@ -1,16 +1,16 @@
-/* models/heads/ridge_mixture.c - ridges of several experts and penalties, mixed by how well each predicts the support
- * rows that it has not seen.
+/* models/heads/ridge_mixture.c - ridges of several experts and penalties, mixed by how well each predicts support rows
+ * that its fit has not seen.
  *
  * Expert m embeds the same rows in its own way; with penalty r it gives a readout W_mr and leave-one-out predictions
  * Yloo_mr (ridge_loo.c). The evidence of a pair is their cross-entropy, and a softmax over all pairs weighs them
  * (stacking, Wolpert 1992, with the weights of a Gibbs posterior):
- *     pi = softmax_mr(prior_mr - sharpness n_s^power CE(temperature Yloo_mr, Y)),   logits = sum_m [Zq_m | 1] sum_r
- *     pi_mr W_mr
- * With gamma every expert takes part once more, with k(x, y) = 1 + exp(-gamma |x - y|^2) in place of the inner product
- * 1 + <x, y>: its readout is alpha_mr over the support rows, and what was said of W holds of alpha. Rotations of the
- * rows change neither product. Its system is n_s wide, so that above MOST_KERNEL_ROWS rows the inner product is alone.
+ *     pi = softmax_mr(prior_mr - sharpness n_s^power CE(temperature Yloo_mr, Y)),
+ *     logits = sum_m [Zq_m | 1] sum_r pi_mr W_mr
+ * gamma adds every expert once more, with k(x, y) = 1 + exp(-gamma |x - y|^2) instead of the inner product 1 + <x, y>:
+ * its readout is alpha_mr over the support rows, in the place of W. Rotations of the rows change neither product. The
+ * kernel's system is n_s wide, so above MOST_KERNEL_ROWS rows only the inner product is used.
  *
- * As a head: one expert, penalties of a thirtieth of lambda, lambda, and thirty times it, no gamma. */
+ * As a head: one expert, the penalties lambda / 30, lambda and 30 lambda, no gamma. */
 #include "models/heads/ridge_mixture.h"
 
 #include "models/heads/ridge_loo.h"
@@ -38,7 +38,7 @@ static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), -1), ndim, shape);
 }
 
-/* [M, R] for every problem of the batch. */
+/* [M, R] repeated for every problem of the batch. */
 static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
     int64_t shape[MO_MAX_AXES];
     int ndim = mo_ndim(Zs) - 1;
@@ -58,7 +58,7 @@ static mo_tensor *gaussian(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *ga
     return mo_scale(t, mo_exp(t, mo_neg(t, mo_mul(t, distance, gamma))), 1, 1);
 }
 
-static bool check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_mixture *mix) {
+static bool ridge_mixture_check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_mixture *mix) {
     if (!mo_ok(ctx))
         return false;
     int ndim = mo_ndim(Zs), kernels = mix->gamma ? 2 : 1;
@@ -74,8 +74,8 @@ static bool check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, con
     return mo_ok(ctx);
 }
 
-/* Rows first .. stop - 1 of the experts' [M, R], for every problem of the batch. */
-static mo_tensor *of_experts(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop, const mo_tensor *Zs) {
+/* Rows first .. stop - 1 of the experts' [M, R], repeated for every problem of the batch. */
+static mo_tensor *ridge_mixture_of_experts(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop, const mo_tensor *Zs) {
     return for_batch(t, mo_slice(t, X, 0, first, stop), Zs);
 }
 
@@ -88,20 +88,20 @@ static mo_tensor *mixed(mo_tape *t, mo_tensor *X, mo_tensor *share) {
 mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     mo_mixed none = {mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)}, fit = none;
-    if (!check(ctx, Zs, Ys, mix))
+    if (!ridge_mixture_check(ctx, Zs, Ys, mix))
         return none;
     int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
     bool kernel = mix->gamma && n_s <= MOST_KERNEL_ROWS;
     mo_tensor *Y = mo_with_axis(t, Ys, -3, M), *W, *Yloo, *alpha = NULL, *more;
-    mo_ridge_loo_fit(t, Zs, Y, of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    mo_ridge_loo_fit(t, Zs, Y, ridge_mixture_of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
     if (kernel) {
         mo_tensor *K = gaussian(t, Zs, Zs, mix->gamma);
-        mo_kernel_loo_fit(t, K, Y, of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
+        mo_kernel_loo_fit(t, K, Y, ridge_mixture_of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
         Yloo = mo_concat(t, (mo_tensor *[]){Yloo, more}, 2, mo_ndim(Zs) - 3);
     }
     if (!mo_ok(ctx))
         return none;
-    int experts = mo_ndim(Zs) - 3; /* their axis */
+    int experts = mo_ndim(Zs) - 3; /* the axis of the experts */
     mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, mo_scale(t, mix->power, log((double)n_s), 0)));
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix->temperature), scale);
     mo_tensor *prior = mo_slice(t, mix->prior, 0, 0, kernel ? 2 * M : M);
@@ -132,7 +132,8 @@ mo_tensor *mo_ridge_mixture(
     return mo_sum(t, each, MO_AXIS(mo_ndim(Zs) - 3), MO_DROP_AXES);
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *ridge_mixture_logits(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     static const double ratio[] = {1.0 / 30, 1, 30};
     mo_dtype real = mo_tensor_dtype(Zs);
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){1, 3}, ratio), real);
@@ -159,6 +160,6 @@ const mo_head mo_head_ridge_mixture = {
     .name = "ridge_mixture",
     .n_parameters = 4,
     .parameters = parameters,
-    .logits = logits,
+    .logits = ridge_mixture_logits,
     .order = 2,
 };

@@ -1,24 +1,24 @@
-/* models/heads/ridge_transduce.c - the mixture of ridges refitted on all rows of a graph, those without a label too.
+/* models/heads/ridge_transduce.c - the mixture of ridges refitted on all rows of a graph, including those without a
+ * label.
  *
  * Self-training (Scudder 1965): predictions for all N rows become their labels, and a ridge is fitted again on the
- * support and, at the weight n_s / N a row, on all rows. Left alone it drifts to few classes; what holds it is the
- * assumption that the classes are of equal size: the columns of the predictions P [N, C] are scaled to equal sums, then
- * the rows to 1 (one step of Sinkhorn and Knopp 1967). With Z the experts' rows [Z_m | 1] side by side, each times the
- * root of its share of the mixture, lambda the mixture's geometric mean, r = n_s / N and the logits of the mixture to
- * start from, each round is
- *     P = rows(columns(softmax(sharpness logits))),  P_i = Y_i for the support,
- *     logits = Z (Zs^T Zs + r Z^T Z + lambda I)^-1 (Zs^T Ys + r Z^T P)
- * One factorization serves all rounds. Z itself is never scaled or copied: the roots go into the system, whose size is
- * that of the embedding, and what is held besides Z is [N, C]. */
+ * support and, at the weight n_s / N per row, on all rows. By itself it drifts to few classes; the assumption that the
+ * classes are of equal size prevents that: the columns of the predictions P [N, C] are scaled to equal sums, then the
+ * rows to 1 (one step of Sinkhorn and Knopp 1967). Let Z be the experts' rows [Z_m | 1] side by side, each times the
+ * root of its share of the mixture, lambda the geometric mean of the mixture's penalties, and r = n_s / N. From the
+ * logits of the mixture, each round is P = rows(columns(softmax(sharpness logits))),  P_i = Y_i for the support, logits
+ * = Z (Zs^T Zs + r Z^T Z + lambda I)^-1 (Zs^T Ys + r Z^T P) One factorization serves all rounds. Z itself is never
+ * scaled or copied: the roots go into the system, whose size is that of the embedding; besides Z, memory holds only [N,
+ * C] arrays. */
 #include "models/heads/ridge_mixture.h"
 
-/* What the rounds share. */
+/* The tensors that all rounds share. */
 typedef struct system {
     mo_tensor *Z, *Zt;   /* [N, D], D = M (d + 1) */
-    mo_tensor *root;     /* [D, 1]: of the share of each column's expert */
-    mo_tensor *L;        /* of the system */
+    mo_tensor *root;     /* [D, 1]: the root of the share of each column's expert */
+    mo_tensor *L;        /* the Cholesky factor of the system */
     mo_tensor *Zs_Ys;    /* [D, C] */
-    mo_tensor *Y, *mine; /* labels of the support's rows [N, C], and which these are [N, 1] */
+    mo_tensor *Y, *mine; /* labels of the support's rows [N, C], 0 elsewhere; 1 for rows of the support [N, 1] */
     double r;
 } system;
 
@@ -28,8 +28,8 @@ static mo_tensor *of_columns(mo_tape *t, mo_tensor *x, int64_t D) {
     return mo_reshape(t, mo_contiguous(t, mo_broadcast_to(t, x, 2, (int64_t[]){M, D / M})), 2, (int64_t[]){D, 1});
 }
 
-/* A with its rows and columns times root. */
-static mo_tensor *scaled(mo_tape *t, mo_tensor *A, mo_tensor *root) {
+/* A with its rows and columns multiplied by root. */
+static mo_tensor *ridge_transduce_scaled(mo_tape *t, mo_tensor *A, mo_tensor *root) {
     return mo_mul(t, mo_mul(t, A, root), mo_transpose(t, root));
 }
 
@@ -49,7 +49,7 @@ static void place_labels(mo_tape *t, system *s, mo_tensor *support, mo_tensor *Y
 static void make_system(mo_tape *t, system *s, mo_tensor *gram, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
     mo_tensor *Zst = mo_transpose(t, Zs);
     mo_tensor *G = mo_add(t, mo_matmul(t, Zst, Zs), mo_scale(t, gram, s->r, 0));
-    s->L = mo_cholesky(t, mo_add_diag(t, scaled(t, G, s->root), lambda));
+    s->L = mo_cholesky(t, mo_add_diag(t, ridge_transduce_scaled(t, G, s->root), lambda));
     s->Zs_Ys = mo_matmul(t, Zst, Ys);
 }
 
@@ -67,8 +67,8 @@ static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P) {
     return mo_matmul(t, s->Z, mo_mul(t, X, s->root));
 }
 
-static bool check(mo_context *ctx, const mo_population *all, const mo_tensor *support, const mo_tensor *Ys,
-    const mo_mixture *mix, const mo_transduction *o) {
+static bool ridge_transduce_check(mo_context *ctx, const mo_population *all, const mo_tensor *support,
+    const mo_tensor *Ys, const mo_mixture *mix, const mo_transduction *o) {
     if (!mo_ok(ctx))
         return false;
     int64_t D = mo_ndim(all->Z) == 2 ? mo_dim(all->Z, 1) : 0,
@@ -100,7 +100,7 @@ static mo_tensor *inductive(
 mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_mixture *mix, const mo_transduction *o) {
     mo_context *ctx = mo_tape_context(t);
-    if (!check(ctx, all, support, Ys, mix, o))
+    if (!ridge_transduce_check(ctx, all, support, Ys, mix, o))
         return mo_null_tensor(ctx);
     system s = {.Z = all->Z, .Zt = mo_transpose(t, all->Z)};
     s.r = (double)mo_dim(support, 0) / (double)mo_dim(all->Z, 0);

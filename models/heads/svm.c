@@ -3,15 +3,16 @@
  *
  * With Z1 = [Zs | 1], the intercept penalised like the rest, K = Z1 Z1^T and labels Y, [W; b] minimises
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
- * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/svm_dual.c). Where alpha is 0 it stays 0 nearby, so near
- * a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and takes their mean off; v solves Pi
- * (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only scales. Support
- * vectors that depend on one another, as equal rows do, make it semidefinite; but what reaches v lies in its range, for
- * the weights are unique, and conjugate gradients stay there, where factors would fail. Its gradient is that of the
- * implicit function theorem: to Zs, Zq and lambda, first order, not to the labels. */
+ * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/svm_dual.c). Entries of alpha that are 0 stay 0 nearby,
+ * so near a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and subtracts their mean; v
+ * solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only scales.
+ * Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint that
+ * reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where factors
+ * would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not to the
+ * labels. */
 #include "models/heads/folds.h"
 
-/* theta: K, lambda, Y, the mask of alpha > 0, 1 / their number in the row (0 where one), A_0, s. */
+/* theta: K, lambda, Y, the mask of alpha > 0, 1 / the number of such entries in the row (0 if one), A_0, s. */
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
 
 static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
@@ -19,7 +20,7 @@ static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
 }
 
 /* Pi X */
-static mo_tensor *onto_face(mo_tape *t, mo_tensor *X, mo_tensor *mask, mo_tensor *share) {
+static mo_tensor *svm_onto_face(mo_tape *t, mo_tensor *X, mo_tensor *mask, mo_tensor *share) {
     mo_tensor *kept = mo_mul(t, X, mask);
     return mo_sub(t, kept, mo_mul(t, mask, mo_mul(t, share, class_sum(t, kept))));
 }
@@ -27,21 +28,21 @@ static mo_tensor *onto_face(mo_tape *t, mo_tensor *X, mo_tensor *mask, mo_tensor
 static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, int n, void *state) {
     (void)n;
     (void)state;
-    mo_tensor *mask = theta[THETA_MASK], *share = theta[THETA_SHARE], *in_face = onto_face(t, v, mask, share);
+    mo_tensor *mask = theta[THETA_MASK], *share = theta[THETA_SHARE], *in_face = svm_onto_face(t, v, mask, share);
     mo_tensor *KA = mo_matmul(t, theta[THETA_K], mo_add(t, theta[THETA_A0], in_face));
     mo_tensor *slack = mo_sub(t, KA, mo_mul(t, theta[THETA_LAMBDA], theta[THETA_Y]));
     mo_tensor *rest = mo_mul(t, theta[THETA_SCALE], mo_sub(t, v, in_face));
-    return mo_add(t, onto_face(t, slack, mask, share), rest);
+    return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* A with its gradient: alpha's zeros held, the rest as their system has it. */
+/* A with its gradient: the zeros of alpha are held, the other entries follow their system. */
 static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(Y), 0, NULL, 1), *zero = mo_scale(t, one, 0, 0);
     mo_tensor *positive = mo_sub(t, one, mo_greater_equal(t, zero, alpha)), *count = class_sum(t, positive);
     mo_tensor *several = mo_greater_equal(t, count, mo_scale(t, one, 2, 0)), *mask = mo_mul(t, positive, several);
     mo_tensor *share = mo_div_or_zero(t, several, count), *A = mo_sub(t, mo_stop_gradient(t, Y), alpha);
-    mo_tensor *v = onto_face(t, A, mask, share), *fixed = mo_stop_gradient(t, K);
+    mo_tensor *v = svm_onto_face(t, A, mask, share), *fixed = mo_stop_gradient(t, K);
     mo_tensor *scale = mo_mean(t, mo_diagonal(t, fixed), MO_AXIS(rows), MO_KEEP_AXES);
     int64_t size[MO_MAX_AXES];
     for (int i = 0; i < rows; i++)
@@ -49,31 +50,31 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
     size[rows] = size[rows + 1] = 1;
     mo_tensor *theta[THETA] = {
         K, lambda, mo_stop_gradient(t, Y), mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
-    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* of rows whose logits carry the size of K */
+    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding of rows whose logits are as large as K */
     const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
-    return mo_add(t, theta[THETA_A0], onto_face(t, solved, mask, share));
+    return mo_add(t, theta[THETA_A0], svm_onto_face(t, solved, mask, share));
 }
 
 /* Zq W + b for W above b. */
-static mo_tensor *readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
+static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     int rows = mo_ndim(Zq) - 2;
     int64_t d = mo_dim(Zq, -1);
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
 }
 
-static mo_tensor *fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
+static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
     mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     mo_tensor *K = mo_matmul(t, Z1, Z1t), *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
     if (mo_needs_grad(K) || mo_needs_grad(lambda))
         A = differentiable(t, K, Ys, lambda, alpha);
     else
         A = mo_sub(t, Ys, alpha);
-    return readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, A), lambda));
+    return svm_readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, A), lambda));
 }
 
-/* A = Y - alpha is of the size of lambda / |Zs_i|^2 where rows are separable, beside an alpha of 1: from 1e-4 on,
- * float32 has too few digits of it. */
+/* A = Y - alpha is about lambda / |Zs_i|^2 for separable rows, next to an alpha of 1: below 1e-4, float32 has too few
+ * digits for it. */
 static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     if (mo_tensor_dtype(Zs) != MO_F32)
         return false;
@@ -81,25 +82,25 @@ static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     return mo_item(mo_max(t, squares, 0, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
-static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     if (!is_too_narrow(t, Zs, parameters[0]))
-        return fit(t, Zs, Ys, Zq, parameters[0]);
+        return svm_fit(t, Zs, Ys, Zq, parameters[0]);
     mo_tensor *wide[] = {Zs, Ys, Zq, parameters[0]};
     for (int i = 0; i < 4; i++)
         wide[i] = mo_cast(t, wide[i], MO_F64);
-    return mo_cast(t, fit(t, wide[0], wide[1], wide[2], wide[3]), MO_F32);
+    return mo_cast(t, svm_fit(t, wide[0], wide[1], wide[2], wide[3]), MO_F32);
 }
 
-/* The fits without each fold together with that of all rows where the op takes them, else one by one. */
-static mo_tensor *cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    const mo_folds *folds, mo_tensor **held) {
+/* Fits all rows and all folds together if the op can, else one by one. */
+static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     const mo_fold_fits fits = {.folds = folds->n, .stop = folds->stop};
     mo_tensor *out[2];
     if (is_too_narrow(t, Zs, parameters[0]) ||
         !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, &fits, out))
-        return mo_refit_folds(t, logits, Zs, Ys, Zq, parameters, folds, held);
+        return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
-    return readout(t, Zq, out[0]);
+    return svm_readout(t, Zq, out[0]);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};
@@ -117,8 +118,8 @@ const mo_head mo_head_svm = {
     .name = "svm",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits,
-    .cross_validate = cross_validate,
+    .logits = svm_logits,
+    .cross_validate = svm_cross_validate,
     .fixed_labels = true,
     .order = 1,
     .n_samples = 4,
