@@ -230,6 +230,9 @@ typedef struct mo_backend {
     /* Bytes of device memory that this process holds, and bytes still free; NULL: the failure of alloc is reported
      * without them. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
+    /* The largest use of device memory in bytes, the libraries' own included; restart: the record starts again from the
+     * present use. NULL: no record. */
+    size_t (*peak)(const mo_context *ctx, bool restart);
     /* Writes the name of the device to text, or returns the reason why there is no device. NULL: always there. */
     const char *(*describe)(char *text, size_t bytes);
     /* Writes the libraries that the backend computes with to text; works without a device. NULL: none to name. */

@@ -18,6 +18,9 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
         mo_fail(ctx, MO_INVALID, "context: threads is %d, expected 0 (all) or more", o->threads);
     if ((unsigned)o->math > MO_MATH_BF16 || (o->math != MO_MATH_FP32 && o->device != MO_CUDA))
         mo_fail(ctx, MO_UNSUPPORTED, "context: math %d, expected fp32 (tf32 and bf16 on cuda alone)", (int)o->math);
+    if (o->index < 0 || o->device_memory < 0 || ((o->index || o->device_memory) && o->device != MO_CUDA))
+        mo_fail(ctx, MO_INVALID, "context: device %d of %lld bytes, expected 0 or more (on cuda alone)", o->index,
+            (long long)o->device_memory);
 }
 
 /* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. */
@@ -40,6 +43,8 @@ mo_context *mo_context_create(const mo_context_options *options) {
     mo_context_options o = options ? *options : (mo_context_options){0};
     ctx->device = o.device;
     ctx->math = o.math;
+    ctx->index = o.index;
+    ctx->device_memory = o.device_memory;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
@@ -95,12 +100,16 @@ mo_code mo_context_wait(mo_context *ctx) {
 }
 
 mo_counters mo_context_counters(const mo_context *ctx) {
-    return ctx->counters;
+    mo_counters c = ctx->counters;
+    c.device_peak = ctx->backend->peak ? (int64_t)ctx->backend->peak(ctx, false) : 0;
+    return c;
 }
 
 void mo_context_reset_peaks(mo_context *ctx) {
     ctx->counters.bytes_peak = ctx->counters.bytes_live;
     ctx->counters.tape_peak = ctx->counters.tape_live;
+    if (ctx->backend->peak)
+        ctx->backend->peak(ctx, true);
 }
 
 const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {

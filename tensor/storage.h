@@ -51,7 +51,8 @@ struct mo_context {
     mo_status status;
     mo_device device;
     mo_math math;
-    int threads;
+    int threads, index;
+    int64_t device_memory; /* that it may hold; 0: no bound */
     const mo_backend *backend;
     void *backend_state; /* handles and streams of the backend */
     mo_counters counters;

@@ -71,6 +71,10 @@ typedef struct mo_context_options {
     mo_device device;
     int threads;  /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
     mo_math math; /* the CPU accepts MO_MATH_FP32 alone */
+    /* Of MO_CUDA alone: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them; bytes of device memory
+     * that the context may hold, 0: no bound. */
+    int index;
+    int64_t device_memory;
 } mo_context_options;
 
 /* Counters of one context since its creation, for tests and reports. */
@@ -81,6 +85,7 @@ typedef struct mo_counters {
     int64_t tape_live;      /* bytes that the values on the context's tapes take */
     int64_t tape_peak;      /* the largest value of tape_live */
     int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
+    int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
 } mo_counters;
 
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only when out of memory; a device that is
@@ -99,7 +104,7 @@ MO_API mo_device mo_context_device(const mo_context *ctx);
 /* Waits until the device has done all queued work and raises the errors found meanwhile. Returns the status. */
 MO_API mo_code mo_context_wait(mo_context *ctx);
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
-/* Sets bytes_peak and tape_peak to what is held now. */
+/* Sets bytes_peak, tape_peak and device_peak to what is held now. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);
 /* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
  * one), matrix products run on one thread. */

@@ -18,7 +18,7 @@ static const int64_t sizes[SIZES] = {0, 1, 33, 1025};
 enum { SIZES = 7 };
 static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
 #endif
-static const double wide = 1e-8, units = 512, worse = 16;
+static const double wide = 1e-8, units = 512, worse = 64;
 
 /* Ops that some sizes cannot reach: those of their attributes (broadcast_to, spmm, implicit_solve), matrices above,
  * what is no input (the mean over no row), what has no empty problem (svm_dual). */

@@ -161,21 +161,23 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of a device: what its tapes and tensors hold, which do not shrink between runs. */
-static double device_memory(mo_context *ctx) {
-    return 1e-6 * (double)mo_context_counters(ctx).bytes_live;
+/* Of a device: all that is in use of its memory, workspaces of its libraries too. */
+static double peak_memory(mo_context *ctx) {
+    return mo_context_device(ctx) == MO_CPU ? bench_memory(true) : 1e-6 * (double)mo_context_counters(ctx).device_peak;
 }
 
-static double peak_memory(mo_context *ctx) {
-    return mo_context_device(ctx) == MO_CPU ? bench_memory(true) : device_memory(ctx);
+/* In use now, and from where the peak counts. */
+static double memory_before(mo_context *ctx) {
+    mo_context_reset_peaks(ctx);
+    bench_reset_peak();
+    return mo_context_device(ctx) == MO_CPU ? bench_memory(false) : peak_memory(ctx);
 }
 
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record) {
     double *times = calloc((size_t)o->runs, sizeof *times);
-    double before = mo_context_device(ctx) == MO_CPU ? bench_memory(false) : device_memory(ctx);
+    double before = memory_before(ctx);
     if (!times)
         mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    bench_reset_peak();
     for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
         run(state);
     mo_context_wait(ctx);

@@ -23,7 +23,7 @@ typedef struct bench_record {
     double gflop; /* what the algorithm needs, in 1e9 operations */
     double min_ms, med_ms, max_ms;
     double gemm_rate;    /* GFLOP/s of the best 4096-cube product */
-    double peak_mb;      /* resident memory at its largest */
+    double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
     double growth_mb;    /* of that, since before the first run */
     int64_t allocations; /* made by the timed runs */
 } bench_record;

@@ -50,11 +50,12 @@ names parse_names(const struct argp_state *state, const char *option, const char
 void append_name(names *list, const char *name);
 void free_names(names *list);
 
-/* --device and --math, for commands that compute. */
-enum { KEY_DEVICE = 0x800, KEY_MATH };
+/* --device, --math and --device-memory, for commands that compute. */
+enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
 #define DEVICE_OPTIONS                                                                                                 \
-    {"device", KEY_DEVICE, "NAME", 0, "cpu or cuda (default: cpu)", 0}, {                                              \
-        "math", KEY_MATH, "NAME", 0, "float32 products on cuda: fp32, tf32 or bf16 (default: fp32)", 0                 \
+    {"device", KEY_DEVICE, "NAME", 0, "cpu, cuda or, of several, cuda:N (default: cpu)", 0},                           \
+        {"math", KEY_MATH, "NAME", 0, "float32 products on cuda: fp32, tf32 or bf16 (default: fp32)", 0}, {            \
+        "device-memory", KEY_DEVICE_MEMORY, "SIZE", 0, "bytes of cuda that may be held (4G; default: all)", 0          \
     }
 /* Whether the key is one of them; its value is then in o. */
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);

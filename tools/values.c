@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,11 +113,20 @@ void free_names(names *list) {
 }
 
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_DEVICE)
+    if (key == KEY_DEVICE && !strncmp(text, "cuda:", 5)) {
+        o->device = MO_CUDA;
+        o->index = (int)parse_integer(state, "--device cuda:N", text + 5, 0, INT_MAX);
+    } else if (key == KEY_DEVICE) {
         o->device = (mo_device)parse_choice(state, "--device", text, (const char *[]){"cpu", "cuda"}, 2);
-    else if (key == KEY_MATH)
+        o->index = 0;
+    } else if (key == KEY_MATH) {
         o->math = (mo_math)parse_choice(state, "--math", text, (const char *[]){"fp32", "tf32", "bf16"}, 3);
-    return key == KEY_DEVICE || key == KEY_MATH;
+    } else if (key == KEY_DEVICE_MEMORY) {
+        o->device_memory = parse_bytes(state, "--device-memory", text);
+    } else if (key == ARGP_KEY_END && o->device_memory && o->device == MO_CPU) {
+        argp_failure(state, EXIT_USAGE, 0, "--device-memory: expected --device cuda beside it");
+    }
+    return key == KEY_DEVICE || key == KEY_MATH || key == KEY_DEVICE_MEMORY;
 }
 
 /* "30d" by the units "smhd", "4G" by "KMGT"; the factors of the units. */

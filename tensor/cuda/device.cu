@@ -11,9 +11,13 @@
 
 constexpr size_t first_staging = (size_t)1 << 20, last_staging = (size_t)64 << 20;
 
+static mo_code code_of(const char *failure, mo_code other) {
+    return strncmp(failure, "no memory", strlen("no memory")) == 0 ? MO_MEMORY : other;
+}
+
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure) {
     if (failure)
-        mo_fail(ctx, MO_IO, "cuda: %s: %s", what, failure);
+        mo_fail(ctx, code_of(failure, MO_IO), "cuda: %s: %s", what, seam_reason(seam_of(ctx), failure));
     return !failure;
 }
 
@@ -61,11 +65,13 @@ static bool cuda_open(mo_context *ctx) {
     state->libraries = libraries;
     state->staging = seam_pin(first_staging);
     state->staging_bytes = first_staging;
-    const char *failure = seam_open(&state->s);
+    char text[512];
+    seam_choice which = {ctx->index, (size_t)ctx->device_memory};
+    const char *failure = seam_open(&state->s, &which, text, sizeof text);
     if (!failure && state->staging && checks_open(ctx))
         return true;
     if (failure)
-        mo_fail(ctx, MO_UNSUPPORTED, "cuda: no device to compute on: %s", failure);
+        mo_fail(ctx, code_of(failure, MO_UNSUPPORTED), "cuda: no device to compute on: %s", failure);
     else
         mo_fail(ctx, MO_MEMORY, "cuda: no memory for what a context needs, %zu bytes of it page-locked", first_staging);
     cuda_close(ctx);
@@ -85,6 +91,10 @@ static void cuda_free(mo_context *ctx, void *block, size_t bytes) {
 
 static void cuda_memory(mo_context *ctx, size_t *held, size_t *left) {
     seam_memory(seam_of(ctx), held, left);
+}
+
+static size_t cuda_peak(const mo_context *ctx, bool restart) {
+    return state_of(ctx) ? seam_peak(seam_of(ctx), restart) : 0;
 }
 
 void *cuda_take(mo_context *ctx, size_t bytes) {
@@ -188,6 +198,7 @@ const mo_backend mo_backend_cuda = {
     .alloc = cuda_alloc,
     .free = cuda_free,
     .memory = cuda_memory,
+    .peak = cuda_peak,
     .describe = seam_describe,
     .libraries = seam_libraries,
     .upload = cuda_upload,

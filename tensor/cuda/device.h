@@ -45,11 +45,11 @@ struct cuda_state {
     uint64_t moves; /* blocks of device memory that were given back */
 };
 
-inline cuda_state *state_of(mo_context *ctx) {
+inline cuda_state *state_of(const mo_context *ctx) {
     return static_cast<cuda_state *>(ctx->backend_state);
 }
 
-inline seam *seam_of(mo_context *ctx) {
+inline seam *seam_of(const mo_context *ctx) {
     return state_of(ctx)->s;
 }
 

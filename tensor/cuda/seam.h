@@ -3,8 +3,9 @@
  * Four files of thin wrappers implement it (seam_runtime.c, seam_blas.c, seam_solver.c, seam_rows.c); the emulated
  * device of the tests has twins of them. All work is queued on one stream and nothing waits unless its name says so.
  *
- * Where a function returns text it is NULL on success and the vendor's words otherwise. Matrices are column-major, as
- * the vendor's are; A, B, C and info words are device memory. Sizes of 0 never reach a seam. */
+ * Where a function returns text it is NULL on success and the vendor's words otherwise; words that begin with "no
+ * memory" are ours, for device memory that is not to be had. Matrices are column-major, as the vendor's are; A, B, C
+ * and info words are device memory. Sizes of 0 never reach a seam. */
 #ifndef MO_CUDA_SEAM_H
 #define MO_CUDA_SEAM_H
 
@@ -22,21 +23,33 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* The first device with a stream of its own. */
-const char *seam_open(seam **s);
+/* That device of those that CUDA_VISIBLE_DEVICES leaves, with a stream of its own. */
+typedef struct seam_choice {
+    int device;
+    size_t most; /* bytes of it that may be in use; 0: no bound but its own */
+} seam_choice;
+/* A reason that the vendor has no words for is written to text. */
+const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes);
 void seam_close(seam *s); /* waits for what is queued */
-/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0"; a reason where there is no device. */
+/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then the other devices each behind
+ * "; cuda:1 "; a reason where there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
 /* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0"; without a device, too. */
 void seam_libraries(char *text, size_t bytes);
 /* The first failure of anything that was queued, NULL where there is none; forgotten once read. */
 const char *seam_failure(seam *s);
 
+/* The words for a failure (NULL: none): where another device is current in this thread, that is the reason. */
+const char *seam_reason(seam *s, const char *text);
+
 /* From the stream-ordered pool, 256-byte aligned, not cleared; NULL where the device has no more. */
 void *seam_allocate(seam *s, size_t bytes);
 void seam_release(seam *s, void *block);
 /* Bytes that this process's pool holds, and that the device has left for it (the pool's own unused ones included). */
 void seam_memory(seam *s, size_t *held, size_t *left);
+/* The most bytes of the pool that have been in use at once, workspaces of the libraries included, since the context
+ * began or the last call that said restart. */
+size_t seam_peak(seam *s, bool restart);
 /* Page-locked host memory, which alone may be given to the copies below; NULL on failure. */
 void *seam_pin(size_t bytes);
 void seam_unpin(void *block);
@@ -55,7 +68,8 @@ const char *seam_event_wait(seam_event *e);                                  /* 
 float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
 
 /* What is queued between these two is recorded instead; a graph is queued as often as one likes. No memory is to be had
- * or given back in between. */
+ * or given back in between. Whatever fails in between (a library call that breaks the capture) is what the second one
+ * says: nothing of it is left for seam_failure. */
 const char *seam_capture(seam *s);
 const char *seam_capture_end(seam *s, seam_graph **graph);
 /* How often the libraries' own memory has moved: a graph from before is of no use. */

@@ -10,25 +10,27 @@
 #include <cusolverDn.h>
 #include <cusparse.h>
 
-struct seam_plan; /* seam_blas.c: how a product with an epilogue is computed */
-struct seam_dnn;  /* seam_rows.c: cuDNN, opened when first asked for */
+struct seam_plans; /* seam_plans.c: how products are computed */
+struct seam_dnn;   /* seam_rows.c: cuDNN, opened when first asked for */
 
 struct seam {
     int device;
     cudaStream_t stream;
     cudaMemPool_t pool;
+    size_t most;         /* bytes of the pool that may be in use; 0: no bound */
     cudaError_t failure; /* the first of what was queued */
+    cudaError_t before;  /* the same when the capture began */
     bool capturing;
-    uint64_t moves;  /* of the libraries' memory */
-    void *workspace; /* device memory of the libraries, grown where one asks for more */
+    char foreign[128]; /* the line about another current device */
+    uint64_t moves;    /* of the libraries' memory */
+    void *workspace;   /* device memory of the libraries, grown where one asks for more */
     size_t workspace_bytes;
     void *host_workspace; /* the same on the host */
     size_t host_bytes;
     cublasHandle_t blas;
-    void *blas_workspace;
+    void *blas_workspace; /* of both: all their work is in the order of the stream */
     cublasLtHandle_t blas_lt;
-    struct seam_plan *plans;
-    int n_plans;
+    struct seam_plans *plans;
     cusolverDnHandle_t solver;
     cusolverDnParams_t parameters;
     cusparseHandle_t sparse; /* NULL before the first product */
@@ -36,7 +38,8 @@ struct seam {
     bool looked_for_dnn;
 };
 
-/* Remembers a failure that has no caller to go to. */
+/* Remembers a failure that has no caller to go to. The runtime's own last error is forgotten: libraries read it behind
+ * their launches and would take it for theirs. */
 void seam_note(seam *s, cudaError_t code);
 /* At least so many bytes of device memory, valid until the next call; NULL where there are none. */
 void *seam_workspace(seam *s, size_t bytes);

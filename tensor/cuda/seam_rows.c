@@ -53,7 +53,8 @@ static bool find_functions(struct seam_dnn *d) {
         {"cudnnSoftmaxForward", &d->forward},
         {"cudnnSoftmaxBackward", &d->backward},
     };
-    d->object = dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_LOCAL);
+    /* Never unloaded: kernels, threads and libraries that it has opened itself outlive its handle. */
+    d->object = dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     for (size_t i = 0; d->object && i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(d->object, functions[i].name);
         if (!address)

@@ -18,8 +18,20 @@ static const char *text_of(cudaError_t code) {
 }
 
 void seam_note(seam *s, cudaError_t code) {
-    if (code != cudaSuccess && s->failure == cudaSuccess)
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    if (s->failure == cudaSuccess)
         s->failure = code;
+}
+
+const char *seam_reason(seam *s, const char *text) {
+    int current = s->device;
+    if (!text || cudaGetDevice(&current) != cudaSuccess || current == s->device)
+        return text;
+    snprintf(s->foreign, sizeof s->foreign, "device %d is current in this thread, expected %d: call cudaSetDevice",
+        current, s->device);
+    return s->foreign;
 }
 
 /* Keeps what is released: the driver is asked for memory only where the pool has none. */
@@ -32,19 +44,47 @@ static cudaError_t make_pool(seam *s) {
     return code ? code : cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &all);
 }
 
-const char *seam_open(seam **out) {
+/* Kernels are built for compute capability 8.0 and later. */
+enum { LEAST_CAPABILITY = 8 };
+
+/* Why the device cannot be computed on, NULL where it can. The line stands in `text`. */
+static const char *refuse_device(int device, char *text, size_t bytes) {
+    struct cudaDeviceProp p;
     int count = 0;
     cudaError_t code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0)
         return code ? cudaGetErrorString(code) : "no device found";
-    seam *s = calloc(1, sizeof *s);
-    if (!s)
-        return "out of host memory";
-    code = cudaSetDevice(s->device);
+    if (device < 0 || device >= count) {
+        snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d (as CUDA_VISIBLE_DEVICES leaves them)",
+            device, count - 1);
+        return text;
+    }
+    code = cudaGetDeviceProperties(&p, device);
+    if (code != cudaSuccess)
+        return cudaGetErrorString(code);
+    if (p.major >= LEAST_CAPABILITY)
+        return NULL;
+    snprintf(text, bytes, "%s has compute capability %d.%d, expected %d.0 or later", p.name, p.major, p.minor,
+        LEAST_CAPABILITY);
+    return text;
+}
+
+static const char *open_handles(seam *s) {
+    cudaError_t code = cudaSetDevice(s->device);
     code = code ? code : cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     code = code ? code : make_pool(s);
     const char *reason = code ? cudaGetErrorString(code) : seam_open_blas(s);
-    reason = reason ? reason : seam_open_solver(s);
+    return reason ? reason : seam_open_solver(s);
+}
+
+const char *seam_open(seam **out, const seam_choice *which, char *text, size_t bytes) {
+    const char *reason = refuse_device(which->device, text, bytes);
+    seam *s = reason ? NULL : calloc(1, sizeof *s);
+    if (!s)
+        return reason ? reason : "out of host memory";
+    s->device = which->device;
+    s->most = which->most;
+    reason = open_handles(s);
     if (reason)
         seam_close(s);
     else
@@ -73,17 +113,23 @@ void seam_close(seam *s) {
 const char *seam_describe(char *text, size_t bytes) {
     struct cudaDeviceProp p;
     int driver = 0, runtime = 0, count = 0;
-    cudaError_t code = cudaGetDeviceCount(&count);
-    if (code != cudaSuccess || count == 0)
-        return code ? cudaGetErrorString(code) : "no device found";
-    code = cudaGetDeviceProperties(&p, 0);
-    if (code != cudaSuccess)
-        return cudaGetErrorString(code);
+    const char *reason = refuse_device(0, text, bytes);
+    if (reason)
+        return reason;
+    cudaGetDeviceCount(&count);
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
-    snprintf(text, bytes, "%s, compute capability %d.%d, %.1f GiB, driver %d.%d, runtime %d.%d", p.name, p.major,
-        p.minor, (double)p.totalGlobalMem / (1 << 30), driver / 1000, driver % 1000 / 10, runtime / 1000,
-        runtime % 1000 / 10);
+    size_t used = 0;
+    for (int i = 0; i < count && used < bytes && cudaGetDeviceProperties(&p, i) == cudaSuccess; i++) {
+        int n = i ? snprintf(text + used, bytes - used, "; cuda:%d ", i) : 0;
+        used += (size_t)n;
+        if (used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s, compute capability %d.%d, %.1f GiB", p.name,
+                p.major, p.minor, (double)p.totalGlobalMem / (1 << 30));
+        if (i == 0 && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, ", driver %d.%d, runtime %d.%d", driver / 1000,
+                driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
     return NULL;
 }
 
@@ -107,17 +153,26 @@ const char *seam_failure(seam *s) {
 
 /* ---- memory ---- */
 
+static uint64_t pool_value(seam *s, enum cudaMemPoolAttr which) {
+    uint64_t value = 0;
+    cudaMemPoolGetAttribute(s->pool, which, &value);
+    return value;
+}
+
+static bool within_bound(seam *s, size_t bytes) {
+    uint64_t used = s->most ? pool_value(s, cudaMemPoolAttrUsedMemCurrent) : 0;
+    return !s->most || (used <= s->most && bytes <= s->most - used);
+}
+
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
-    if (s->capturing) /* the graph would own it */
-        return NULL;
-    if (cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
-        return block;
-    cudaGetLastError();
-    cudaStreamSynchronize(s->stream); /* what is released there can be had here */
-    if (cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
-        return block;
-    cudaGetLastError(); /* forgotten: the caller says it in our words */
+    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own it */
+        if (attempt)                                                 /* what is released there can be had here */
+            cudaStreamSynchronize(s->stream);
+        if (within_bound(s, bytes) && cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
+            return block;
+        cudaGetLastError(); /* forgotten: the caller says it in our words */
+    }
     return NULL;
 }
 
@@ -127,13 +182,21 @@ void seam_release(seam *s, void *block) {
 }
 
 void seam_memory(seam *s, size_t *held, size_t *left) {
-    uint64_t reserved = 0, used = 0;
+    uint64_t reserved = pool_value(s, cudaMemPoolAttrReservedMemCurrent);
+    uint64_t used = pool_value(s, cudaMemPoolAttrUsedMemCurrent);
     size_t free_bytes = 0, total = 0;
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
     cudaMemGetInfo(&free_bytes, &total);
     *held = (size_t)reserved;
     *left = free_bytes + (size_t)(reserved - used);
+    if (s->most && *left > s->most - (used < s->most ? used : s->most))
+        *left = s->most - (used < s->most ? used : s->most);
+}
+
+size_t seam_peak(seam *s, bool restart) {
+    uint64_t peak = pool_value(s, cudaMemPoolAttrUsedMemHigh), none = 0;
+    if (restart)
+        cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrUsedMemHigh, &none);
+    return (size_t)peak;
 }
 
 void *seam_workspace(seam *s, size_t bytes) {
@@ -177,7 +240,10 @@ void seam_fill(seam *s, void *device, int byte, size_t bytes) {
 }
 
 const char *seam_wait(seam *s) {
-    return text_of(cudaStreamSynchronize(s->stream));
+    cudaError_t code = cudaStreamSynchronize(s->stream);
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    return text_of(code);
 }
 
 /* ---- events, graphs, launches ---- */
@@ -215,14 +281,24 @@ float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
 const char *seam_capture(seam *s) {
     cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
     s->capturing = code == cudaSuccess;
-    return text_of(code);
+    if (!s->capturing) {
+        cudaGetLastError();
+        return text_of(code);
+    }
+    s->before = s->failure;
+    s->failure = cudaSuccess;
+    return NULL;
 }
 
+/* A call that may not be captured ends the capture: launches behind it fail, and so does its end. None of that work has
+ * run, so none of those failures is the device's. */
 const char *seam_capture_end(seam *s, seam_graph **out) {
     cudaGraph_t recorded = NULL;
     seam_graph *g = calloc(1, sizeof *g);
     cudaError_t code = cudaStreamEndCapture(s->stream, &recorded);
+    code = code ? code : s->failure;
     s->capturing = false;
+    s->failure = s->before;
     if (code == cudaSuccess && g)
         code = cudaGraphInstantiate(&g->graph, recorded, 0);
     if (recorded)
@@ -231,6 +307,7 @@ const char *seam_capture_end(seam *s, seam_graph **out) {
         *out = g;
         return NULL;
     }
+    cudaGetLastError();
     free(g);
     return code ? cudaGetErrorString(code) : "out of host memory";
 }

@@ -42,29 +42,29 @@ static cublasFillMode_t side_of(bool lower) {
     return lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
 }
 
-/* Both workspaces of a call; false where there is no memory. The host's may be read until the stream has come so far:
- * it grows only after that. */
-static bool find_workspaces(seam *s, size_t device, size_t host) {
+/* Both workspaces of a call; the reason where it cannot have them. The host's may be read until the stream has come so
+ * far: it grows only after that. */
+static const char *find_workspaces(seam *s, size_t device, size_t host) {
     if (s->capturing && host) /* a graph would read what later calls leave there */
-        return false;
+        return "cuSOLVER works in host memory here, which no graph can keep";
     if (host > s->host_bytes) {
         cudaStreamSynchronize(s->stream);
         free(s->host_workspace);
         s->host_workspace = malloc(host);
         s->host_bytes = s->host_workspace ? host : 0;
     }
-    return seam_workspace(s, device) && (s->host_workspace || !host);
+    bool found = seam_workspace(s, device) && (s->host_workspace || !host);
+    return found ? NULL : "no memory for the workspace of cuSOLVER";
 }
-
-static const char no_memory[] = "no memory for the workspace of cuSOLVER";
 
 const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info) {
     size_t device = 0, host = 0;
     cudaDataType t = type_of(type);
     cusolverStatus_t code =
         cusolverDnXpotrf_bufferSize(s->solver, s->parameters, side_of(lower), n, t, A, lda, t, &device, &host);
-    if (code == CUSOLVER_STATUS_SUCCESS && !find_workspaces(s, device, host))
-        return no_memory;
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
     return text_of(code ? code
                         : cusolverDnXpotrf(s->solver, s->parameters, side_of(lower), n, t, A, lda, t, s->workspace,
                               device, s->host_workspace, host, info));
@@ -89,8 +89,9 @@ const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda,
     size_t device = 0, host = 0;
     cudaDataType t = type_of(type);
     cusolverStatus_t code = cusolverDnXgetrf_bufferSize(s->solver, s->parameters, n, n, t, A, lda, t, &device, &host);
-    if (code == CUSOLVER_STATUS_SUCCESS && !find_workspaces(s, device, host))
-        return no_memory;
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
     return text_of(code ? code
                         : cusolverDnXgetrf(s->solver, s->parameters, n, n, t, A, lda, pivot, t, s->workspace, device,
                               s->host_workspace, host, info));
@@ -101,8 +102,9 @@ const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, 
     cudaDataType t = type_of(type);
     cusolverStatus_t code = cusolverDnXsyevd_bufferSize(
         s->solver, s->parameters, CUSOLVER_EIG_MODE_VECTOR, side_of(lower), n, t, A, lda, t, w, t, &device, &host);
-    if (code == CUSOLVER_STATUS_SUCCESS && !find_workspaces(s, device, host))
-        return no_memory;
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
     return text_of(code ? code
                         : cusolverDnXsyevd(s->solver, s->parameters, CUSOLVER_EIG_MODE_VECTOR, side_of(lower), n, t, A,
                               lda, t, w, t, s->workspace, device, s->host_workspace, host, info));
@@ -113,8 +115,9 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
     cudaDataType t = type_of(type);
     cusolverStatus_t code =
         cusolverDnXgeqrf_bufferSize(s->solver, s->parameters, m, n, t, A, lda, t, tau, t, &device, &host);
-    if (code == CUSOLVER_STATUS_SUCCESS && !find_workspaces(s, device, host))
-        return no_memory;
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
     return text_of(code ? code
                         : cusolverDnXgeqrf(s->solver, s->parameters, m, n, t, A, lda, t, tau, t, s->workspace, device,
                               s->host_workspace, host, info));
@@ -127,8 +130,9 @@ const char *seam_orgqr(
                                 ? cusolverDnDorgqr_bufferSize(s->solver, rows, columns, columns, A, ld, tau, &length)
                                 : cusolverDnSorgqr_bufferSize(s->solver, rows, columns, columns, A, ld, tau, &length);
     size_t element = type == SEAM_F64 ? sizeof(double) : sizeof(float);
-    if (code == CUSOLVER_STATUS_SUCCESS && !find_workspaces(s, (size_t)length * element, 0))
-        return no_memory;
+    const char *reason = code ? NULL : find_workspaces(s, (size_t)length * element, 0);
+    if (reason)
+        return reason;
     if (code == CUSOLVER_STATUS_SUCCESS)
         code = type == SEAM_F64
                    ? cusolverDnDorgqr(s->solver, rows, columns, columns, A, ld, tau, s->workspace, length, info)

@@ -45,7 +45,9 @@ inline std::vector<float> numbers(int n, int seed) {
 struct session {
     seam *s;
     session() {
-        assert_null(seam_open(&s));
+        char reason[256];
+        seam_choice first = {0, 0};
+        assert_null(seam_open(&s, &first, reason, sizeof reason));
     }
     ~session() {
         seam_close(s);

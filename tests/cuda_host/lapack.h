@@ -5,16 +5,14 @@
 #include <cblas.h>
 
 extern "C" {
-void spotrf_(const char *uplo, const int *n, float *A, const int *lda, int *info);
-void sgetrf_(const int *m, const int *n, float *A, const int *lda, int *pivot, int *info);
+void spotf2_(const char *uplo, const int *n, float *A, const int *lda, int *info);
 void ssyevd_(const char *job, const char *uplo, const int *n, float *A, const int *lda, float *w, float *work,
     const int *lwork, int *iwork, const int *liwork, int *info);
 void sgeqrf_(
     const int *m, const int *n, float *A, const int *lda, float *tau, float *work, const int *lwork, int *info);
 void sorgqr_(const int *m, const int *n, const int *k, float *A, const int *lda, const float *tau, float *work,
     const int *lwork, int *info);
-void dpotrf_(const char *uplo, const int *n, double *A, const int *lda, int *info);
-void dgetrf_(const int *m, const int *n, double *A, const int *lda, int *pivot, int *info);
+void dpotf2_(const char *uplo, const int *n, double *A, const int *lda, int *info);
 void dsyevd_(const char *job, const char *uplo, const int *n, double *A, const int *lda, double *w, double *work,
     const int *lwork, int *iwork, const int *liwork, int *info);
 void dgeqrf_(
@@ -31,8 +29,7 @@ template <typename real> struct lapack;
 template <> struct lapack<float> {
     static constexpr auto gemm = cblas_sgemm;
     static constexpr auto trsm = cblas_strsm;
-    static constexpr auto potrf = spotrf_;
-    static constexpr auto getrf = sgetrf_;
+    static constexpr auto potf2 = spotf2_;
     static constexpr auto syevd = ssyevd_;
     static constexpr auto geqrf = sgeqrf_;
     static constexpr auto orgqr = sorgqr_;
@@ -41,8 +38,7 @@ template <> struct lapack<float> {
 template <> struct lapack<double> {
     static constexpr auto gemm = cblas_dgemm;
     static constexpr auto trsm = cblas_dtrsm;
-    static constexpr auto potrf = dpotrf_;
-    static constexpr auto getrf = dgetrf_;
+    static constexpr auto potf2 = dpotf2_;
     static constexpr auto syevd = dsyevd_;
     static constexpr auto geqrf = dgeqrf_;
     static constexpr auto orgqr = dorgqr_;

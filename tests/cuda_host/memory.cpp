@@ -41,7 +41,8 @@ static struct {
     char *base, *next; /* of the range; where the next allocation goes */
     std::map<char *, allocation> live, released;
     std::map<char *, locked> pinned;
-    std::size_t live_bytes;
+    std::size_t live_bytes, peak_bytes;
+    long planned, asked; /* the allocation that fails; how many there were */
     int windows;
     stretch open[1024];
     int opened;
@@ -162,6 +163,25 @@ std::size_t memory_left() {
     return capacity > device.live_bytes ? capacity - device.live_bytes : 0;
 }
 
+std::size_t memory_used() {
+    return device.live_bytes;
+}
+
+std::size_t memory_peak(bool restart) {
+    std::size_t peak = device.peak_bytes;
+    device.peak_bytes = restart ? device.live_bytes : peak;
+    return peak;
+}
+
+bool allocation_fails() {
+    const char *text = std::getenv("MOCHI_CUDA_HOST_ALLOCATION");
+    long planned = text ? std::atol(text) : 0;
+    if (planned != device.planned)
+        device.asked = 0;
+    device.planned = planned;
+    return planned && ++device.asked == planned;
+}
+
 void *memory_allocate(std::size_t bytes) {
     begin();
     if (bytes > memory_left())
@@ -178,6 +198,7 @@ void *memory_allocate(std::size_t bytes) {
     protect(a.pages, a.page_bytes, PROT_NONE);
     device.live.emplace(block, a);
     device.live_bytes += bytes;
+    device.peak_bytes = device.live_bytes > device.peak_bytes ? device.live_bytes : device.peak_bytes;
     return block;
 }
 

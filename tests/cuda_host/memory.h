@@ -16,6 +16,12 @@ void memory_release(void *block);
 /* Bytes that a device of MOCHI_CUDA_HOST_MEMORY bytes (default: 4 GiB) has and has left. */
 std::size_t memory_capacity();
 std::size_t memory_left();
+/* Bytes of live allocations, and the most they have been since the start or the last restart. */
+std::size_t memory_used();
+std::size_t memory_peak(bool restart);
+/* Counts the allocations that are asked for: true for the one that MOCHI_CUDA_HOST_ALLOCATION (1, 2, ..) says shall
+ * fail. The count starts again where the variable changes. */
+bool allocation_fails();
 
 /* Page-locked host memory, plain otherwise. */
 void *pinned_allocate(std::size_t bytes);

@@ -13,7 +13,7 @@ namespace cuda_host {
 template <typename... Declared, typename... Given>
 void launch(const char *text, void (*kernel)(Declared...), dim3 blocks, dim3 threads, std::size_t shared_bytes, seam *s,
     const Given &...given) {
-    if (blocks.x && blocks.y && blocks.z)
+    if (blocks.x && blocks.y && blocks.z && kernel_may_queue(s))
         enqueue_kernel(stream_of(s), text, blocks, threads, shared_bytes, kernel, given...);
 }
 

@@ -11,7 +11,12 @@ using namespace cuda_host;
 
 struct seam {
     stream *on;
-    std::uint64_t moves; /* none of its own */
+    std::size_t most;    /* bytes of the device that may be in use; 0: no bound */
+    std::uint64_t moves; /* of the workspace */
+    void *workspace;
+    std::size_t workspace_bytes;
+    bool broken;         /* the capture that is under way */
+    const char *failure; /* the first of what was queued */
 };
 
 struct seam_event {
@@ -35,14 +40,76 @@ const char *cuda_host::planned_failure(const char *function) {
     return name && std::strcmp(name, function) == 0 ? "a failure planned by the test" : nullptr;
 }
 
-const char *seam_open(seam **s) {
+static bool names(const char *list, const char *function) {
+    std::size_t n = std::strlen(function);
+    for (const char *at = list; at && (at = std::strstr(at, function)); at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == 0 || at[n] == ','))
+            return true;
+    return false;
+}
+
+static const char previous[] = "operation failed due to a previous error during capture";
+
+const char *cuda_host::library_failure(seam *s, const char *function) {
+    if (const char *why = planned_failure(function))
+        return why;
+    if (!is_capturing(stream_of(s)))
+        return nullptr;
+    if (s->broken)
+        return previous;
+    s->broken = names(std::getenv("MOCHI_CUDA_HOST_BREAK"), function);
+    return s->broken ? "operation not permitted when stream is capturing" : nullptr;
+}
+
+/* What the device says from the piece of work on that MOCHI_CUDA_HOST_STOP counts: an error comes late, and stays. */
+static const char *stopped() {
+    return device_stopped() ? "an illegal memory access was encountered" : nullptr;
+}
+
+/* Whether a piece may be queued. Behind a broken capture it may not, and the failure is remembered. */
+static bool may_queue(seam *s) {
+    if (s->broken && is_capturing(stream_of(s)))
+        s->failure = s->failure ? s->failure : previous;
+    return !(s->broken && is_capturing(s->on));
+}
+
+const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes) {
+    const char *count = std::getenv("MOCHI_CUDA_HOST_DEVICES");
+    int devices = count ? std::atoi(count) : 1;
     if (const char *why = planned_failure("seam_open"))
         return why;
-    *s = new seam{stream_create(), 0};
-    return nullptr;
+    if (which->device < 0 || which->device >= devices) {
+        std::snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d", which->device, devices - 1);
+        return text;
+    }
+    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr};
+    if (has_workspace(*s, 1 << 12)) /* that of products */
+        return nullptr;
+    seam_close(*s);
+    *s = nullptr;
+    return "no memory for the workspace of cuBLAS";
+}
+
+bool cuda_host::has_workspace(seam *s, std::size_t bytes) {
+    if (s->workspace && bytes <= s->workspace_bytes)
+        return true;
+    if (is_capturing(stream_of(s)))
+        return false;
+    if (s->workspace)
+        seam_release(s, s->workspace);
+    s->moves++;
+    s->workspace = seam_allocate(s, bytes);
+    s->workspace_bytes = s->workspace ? bytes : 0;
+    return s->workspace;
+}
+
+const char *seam_reason(seam *, const char *text) {
+    return text;
 }
 
 void seam_close(seam *s) {
+    if (s->workspace)
+        seam_release(s, s->workspace);
     stream_release(stream_of(s));
     delete s;
 }
@@ -59,29 +126,40 @@ void seam_libraries(char *text, size_t bytes) {
 }
 
 const char *seam_failure(seam *s) {
-    stream_of(s);
-    return planned_failure("seam_failure");
+    const char *failure = stopped() ? stopped() : s->failure;
+    s->failure = nullptr;
+    return failure ? failure : planned_failure("seam_failure");
 }
 
 void *seam_allocate(seam *s, size_t bytes) {
     if (is_capturing(stream_of(s)))
         violation("memory is asked for while the stream is captured");
-    void *block = memory_allocate(bytes);
+    bool within = !s->most || memory_used() + bytes <= s->most;
+    if (stopped() || allocation_fails())
+        return nullptr;
+    void *block = within ? memory_allocate(bytes) : nullptr;
     if (block)
         return block;
     stream_synchronize(stream_of(s)); /* what is released there can be had here */
-    return memory_allocate(bytes);
+    return !s->most || memory_used() + bytes <= s->most ? memory_allocate(bytes) : nullptr;
 }
 
 void seam_release(seam *s, void *block) {
     if (is_capturing(stream_of(s)))
         violation("memory is given back while the stream is captured");
-    stream_enqueue(stream_of(s), [block] { memory_release(block); });
+    stream_enqueue_books(stream_of(s), [block] { memory_release(block); });
 }
 
-void seam_memory(seam *, size_t *held, size_t *left) {
+void seam_memory(seam *s, size_t *held, size_t *left) {
+    std::size_t bound = s->most ? s->most : memory_capacity();
+    *held = memory_used();
     *left = memory_left();
-    *held = memory_capacity() - *left;
+    if (*left > bound - (*held < bound ? *held : bound))
+        *left = bound - (*held < bound ? *held : bound);
+}
+
+size_t seam_peak(seam *, bool restart) {
+    return memory_peak(restart);
 }
 
 void *seam_pin(size_t bytes) {
@@ -93,24 +171,28 @@ void seam_unpin(void *block) {
 }
 
 void seam_upload(seam *s, void *device, const void *pinned, size_t bytes) {
-    enqueue_upload(stream_of(s), device, pinned, bytes);
+    if (may_queue(s))
+        enqueue_upload(stream_of(s), device, pinned, bytes);
 }
 
 void seam_download(seam *s, void *pinned, const void *device, size_t bytes) {
-    enqueue_download(stream_of(s), pinned, device, bytes);
+    if (may_queue(s))
+        enqueue_download(stream_of(s), pinned, device, bytes);
 }
 
 void seam_copy(seam *s, void *to, const void *from, size_t bytes) {
-    enqueue_copy(stream_of(s), to, from, bytes);
+    if (may_queue(s))
+        enqueue_copy(stream_of(s), to, from, bytes);
 }
 
 void seam_fill(seam *s, void *device, int byte, size_t bytes) {
-    enqueue_fill(stream_of(s), device, byte, bytes);
+    if (may_queue(s))
+        enqueue_fill(stream_of(s), device, byte, bytes);
 }
 
 const char *seam_wait(seam *s) {
     stream_synchronize(stream_of(s));
-    return planned_failure("seam_wait");
+    return stopped() ? stopped() : planned_failure("seam_wait");
 }
 
 seam_event *seam_event_create(seam *s) {
@@ -128,7 +210,7 @@ void seam_event_record(seam *s, seam_event *e) {
 
 const char *seam_event_wait(seam_event *e) {
     event_synchronize(e->at);
-    return planned_failure("seam_event_wait");
+    return stopped() ? stopped() : planned_failure("seam_event_wait");
 }
 
 float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
@@ -138,12 +220,20 @@ float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
 const char *seam_capture(seam *s) {
     if (const char *why = planned_failure("seam_capture"))
         return why;
+    if (stopped())
+        return stopped();
     capture_begin(stream_of(s));
+    s->broken = false;
     return nullptr;
 }
 
 const char *seam_capture_end(seam *s, seam_graph **g) {
     graph recorded = capture_end(stream_of(s));
+    bool broken = s->broken;
+    s->broken = false;
+    s->failure = broken ? nullptr : s->failure;
+    if (broken)
+        return previous;
     if (const char *why = planned_failure("seam_capture_end"))
         return why;
     *g = new seam_graph{recorded};
@@ -161,4 +251,8 @@ void seam_graph_launch(seam *s, seam_graph *g) {
 
 void seam_graph_release(seam_graph *g) {
     delete g;
+}
+
+bool cuda_host::kernel_may_queue(seam *s) {
+    return may_queue(s);
 }

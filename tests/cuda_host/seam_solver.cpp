@@ -1,23 +1,28 @@
 /* tests/cuda_host/seam_solver.cpp - the twin of tensor/cuda/seam_solver.c: factorizations. */
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/lapack.h"
+#include "tests/cuda_host/lu.h"
 #include "tests/cuda_host/seam.h"
 
 #include <vector>
 
 using namespace cuda_host;
 
+static const char no_memory[] = "no memory for the workspace of cuSOLVER";
+
 static void factor_cholesky(seam_type type, bool lower, int n, void *A, int lda, std::int32_t *info) {
     require_matrices({A, type, n, n, lda, 0, 1}, true, "potrf: A");
     with_type(type, [&](auto *of) {
         using real = std::remove_pointer_t<decltype(of)>;
-        lapack<real>::potrf(lower ? "L" : "U", &n, static_cast<real *>(A), &lda, info);
+        lapack<real>::potf2(lower ? "L" : "U", &n, static_cast<real *>(A), &lda, info);
     });
 }
 
 const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info) {
-    if (const char *why = planned_failure("seam_potrf"))
+    if (const char *why = library_failure(s, "seam_potrf"))
         return why;
+    if (!has_workspace(s, (std::size_t)(n)*128))
+        return no_memory;
     int order = require_size(n, "potrf: n"), ld = require_size(lda, "potrf: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "potrf: A");
     require_vector(info, 1, sizeof *info, "potrf: info");
@@ -27,7 +32,7 @@ const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, 
 
 const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch) {
-    if (const char *why = planned_failure("seam_potrf_batched"))
+    if (const char *why = library_failure(s, "seam_potrf_batched"))
         return why;
     int order = require_size(n, "potrf_batched: n"), ld = require_size(lda, "potrf_batched: lda");
     require_vector(A, require_size(batch, "potrf_batched: batch"), sizeof *A, "potrf_batched: A");
@@ -40,17 +45,19 @@ const char *seam_potrf_batched(
 }
 
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info) {
-    if (const char *why = planned_failure("seam_getrf"))
+    if (const char *why = library_failure(s, "seam_getrf"))
         return why;
+    if (!has_workspace(s, (std::size_t)(n)*160))
+        return no_memory;
     int order = require_size(n, "getrf: n"), ld = require_size(lda, "getrf: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "getrf: A");
     require_vector(pivot, n, sizeof *pivot, "getrf: pivot");
     require_vector(info, 1, sizeof *info, "getrf: info");
     stream_enqueue(stream_of(s), [=] {
-        std::vector<int> rows((std::size_t)order);
+        std::vector<std::int32_t> rows((std::size_t)order);
         with_type(type, [&](auto *of) {
             using real = std::remove_pointer_t<decltype(of)>;
-            lapack<real>::getrf(&order, &order, static_cast<real *>(A), &ld, rows.data(), info);
+            factor_lu(order, static_cast<real *>(A), ld, rows.data(), info);
         });
         for (int i = 0; i < order; i++)
             pivot[i] = rows[(std::size_t)i];
@@ -66,11 +73,16 @@ template <typename real> static void eigenvectors(bool lower, int n, real *A, in
     std::vector<real> work((std::size_t)words);
     std::vector<int> integers((std::size_t)size);
     lapack<real>::syevd("V", lower ? "L" : "U", &n, A, &lda, w, work.data(), &words, integers.data(), &size, info);
+    for (int j = 1; j < n; j += 2) /* the signs are free */
+        for (int i = 0; i < n; i++)
+            A[(std::int64_t)j * lda + i] = -A[(std::int64_t)j * lda + i];
 }
 
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info) {
-    if (const char *why = planned_failure("seam_syevd"))
+    if (const char *why = library_failure(s, "seam_syevd"))
         return why;
+    if (!has_workspace(s, (std::size_t)(n)*256))
+        return no_memory;
     int order = require_size(n, "syevd: n"), ld = require_size(lda, "syevd: lda");
     require_matrices({A, type, n, n, lda, 0, 1}, true, "syevd: A");
     require_vector(w, n, size_of(type), "syevd: w");
@@ -85,8 +97,10 @@ const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, 
 }
 
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info) {
-    if (const char *why = planned_failure("seam_geqrf"))
+    if (const char *why = library_failure(s, "seam_geqrf"))
         return why;
+    if (!has_workspace(s, (std::size_t)(m + n) * 192))
+        return no_memory;
     int rows = require_size(m, "geqrf: m"), columns = require_size(n, "geqrf: n"), ld = require_size(lda, "geqrf: lda");
     require_matrices({A, type, m, n, lda, 0, 1}, true, "geqrf: A");
     require_vector(tau, m < n ? m : n, size_of(type), "geqrf: tau");
@@ -105,8 +119,10 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info) {
-    if (const char *why = planned_failure("seam_orgqr"))
+    if (const char *why = library_failure(s, "seam_orgqr"))
         return why;
+    if (!has_workspace(s, (std::size_t)(m + n) * 224))
+        return no_memory;
     int rows = require_size(m, "orgqr: m"), columns = require_size(n, "orgqr: n"), ld = require_size(lda, "orgqr: lda");
     if (m < n)
         violation("orgqr: %lld rows, %lld columns", (long long)m, (long long)n);

@@ -3,14 +3,20 @@
 
 #include "tests/cuda_host/violation.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <utility>
 
 namespace cuda_host {
 
+struct piece {
+    work run;
+    bool of_device;
+};
+
 struct stream {
-    std::deque<work> queue;
+    std::deque<piece> queue;
     std::uint64_t enqueued = 0, done = 0;
     bool capturing = false, running = false;
     graph captured;
@@ -18,6 +24,25 @@ struct stream {
 
 stream *stream_create() {
     return new stream;
+}
+
+static struct { long planned, run; /* the piece at which the device stops; how many have run */ } stop;
+
+bool device_stopped() {
+    const char *text = std::getenv("MOCHI_CUDA_HOST_STOP");
+    long planned = text ? std::atol(text) : 0;
+    if (planned != stop.planned)
+        stop.run = 0;
+    stop.planned = planned;
+    return planned && stop.run >= planned;
+}
+
+/* One piece of work. From the stop on the device does nothing. */
+static void run_piece(const piece &p) {
+    device_stopped();
+    stop.run += p.of_device;
+    if (!p.of_device || !device_stopped())
+        p.run();
 }
 
 static void run_until(stream *s, std::uint64_t position) {
@@ -30,9 +55,9 @@ static void run_until(stream *s, std::uint64_t position) {
     memory_window window;
     s->running = true;
     while (s->done < position) {
-        work next = std::move(s->queue.front());
+        piece next = std::move(s->queue.front());
         s->queue.pop_front();
-        next();
+        run_piece(next);
         s->done++;
     }
     s->running = false;
@@ -48,7 +73,12 @@ void stream_enqueue(stream *s, work w) {
         s->captured.push_back(std::move(w));
         return;
     }
-    s->queue.push_back(std::move(w));
+    s->queue.push_back({std::move(w), true});
+    s->enqueued++;
+}
+
+void stream_enqueue_books(stream *s, work w) {
+    s->queue.push_back({std::move(w), false});
     s->enqueued++;
 }
 
@@ -103,10 +133,8 @@ static void enqueue_pinned(stream *s, const void *host, work copy) {
         return;
     }
     pinned_queued(host, 1);
-    stream_enqueue(s, [host, copy] {
-        copy();
-        pinned_queued(host, -1);
-    });
+    stream_enqueue(s, copy);
+    stream_enqueue_books(s, [host] { pinned_queued(host, -1); });
 }
 
 void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes) {

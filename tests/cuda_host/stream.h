@@ -29,8 +29,14 @@ struct event {
 stream *stream_create();
 void stream_release(stream *s); /* runs what is left */
 void stream_enqueue(stream *s, work w);
+/* Work of the host's books, which is done in its turn even where the device has stopped. */
+void stream_enqueue_books(stream *s, work w);
 void stream_synchronize(stream *s);
 bool stream_is_idle(const stream *s);
+
+/* MOCHI_CUDA_HOST_STOP (1, 2, ..): the piece of work at which the device stops, counted from when the variable is set.
+ * That piece and all that follow do nothing; whether it has come so far. */
+bool device_stopped();
 
 event event_record(stream *s);
 void event_synchronize(const event &e);
