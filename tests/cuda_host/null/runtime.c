@@ -1,0 +1,259 @@
+/* tests/cuda_host/null/runtime.c - the CUDA runtime without a device: memory is the host's, and nothing runs. */
+#include "tests/cuda_host/null/vendor.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+vendor_state vendor;
+const char *vendor_kernel = "";
+
+static FILE *trace_file(void) {
+    static FILE *file;
+    const char *path = getenv("MOCHI_CUDA_NULL_TRACE");
+    if (!file && path)
+        file = fopen(path, "w");
+    return file;
+}
+
+bool vendor_work(const char *function, const char *format, ...) {
+    FILE *file = trace_file();
+    if (vendor.capturing && vendor.uncaptured && !strcmp(vendor.uncaptured, function))
+        vendor.broken = true;
+    if (vendor.capturing && vendor.broken)
+        return false;
+    if (file) {
+        va_list arguments;
+        va_start(arguments, format);
+        vfprintf(file, format, arguments);
+        va_end(arguments);
+        fputc('\n', file);
+    }
+    return true;
+}
+
+/* The runtime remembers every failure until it is asked for it. */
+static cudaError_t said(cudaError_t code) {
+    if (code != cudaSuccess)
+        vendor.last = code;
+    return code;
+}
+
+static cudaError_t queued(bool fine) {
+    return said(fine ? cudaSuccess : cudaErrorStreamCaptureInvalidated);
+}
+
+cudaError_t cudaGetLastError(void) {
+    cudaError_t last = vendor.last;
+    vendor.last = cudaSuccess;
+    return last;
+}
+
+const char *cudaGetErrorString(cudaError_t code) {
+    return code == cudaErrorStreamCaptureInvalidated ? "operation failed due to a previous error during capture"
+           : code == cudaErrorInvalidValue           ? "invalid argument"
+           : code == cudaErrorIllegalAddress         ? "an illegal memory access was encountered"
+           : code == cudaSuccess                     ? "no error"
+                                                     : "an error";
+}
+
+/* ---- devices ---- */
+
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = vendor.devices ? vendor.devices : 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    vendor.current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+    *device = vendor.current;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
+    (void)device;
+    *p = (struct cudaDeviceProp){.major = vendor.major ? vendor.major : 9, .totalGlobalMem = (size_t)1 << 33};
+    snprintf(p->name, sizeof p->name, "null device");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+/* ---- memory: a header of 256 bytes holds the size ---- */
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
+    (void)properties;
+    *pool = malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    free(pool);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr name, void *value) {
+    (void)pool;
+    if (name == cudaMemPoolAttrUsedMemHigh)
+        vendor.high = vendor.used;
+    return value ? cudaSuccess : said(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr name, void *value) {
+    (void)pool;
+    *(unsigned long long *)value = name == cudaMemPoolAttrUsedMemHigh ? vendor.high : vendor.used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **block, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    (void)pool, (void)stream;
+    char *base = bytes < (size_t)1 << 33 ? aligned_alloc(256, 256 + (bytes + 255) / 256 * 256) : NULL;
+    if (!base)
+        return said(cudaErrorMemoryAllocation);
+    memcpy(base, &bytes, sizeof bytes);
+    vendor.used += bytes;
+    vendor.high = vendor.used > vendor.high ? vendor.used : vendor.high;
+    *block = base + 256;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void *block, cudaStream_t stream) {
+    (void)stream;
+    size_t bytes;
+    memcpy(&bytes, (char *)block - 256, sizeof bytes);
+    vendor.used -= bytes;
+    free((char *)block - 256);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
+    *total = (size_t)1 << 33;
+    *left = *total - vendor.used;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **block, size_t bytes) {
+    *block = calloc(1, bytes ? bytes : 1);
+    return *block ? cudaSuccess : said(cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFreeHost(void *block) {
+    free(block);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
+    (void)to, (void)from, (void)stream;
+    const char *what = kind == cudaMemcpyHostToDevice ? "upload" : kind == cudaMemcpyDeviceToHost ? "download" : "copy";
+    return queued(vendor_work("cudaMemcpyAsync", "%s %zu", what, bytes));
+}
+
+cudaError_t cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream) {
+    (void)block, (void)byte, (void)stream;
+    return queued(vendor_work("cudaMemsetAsync", "fill %zu", bytes));
+}
+
+/* ---- streams, events, graphs ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    (void)flags;
+    *stream = malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    (void)stream;
+    cudaError_t code = vendor.asynchronous;
+    vendor.asynchronous = cudaSuccess;
+    vendor_work("cudaStreamSynchronize", "wait");
+    return said(code);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    *event = malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    free(event);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    (void)event, (void)stream;
+    return queued(vendor_work("cudaEventRecord", "event"));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    (void)event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
+    (void)from, (void)to;
+    *milliseconds = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+    (void)stream, (void)mode;
+    vendor.capturing = true;
+    vendor.broken = false;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    (void)stream;
+    bool broken = vendor.broken;
+    vendor.capturing = vendor.broken = false;
+    *graph = broken ? NULL : malloc(1);
+    return queued(!broken);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
+    (void)graph, (void)flags;
+    *out = malloc(1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    free(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+    free(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+    (void)graph, (void)stream;
+    return queued(vendor_work("cudaGraphLaunch", "graph"));
+}
+
+cudaError_t cudaLaunchKernel(
+    const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
+    (void)kernel, (void)arguments, (void)shared_bytes, (void)stream;
+    if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024)
+        return said(cudaErrorInvalidValue);
+    int name = (int)strcspn(vendor_kernel, ",");
+    return queued(vendor_work("cudaLaunchKernel", "kernel %.*s %u x %u", name, vendor_kernel,
+        blocks.x * blocks.y * blocks.z, threads.x * threads.y * threads.z));
+}
