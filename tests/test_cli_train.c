@@ -249,7 +249,77 @@ static void transductive_adds_a_column_on_nodes(void **state) {
     }
     assert_true(mean[0] > 55 && mean[1] > mean[0]);
     RUN(p, "eval", "--transductive", "--weights", "none", "--hop", "2", "--data", "cora", "--task", "nc");
-    assert_ended(p, 1, "expected weights of the recipe best");
+    assert_ended(p, 2, "expected weights of the recipe best");
+}
+
+/* A class without k examples gives all it has, some of them twice: the table says so, and a figure's line. */
+static void support_beyond_a_class_is_said(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "mutag", "--shots", "4,64,5000",
+        "--seeds", "2");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\nfewer than k examples: 1 of 2 classes at k = 64, 2 of 2 classes at k = 5000;"));
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "mutag", "--shots", "4,5000", "--seeds",
+        "2", "--json");
+    assert_ended(p, 0, NULL);
+    for (int i = 2; i < 6; i++) {
+        char members[200]; /* by candidate: k = 4, which all classes have, then k = 5000; the last two are of hop */
+        snprintf(members, sizeof members,
+            "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds%s%s",
+            i % 2 ? ",small_classes" : "", i >= 4 ? ",hop" : "");
+        json_t *o = json_line(p, i, members);
+        if (i % 2)
+            assert_int_equal(json_real_of(o, "small_classes"), 2);
+        json_decref(o);
+    }
+}
+
+/* Ten splits where nobody asks for another number, three of a suite that says so; the table has the number. */
+static void the_number_of_splits_is_said(void **state) {
+    program *p = *state;
+    const char *const base[] = {"eval", "--weights", "none", "--hop", "1", "--dim", "8", "--shots", "4"};
+    const struct {
+        const char *more[7], *title;
+    } runs[] = {
+        {{"--data", "mutag"}, "mutag gc, ridge head, accuracy in %, n = 10 seeds\n"},
+        {{"--data", "mutag", "--seeds", "1"}, "mutag gc, ridge head, accuracy in %, n = 1 seed\n"},
+        {{"--data", "mutag", "--protocol", "episode", "--episodes", "7"}, "in %, n = 7 episodes\n"},
+        {{"--data", "cora", "--task", "lp", "--protocol", "episode"}, "--protocol: links"},
+        {{"--data", "cora", "--task", "lp"}, "cora lp, ridge head, auc in %, n = 10 seeds\n"},
+        {{"--data", "photo", "--task", "lp"}, "photo lp, ridge head, auc in %, n = 3 seeds\n"},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const char *words[20];
+        int n = 0;
+        for (size_t j = 0; j < sizeof base / sizeof *base; j++)
+            words[n++] = base[j];
+        for (int j = 0; runs[i].more[j]; j++)
+            words[n++] = runs[i].more[j];
+        words[n] = NULL;
+        run_program_to(p, NULL, words);
+        if (!strstr(p->code == 0 ? p->out : p->err, runs[i].title))
+            fail_msg("no '%s' in '%s%s'", runs[i].title, p->out, p->err);
+    }
+}
+
+/* Figures of the metrics that are asked for, in the table and in JSON; tasks without any are not evaluated. */
+static void metrics_are_chosen(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "cora", "--shots", "4", "--seeds", "2",
+        "--metric", "mrr,auc");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "cora lp, ridge head, auc in"));
+    assert_non_null(strstr(p->out, "cora lp, ridge head, mrr in"));
+    assert_null(strstr(p->out, "accuracy in"));
+    assert_null(strstr(p->out, "ap in"));
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "cora", "--shots", "4", "--seeds", "2",
+        "--metric", "accuracy", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 2 + 2); /* the run, the nodes; x0 and hop */
+    RUN(p, "eval", "--metric", "accuracy,recall");
+    assert_ended(p, 2, "recall");
+    RUN(p, "eval", "--metric", "auc", "--task", "gc");
+    assert_ended(p, 2, "--metric");
 }
 
 static void embed_writes_a_row_a_node_or_graph(void **state) {
@@ -317,6 +387,9 @@ int main(void) {
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),
         cmocka_unit_test(transductive_adds_a_column_on_nodes),
+        cmocka_unit_test(support_beyond_a_class_is_said),
+        cmocka_unit_test(the_number_of_splits_is_said),
+        cmocka_unit_test(metrics_are_chosen),
         cmocka_unit_test(embed_writes_a_row_a_node_or_graph),
         cmocka_unit_test(the_default_recipe_trains_evaluates_and_embeds),
     };

@@ -1,12 +1,15 @@
 /* tools/eval.c - `mochi eval`: trained weights and the baselines on graphs that were not trained on, named one by one
  * or by a suite. */
 #include "tools/aggregate.h"
-#include "tools/eval_subject.h"
+#include "tools/eval_effect.h"
 #include "tools/eval_table.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Splits of links, each of which makes rows of its own, where more than CHEAP_LINKS are held out. */
+enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
 
 /* What is evaluated, and where its rows go. */
 typedef struct evaluation {
@@ -15,7 +18,7 @@ typedef struct evaluation {
     subject subjects[MAX_WEIGHTS]; /* the first one has the baselines */
     int n_subjects;
     mo_suite *suite;
-    unsigned metrics;    /* of links, those wanted: bits; 0: all */
+    unsigned metrics;    /* of links, those that the suite wants: bits; 0: all */
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
     bool lost_output, in_paper;
@@ -29,12 +32,13 @@ static mo_task task_of(const mo_eval_row *r) {
 }
 
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
-    if (task_of(r) != MO_TASK_LP || !e->metrics)
-        return true;
+    int metric = METRIC_ACCURACY;
     for (int i = 0; i < MO_LINK_METRICS; i++)
         if (!strcmp(mo_link_metric_name(i), r->metric))
-            return e->metrics >> i & 1;
-    return false;
+            metric = i;
+    if (e->options->metrics)
+        return e->options->metrics >> metric & 1;
+    return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
 }
 
 /* The head under whose name a figure is shown that another one has made; NULL: its own. */
@@ -64,14 +68,6 @@ static void on_notice(const char *line, void *state) {
         fprintf(stderr, "%s\n", line);
 }
 
-static bool any_transductive(const evaluation *e) {
-    bool any = false;
-    for (int j = 0; j < e->n_subjects; j++)
-        for (int i = 0; i < e->subjects[j].n_candidates; i++)
-            any |= e->subjects[j].candidates[i].transductive;
-    return any;
-}
-
 /* ---- evaluation ---- */
 
 /* The hop that serves a task best on the pool, where neither the weights nor the user say. */
@@ -98,9 +94,14 @@ static bool can_do(const mo_candidate *c, mo_task task) {
 }
 
 static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
-    mo_eval_options options = e->options->evaluation;
+    const eval_options *o = e->options;
+    mo_eval_options options = o->evaluation;
     mo_candidate able[MAX_CANDIDATES];
     int n = 0;
+    if (source->task == MO_TASK_LP && !o->seeds_said && source->links->n_positive > CHEAP_LINKS)
+        options.seeds = FEW_SEEDS;
+    if (o->metrics && !(o->metrics & metrics_of(source->task)))
+        return;
     if (s == e->subjects) {
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
@@ -142,13 +143,16 @@ static void take_suite(evaluation *e) {
     e->suite = mo_suite_read(e->ctx, o->suite);
     if (!e->suite)
         return;
-    if (!o->protocol_given)
+    if (!is_given(&o->given, "protocol"))
         o->evaluation.protocol = e->suite->episodes ? MO_PROTOCOL_EPISODE : MO_PROTOCOL_SPLIT;
-    if (!o->seeds_given && e->suite->seeds && !e->suite->episodes)
+    if (e->suite->seeds && e->suite->episodes) {
+        if (!is_given(&o->given, "episodes"))
+            o->evaluation.episodes = e->suite->seeds;
+    } else if (e->suite->seeds && !o->seeds_said) {
         o->evaluation.seeds = e->suite->seeds;
-    else if (e->suite->seeds && e->suite->episodes)
-        o->evaluation.episodes = e->suite->seeds;
-    for (int i = 0; i < e->suite->n_heads && !o->heads_given; i++)
+        o->seeds_said = true;
+    }
+    for (int i = 0; i < e->suite->n_heads && !is_given(&o->given, "head"); i++)
         if (!strcmp(e->suite->head[i], "dot"))
             o->dot = true;
         else if (o->n_heads < MAX_HEADS)
@@ -170,7 +174,7 @@ static void evaluate_suite(evaluation *e) {
             report_absent(e, t);
             continue;
         }
-        if (!e->options->shots_given) {
+        if (!is_given(&e->options->given, "shots")) {
             e->options->evaluation.n_shots = t->n_shots;
             e->options->evaluation.shots = t->shots;
         }
@@ -183,7 +187,8 @@ static void evaluate_suite(evaluation *e) {
 
 static void print_legend(const evaluation *e) {
     const int *hop = e->subjects[0].best_hop;
-    printf("\n± is the half width of the 95%% interval; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
+    printf("\n± is the half width of the 95%% interval over n; hop is hop %d (nc), %d (lp), %d (gc), -1 where not "
+           "needed\n",
         hop[MO_TASK_NC], hop[MO_TASK_LP], hop[MO_TASK_GC]);
     if (e->in_paper)
         puts("paper: its tables of node, link and graph results under that head, best of all its methods; ± is one "
@@ -217,8 +222,8 @@ static void evaluate(evaluation *e) {
             weights[n_weights++].label = s->label;
         }
     }
-    if (o->transductive && !any_transductive(e))
-        mo_fail(e->ctx, MO_UNSUPPORTED, "--transductive: expected weights of the recipe best");
+    if (mo_ok(e->ctx))
+        refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
     if (o->json && mo_ok(e->ctx))
         e->lost_output = !print_eval_run(o, weights, n_weights);
     if (e->suite && mo_ok(e->ctx))

@@ -17,13 +17,6 @@ static json_t *list_weights(const eval_weights *weights, int n) {
     return list;
 }
 
-static void set_repeats(json_t *o, bool episodes, const mo_eval_options *e) {
-    if (episodes)
-        json_object_set_new(o, "episodes", json_integer(e->episodes));
-    else
-        json_object_set_new(o, "seeds", json_integer(e->seeds));
-}
-
 bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
     const mo_eval_options *e = &o->evaluation;
     json_t *run = command_object(o->argc, o->argv);
@@ -32,7 +25,10 @@ bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_we
     json_object_update_new(run, more);
     if (o->suite)
         json_object_set_new(run, "suite", json_string(o->suite));
-    set_repeats(run, e->protocol == MO_PROTOCOL_EPISODE, e);
+    if (e->protocol == MO_PROTOCOL_EPISODE)
+        json_object_set_new(run, "episodes", json_integer(e->episodes));
+    else
+        json_object_set_new(run, "seeds", json_integer(e->seeds));
     return print_json(run);
 }
 
@@ -59,7 +55,9 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const
         mo_protocol_name(episodes ? MO_PROTOCOL_EPISODE : MO_PROTOCOL_SPLIT), "features", r->features, "head", r->head,
         "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
         json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
-    set_repeats(cell, episodes, &o->evaluation);
+    json_object_set_new(cell, episodes ? "episodes" : "seeds", json_integer(r->n));
+    if (r->small_classes)
+        json_object_set_new(cell, "small_classes", json_integer(r->small_classes));
     if (block)
         json_object_set_new(cell, "block", json_string(block));
     if (r->failure)

@@ -2,9 +2,12 @@
 #ifndef EVAL_OPTIONS_H
 #define EVAL_OPTIONS_H
 
-#include "tools/command.h"
+#include "tools/given.h"
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
+
+/* Those of links by their numbers in the library, then accuracy: of nodes and graphs. */
+enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS };
 
 typedef struct eval_options {
     const char *recipe; /* what the weights must be of, or NULL */
@@ -14,8 +17,10 @@ typedef struct eval_options {
     int n_heads;
     bool dot;          /* links are scored by inner products too */
     const char *suite; /* its name or path, or NULL */
-    bool protocol_given, seeds_given, data_given, heads_given, shots_given;
-    int task, hop; /* -1: not given */
+    given_options given;
+    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or those of the suite */
+    bool seeds_said;  /* by --seeds or the suite */
+    int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;
     int dim;       /* of untrained encoders */

@@ -86,13 +86,36 @@ static const char *other_head(const table_column *column, const result *block) {
     return NULL;
 }
 
+/* What a mean and its interval are made of. Links are split under both protocols. */
+static void print_repeats(const result *block) {
+    bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
+    printf(", n = %" PRId64 " %s%s", block->n, episodes ? "episode" : "seed", block->n == 1 ? "" : "s");
+}
+
+/* One line where a k is above what some classes have: their support is not what k says. */
+static void print_small_classes(const results *list, int first) {
+    int said = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        if (!starts_row(list, first, i) || !x->small_classes)
+            continue;
+        printf("%s%" PRId64 " of %" PRId64 " %s at k = %" PRId64,
+            said++ ? ", " : "fewer than k examples: ", x->small_classes, x->classes,
+            strcmp(x->task, "lp") ? "classes" : "kinds", x->k);
+    }
+    if (said)
+        puts("; their support is all they have, then drawn from it again");
+}
+
 void print_subject(const table_column *columns, int n, const result *block) {
     int others = 0;
     printf("\n%s %s, %s head", block->data, block->task, block->block);
     for (int i = 0; i < n; i++)
         if (other_head(&columns[i], block))
             printf("%s%s: %s", others++ ? ", " : " (", columns[i].title, other_head(&columns[i], block));
-    printf("%s, %s in %%\n", others ? ")" : "", block->metric);
+    printf("%s, %s in %%", others ? ")" : "", block->metric);
+    print_repeats(block);
+    putchar('\n');
 }
 
 /* Below the figures of a block: where a trained encoder is below the untrained one, by pairs. */
@@ -129,6 +152,7 @@ static bool print_block(const results *list, int first, const results *paper, co
         print_figures(columns, n, block, list->items[i].k);
         putchar('\n');
     }
+    print_small_classes(list, first);
     print_below(list, first, trained);
     return n > own;
 }

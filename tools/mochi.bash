@@ -34,6 +34,9 @@ _mochi() {
         *:--hop-activation:*) mapfile -t COMPREPLY < <(compgen -W 'none relu' -- "$current") ;;
         *:--feature-norm:*) mapfile -t COMPREPLY < <(compgen -W 'none layer' -- "$current") ;;
         *:--combine:*) mapfile -t COMPREPLY < <(compgen -W 'concat sum' -- "$current") ;;
+        *:--metric:*)
+            mapfile -t COMPREPLY < <(compgen -W 'accuracy auc ap mrr hits_rank hits_ogb hits_pooled' -- "$current") ;;
+        *:--weights:*) mapfile -t COMPREPLY < <(compgen -f -W 'best random none' -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;

@@ -17,6 +17,8 @@ static void put(char *to, size_t bytes, const char *text) {
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     result *x = arraddnptr(r->items, 1);
     *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
+    x->classes = row->classes;
+    x->small_classes = row->small_classes;
     put(x->data, sizeof x->data, row->data);
     put(x->task, sizeof x->task, row->task);
     put(x->protocol, sizeof x->protocol, protocol);

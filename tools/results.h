@@ -11,8 +11,9 @@ typedef struct result {
     char block[32]; /* the head whose table shows the figure: another one for baselines beside a model's own readout */
     int64_t k;      /* 0 where there are no shots */
     double mean, sd, ci95;
-    int64_t n;      /* seeds or episodes */
-    double *values; /* of each of them; owned, NULL where they are not known */
+    int64_t n;                      /* seeds or episodes */
+    int64_t small_classes, classes; /* as mo_eval_row has them; 0 where they are not known */
+    double *values;                 /* of each of them; owned, NULL where they are not known */
 } result;
 
 typedef struct results {

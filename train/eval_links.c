@@ -191,7 +191,11 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     ev->n_test = d.kind[0].test + d.kind[1].test;
     if (ordered && mo_has_example_rows(ev->source))
         open_rows(&d);
-    for (int shot = 0; ordered && shot < ev->options->n_shots; shot++)
+    for (int shot = 0; ordered && shot < ev->options->n_shots; shot++) {
+        int64_t small = 0;
+        for (int side = 0; side < 2; side++)
+            small += d.kind[side].n - d.kind[side].test < ev->options->shots[shot];
+        mo_eval_note_classes(ev, shot, 2, small);
         for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
             if (shot > 0 && ev->candidate[c].dot)
                 continue;
@@ -203,6 +207,7 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
             else if (mo_ok(ev->ctx))
                 put_metrics(&d, c, shot, repeat);
         }
+    }
     close_division(&d);
 }
 

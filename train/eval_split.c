@@ -36,6 +36,7 @@ void mo_evaluate_classes(mo_evaluation *ev) {
             mo_plan plan = {0};
             draw(ev, ev->options->shots[shot], repeat, &plan);
             ev->n_test = plan.n_query;
+            mo_eval_note_classes(ev, shot, plan.classes, plan.small_classes);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 mo_eval_values(ev, c, shot, 0)[repeat] = accuracy(ev, c, &plan);
                 mo_eval_failed(ev, c, shot); /* the value is NaN */

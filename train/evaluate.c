@@ -61,6 +61,15 @@ static size_t reason_bytes(const mo_evaluation *ev) {
     return (size_t)ev->n * (size_t)ev->options->n_shots * sizeof *ev->failure;
 }
 
+static size_t small_bytes(const mo_evaluation *ev) {
+    return (size_t)ev->options->n_shots * sizeof *ev->small;
+}
+
+void mo_eval_note_classes(mo_evaluation *ev, int shot, int64_t classes, int64_t small) {
+    ev->classes = classes;
+    ev->small[shot] = small > ev->small[shot] ? small : ev->small[shot];
+}
+
 static void require_example_rows(const mo_evaluation *ev) {
     if (!mo_has_example_rows(ev->source))
         mo_fail(ev->ctx, MO_INVALID, "evaluate: %s has rows of nodes, the model reads rows of examples",
@@ -99,6 +108,7 @@ static bool prepare(mo_evaluation *ev) {
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
     ev->failure = mo_host_alloc(ev->ctx, reason_bytes(ev));
+    ev->small = mo_host_alloc(ev->ctx, small_bytes(ev));
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
@@ -128,6 +138,7 @@ static void finish(mo_evaluation *ev) {
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
     mo_host_free(ev->ctx, ev->failure, reason_bytes(ev));
+    mo_host_free(ev->ctx, ev->small, small_bytes(ev));
 }
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
@@ -151,6 +162,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .n = summary.n,
                     .values = values,
                     .n_test = ev->n_test,
+                    .classes = ev->classes,
+                    .small_classes = candidate->dot ? 0 : ev->small[shot],
                     .failure = why[0] ? why : NULL};
                 visit(&row, state);
             }

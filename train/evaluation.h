@@ -17,14 +17,18 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* of each candidate: examples that it encoded [E, d], owned, or NULL */
     mo_population *all; /* of each candidate that is transductive, owned; null tensors of the others */
     int metrics;
-    int64_t repeats, n_test;         /* n_test: examples asked about in each */
-    double *value;                   /* [n, n_shots, metrics, repeats], in percent */
+    int64_t repeats, n_test; /* n_test: examples asked about in each */
+    int64_t classes, *small; /* of a problem; [n_shots]: the most of any with too few examples for the support */
+    double *value;           /* [n, n_shots, metrics, repeats], in percent */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: why there is no figure; "" where there is */
 } mo_evaluation;
 
 /* A numerical failure of a candidate at that shot is the figure's, which has no value then, not the evaluation's: true
  * where there was one, which is kept and cleared. */
 bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
+
+/* Notes how many classes a problem of that shot has, and how many of them have too few examples for the support. */
+void mo_eval_note_classes(mo_evaluation *ev, int shot, int64_t classes, int64_t small);
 
 /* The rows of an earlier candidate that are those of candidate c, or NULL; and the release of all, each once. */
 mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c);

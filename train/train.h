@@ -187,6 +187,9 @@ typedef struct mo_eval_row {
     int64_t n;             /* of seeds or episodes */
     const double *values;  /* of each of them; two candidates' are paired. Borrowed for the visit */
     int64_t n_test;        /* examples asked about in each */
+    int64_t classes;       /* of a problem; 2 of links */
+    int64_t small_classes; /* the most classes of any problem that have fewer examples for the support than k asks for:
+                              they give all of them, then draw from them again */
     const char *failure;   /* why a figure has no value: the first numerical error of its readout; else NULL */
 } mo_eval_row;
 
