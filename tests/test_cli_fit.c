@@ -202,6 +202,32 @@ static void all_heads_are_named_by_one_word(void **state) {
     assert_non_null(strstr(p->out, "\"head\":\"mlp\""));
 }
 
+/* On a terminal a part of more than half a second says how far it is, and leaves nothing of the line; --quiet does not.
+ * 3000 episodes of mlp on one thread take one to three seconds. */
+static void long_parts_say_how_far_they_are(void **state) {
+    program *p = *state;
+    write_rows(p, 1);
+    for (int quiet = 0; quiet < 2; quiet++) {
+        static char text[1 << 16];
+        int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+        assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+        setenv("TERM", "xterm", 1);
+        const char *words[] = {"fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "mlp", "--shots", "4",
+            "--queries", "9", "--episodes", quiet ? "3" : "3000", "--threads", "1", quiet ? "--quiet" : NULL, NULL};
+        pid_t child = start_program(words, in_folder(p, "stdout"), ptsname(terminal));
+        ssize_t n = 0, more; /* the end of the child's side is an error here */
+        while (n < (ssize_t)sizeof text - 1 && (more = read(terminal, text + n, sizeof text - 1 - (size_t)n)) > 0)
+            n += more;
+        text[n] = '\0';
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true((strstr(text, "k = 4, mlp: ") && strstr(text, " of 3000\033[K")) == !quiet);
+        assert_true(quiet || !strcmp(text + n - 4, "\r\033[K"));
+        close(terminal);
+    }
+}
+
 static void draws_are_written_for_other_programs(void **state) {
     program *p = *state;
     write_rows(p, 1);
@@ -329,6 +355,7 @@ int main(void) {
         cmocka_unit_test(unlabelled_rows_take_no_part),
         cmocka_unit_test(nodes_without_a_class_are_none_of_the_embeddings),
         cmocka_unit_test(all_heads_are_named_by_one_word),
+        cmocka_unit_test(long_parts_say_how_far_they_are),
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(many_classes_draw_pairs),

@@ -25,7 +25,7 @@ typedef struct report {
     double started, shown_at;
 } report;
 
-/* One line that is drawn over and over, of a part that has taken a second. */
+/* One line that is drawn over and over, of a part that has taken half a second. */
 static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);
@@ -33,7 +33,7 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
         r->part = part;
         r->started = now;
     }
-    if (!r->watched || now - r->started < 1 || now - r->shown_at < 0.1)
+    if (!r->watched || now - r->started < 0.5 || now - r->shown_at < 0.1)
         return;
     r->shown_at = now;
     r->drawn = redraw(stderr, "%s: %" PRId64 " of %" PRId64, part, done, of);

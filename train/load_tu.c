@@ -1,8 +1,9 @@
 /* train/load_tu.c - a folder of the TU collection: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and,
  * where there is one, NAME_node_labels.txt. All ids count from 1 over the whole set.
  *
- * Classes become 0.. in the order of the sorted distinct graph labels; node labels become one-hot features, one column
- * for each distinct label that occurs. Edge labels and real-valued attributes are ignored. */
+ * Classes become 0.. in the order of the sorted distinct graph labels, of which -1 is one: the collection's binary sets
+ * have -1 and 1; node labels become one-hot features, one column for each distinct label that occurs. Edge labels and
+ * real-valued attributes are ignored. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/text_reader.h"
