@@ -15,13 +15,6 @@ static void bad_input_is_one_line(void **state) {
     write_npy(p, "one.npy", "<i8", "(90,)", y, sizeof y);
     write_npy(p, "short.npy", "<i8", "(89,)", y, 89 * sizeof *y);
     write_npy(p, "cut.npy", "<f4", "(90, 4)", rows, 100);
-    rows[5] = 0;
-    rows[1] = 0.5f;
-    write_npy(p, "half.npy", "<f4", "(90,)", rows, 90 * sizeof *rows);
-    write_npy(p, "wide.npy", "<i8", "(4,)", y, 4 * sizeof *y);
-    write_npy(p, "words.npy", "<U5", "(3,)", rows, 60);
-    write_text(in_folder(p, "labels.txt"), "0\n1\n2\n");
-    write_text(in_folder(p, "Z.pt"), "PK\x03\x04 and more");
     for (int i = 0; i < N; i++)
         y[i] = i;
     write_npy(p, "alone.npy", "<i8", "(90,)", y, sizeof y);
@@ -30,11 +23,6 @@ static void bad_input_is_one_line(void **state) {
     } uses[] = {
         {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
         {"Z.npy", "Z.npy", "ridge", "one label for each of 90 rows, found labels [90, 4]"},
-        {"Z.npy", "half.npy", "ridge", "labels that are whole numbers, found 0.5 in row 1 of float32 labels"},
-        {"Z.npy", "wide.npy", "ridge", "found labels [4]: are the rows transposed? rows are [n, d]"},
-        {"Z.npy", "words.npy", "ridge", "holds text ('<U5')"},
-        {"Z.npy", "labels.txt", "ridge", "expected an .npy array, found text"},
-        {"Z.npy", "Z.pt", "ridge", "expected an .npy array, found a zip archive"},
         {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
         {"large.npy", "y.npy", "ridge", "squared norm is a float32, found a larger one in row 1: scale the rows"},
         {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
@@ -60,6 +48,34 @@ static void bad_input_is_one_line(void **state) {
         p, 2, "(prototype_euclidean takes distances to class means, prototype_inner inner products); there are");
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--tune", "grid");
     assert_ended(p, 2, "--tune");
+}
+
+/* What people have in place of integer labels, each with what to do. */
+static void labels_of_another_kind_say_how_to_make_them(void **state) {
+    program *p = *state;
+    float real[N] = {[1] = 0.5f};
+    int64_t y[N] = {0};
+    char path[600];
+    write_rows(p, 1);
+    write_npy(p, "half.npy", "<f4", "(90,)", real, sizeof real);
+    write_npy(p, "wide.npy", "<i8", "(4,)", y, 4 * sizeof *y);
+    write_npy(p, "words.npy", "<U5", "(3,)", y, 60);
+    write_text(in_folder(p, "labels.txt"), "0\n1\n2\n");
+    write_text(in_folder(p, "y.pt"), "PK\x03\x04 and more");
+    static const struct {
+        const char *y, *part;
+    } uses[] = {
+        {"half.npy", "labels that are whole numbers, found 0.5 in row 1 of float32 labels"},
+        {"wide.npy", "found labels [4]: are the rows transposed? rows are [n, d]"},
+        {"words.npy", "holds text ('<U5'): expected numbers; NumPy's unique(y, return_inverse=True)[1] numbers labels"},
+        {"labels.txt", "expected an .npy array, found text: NumPy's save("},
+        {"y.pt", "expected an .npy array, found a zip archive"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        snprintf(path, sizeof path, "%s", in_folder(p, uses[i].y));
+        RUN(p, "fit", in_folder(p, "Z.npy"), path);
+        assert_ended(p, 1, uses[i].part);
+    }
 }
 
 /* At penalty 0 a support may have no fit, and each head says why. */
@@ -149,6 +165,7 @@ static void plugins_that_do_not_fit_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_one_line),
+        cmocka_unit_test(labels_of_another_kind_say_how_to_make_them),
         cmocka_unit_test(without_a_penalty_the_reason_is_named),
         cmocka_unit_test(logits_that_are_not_finite_are_no_fit),
         cmocka_unit_test(a_class_that_no_support_can_hold_is_left_out),

@@ -4,6 +4,7 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include <zlib.h>
 
 #include <inttypes.h>
 
@@ -109,6 +110,31 @@ static void every_integer_label_file_gives_the_same_figures(void **state) {
     free(first);
 }
 
+/* The support [2, 6] that the archive holds, in its first member, numbers the rows of the file: none is a fourth one,
+ * and some are above the number of those that are left. */
+static void assert_labelled_rows(const program *p, const char *name) {
+    char *data;
+    size_t n;
+    unsigned char array[1024];
+    int64_t row[12], highest = 0;
+    read_file(in_folder(p, name), &data, &n);
+    const unsigned char *header = (unsigned char *)data; /* lengths of name and extra field at 26 and 28 */
+    size_t start = 30 + (size_t)(header[26] | header[27] << 8) + (size_t)(header[28] | header[29] << 8);
+    assert_memory_equal(data + 30, "k2_support.npy", 14);
+    z_stream z = {
+        .next_in = (Bytef *)data + start, .avail_in = (uInt)(n - start), .next_out = array, .avail_out = sizeof array};
+    assert_int_equal(inflateInit2(&z, -15), Z_OK); /* without a header of its own */
+    assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+    inflateEnd(&z);
+    memcpy(row, array + 10 + array[8], sizeof row);
+    for (int i = 0; i < 12; i++) {
+        assert_true(row[i] >= 0 && row[i] < 120 && row[i] % 4 != 3);
+        highest = row[i] > highest ? row[i] : highest;
+    }
+    assert_true(highest >= 90);
+    free(data);
+}
+
 /* Rows of class -1 among the others: the figures are those of the others alone, whatever the width of the integers. */
 static void unlabelled_rows_take_no_part(void **state) {
     program *p = *state;
@@ -153,9 +179,10 @@ static void unlabelled_rows_take_no_part(void **state) {
     free(expected);
 #undef FIT
     RUN(p, "fit", in_folder(p, "more.npy"), in_folder(p, "some.npy"), "--shots", "2", "--episodes", "2", "--queries",
-        "9");
+        "9", "--draws", in_folder(p, "some.npz"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "\n30 of 120 rows are unlabelled and left out\n"));
+    assert_labelled_rows(p, "some.npz");
 }
 
 /* What `embed` writes of a graph with nodes without a class. */
