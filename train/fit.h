@@ -28,40 +28,40 @@ typedef struct mo_embeddings {
  * means unlabelled: its row is left out. Raises where lengths differ, a number or the squared norm of a kept row is not
  * finite or there are fewer than two classes. NULL on failure; the name is used in errors. */
 MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
-/* The same from files: .npy, .npz or .safetensors; one of several arrays of a file as FILE:NAME. */
+/* Reads rows and labels from files: .npy, .npz or .safetensors; FILE:NAME picks one of several arrays of a file. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
 MO_API void mo_embeddings_release(mo_embeddings *E);
 
-/* Told, from the thread that called, that `done` of `of` are done in a part of long work. */
+/* Called by the calling thread during long work: `done` of `of` units of a part are done. */
 typedef void (*mo_progress)(const char *part, int64_t done, int64_t of, void *state);
 
 /* ---- episodes ---- */
 
 typedef struct mo_fit_options {
     int n_shots;
-    const int64_t *shots;      /* k: support rows a class */
-    int64_t episodes, queries; /* 100, and 30 a class */
-    int64_t ways;              /* classes of an episode, drawn where there are more: 64 */
+    const int64_t *shots;      /* k: support rows per class */
+    int64_t episodes, queries; /* 100, and 30 per class */
+    int64_t ways;              /* the most classes of an episode; if there are more, they are drawn: 64 */
     uint64_t seed;
-    const double *lambda; /* of every head that has one; NULL: each head's own */
+    const double *lambda; /* for every head that has a lambda; NULL: each head's own */
     bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
-    mo_progress progress; /* of the episodes of a head at a k, or NULL */
+    mo_progress progress; /* called over the episodes of a head at a k; or NULL */
     void *state;
 } mo_fit_options;
 
 /* The episodes of one k, numbered from 0: row numbers and classes of the episode, 0 .. classes - 1. */
 typedef struct mo_draws {
-    int64_t k, classes, episodes, n_support, n_query; /* rows of one episode: classes k, classes q */
+    int64_t k, classes, episodes, n_support, n_query; /* rows per episode: classes k, classes q */
     int64_t *support, *support_label;                 /* [episodes, n_support] */
     int64_t *query, *query_label;                     /* [episodes, n_query] */
-    int64_t small_classes, left_out;                  /* of one episode, as mo_plan has them */
+    int64_t small_classes, left_out;                  /* of one episode, as in mo_plan */
 } mo_draws;
 
 /* Plans (mo_plan_draw) of all episodes. Returns the status; release in any case. */
 MO_API mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *options, mo_draws *draws);
 MO_API void mo_draws_release(mo_draws *draws);
 
-/* ---- heads on them ---- */
+/* ---- heads on episodes ---- */
 
 #define MO_NORM_PARTS 4
 
@@ -71,25 +71,26 @@ typedef struct mo_fit_row {
     int64_t k;
     double accuracy, ci95; /* in percent: mean over episodes and half width of its 95% interval */
     double nll, brier, ece;
-    double ece_temperature; /* after a temperature an episode, fitted to the held-out rows of its support; NaN: none */
+    double ece_temperature; /* after a temperature per episode, fitted to the held-out rows of its support; NaN: none */
     double seconds;
-    mo_calibration by_norm[MO_NORM_PARTS]; /* queries by |z|: those in the lowest quarter of all rows first */
+    mo_calibration by_norm[MO_NORM_PARTS]; /* queries by quarters of |z| over all rows, lowest first */
     const mo_draws *draws;                 /* borrowed for the call */
-    const char *failure; /* why the head has no fit at this k, borrowed for the call: the figures are NaN; or NULL */
+    const char *failure; /* the reason why the head has no fit at this k (its figures are NaN), borrowed for the call;
+                            or NULL */
 } mo_fit_row;
 
 typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
 
 /* Fits every head on every episode and visits a row for each k and head, all heads of a k on the same episodes.
- * Held-out rows come from cross-validation of the support: 5 folds (k where k < 5), balanced, all copies of a row in
- * one. The temperature has the least cross-entropy on them, with Platt's targets; none at k = 1. Tuning
- * takes the value whose held-out rows, at their temperature, have the least; for the head ridge they come from
- * leave-one-out in closed form. A head without a fit at some k (MO_NUMERICAL) has a row that says why; the others go
- * on, and the first such failure is the status at the end. Returns the status. */
+ * Held-out rows come from cross-validation of the support: 5 balanced folds (k folds if k < 5), all copies of a row in
+ * one fold. The temperature minimises their cross-entropy with Platt's targets; there is none at k = 1. Tuning takes
+ * the value whose held-out rows have the least cross-entropy at their temperature; for the head ridge the held-out rows
+ * come from leave-one-out in closed form. A head without a fit at some k (MO_NUMERICAL) gets a row with the reason; the
+ * other heads go on, and the first such failure is the status at the end. Returns the status. */
 MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
     mo_fit_visit visit, void *state);
 
-/* ---- what the geometry does to prototypes (paper, section 2) ---- */
+/* ---- the geometry of prototypes (paper, section 2) ---- */
 
 /* The mean of a class. Distances in units of mo_diagnosis.mean_distance. */
 typedef struct mo_prototype {

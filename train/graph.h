@@ -1,5 +1,5 @@
-/* train/graph.h - graphs and link splits in host memory, and the plans that say which of their examples an episode has.
- * Part of train/train.h. */
+/* train/graph.h - graphs and link splits in host memory, and plans: the examples of an episode. Part of train/train.h.
+ */
 #ifndef MO_GRAPH_H
 #define MO_GRAPH_H
 
@@ -27,42 +27,41 @@ typedef struct mo_graph {
     int32_t *feature_column;
     float *feature_value;
     int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
-    int64_t *label;   /* 0 .. classes - 1, or -1 where unlabelled */
+    int64_t *label;   /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;
-    int64_t dropped_loops, dropped_duplicates; /* what the loader removed */
+    int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
     uint64_t hash[2];                          /* XXH3-128 of the content */
 } mo_graph;
 
 /* Reads a data set by name (train/data, then below mo_data_folder) or by path: .npz, .gml, an adjacency-list .txt(.gz),
  * a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt, test.txt), a folder of
- * features.npy and edges.txt. NULL on failure, with the status naming file, line, expected, found. */
+ * features.npy and edges.txt. Returns NULL on failure; the status names file, line, expected and found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
 MO_API void mo_graph_release(mo_graph *graph);
-/* From host arrays: any directed edge list (self-loops and duplicates are dropped and counted). Ends outside 0..nodes-1
- * are an error. The graph has no features and no labels. */
+/* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
+ * outside 0..nodes-1 raise an error. The graph has no features and no labels. */
 MO_API mo_graph *mo_graph_from_edges(
     mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
-/* Whether mo_graph_open finds a file for that name or path. */
+/* Returns whether mo_graph_open finds a file for that name or path. */
 MO_API bool mo_graph_exists(const char *name_or_path);
 MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
 MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
-/* Names that mo_graph_open knows: calls visit(name, path, embedded) for each. */
+/* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);
-/* The folder below which data sets are looked for: $MOCHI_DATA, else mochi/ in the user's data folder
- * ($XDG_DATA_HOME, ~/.local/share). False where none of these is set, or the path is too long. */
+/* The folder of data sets: $MOCHI_DATA, else mochi/ in the user's data folder ($XDG_DATA_HOME, ~/.local/share). Returns
+ * false if none of these is set or the path is too long. */
 MO_API bool mo_data_folder(char *path, size_t bytes);
-/* Where a file that comes with the library (train/data) lies; false where it does not. */
+/* The path of a file of the library (train/data); returns false if it is not there. */
 MO_API bool mo_data_file(const char *name, char *path, size_t bytes);
 /* Writes the graph in the .npz form that mo_graph_open reads, all or nothing. Returns the status. */
 MO_API mo_code mo_graph_write(const mo_graph *graph, const char *path);
 
 /* ---- splits and episodes: which examples (host side) ---- */
 
-/* Which examples take part in one episode. Ids are nodes (nc), graphs (gc) or the two ends of links (lp). Owned;
- * release. */
+/* The examples of one episode. Ids are nodes (nc), graphs (gc) or the two ends of links (lp). Owned; release. */
 typedef struct mo_plan {
     mo_task task;
     int64_t classes, k, q; /* classes present; support and query examples per class */
@@ -70,42 +69,43 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
-    int64_t small_classes;              /* classes below k + q, whose members were split and drawn with replacement */
-    int64_t left_out;                   /* classes of one member, left out */
+    int64_t small_classes; /* classes with fewer than k + q members, which were split and drawn with replacement */
+    int64_t left_out;      /* classes with one member, left out */
 } mo_plan;
 
 typedef struct mo_plan_options {
     int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
     int64_t max_classes;                /* 64 */
     uint64_t seed;
-    bool log_uniform;                         /* k, which else is uniform between its bounds */
-    int k_times[MO_TASKS], q_times[MO_TASKS]; /* k and q of a family are multiplied by this; 0: 1 */
-    /* A class below k + q gives q of its members, but at most half, as queries and has all others in the support before
-     * one of them repeats. Else it is split k : q, and both parts are drawn from with replacement. */
+    bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for a family; 0: 1 */
+    /* For classes with fewer than k + q members. true: q members, but at most half, become queries, and all others are
+     * in the support before one repeats. false: the members are split k : q, and both parts are drawn with replacement.
+     */
     bool support_first;
 } mo_plan_options;
 
-/* What links may be used for: positives held out of the adjacency and a fixed pool of non-edges (neither direction an
- * edge). */
+/* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in
+ * either direction). */
 typedef struct mo_links {
     int64_t n_positive, n_negative;
     int64_t *positive[2], *negative[2]; /* u < v */
     mo_graph *masked; /* the graph without the positives; features and labels are those of the original */
 } mo_links;
 
-/* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. NULL on failure.
- */
+/* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. Returns NULL
+ * on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
 
-/* Plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
- * labelled), with labels from the graph. links: for lp, else NULL. Returns the status; MO_INVALID where fewer than two
- * classes are left. */
+/* The plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
+ * labelled ones), with labels from the graph. links: for lp, else NULL. Returns the status: MO_INVALID if fewer than
+ * two classes remain. */
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
-/* Protocol "split": support of k per class from the training part (all of a smaller class, then with replacement), all
- * of the test part as queries at natural frequencies; test part: 10% of the labelled examples, a function of the seed.
- */
+/* Protocol "split": the support has k examples per class from the training part (all of a smaller class, then with
+ * replacement); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled
+ * examples, a function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 MO_API void mo_plan_release(mo_plan *plan);
 

@@ -1,5 +1,5 @@
-/* train/metrics.h - figures of predictions: of links by their scores, of classes by their probabilities, of prototypes
- * by where they lie; and of repeated measurements. Part of train/train.h. */
+/* train/metrics.h - metrics of links from scores, of classes from probabilities, of prototypes from their positions;
+ * and statistics of repeated measurements. Part of train/train.h. */
 #ifndef MO_METRICS_H
 #define MO_METRICS_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- links ---- */
 
-/* Scores of links and of non-edges; borrowed. A metric is NaN where a list it needs is empty or a score is NaN. */
+/* Scores of links and of non-edges; borrowed. A metric is NaN if a list it needs is empty or a score is NaN. */
 typedef struct mo_scores {
     const double *positive;
     int64_t n_positive;
@@ -22,23 +22,23 @@ typedef struct mo_scores {
 MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
 /* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
 MO_API double mo_average_precision(mo_scores s);
-/* Share of positives above the k-th highest negative (OGB Hits@K; 1 where there are fewer than k negatives). */
+/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). */
 MO_API double mo_hits_ogb(mo_scores s, int64_t k);
 /* Share of positives whose rank among the negatives is at most k; ties rank last. */
 MO_API double mo_hits_rank(mo_scores s, int64_t k);
-/* Mean over positives of 1 / rank among all negatives, the rank of ties the mean of the first and the last (as OGB's
- * evaluator has it). */
+/* Mean over positives of 1 / rank among all negatives; tied scores have the mean of their first and last rank, as in
+ * OGB's evaluator. */
 MO_API double mo_mean_reciprocal_rank(mo_scores s);
 /* Positives among the k highest of all scores, over all positives; ties rank last. */
 MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 
-/* ---- classes: how good the probabilities softmax(logits / temperature) are ---- */
+/* ---- classes: calibration of the probabilities softmax(logits / temperature) ---- */
 
 #define MO_ECE_BINS 15
 
-/* Predictions counted so far; zeroed at first. */
+/* Sums over the predictions counted so far; zero-initialise. */
 typedef struct mo_calibration {
-    int64_t n, right;  /* predictions; those whose first largest logit is the label's */
+    int64_t n, right;  /* predictions; predictions whose first largest logit is the label's */
     double nll, brier; /* sums of -log p_label and of |p - one-hot|^2 over the classes (Brier 1950) */
     struct {
         int64_t n, right;
@@ -49,28 +49,28 @@ typedef struct mo_calibration {
 /* Adds n predictions: logits [n, classes], labels 0 .. classes - 1. */
 MO_API void mo_calibration_add(
     mo_calibration *c, const double *logits, const int64_t *label, int64_t n, int64_t classes, double temperature);
-/* Adds the predictions that another has counted. */
+/* Adds the sums of another. */
 MO_API void mo_calibration_merge(mo_calibration *c, const mo_calibration *other);
 /* Expected calibration error: the mean over predictions of |accuracy - mean confidence| of their bin (Guo et al. 2017).
  * NaN without predictions. */
 MO_API double mo_calibration_ece(const mo_calibration *c);
-/* The temperature T > 0 at which softmax(logits / T) has the least cross-entropy against the labels (Guo et al. 2017),
- * whose value goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C; with s = C / ((C - 1) (n + 2))
- * the label's is (n + 1) / (n + 2), Platt's (1999), and the optimum finite where every prediction is right. Kept within
- * 1e-4 .. 1e4 times the spread of the logits; 1 where all logits of every row are equal. */
+/* The temperature T > 0 that minimises the cross-entropy of softmax(logits / T) against the labels (Guo et al. 2017);
+ * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = C / ((C - 1) (n + 2))
+ * the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every prediction is right. T
+ * is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of every row are equal. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 
 /* ---- prototypes ---- */
 
 /* Euclidean distance of p [d] to the convex hull of n >= 1 points [n, d], exact to rounding (Wolfe 1976); weight [n]
- * (may be NULL): the convex combination nearest to p. NaN on failure, with the status set. */
+ * (may be NULL): receives the convex combination nearest to p. Returns NaN on failure, with the status set. */
 MO_API double mo_hull_distance(
     mo_context *ctx, const double *points, int64_t n, int64_t d, const double *p, double *weight);
 
 /* ---- repeated measurements ---- */
 
-/* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN where n < 2. */
+/* Mean, standard deviation (n - 1) and half width of the 95% interval (Student's t). NaN if n < 2. */
 typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;
