@@ -6,11 +6,11 @@
 #include "train/train.h"
 
 /* D^-1/2 A D^-1/2 of the n nodes from `first` on, whose edges stay among them: row_pointer[first .. first + n] and the
- * columns count from the start of the data set. Entries are taken as 1 each, self-loops as they come; the degree is the
- * number of entries of a row. Declared symmetric (an error where it is not). NULL on failure. */
+ * columns count from the start of the data set. Every entry counts as 1, self-loops included; the degree of a row is
+ * its number of entries. Declared symmetric (raises if it is not). Returns NULL on failure. */
 mo_csr *mo_normalize_block(
     mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column, mo_dtype real);
-/* The node features of those nodes, [n, graph->features] float32, in the given context. NULL on failure. */
+/* The node features of those nodes, [n, graph->features] float32, in the given context. Returns NULL on failure. */
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
 
 #endif

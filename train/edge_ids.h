@@ -10,8 +10,8 @@ typedef struct mo_edge_ids {
     int64_t count, capacity;
 } mo_edge_ids;
 
-/* Reads lines "u v" of ids in 0..highest; a file without one is an error. False on failure; free ids->id in any case.
- */
+/* Reads lines "u v" of ids in 0..highest; raises if the file has no edge. Returns false on failure; free ids->id in any
+ * case. */
 bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids);
 
 #endif

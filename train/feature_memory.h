@@ -4,12 +4,12 @@
 
 #include "train/frozen_features.h"
 
-/* Whether the hop stack of a graph goes to a file: it is placed there, or its features would take more than
- * options->memory, but not the computation with the stack on disk. sides: 1, or 2 for blocks kept apart. Raises where
- * that is too much too, where there is no folder for the file, or the graph's context is not of the CPU. */
+/* Returns whether the hop stack of a graph goes to a file: it is placed there, or its features would take more than
+ * options->memory in memory but not with the stack on disk. sides: 1, or 2 for blocks kept apart. Raises if the stack
+ * on disk takes too much too, if there is no folder for the file, or if the graph's context is not one of the CPU. */
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *options, int sides);
-/* Whether the features of a task can be made and kept on the device of a context: what they need, in bytes, and what it
- * has left for features. Always of the CPU. */
+/* Returns whether the features of a task can be made and kept on the device of a context; writes the bytes they need
+ * and the bytes left for features. Always true for the CPU. */
 bool mo_features_fit(mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *options,
     double *needed, double *left);
 

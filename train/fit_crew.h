@@ -4,18 +4,18 @@
 
 #include "train/fit_episodes.h"
 
-/* own: in the caller's context, with all of its threads inside an op. member [n], or none: each in a context of one
- * thread that borrows the rows, opened by its thread. */
+/* own: fits in the caller's context, with all of its threads inside an op. member [n] (n may be 0): each fits in a
+ * context of one thread that borrows the rows, opened by that thread. */
 typedef struct mo_fit_crew {
     mo_fitting own, *member;
     int n;
 } mo_fit_crew;
 
-/* For these rows. Release in any case, before them. False on failure. */
+/* Makes a crew for the rows Z; release it in any case, before Z. Returns false on failure. */
 bool mo_fit_crew_create(mo_tensor *Z, mo_fit_crew *crew);
 void mo_fit_crew_release(mo_fit_crew *crew);
-/* All batches of the job under the head of crew->own, with its settings; the same bits whoever takes which. False on
- * failure, which is raised: of several that of the first batch. */
+/* Runs all batches of the job under the head of crew->own, with its settings; the bits do not depend on which member
+ * takes a batch. Returns false on failure and raises the error of the first failed batch. */
 bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
 
 #endif

@@ -7,39 +7,40 @@
 
 enum { MO_FIT_VALUES = 13 };
 
-/* What becomes of the queries of a batch. */
+/* The sums over the queries of a batch. */
 typedef struct mo_fit_tally {
-    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* as they are, and at the temperature */
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* without a temperature, and at the temperature */
     bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
 } mo_fit_tally;
 
 typedef struct mo_fit_job {
     const mo_draws *draws;
     const uint8_t *part; /* [n] quarter of |z| */
-    int n_values;        /* of the regularisation, that are tried; the one behind the last is the head's own, NaN */
+    int n_values;        /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_FIT_VALUES + 1];
-    int64_t B, batches;   /* episodes of a batch but the last, which may have fewer */
-    int64_t numbers;      /* of the rows and the matrix of an episode */
+    int64_t B, batches;   /* episodes per batch; the last batch may have fewer */
+    int64_t numbers;      /* doubles in the rows and the matrix of an episode */
     double *accuracy;     /* [episodes], in percent */
     mo_fit_tally *tally;  /* [batches] */
-    mo_progress progress; /* told of episodes, or NULL */
+    mo_progress progress; /* called with the episodes done, or NULL */
     void *state;
-    char title[96]; /* k and head, for it */
+    char title[96]; /* k and head, for progress */
 } mo_fit_job;
 
-/* Buffers of a batch, and what its episodes chose. */
+/* Buffers of a batch, and the choices of its episodes. */
 typedef struct mo_fit_space {
     double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
     double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
-    int64_t *label;                                     /* [n_s] of them */
-    int64_t *support, *support_label, *query, *episode; /* of the episodes that made one choice */
+    int64_t *label;                                     /* [n_s] the labels of rows */
+    int64_t *support, *support_label, *query, *episode; /* the episodes that chose the same value */
     int *choice;                                        /* [B] */
 } mo_fit_space;
 
-/* Release in any case. False on failure. */
+/* Makes the buffers; release in any case. Returns false on failure. */
 bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s);
 void mo_fit_space_release(mo_fit_space *s);
-/* Batch `number` of the job, to job->tally[number] and to the accuracies of its episodes. False on failure. */
+/* Computes batch `number` of the job; writes job->tally[number] and the accuracies of its episodes. Returns false on
+ * failure. */
 bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s);
 
 #endif

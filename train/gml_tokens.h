@@ -9,13 +9,14 @@ typedef enum mo_gml_kind { MO_GML_END, MO_GML_KEY, MO_GML_NUMBER, MO_GML_TEXT, M
 /* A number stands as it was written, a text without its quotes. */
 typedef struct mo_gml_token {
     mo_gml_kind kind;
-    bool cut; /* of a longer text this is the beginning */
+    bool cut; /* the text was longer; this is its beginning */
     char word[256];
 } mo_gml_token;
 
-/* The next token, on the current line or a later one; false raises. The end of the file is a token too. */
+/* Reads the next token, on the current line or a later one; returns false after raising. The end of the file is a
+ * token. */
 bool mo_gml_next(mo_text_reader *r, mo_gml_token *token);
-/* Reads over a value whose first token is given, a list to its end; false raises. */
+/* Skips a value whose first token is given, a list to its end; returns false after raising. */
 bool mo_gml_skip(mo_text_reader *r, const mo_gml_token *value);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <the token>". Returns false. */
 bool mo_gml_unexpected(mo_text_reader *r, const char *expected, const mo_gml_token *token);

@@ -32,17 +32,17 @@ static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int
 
 void mo_edges_release(mo_edges *edges);
 
-/* An empty graph without nodes that mo_graph_release takes back; NULL on failure. */
+/* An empty graph without nodes, to be released by mo_graph_release; NULL on failure. */
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
-/* Gives the graph its nodes and its undirected, loop-free adjacency without duplicates, in O(nodes + edges); counts
- * what was dropped: loops, and directed edges listed more than once. The edges are used up. */
+/* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
+ * loops and directed edges listed more than once. Takes over the edges. */
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
-/* One-hot node features: column j is the j-th of the sorted distinct values (one a node). */
+/* Sets one-hot node features: column j is the j-th of the sorted distinct values (one value per node). */
 bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value);
-/* Last step of a loader: the offsets of a graph that is not a set, and the hash of the content. Returns the graph, or
- * releases it and returns NULL where the context has failed. */
+/* The last step of a loader: the offsets of a graph that is not a set, and the hash of the content. Returns the graph;
+ * in the error state releases it and returns NULL. */
 mo_graph *mo_graph_finish(mo_graph *graph);
 
 #endif

@@ -8,22 +8,22 @@
 
 typedef struct mo_hop_store {
     mo_cache cache;
-    const char *key;     /* everything that hop 0 and the rest depend on */
+    const char *key;     /* everything that the values depend on */
     const char *name;    /* of the graph, for notices */
-    const mo_csr *A;     /* hop k is A times hop k - 1; of the CPU */
+    const mo_csr *A;     /* hop k is A times hop k - 1; in a context of the CPU */
     int64_t sides, hops; /* hops: l + 1 */
     int64_t nodes, columns;
-    mo_dtype dtype;    /* MO_F32 or MO_F16; a hop is then made of the rounded one before it */
-    double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; of hop 0 when computed */
+    mo_dtype dtype;    /* MO_F32 or MO_F16; each hop is computed from the rounded one before it */
+    double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; set when hop 0 is computed */
     bool from_cache;
     /* Hop 0 of a side, float32 [nodes, columns], contiguous, on the tape or not. Fills quality. */
     mo_tensor *(*first)(mo_tape *t, struct mo_hop_store *s, int64_t side);
     void *state;
 } mo_hop_store;
 
-/* [sides, hops, nodes, columns] in the file of that key, computed where it is missing, block by block: what an
- * interrupted run has finished is not computed again, a block whose checksum (XXH3) does not hold is. Takes memory for
- * one hop of one side, beside what `first` takes. Release; the null tensor on failure. */
+/* [sides, hops, nodes, columns] in the file of that key, computed if it is missing, block by block: blocks that an
+ * interrupted run has finished are not computed again, unless their checksum (XXH3) does not match. Takes memory for
+ * one hop of one side, besides that of `first`. Release; returns the null tensor on failure. */
 mo_tensor *mo_hop_store_open(mo_hop_store *s);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct mo_json_text {
     json_t *root; /* an object */
 } mo_json_text;
 
-/* Where something stands: keys of objects and (key NULL) indices of arrays from the root on. */
+/* A position in the text: keys of objects and (key NULL) indices of arrays, from the root on. */
 typedef struct mo_json_place {
     int depth;
     struct {
@@ -24,7 +24,7 @@ typedef struct mo_json_place {
     } step[6];
 } mo_json_place;
 
-/* kind starts the message where the file cannot be read. False on failure. */
+/* Reads a file; returns false on failure. kind starts the message if the file cannot be read. */
 bool mo_json_read(mo_context *ctx, const char *kind, const char *path, mo_json_text *text);
 void mo_json_release(mo_json_text *text);
 
@@ -35,17 +35,18 @@ mo_json_place mo_json_index(mo_json_place place, size_t index);
 void mo_json_fail(const mo_json_text *text, mo_json_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The object at a place has no key but these n. */
+/* Checks that the object at a place has no key but these n. */
 bool mo_json_only(const mo_json_text *text, mo_json_place place, const json_t *object, const char *const *keys, int n);
-/* Members of the object at a place; a wrong type or value raises. The text "" and the default stand for an absent one
- * that is not required; arrays may be absent, then NULL, where they are not. */
+/* Members of the object at a place; a wrong type or value raises. An absent member that is not required reads as the
+ * text
+ * "", the default, or a NULL array. */
 const char *mo_json_string(
     const mo_json_text *text, mo_json_place place, const json_t *object, const char *key, bool required);
 double mo_json_real(const mo_json_text *text, mo_json_place place, const json_t *object, const char *key,
     const double domain[3]); /* least, most, default */
 const json_t *mo_json_array(
     const mo_json_text *text, mo_json_place place, const json_t *object, const char *key, bool required);
-/* Which of the n names the text at a place is; -1, with the error, where it is none. */
+/* The number of the text at a place among the n names; -1 and an error if it is none of them. */
 int mo_json_choice(const mo_json_text *text, mo_json_place place, const json_t *value, const char *const *names, int n);
 
 #endif

@@ -4,9 +4,9 @@
 
 #include "train/train.h"
 
-/* The npz form of gnn-benchmark, and the compact one of train/data/. */
+/* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
-/* The same from arrays already read. */
+/* Makes the graph from arrays already read. */
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
 /* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if there, NAME_node_labels.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder);

@@ -12,19 +12,19 @@ struct mo_optimizer {
     int64_t step; /* steps taken */
     mo_tensor **parameter;
     mo_tensor **m, **v;   /* first and second moments, owned */
-    mo_tensor **dense;    /* a row-major copy of each gradient that came with other strides, made when first needed */
-    mo_tensor **gradient; /* [n]: of a step, as the kernel reads them; borrowed */
+    mo_tensor **dense;    /* a row-major copy of each gradient that has other strides, made when first needed */
+    mo_tensor **gradient; /* [n]: the gradients of a step in the form that the kernel reads; borrowed */
     mo_dtype real;
     mo_tensor *squares; /* [n]: the sum of squares of each gradient */
-    mo_tensor *wide;    /* the same in float64 */
+    mo_tensor *wide;    /* squares in float64 */
     mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
-    mo_tensor *factors; /* of the step, as kernels read them: float64 [MO_ADAMW_FACTORS] */
+    mo_tensor *factors; /* of the step, in the form that kernels read: float64 [MO_ADAMW_FACTORS] */
     mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
 };
 
-/* The norm of the gradient of the step that was applied last; waits for it. Returns the status. */
+/* The gradient norm of the last applied step; waits for the step. Returns the status. */
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
-/* Takes back an advance whose step failed, found late or not: it has changed nothing. */
+/* Undoes an advance whose step failed, whether the failure was found at once or later: the step has changed nothing. */
 void mo_optimizer_withdraw(mo_optimizer *o);
 
 #endif

@@ -11,17 +11,17 @@ typedef struct mo_members {
     int64_t *member;
 } mo_members;
 
-/* Groups labelled examples: all of the graph's (example NULL) or those listed, which must be distinct and in range;
- * unlabelled ones are left out. False raises; release in any case. */
+/* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
+ * in range; skips unlabelled ones. Returns false after raising; release in any case. */
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members);
-/* The two classes of links: 0 has the numbers of the negatives, 1 those of the positives. */
+/* The two classes of links: class 0 holds the numbers of the negatives, class 1 those of the positives. */
 bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members);
 void mo_members_release(mo_members *members);
 static inline int64_t mo_members_count(const mo_members *members, int64_t c) {
     return members->start[c + 1] - members->start[c];
 }
 
-/* Room for support and query of these sizes; lp: with second ends. False raises, and leaves an empty plan. */
+/* Allocates support and query of these sizes; lp: with second ends. Returns false after raising, with an empty plan. */
 bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t n_query);
 
 #endif

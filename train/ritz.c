@@ -144,7 +144,7 @@ static mo_tensor *project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3]
     return T;
 }
 
-double mo_polish(mo_tape *t, mo_tensor *U) {
+double mo_reorthonormalize(mo_tape *t, mo_tensor *U) {
     int64_t r = mo_dim(U, 1), mark = t->n_tensors;
     double defect = NAN;
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
@@ -174,7 +174,7 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], boo
     mo_matmul_into(1, Q, mo_slice(t, W, 0, 0, q), 0, U);
     if (images)
         mo_matmul_into(1, panel[1], mo_slice(t, W, 0, q, 2 * q), 1, U);
-    double defect = mo_polish(t, U);
+    double defect = mo_reorthonormalize(t, U);
     mo_tape_sweep(t, mark, NULL, 0);
     return defect;
 }

@@ -4,7 +4,7 @@
 
 #include "train/train.h"
 
-/* Fills the hops behind the first of [hops + 1, nodes, dim] float32; false on failure. */
+/* Fills the hops after hop 0 of [hops + 1, nodes, dim] float32; returns false on failure. */
 bool mo_propagate_set(const mo_graph *graph, const mo_tensor *hops);
 
 #endif

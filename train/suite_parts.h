@@ -4,7 +4,7 @@
 
 #include "train/json_text.h"
 
-/* pool_file.c. Where the file of that kind, "pool" or "suite", lies: one of the embedded data, or a path. */
+/* pool_file.c: the path of a file of that kind, "pool" or "suite": embedded data by name, or a path. */
 bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, char *path, size_t bytes);
 /* The member "data" of an object: the name of a known data set, or a path. */
 const char *mo_read_data(const mo_json_text *text, mo_json_place place, const json_t *object);

@@ -86,7 +86,7 @@ static void extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, m
     svd->U = mo_matmul(t, Q, W);
     svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
     complete(t, svd->V, count_resolved(p, s));
-    svd->orthogonality = mo_polish(t, svd->U);
+    svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 

@@ -30,7 +30,7 @@ static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);
-    svd->orthogonality = mo_polish(t, svd->U);
+    svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->U), svd->U, mo_mul(t, svd->S, svd->sign));
 }
 

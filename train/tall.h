@@ -4,7 +4,7 @@
 
 #include "autograd/autograd.h"
 
-/* An uninitialised matrix on the tape whose memory goes back to the system as soon as it is dropped. */
+/* An uninitialised matrix on the tape; its memory is returned to the system as soon as it is dropped. */
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns);
 /* X^T Y [columns of X, columns of Y] in float64, summed over blocks of rows; X may be Y. */
 mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
