@@ -310,12 +310,32 @@ static void many_classes_draw_pairs(void **state) {
     assert_ended(p, 0, NULL);
     assert_null(strstr(p->out, "hull    "));
     assert_non_null(strstr(p->out, "norm    "));
-    RUN(p, "fit", Z, labels, "--no-geometry", "--diagnose");
-    assert_ended(p, 2, "--diagnose prints the geometry");
-    RUN(p, "fit", Z, labels, "--no-geometry", "--json");
-    assert_ended(p, 2, "--no-geometry has no effect");
-    RUN(p, "fit", Z, labels, "--epsilon", "0.2", "--json");
-    assert_ended(p, 2, "--epsilon has no effect");
+}
+
+static void options_without_effect_are_refused(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *words[4], *part;
+    } uses[] = {
+        {{"--no-geometry", "--diagnose"}, "--diagnose: it prints the geometry"},
+        {{"--no-geometry", "--json"}, "--no-geometry: --json prints the geometry with --diagnose alone"},
+        {{"--epsilon", "0.2", "--json"}, "--epsilon: --json prints"},
+        {{"--epsilon", "0.2", "--no-geometry"}, "--epsilon: --no-geometry leaves the hull out"},
+        {{"--head", "prototype_euclidean", "--lambda", "2"}, "--lambda: none of these heads has it"},
+        {{"--lambda", "2", "--tune", "loo"}, "--lambda: --tune loo chooses it"},
+        {{"--head", "prototype_inner", "--tune", "loo"}, "--tune: none of these heads has a regularisation"},
+        {{"--shots", "1", "--tune", "loo"}, "--tune: a support of one row a class"},
+    };
+    write_rows(p, 3);
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        const char *const *w = uses[i].words;
+        RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), w[0], w[1], w[2], w[3]);
+        assert_ended(p, 2, uses[i].part);
+        assert_string_equal(p->out, "");
+    }
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype_inner", "--tune", "loo",
+        "--shots", "4", "--episodes", "1", "--queries", "9", "--json");
+    assert_ended(p, 0, NULL); /* a shrinkage is one */
 }
 
 static void small_classes_are_said_once(void **state) {
@@ -386,6 +406,7 @@ int main(void) {
         cmocka_unit_test(draws_are_written_for_other_programs),
         cmocka_unit_test(the_table_ends_with_the_diagnosis),
         cmocka_unit_test(many_classes_draw_pairs),
+        cmocka_unit_test(options_without_effect_are_refused),
         cmocka_unit_test(small_classes_are_said_once),
         cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
         cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),

@@ -120,21 +120,36 @@ static void take_number(fit_options *o, int key, const char *text, const struct 
         f->lambda = &o->lambda;
     } else if (key == KEY_EPSILON) {
         o->epsilon = parse_positive(state, "--epsilon", text);
-        o->epsilon_given = true;
     } else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
 }
 
-/* Options that would have no effect. */
-static void check_geometry(const fit_options *o, const struct argp_state *state) {
-    if (o->no_geometry && o->diagnose)
-        argp_failure(state, EXIT_USAGE, 0, "--diagnose prints the geometry: expected no --no-geometry beside it");
-    if (o->no_geometry && o->json)
-        argp_failure(
-            state, EXIT_USAGE, 0, "--no-geometry has no effect: --json prints the geometry with --diagnose only");
-    if (o->epsilon_given && (o->no_geometry || (o->json && !o->diagnose)))
-        argp_failure(state, EXIT_USAGE, 0, "--epsilon has no effect %s",
-            o->no_geometry ? "with --no-geometry" : "with --json and without --diagnose");
+static bool may_tune(const mo_head *head) {
+    bool may = head_has(head, "lambda");
+    for (int i = 0; i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, as a shrinkage is */
+    }
+    return may;
+}
+
+static void refuse_useless(const fit_options *o) {
+    const given_options *g = &o->given;
+    bool lambda = false, tunable = false, held_out = false;
+    for (int i = 0; i < o->n_heads; i++) {
+        lambda |= head_has(o->heads[i], "lambda");
+        tunable |= may_tune(o->heads[i]);
+    }
+    for (int i = 0; i < o->fit.n_shots; i++)
+        held_out |= o->shots[i] > 1;
+    refuse_given(g, "lambda", !lambda, "none of these heads has it");
+    refuse_given(g, "lambda", o->fit.tune, "--tune loo chooses it");
+    refuse_given(g, "tune", !tunable, "none of these heads has a regularisation");
+    refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
+    refuse_given(g, "diagnose", o->no_geometry, "it prints the geometry, which --no-geometry leaves out");
+    refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
+    refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
+    refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -145,8 +160,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected two files, rows and labels", text);
     else if (key == ARGP_KEY_END && state->arg_num < 2)
         argp_failure(state, EXIT_USAGE, 0, "expected two files, rows and labels: mochi fit Z.npy y.npy");
-    else if (key == ARGP_KEY_END)
-        check_geometry(o, state);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
     else if (key == KEY_SHOTS)
@@ -165,6 +178,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->quiet = true;
     else if (key < KEY_HEAD || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
+    note_given(&o->given, key);
     take_number(o, key, text, state);
     return 0;
 }
@@ -174,8 +188,10 @@ void parse_fit_options(fit_options *o, int argc, char **argv) {
         .options = options, .parser = take_option, .args_doc = "Z y", .doc = description, .help_filter = name_heads};
     *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
     o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
+    o->given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, o);
     o->fit.shots = o->shots;
     if (!o->n_heads)
         take_heads(o, DEFAULT_HEADS, NULL);
+    refuse_useless(o);
 }

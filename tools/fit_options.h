@@ -2,7 +2,7 @@
 #ifndef FIT_OPTIONS_H
 #define FIT_OPTIONS_H
 
-#include "tools/command.h"
+#include "tools/given.h"
 
 enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
@@ -15,7 +15,8 @@ typedef struct fit_options {
     double lambda, epsilon;
     int threads, argc;
     char **argv;
-    bool diagnose, no_geometry, epsilon_given, json, quiet;
+    bool diagnose, no_geometry, json, quiet;
+    given_options given;
 } fit_options;
 
 /* Wrong usage ends the program. */
