@@ -35,7 +35,7 @@ static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *
     return true;
 }
 
-/* The one root of the product is the same for (i, j) and (j, i): the result is symmetric to the last bit. */
+/* The product under the root is equal for (i, j) and (j, i): the result is symmetric to the last bit. */
 static void fill_normalized(const block *b, int64_t n, mo_dtype real) {
     for (int64_t i = 0; i < n; i++) {
         int64_t degree = b->row_pointer[i + 1] - b->row_pointer[i];

@@ -1,9 +1,9 @@
 /* train/basis.c - X0: structure and attributes of a graph's nodes in the coordinates of its own SVDs.
  *
  * Structure, of the normalised adjacency: P_A = (U + V) sqrt(S), which is 2 u sqrt(theta) for an eigenvalue theta > 0
- * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X, where there is more than one column. Both have their
- * largest singular value first and are padded with zeros; in the sum the columns of P_X are reversed, so that the
- * leading directions of the two do not meet. Side by side, each has its half whether or not there are attributes. */
+ * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X, if X has more than one column. Both have their largest
+ * singular value first and are padded with zeros; in the sum the columns of P_X are reversed, so that the leading
+ * directions of the two do not overlap. Side by side, each gets its half whether or not the graph has attributes. */
 #include "train/basis.h"
 
 #include "autograd/tape.h"
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Streams of the test matrices, so that no two decompositions of a data set share one. */
+/* Streams of the test matrices, so that any two decompositions of a data set use different ones. */
 enum { STRUCTURE, ATTRIBUTES, SIDES };
 
 typedef mo_basis_side side;

@@ -2,7 +2,7 @@
  * their hops; log(1 + degree) beside them.
  *
  * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
- * b at hop k is A~^k P_b. A graph without attributes has a block of zeros. */
+ * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "train/adjacency.h"
@@ -25,7 +25,7 @@ mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_
     return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
 }
 
-/* log(s / s_1 + 1e-6) into row b of the spectrum; columns behind the rank count as s = 0. */
+/* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
 static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
     mo_tensor *top = mo_slice(t, S, 0, 0, 1), *ratio = mo_div_or_zero(t, S, top);
     int64_t rank = mo_dim(S, 0), d = mo_dim(spectrum, 1);
@@ -34,7 +34,7 @@ static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
         mo_tensor_copy(mo_slice(t, spectrum, 0, b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
 }
 
-/* P over its mean row norm, as block b of the basis. */
+/* Writes P, divided by its mean row norm, as block b of the basis. */
 static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
     mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, MO_DROP_AXES));
     if (mo_ok(t->ctx))
@@ -113,7 +113,7 @@ static void propagate(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *
     }
 }
 
-/* Side `side` of the basis is its hop 0. */
+/* Side `side` of the basis is hop 0 of that side. */
 static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
     mo_tensor *basis = s->state;
     return mo_reshape(t, mo_slice(t, basis, 0, side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
@@ -170,7 +170,7 @@ static void fill(const mo_graph *graph, const mo_feature_options *o, mo_tensor *
     mo_csr_release(A);
 }
 
-/* The basis, which is hop 0 of the blocks too, is not kept. */
+/* The basis is also hop 0 of the blocks; it is not stored by itself. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
     mo_features basis = {.arrays = mo_arrays_create(ctx)};

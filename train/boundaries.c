@@ -1,10 +1,10 @@
 /* train/boundaries.c - the boundary <z, p_a - p_b> = 0 of two prototypes under inner products misses its data where all
  * rows of both classes lie on one side: one of the two is then never predicted against the other.
  *
- * A row has to be scored by its own prototype and by its rivals', those that share a pair with it: all others up to
- * MOST_CLASSES classes, beyond them the pairs of a seeded draw, as all pairs of 1,000 classes are as much work as all
- * episodes. The scores of a class are one product Z_c [p_c | rivals], row after row, each sum in the order of the
- * columns, so that the signs depend neither on the draw nor on the threads. */
+ * A row must be scored by its own prototype and by its rivals: the prototypes that share a pair with its own. Up to
+ * MOST_CLASSES classes these are all others; beyond, the pairs are a seeded draw, since all pairs of 1,000 classes cost
+ * as much as all episodes. The scores of a class are one product Z_c [p_c | rivals], row after row, each sum in the
+ * order of the columns, so that the signs depend neither on the draw nor on the threads. */
 #include "train/draw.h"
 #include "train/geometry.h"
 #include "train/graph.h"
@@ -20,8 +20,8 @@ enum { MOST_CLASSES = 64, MOST_PAIRS = MOST_CLASSES * (MOST_CLASSES - 1) / 2 };
 typedef struct pairs {
     int64_t n, *first, *second; /* classes first > second */
     int64_t *start, *at;        /* the pairs of class c: at[start[c]] .. at[start[c + 1] - 1] */
-    uint8_t *side;              /* [n, 2]: bit 0 where a row of the first (second) class is on first's side, bit 1 where
-                                   one is not */
+    uint8_t *side; /* [n, 2]: bit 0: a row of the first (second) class is on the first's side; bit 1: a row is
+                      not */
 } pairs;
 
 /* Rows by class: row[start[c]] .. row[start[c + 1] - 1]. */
@@ -29,7 +29,7 @@ typedef struct members {
     int64_t *start, *row;
 } members;
 
-/* Pair i of all: those of class a with lower ones begin at a (a - 1) / 2. */
+/* Pair i of all pairs: those of class a with lower classes begin at a (a - 1) / 2. */
 static void unrank(int64_t i, int64_t *first, int64_t *second) {
     int64_t a = (int64_t)sqrt(2.0 * (double)i) + 1;
     while (a * (a - 1) / 2 > i)
@@ -86,7 +86,7 @@ static void score_row(const mo_geometry *g, int64_t row, const double *columns, 
     }
 }
 
-/* The rows of class c against all of its rivals. columns: [d, C], score: [C] at most. */
+/* Scores the rows of class c against all of its rivals. columns: [d, C], score: at most [C]. */
 static void see_sides(const mo_geometry *g, const members *rows, pairs *p, int64_t c, double *columns, double *score) {
     const int64_t *at = p->at + p->start[c];
     int64_t rivals = p->start[c + 1] - p->start[c], m = rivals + 1;
@@ -104,7 +104,7 @@ static void see_sides(const mo_geometry *g, const members *rows, pairs *p, int64
     }
 }
 
-/* Classes in turn by threads with buffers of their own; a class writes to its own half of side alone. */
+/* Threads take classes in turn, with buffers of their own; a class writes only to its own half of side. */
 static bool see_all_sides(const mo_geometry *g, const members *rows, pairs *p) {
     int64_t most = 0, done = 0, room;
     for (int64_t c = 0; c < g->C; c++)

@@ -1,7 +1,7 @@
 /* train/cache.c - one safetensors file for a graph and its settings, named by the XXH3-128 of both.
  *
- * Files are written beside their place and renamed, and their checksums are verified when read, so that processes may
- * share a folder: whoever comes last replaces equal content. A file's time of modification is that of its last use. */
+ * Files are written beside their final path and renamed, and their checksums are verified when read, so that processes
+ * may share a folder: a later process replaces a file by equal content. A file's modification time is its last use. */
 #include "train/cache.h"
 
 #include "tensor/storage.h"
@@ -23,7 +23,7 @@ mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options) {
     return (mo_cache){ctx, folder, options->notice, options->notice_state};
 }
 
-/* Tells the error of the context, which is then forgotten. */
+/* Sends the context's error to the notice and clears it. */
 static void tell_and_forget(const mo_cache *cache, const char *consequence) {
     char line[1200];
     snprintf(line, sizeof line, "cache: %s; %s", mo_context_status(cache->ctx)->message, consequence);
@@ -32,7 +32,7 @@ static void tell_and_forget(const mo_cache *cache, const char *consequence) {
         cache->notice(line, cache->state);
 }
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 static char *path_of(const char *folder, const char *key, const char *ending) {
     XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
     char *path;
@@ -41,7 +41,7 @@ static char *path_of(const char *folder, const char *key, const char *ending) {
     return n < 0 ? NULL : path;
 }
 
-/* Every folder of the path that is not there yet. */
+/* Makes every missing folder of the path. */
 static void make_folders(const char *folder) {
     char *path = strdup(folder);
     for (char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
@@ -69,7 +69,7 @@ static bool same_form(const mo_tensor *a, const mo_tensor *b) {
            memcmp(a->shape, b->shape, (size_t)b->ndim * sizeof *b->shape) == 0;
 }
 
-/* Nothing is copied unless all is there. */
+/* Copies all arrays, or none if one is missing. */
 static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
     for (int64_t i = 0; i < arrays->count; i++)
         if (!same_form(mo_arrays_find(kept, arrays->items[i].name), arrays->items[i].tensor))

@@ -1,7 +1,7 @@
 /* train/cache_folder.c - the entries of a cache: listed, verified, removed.
  *
- * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c); nothing else in the
- * folder is touched but what interrupted writes have left. */
+ * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c); of the other files
+ * in the folder only those of interrupted writes are touched. */
 #include "train/hop_file.h"
 
 #include "tensor/storage.h"
@@ -71,7 +71,7 @@ static bool append(mo_context *ctx, listing *l, const char *folder, const char *
         mo_fail(ctx, MO_MEMORY, "cache: out of memory for its entries");
         return false;
     }
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* else it has just gone */
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* otherwise it has been removed meanwhile */
         l->files[l->n++] = (file){path, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
     else
         free(path);
@@ -94,7 +94,7 @@ static listing list_files(mo_context *ctx, const char *folder, bool (*wanted)(co
     return l;
 }
 
-/* The metadata's "made_of" from the header alone; NULL where there is none. Free with free(). */
+/* The metadata's "made_of", read from the header alone; NULL if there is none. Free with free(). */
 static char *read_made_of(const char *path) {
     unsigned char size[8];
     FILE *in = fopen(path, "rb");
@@ -115,7 +115,7 @@ static char *read_made_of(const char *path) {
     return found;
 }
 
-/* Whether the checksums hold; if not, what is wrong, in words. */
+/* Returns whether the checksums match; if not, writes the defect to damage. */
 static bool is_intact(mo_context *ctx, const char *path, char *damage, size_t bytes) {
     mo_arrays *arrays = mo_safetensors_read(ctx, path);
     bool intact = arrays && arrays->metadata && strstr(arrays->metadata, "made_of");

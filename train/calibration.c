@@ -12,13 +12,13 @@ static int64_t first_largest(const double *x, int64_t n) {
     return best;
 }
 
-/* Bins are closed above: a confidence of 1 lies in the last. */
+/* Bins are closed above: a confidence of 1 lies in the last bin. */
 static int bin_of(double confidence) {
     int bin = (int)ceil(confidence * MO_ECE_BINS) - 1;
     return bin < 0 ? 0 : bin >= MO_ECE_BINS ? MO_ECE_BINS - 1 : bin;
 }
 
-/* One exponential a class: with e_c = exp((x_c - x_max) / T) and z = sum e_c, the largest probability is 1 / z and
+/* One exponential per class: with e_c = exp((x_c - x_max) / T) and z = sum e_c, the largest probability is 1 / z and
  * |p - one-hot|^2 = sum e_c^2 / z^2 - 2 p_label + 1. */
 void mo_calibration_add(
     mo_calibration *c, const double *logits, const int64_t *label, int64_t n, int64_t classes, double temperature) {

@@ -44,7 +44,7 @@ static char *encode_metadata(const mo_trainer *trainer) {
     return text;
 }
 
-/* Adds the BLAS core of this process to the list, if the last one was another. */
+/* Appends the BLAS core of this process to the list, unless it is the last one there. */
 static void note_core(mo_trainer *trainer) {
     const char *core = mo_blas_core(), *last = strrchr(trainer->blas_core, ',');
     if (strcmp(last ? last + 1 : trainer->blas_core, core) == 0)
@@ -88,7 +88,7 @@ static const char *text_of(const json_t *metadata, const char *key) {
     return json_string_value(json_object_get(metadata, key));
 }
 
-/* Restores the tensors, or only checks that they fit. */
+/* Restores the tensors; before they are checked, only checks that they fit. */
 static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
     mo_context *ctx = trainer->ctx;
     char name[NAME], want[160], got[160];

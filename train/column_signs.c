@@ -9,19 +9,19 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK = 512 }; /* rows looked at together: U may lie on a device */
+enum { BLOCK = 512 }; /* rows read at once: U may lie on a device */
 
-/* Signs of the r columns as they become known. */
+/* The signs of the r columns found so far. */
 typedef struct survey {
     mo_tape *t;
     mo_tensor *U;
     int64_t n, r;
     double *rows;      /* [at most BLOCK, r] */
     double *magnitude; /* [r]: the largest */
-    double *sign;      /* [r]: 0 where not known yet */
+    double *sign;      /* [r]: 0: not known yet */
 } survey;
 
-/* Rows from `start` on, as many as are looked at together. */
+/* The block of rows from `start` on. */
 static mo_tensor *block_of(survey *s, int64_t start) {
     return mo_slice(s->t, s->U, 0, start, start + BLOCK < s->n ? start + BLOCK : s->n);
 }

@@ -41,7 +41,7 @@ static mo_paired summarize(const accuracies *a, int task) {
     return f;
 }
 
-/* The families that the pool draws from take turns. */
+/* The number of families that the pool draws from in turn. */
 static int count_families(const mo_pool *pool) {
     unsigned present = 0;
     for (int i = 0; i < pool->n; i++)

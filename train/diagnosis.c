@@ -38,7 +38,7 @@ static double length(const double *a, int64_t d) {
     return sqrt(sum);
 }
 
-/* Prototypes and mean; then offset, spread, radius and the mean distance of two prototypes. */
+/* Computes prototypes and mean, then offset, spread, radius and the mean distance between two prototypes. */
 static void measure(mo_geometry *g, mo_diagnosis *x) {
     const int64_t *label = g->E->graph->label, *count = g->E->count;
     for (int64_t i = 0; i < g->n; i++) {
@@ -75,8 +75,8 @@ static mo_tensor *centred_gram(const mo_geometry *g, mo_tape *t) {
     return mo_matmul(t, P, mo_transpose(t, P));
 }
 
-/* Coordinates [C, 2] in the plane: the Gram matrix of the centred prototypes has the principal components' as
- * eigenvectors. */
+/* Coordinates [C, 2] in the plane: the eigenvectors of the Gram matrix of the centred prototypes are the principal
+ * components. */
 static bool project(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plane) {
     int64_t C = g->C;
     mo_tensor *w, *V;
@@ -91,8 +91,9 @@ static bool project(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plan
     return mo_ok(g->ctx);
 }
 
-/* Places in the plane; and the corners of the outer hull there, which are outside that of the others by more than the
- * rounding of the coordinates: as roots of eigenvalues they carry that of single precision. */
+/* The positions in the plane, and the corners of the outer hull there: the points that are outside the hull of the
+ * others by more than the rounding of the coordinates, which, as roots of eigenvalues, have the rounding of single
+ * precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
     if (plane && project(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, NULL, distance)) {
@@ -108,7 +109,7 @@ static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_protot
     free(plane);
 }
 
-/* Distances of the prototypes to the hull of the others, and their places in the plane. */
+/* The distances of the prototypes to the hull of the others, and their positions in the plane. */
 static void place_prototypes(const mo_geometry *g, mo_prototype *prototype, double *distance) {
     int64_t C = g->C;
     mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);

@@ -14,7 +14,7 @@ static bool reserve(mo_context *ctx, mo_draws *d, const mo_plan *plan, int64_t e
     for (int i = 0; i < 4; i++) {
         int64_t rows = i < 2 ? d->n_support : d->n_query, numbers = 0;
         if (__builtin_mul_overflow(rows, episodes, &numbers))
-            numbers = -1; /* refused below */
+            numbers = -1; /* rejected below */
         *arrays[i] = mo_host_array(ctx, numbers, sizeof **arrays[i]);
     }
     return mo_ok(ctx);

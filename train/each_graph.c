@@ -34,7 +34,7 @@ static sized *by_size(const mo_graph *graph) {
     return order;
 }
 
-/* Of several failures the first graph's counts, whatever the threads did. */
+/* Keeps the failure of the first graph in order, independent of the threads. */
 static void settle(job *j, mo_context *ctx, int64_t g) {
     if (mo_ok(ctx))
         return;

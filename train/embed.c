@@ -39,7 +39,7 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const block
     return mo_from(t, MO_I64, 1, &entries, offset);
 }
 
-/* Z into rows first .. last - 1 of all. */
+/* Copies Z into rows first .. last - 1 of all. */
 static void store_block(mo_tape *t, mo_tensor *all, const block *b, mo_tensor *Z) {
     mo_tensor *window = mo_slice(t, all, 0, b->first, b->last);
     if (mo_ok(mo_tape_context(t)))
@@ -83,14 +83,15 @@ static mo_tensor *embed_nodes(mo_tape *t, mo_model model, const mo_source *sourc
     return all;
 }
 
-/* Examples first .. first + n - 1: [n, d], what several experts make of one side by side; with a 1 behind each. */
+/* Embeddings of examples first .. first + n - 1: [n, d], those of several experts side by side, each followed by a 1 if
+ * asked for. */
 static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
     int64_t *id = mo_tape_scratch(t, n, sizeof *id);
     mo_tensor *Z, *none;
     if (!id)
         return mo_null_tensor(mo_tape_context(t));
-    e.support_label = mo_from(t, MO_I64, 1, &n, id); /* zeros: nothing is fitted */
+    e.support_label = mo_from(t, MO_I64, 1, &n, id); /* zeros: no head is fitted */
     for (int64_t i = 0; i < n; i++)
         id[i] = first + i;
     mo_example_tensors(t, source, id, n, NULL, &e);
@@ -174,9 +175,9 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
     return all;
 }
 
-/* What a head without a model reads of examples at one hop: nodes, the attributes (structure where there are none) at
- * unit length; graphs, the mean of both blocks over the hops so far, with the extras, at unit length; links, the sum of
- * both blocks' cosines. */
+/* The rows that a head without a model reads at one hop. Nodes: the attributes (structure if there are none) at unit
+ * length. Graphs: the mean of both blocks over the hops so far, with the extras, at unit length. Links: the sum of the
+ * cosines of both blocks. */
 static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     const mo_arrays *arrays = source->features->arrays;
     mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *extras = mo_arrays_find(arrays, "extras");
@@ -194,7 +195,7 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
 }
 
-/* A node's rows of one hop, or the mean over the nodes of a graph. */
+/* The rows of nodes at one hop, or their means over the nodes of each graph. */
 static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     int64_t examples = example_count(source), d = mo_dim(hops, 2);

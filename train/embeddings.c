@@ -14,7 +14,7 @@ static bool ends_in(const char *text, const char *end) {
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* The array of that name, or the only one; raises with the names that there are. */
+/* The array of that name, or the only one; the error lists the names in the file. */
 static mo_tensor *choose(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
     mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
     char names[256] = "";
@@ -26,7 +26,7 @@ static mo_tensor *choose(mo_context *ctx, const mo_arrays *arrays, const char *p
     return T;
 }
 
-/* A tensor of its own from FILE or FILE:NAME; the null tensor on failure. */
+/* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure. */
 static mo_tensor *read_array(mo_context *ctx, const char *path) {
     char file[4096];
     const char *colon = strrchr(path, ':'), *name = NULL;
@@ -53,7 +53,7 @@ static mo_tensor *read_array(mo_context *ctx, const char *path) {
 
 /* ---- rows ---- */
 
-/* Whether float32 holds every one of these integers exactly. */
+/* Returns whether float32 represents every one of these integers exactly. */
 static bool fits_float32(const mo_tensor *Z) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_numel(Z);
@@ -68,7 +68,7 @@ static bool fits_float32(const mo_tensor *Z) {
     return fits;
 }
 
-/* The dtype that these rows are computed in; raises where they are no matrix. */
+/* The dtype in which these rows are computed; raises if Z is not a matrix. */
 static mo_dtype choose_dtype(const mo_tensor *Z, const char *name) {
     mo_dtype given = mo_tensor_dtype(Z);
     char shape[64];
@@ -80,8 +80,8 @@ static mo_dtype choose_dtype(const mo_tensor *Z, const char *name) {
     return MO_F32;
 }
 
-/* Raises at the first number of a kept row that is not finite, and at the first such row whose squared norm is not:
- * what every head computes with. host: [n, d] of the rows that were given. */
+/* Raises at the first number of a kept row that is not finite, and at the first kept row whose squared norm is not
+ * finite, since every head computes with both. host: [n, d], the given rows. */
 static void check_finite(
     const mo_embeddings *E, int64_t kept, int64_t d, const void *host, bool wide, const char *name) {
     mo_context *ctx = mo_tensor_context(E->Z);
@@ -103,7 +103,7 @@ static void check_finite(
     }
 }
 
-/* E->Z: the kept rows of Z, in a dtype that is computed in. */
+/* E->Z: the kept rows of Z, in the given dtype. */
 static void take_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int64_t kept, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
@@ -127,7 +127,7 @@ static void take_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int6
 
 /* ---- labels ---- */
 
-/* One label a row, [n] or [n, 1]; another shape is refused, with the guess that the rows lie the other way round. */
+/* Checks for one label per row, [n] or [n, 1]; the error for another shape suggests that the rows may be transposed. */
 static bool check_label_shape(const mo_tensor *label, const mo_tensor *Z, const char *name) {
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1), count = mo_numel(label);
     bool column = mo_ndim(label) == 1 || (mo_ndim(label) == 2 && mo_dim(label, 1) == 1);
@@ -140,7 +140,7 @@ static bool check_label_shape(const mo_tensor *label, const mo_tensor *Z, const 
     return column && count == n;
 }
 
-/* Labels of a real dtype where they are whole numbers, as NumPy writes those that came through a table of floats. */
+/* Labels of a real dtype, which must be whole numbers: NumPy writes labels so if they came from a table of floats. */
 static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value, const char *name) {
     mo_context *ctx = mo_tensor_context(label);
     mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(label), (int64_t[]){n, 1});
@@ -159,7 +159,7 @@ static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value
     mo_tensor_release(wide);
 }
 
-/* The labels as int64; NULL with the error raised. */
+/* The labels as int64; NULL with an error raised. */
 static int64_t *read_labels(const mo_tensor *label, const mo_tensor *Z, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_dim(Z, 0);
@@ -179,8 +179,8 @@ static int64_t *read_labels(const mo_tensor *label, const mo_tensor *Z, const ch
     return NULL;
 }
 
-/* The numbers of the labelled rows, and their labels moved to the front; a negative label means none. Returns how many
- * there are. */
+/* Lists the numbers of the labelled rows and moves their labels to the front; a negative label means unlabelled.
+ * Returns the number of labelled rows. */
 static int64_t keep_labelled(mo_embeddings *E, int64_t *label, int64_t n) {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
@@ -192,7 +192,7 @@ static int64_t keep_labelled(mo_embeddings *E, int64_t *label, int64_t n) {
     return kept;
 }
 
-/* The graph that plans are drawn from, and what the classes were called. */
+/* Makes the graph that plans are drawn from, and the table of the given labels. */
 static void take_labels(mo_embeddings *E, const int64_t *label, int64_t n, const char *name) {
     mo_context *ctx = mo_tensor_context(E->Z);
     mo_graph *graph = E->graph = mo_graph_from_edges(ctx, name, n, 0, NULL, NULL);
@@ -206,7 +206,7 @@ static void take_labels(mo_embeddings *E, const int64_t *label, int64_t n, const
     }
 }
 
-/* Raises where the labels in front are not of two classes. */
+/* Raises unless the kept labels have two classes. */
 static void check_classes(mo_context *ctx, const int64_t *label, int64_t kept, int64_t n, const char *name) {
     char found[64] = "none", unlabelled[128] = "";
     for (int64_t i = 1; i < kept; i++)

@@ -1,8 +1,8 @@
 /* train/episode_build.c - from a plan (which examples) to rows of features, and on to an episode (tensors on a tape).
  *
- * Only rows that the plan names are taken, each once, in rising order of their nodes; for graphs, all nodes of each
- * graph, one graph after another. Indices then count these rows or graphs. The encoder gathers them from features that
- * are at hand. */
+ * Only rows that the plan names are read, each once, in rising order of their nodes; for graphs, all nodes of each
+ * graph, one graph after another. Indices then count these rows or graphs. If the features are resident, the encoder
+ * gathers the rows itself. */
 #include "train/episode_rows.h"
 
 #include "autograd/tape.h"
@@ -40,7 +40,7 @@ static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *p
     return id != NULL;
 }
 
-/* All nodes of the graphs, one graph after another, and where each starts. */
+/* All nodes of the graphs, one graph after another, and the first row of each graph. */
 static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     const int64_t *offset = r->source->graph->graph_offset;
     int64_t *segment = r->segment = scratch(ctx, host, r->examples + 1, sizeof *segment);
@@ -109,7 +109,7 @@ mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, i
     return T;
 }
 
-/* Rows of nodes at every hop: themselves, or with an index into those of all nodes. */
+/* Rows of nodes at every hop: the rows themselves, or an index into the rows of all nodes. */
 static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");

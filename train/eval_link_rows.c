@@ -1,8 +1,8 @@
 /* train/eval_link_rows.c - rows of links for an evaluation: what the head is fitted on and what it is asked about.
  *
- * The source's rows come from the graph without any held-out link. A test link may be seen from more than that: from
- * all edges but the test links. Its rows are computed from that graph and put behind the source's, and all columns are
- * standardised by the rows that heads are fitted on, so that nothing of the test part enters them. */
+ * The source's rows come from the graph without any held-out link. A test link may be seen from a larger graph: all
+ * edges except the test links. Its rows are computed from that graph and appended to the source's, and all columns are
+ * standardised by the rows on which heads are fitted, so that no statistic of the test part enters them. */
 #include "train/evaluation.h"
 #include "train/example_rows.h"
 #include "train/host_array.h"
@@ -28,7 +28,7 @@ static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *se
     return seen->masked != NULL;
 }
 
-/* Copies rows [outer, n, w] to x [outer, room, w] from row `at` on, as they were before they were standardised. */
+/* Copies rows [outer, n, w], with their standardisation undone, to x [outer, room, w] from row `at` on. */
 static bool put_raw(const mo_features *f, const char *name, const char *moments, mo_rows all, int64_t at) {
     mo_context *ctx = f->arrays->ctx;
     mo_tensor *rows = mo_arrays_find(f->arrays, name), *kept = mo_arrays_find(f->arrays, moments);
@@ -48,7 +48,7 @@ static bool put_raw(const mo_features *f, const char *name, const char *moments,
     return mo_ok(ctx);
 }
 
-/* Rows of one name from both features, one behind the other, standardised by the reference. */
+/* The rows of one name from both features, one after the other, standardised by the reference. */
 static void join(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
     const mo_link_test *test, double epsilon) {
     mo_context *ctx = out->arrays->ctx;
@@ -68,7 +68,7 @@ static void join(mo_features *out, const mo_features *const parts[2], const char
     free(all.x);
 }
 
-/* From whatever context. */
+/* Copies between tensors of any two contexts. */
 static void copy_between(mo_tensor *to, const mo_tensor *from) {
     mo_context *ctx = mo_tensor_context(to);
     size_t bytes = (size_t)mo_numel(from) * sizeof(float);

@@ -1,11 +1,11 @@
 /* train/eval_links.c - link prediction: a head fitted on k links and k non-edges scores held-out links against as many
  * non-edges.
  *
- * Features come from a graph without any of the source's positives. Those are divided, by seed, into the test (5/7: a
- * fifth of the edges) and the links that heads are fitted on (2/7: a tenth of the remaining edges). A support link is
- * thus as absent from the features' graph as a test link: were it an edge there, its rows would carry its own
- * existence, and the head would learn to read what no test link has. Rows of examples can be computed twice: a test
- * link's from all edges but the test's, of which it is none either (eval_link_rows.c). */
+ * Features come from a graph without any of the source's positives. These are divided, by seed, into the test (5/7: a
+ * fifth of the edges) and the links on which heads are fitted (2/7: a tenth of the remaining edges). So a support link
+ * is absent from the features' graph, like a test link: if it were an edge there, its rows would carry its own
+ * existence, and the head would learn a signal that test links lack. Rows of examples can be computed twice: a test
+ * link's rows come from all edges except the test links (eval_link_rows.c). */
 #include "train/evaluation.h"
 
 #include "train/host_array.h"
@@ -18,7 +18,7 @@
 
 enum { HITS_K = 1000, OGB_K = 50, CHUNK = 16384 };
 
-/* One kind of pairs, links or non-edges, in an order drawn by the seed: the first `test` are asked about. */
+/* One class of pairs, links or non-edges, in an order drawn by the seed: the first `test` pairs are queries. */
 typedef struct pairs {
     const int64_t *end[2];
     int64_t *order, n, test;
@@ -48,24 +48,24 @@ static int64_t test_size(int64_t n) {
     return test < 1 ? 1 : test > n - 1 ? n - 1 : test;
 }
 
-/* The first k pairs behind the test; where there are fewer, all of them and then draws with replacement. */
+/* Pair i of the support: the pairs after the test part in order; if there are too few, the rest with replacement. */
 static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     int64_t pool = p->n - p->test;
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* One seed's division of the pairs, and the rows that go with it: those of the evaluation, or, of examples, its own, in
- * which the test pairs' rows follow those of all pairs. */
+/* One seed's division of the pairs, and its rows: those of the evaluation, or, for rows of examples, its own, in which
+ * the rows of the test pairs follow those of all pairs. */
 typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;
     pairs kind[2];
     mo_source source;
-    mo_tensor **rows; /* of each candidate */
+    mo_tensor **rows; /* per candidate */
     bool owns;        /* features and rows */
 } division;
 
-/* Pair `at` of a kind as example `i` of a side of the plan. */
+/* Writes pair `at` of a class as example `i` of a side of the plan. */
 static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t *const ends[2], int64_t *number) {
     ends[0][i] = d->kind[side].end[0][at];
     ends[1][i] = d->kind[side].end[1][at];
@@ -93,7 +93,7 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-/* One score a row of X [n, 1]. */
+/* Reads one score per row of X [n, 1]. */
 static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
     mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 1});
     if (mo_ok(mo_tape_context(t)) && mo_tensor_copy(wide, X) == MO_OK)
@@ -144,7 +144,7 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
 }
 
-/* Rows of examples: the test pairs seen from all edges but the test's own. */
+/* Opens the rows of examples: test pairs are seen from all edges except the test links. */
 static void open_rows(division *d) {
     const mo_evaluation *ev = d->ev;
     const pairs *kind = d->kind;

@@ -39,7 +39,7 @@ void mo_evaluate_classes(mo_evaluation *ev) {
             mo_eval_note_classes(ev, shot, plan.classes, plan.small_classes);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 mo_eval_values(ev, c, shot, 0)[repeat] = accuracy(ev, c, &plan);
-                mo_eval_failed(ev, c, shot); /* the value is NaN */
+                mo_eval_failed(ev, c, shot); /* the value stays NaN */
             }
             mo_plan_release(&plan);
         }

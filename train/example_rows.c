@@ -47,7 +47,7 @@ mo_features *mo_example_features_open(
         .power_iterations = options->power_iterations,
         .seed = options->seed};
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* rounded products give no basis */
+    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
     bool done = f->arrays && (task == MO_TASK_LP      ? mo_pair_rows(links, options, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, options, f)
                                                       : mo_node_rows(graph, options, f));
@@ -60,7 +60,7 @@ mo_features *mo_example_features_open(
     return NULL;
 }
 
-/* Rows `example` of a features tensor [.., E, w] in that order: [.., n, w]. */
+/* The rows `example` of a features tensor [.., E, w], in that order: [.., n, w]. */
 static mo_tensor *gather(mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
     int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), outer = 1, shape[MO_MAX_AXES];
     if (mo_ok(t->ctx) && !mo_rows_resident(t->ctx, X))

@@ -1,22 +1,22 @@
 /* train/feature_memory.c - what features take, against what they may take.
  *
- * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c); with node features the
- * result waits while theirs takes three more; beside them some fifty small matrices of float64 (ritz.c), as measured,
- * and what libraries keep. The hop stack is made when these are gone. With the stack on disk one hop stays in memory.
- * Blocks that are kept apart need the basis of both beside it. */
+ * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
+ * result is held while the SVD of the features takes three more. To that add some fifty small matrices of float64
+ * (ritz.c), as measured, and the memory of the libraries. The hop stack is made when these are freed. With the stack on
+ * disk one hop stays in memory. Blocks that are kept apart also need the basis of both. */
 #include "train/feature_memory.h"
 
 #include "tensor/storage.h"
 
 enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
-static const double FOR_STEPS = 0.25; /* of a device's memory, that features leave to episodes and their gradients */
+static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
 typedef struct needs {
-    double inside, outside, stack; /* all in memory; the hop stack on disk; that stack */
+    double inside, outside, stack; /* bytes with all in memory; with the hop stack on disk; of that stack */
 } needs;
 
 static needs count(const mo_graph *graph, const mo_feature_options *o, int sides) {
@@ -28,7 +28,7 @@ static needs count(const mo_graph *graph, const mo_feature_options *o, int sides
     return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), o->stack == MO_F16 ? stack / 2 : stack};
 }
 
-/* They cannot stay on disk. */
+/* Raises: the features fit neither in memory nor with the stack on disk. */
 static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n) {
     mo_context *ctx = graph->ctx;
     double limit = (double)o->memory;
@@ -66,7 +66,7 @@ bool mo_features_fit(
     size_t held = 0, unused = 0;
     bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
     needs n = count(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
-    *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are few */
+    *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are small */
     bool bounded = mo_device_memory(ctx, &held, &unused);
     *left = (double)unused - FOR_STEPS * (double)(held + unused);
     return !bounded || *needed <= *left;

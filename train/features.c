@@ -1,6 +1,6 @@
 /* train/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
  *
- * hops[0] = LayerNorm(X0), or X0 where the options say so (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The
+ * hops[0] = LayerNorm(X0), or X0 if the options say so (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The
  * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
  * file (hop_store.c). */
 #include "autograd/tape.h"
@@ -51,7 +51,7 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
     return mo_ok(graph->ctx);
 }
 
-/* Hop 0 under a header of its own, on the same storage. */
+/* Hop 0 as a tensor of its own, on the same storage. */
 static mo_tensor *first_hop(const mo_tensor *hops) {
     mo_tensor *X0 = mo_ok(hops->ctx) ? mo_host_alloc(hops->ctx, sizeof *X0) : NULL;
     if (!X0)
@@ -71,7 +71,7 @@ static void write_key(const mo_graph *graph, const mo_feature_options *o, char *
         o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "");
 }
 
-/* What the cache holds: hop 0 and how good its SVDs are, [residual, orthogonality]. */
+/* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */
 static mo_arrays *kept_arrays(mo_tensor *hops) {
     mo_arrays *kept = mo_arrays_create(hops->ctx);
     if (kept && mo_arrays_take(kept, "x0", first_hop(hops)) == MO_OK)
@@ -154,7 +154,7 @@ static bool store(mo_first_hop *j, mo_features *f) {
         .first = first_of_nodes,
         .state = j};
     mo_tensor *stack = mo_hop_store_open(&s);
-    if (mo_ok(ctx)) { /* without the axis of sides */
+    if (mo_ok(ctx)) { /* drops the axis of sides */
         memmove(stack->shape, stack->shape + 1, 3 * sizeof *stack->shape);
         memmove(stack->stride, stack->stride + 1, 3 * sizeof *stack->stride);
         stack->ndim = 3;
@@ -208,7 +208,7 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     mo_first_hop j = {.graph = graph, .options = options};
     bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* rounded products give no basis */
+    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
     bool done = f->arrays && mo_ok(ctx) && (disk ? store : hold)(&j, f);
     ctx->math = math;
     if (done) {

@@ -1,6 +1,6 @@
 /* train/first_hop.c - hop 0 of a graph or of a set of graphs.
  *
- * Every graph of a set has an SVD of its own, so that the graphs of a set can be handed out to threads. */
+ * Every graph of a set has its own SVD, so that the graphs of a set can be handed out to threads. */
 #include "train/first_hop.h"
 
 #include "autograd/tape.h"
@@ -29,7 +29,7 @@ void mo_first_hop_worsen(mo_first_hop *j, mo_basis_quality quality) {
     }
 }
 
-/* Hop 0 of graph g, on the tape of any context of the same device. */
+/* Hop 0 of graph g, on the tape of any context on the same device. */
 static void compute_graph(void *state, mo_tape *t, int64_t g) {
     mo_first_hop *j = state;
     mo_context *ctx = mo_tape_context(t);

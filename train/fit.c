@@ -18,17 +18,17 @@ typedef struct run {
     mo_fit_crew crew;
     uint8_t *part;    /* [n] quarter of |z| */
     double row_scale; /* mean squared norm of a row of [Z | 1] */
-    mo_status first;  /* why the first head that had no fit had none */
+    mo_status first;  /* the error of the first head that had no fit */
 } run;
 
 /* ---- the regularisation of a head, and the values that are tried ---- */
 
-/* A share: a scalar between 0 and 1, as a shrinkage is. */
+/* Returns whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
 static bool is_share(const mo_head_parameter *p) {
     return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
 }
 
-/* The parameter lambda, else the first share; -1: none. */
+/* The number of the parameter lambda, else of the first share; -1: none. */
 static int regularisation(const mo_head *head) {
     int share = -1;
     for (int i = head->n_parameters - 1; i >= 0; i--) {
@@ -41,8 +41,8 @@ static int regularisation(const mo_head *head) {
     return share;
 }
 
-/* Between 0 and 1 a fixed grid; else six decades about the scale of the rows, strong penalties last: by halves where
- * they come from one system, in closed form. */
+/* Shares: a fixed grid. Penalties: six decades about the scale of the rows, strong ones last; in finer steps if they
+ * come from one system in closed form. */
 static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
@@ -59,8 +59,8 @@ static void choose_values(const run *r, bool tune, mo_fit_job *job) {
 
 /* ---- one head at one k ---- */
 
-/* As many episodes as the cache of a core holds, but not so many that threads go without; on a device as many as a few
- * megabytes hold. One where rows repeat (held_out.c). */
+/* As many episodes per batch as the cache of a core holds, but few enough that every thread gets one; on a device as
+ * many as a few megabytes hold. One episode if rows repeat (held_out.c). */
 static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     const mo_draws *d = job->draws;
     bool cpu = mo_context_device(mo_tensor_context(E->Z)) == MO_CPU;
@@ -72,7 +72,7 @@ static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     job->batches = (d->episodes + job->B - 1) / job->B;
 }
 
-/* A head without a fit ends its own row and no other: the status is put aside; the first of them is kept. */
+/* A head without a fit ends only its own row: moves the status to *status and keeps the first one. */
 static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
     *status = *mo_context_status(ctx);
     if (status->code != MO_NUMERICAL)
@@ -83,7 +83,7 @@ static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
     return true;
 }
 
-/* The figures of all batches, in their order. */
+/* Adds up the figures of all batches, in order. */
 static void sum_up(const mo_fit_job *job, mo_fit_row *row) {
     mo_calibration plain = {0}, scaled = {0};
     bool tempered = true;

@@ -1,8 +1,8 @@
 /* train/fit_crew.c - batches of episodes, taken in turn by threads with a context each.
  *
- * The products of one episode are small: shared out to threads op by op, most of the time goes by at barriers. Whole
- * episodes have none, and what they need stays in the cache of a core. Episodes too large for each thread to hold one,
- * and those on a device, go one after another with all threads inside an op. */
+ * The products of one episode are small: if each op were shared out to threads, most of the time would pass at
+ * barriers. Whole episodes have no barriers, and their data stay in the cache of a core. Episodes too large for each
+ * thread to hold one, and those on a device, go one after another with all threads inside an op. */
 #include "train/fit_crew.h"
 
 #include "tensor/storage.h"
@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { CREW_NUMBERS = 1 << 27 }; /* at most, of the rows and matrices of all members */
+enum { CREW_NUMBERS = 1 << 27 }; /* limit of the doubles in the rows and matrices of all members */
 
 static bool open_member(mo_fitting *f, mo_tensor *Z) {
     if (!f->ctx)
@@ -65,7 +65,7 @@ static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     return fine;
 }
 
-/* What the threads share: the next batch, how many are done, and the first one that failed. */
+/* The shared state: the next batch, the number done, and the first that failed. */
 typedef struct progress {
     int64_t next, done, failed;
     mo_status status;
@@ -91,7 +91,7 @@ static void settle(progress *p, mo_context *ctx, int64_t number) {
     mo_clear_error(ctx);
 }
 
-/* A member's part. False where it could not begin. */
+/* A member's part of the work. Returns false if it could not start. */
 static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
@@ -109,7 +109,7 @@ static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     return ready;
 }
 
-/* As one of the threads: with the settings of the caller's, in its own context. */
+/* Works as one of the threads, in its own context, with the caller's settings. */
 static bool join(mo_fit_crew *crew, const mo_fit_job *job, int number, progress *p) {
     mo_fitting *own = &crew->member[number], f = crew->own;
     if (!open_member(own, crew->own.Z))

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cross-entropies that differ by less than this share are equal: a strong penalty often only scales the logits, which
- * the temperature undoes, to rounding. */
+/* Cross-entropies that differ by less than this share count as equal: a strong penalty often only scales the logits,
+ * and the temperature undoes that, up to rounding. */
 static const double same = 1e-6;
 
-/* The temperature of one episode from its held-out rows, and their cross-entropy; NaN where there are none. */
+/* The temperature of one episode from its held-out rows, and their cross-entropy; NaN if there are none. */
 static double temper(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
     int64_t n = 0, C = d->classes;
     for (int64_t i = 0; i < d->n_support; i++)
@@ -20,11 +20,12 @@ static double temper(const mo_draws *d, const int64_t *label, const double *held
             memcpy(s->rows + n * C, held + i * C, (size_t)C * sizeof *held);
             s->label[n++] = label[i];
         }
-    double smoothing = (double)C / ((double)(C - 1) * (double)(n + 2)); /* targets (n + 1) / (n + 2), the rest shared */
+    double smoothing =
+        (double)C / ((double)(C - 1) * (double)(n + 2)); /* label's target (n + 1) / (n + 2), rest shared */
     return n ? mo_fit_temperature(s->rows, s->label, n, C, smoothing, nll) : NAN;
 }
 
-/* Held-out rows of the episodes from `first` on decide on the value of each; of equal ones the stronger penalty. */
+/* Chooses the value of each episode from `first` on by its held-out rows; of equal ones the stronger penalty. */
 static bool choose(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
     const mo_draws *d = job->draws;
     for (int64_t e = 0; e < B; e++)
@@ -67,7 +68,7 @@ static void count_queries(const mo_fit_job *job, int64_t e, const double *logits
     mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, T);
 }
 
-/* The episodes of a batch that chose one value, side by side. */
+/* The episodes of a batch that chose the same value, side by side. */
 static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, int choice, mo_fit_space *s) {
     mo_fit_batch chosen = {0, d->n_support, d->n_query, s->support, s->support_label, s->query};
     size_t n_s = (size_t)d->n_support, n_q = (size_t)d->n_query;
@@ -82,7 +83,7 @@ static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, i
     return chosen;
 }
 
-/* Fits them together: their temperatures by cross-validation, then their queries. */
+/* Fits these episodes together: their temperatures by cross-validation, then their queries. */
 static bool fit_choice(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
     const mo_draws *d = job->draws;

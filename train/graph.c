@@ -42,7 +42,7 @@ static void hash_array(XXH3_state_t *state, const void *array, int64_t n, size_t
     }
 }
 
-/* What the graph says, not how it came: name, source and dropped counts stay out. */
+/* Hashes the content of the graph; name, source and dropped counts do not enter. */
 static bool hash_content(mo_graph *graph) {
     XXH3_state_t *state = XXH3_createState();
     if (!state) {

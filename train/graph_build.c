@@ -14,15 +14,15 @@ void mo_edges_release(mo_edges *edges) {
     *edges = (mo_edges){0};
 }
 
-/* Turns counts per bucket, stored one place to the right, into the first position of each bucket. */
+/* Turns counts per bucket, stored one position to the right, into the first position of each bucket. */
 static void accumulate(int64_t *start, int64_t buckets) {
     for (int64_t b = 0; b < buckets; b++) {
         start[b + 1] += start[b];
     }
 }
 
-/* Bucket by high end: `by_high` holds low end and direction (1: listed from high to low); loops are left out. Returns
- * how many edges there are. start: [nodes + 1], zeroed; on return bucket h is start[h - 1] .. start[h] - 1. */
+/* Sorts by high end: `by_high` receives low end and direction (1: listed from high to low); skips loops. Returns the
+ * number of edges. start: [nodes + 1], zeroed; on return bucket h is start[h - 1] .. start[h] - 1. */
 static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start, uint32_t *by_high) {
     for (int64_t i = 0; i < edges->count; i++) {
         uint32_t u = edges->u[i], v = edges->v[i];
@@ -43,8 +43,8 @@ static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start
     return kept;
 }
 
-/* Bucket by low end, stable, so that each row has its high ends in rising order. high_end: where the bucket of each
- * high end stops; start as above. */
+/* Sorts by low end, stable, so that each row has its high ends in rising order. high_end: the end of the bucket of each
+ * high end; start as above. */
 static void sort_by_low(
     const uint32_t *by_high, const int64_t *high_end, int64_t nodes, int64_t *start, uint32_t *by_low) {
     int64_t count = nodes ? high_end[nodes - 1] : 0;
@@ -59,8 +59,8 @@ static void sort_by_low(
     }
 }
 
-/* Keeps one entry a neighbour in every row, without its direction, and moves the row ends (`end`) accordingly. Counts
- * the repetitions: entries beyond the first in each direction. Returns how many are left. */
+/* Keeps one entry per neighbour in every row, without its direction, and moves the row ends (`end`) accordingly. Counts
+ * the repetitions: entries beyond the first in each direction. Returns the number of remaining entries. */
 static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int64_t *repeated) {
     int64_t kept = 0;
     for (int64_t low = 0, i = 0; low < nodes; low++) {
