@@ -49,7 +49,8 @@ static const double *point(const corral *c, int64_t i) {
     return c->q + c->member[i] * c->d;
 }
 
-/* Row i of the basis; zero, as its weight will be, where member i depends on those before it. False there. */
+/* Fills row i of the basis. If member i depends on the members before it, the row and its weight are zero, and the
+ * result is false. */
 static bool extend_basis(corral *c, int64_t i) {
     double *row = c->Q + i * c->d, *r = c->R + i * c->room;
     for (int64_t k = 0; k < c->d; k++)
@@ -98,7 +99,7 @@ static void drop(corral *c, int64_t i) {
         extend_basis(c, j);
 }
 
-/* Moves the weights towards the affine ones as far as the hull goes. True where it went all the way. */
+/* Moves the weights towards the affine ones as far as the hull allows. Returns true if it reached them. */
 static bool step_to_affine(corral *c) {
     double theta = 1;
     int64_t first = -1;
@@ -132,7 +133,7 @@ static double place(corral *c) {
     return sqrt(dot(c->x, c->x, c->d));
 }
 
-/* Point j of q among the C points of gram. */
+/* The number of point j of q among the C points of gram. */
 static int64_t among_all(const corral *c, int64_t j) {
     return j < c->origin ? j : j + 1;
 }
@@ -154,7 +155,7 @@ static double rank_points(const corral *c) {
     return least + 2 * c->rounding;
 }
 
-/* The point of least x q_j, or -1 where x is optimal to rounding or that point can lead no further. */
+/* The point with the least x q_j; -1 if x is optimal to rounding or that point can make no progress. */
 static int64_t entering(const corral *c, double length) {
     int64_t best = 0;
     double least = INFINITY, highest = c->gram ? rank_points(c) : INFINITY;
@@ -175,7 +176,7 @@ static int64_t entering(const corral *c, double length) {
     return best;
 }
 
-/* From the nearest point on; keeps the best weights in `weight` (zeroed, [n]). Returns the distance. */
+/* Starts from the nearest point; keeps the best weights in `weight` (zeroed, [n]). Returns the distance. */
 static double descend(corral *c, double *weight) {
     double best = INFINITY;
     for (;;) {
@@ -202,7 +203,7 @@ static double descend(corral *c, double *weight) {
 
 /* ---- one point and others; each point and the others ---- */
 
-/* Room for n points [n, d] in q, and for the weights of the answer behind them. Free c->memory and c->member. */
+/* Makes room for n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
 static bool reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     int64_t room = (n < d + 1 ? n : d + 1) + 1;
     *c = (corral){.n = n, .d = d, .room = room, .origin = n};
@@ -221,8 +222,8 @@ static bool reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     return true;
 }
 
-/* q, its scale, and the nearest point as the first corral; the point at `origin` is left out of points. False where a
- * number is not finite. */
+/* Fills q and its scale, and starts from the nearest point as the first corral; skips the point at `origin`. Returns
+ * false if a number is not finite. */
 static bool start(corral *c, const double *points, const double *p) {
     double nearest = INFINITY, *q = c->memory;
     c->scale = 0;
@@ -244,7 +245,7 @@ static bool start(corral *c, const double *points, const double *p) {
     return true;
 }
 
-/* NaN where a number is not finite. */
+/* The distance; NaN if a number is not finite. */
 static double measure(corral *c, const double *points, const double *p) {
     return start(c, points, p) ? descend(c, c->found) : NAN;
 }
@@ -286,7 +287,7 @@ bool mo_hull_leave_one_out(
     for (int64_t p = 0; p < (ready ? n : 0); p++) {
         corral *c = &own[omp_get_thread_num()];
         c->gram = gram;
-        c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* above that of a sum of n or d such products */
+        c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* bounds the rounding of n or d such products */
         c->origin = p;
         distance[p] = measure(c, X, X + p * d);
         mo_geometry_progress(g, "distances to the hull", &done, n);

@@ -1,7 +1,7 @@
 /* train/json_text.c - JSON files that people write, and where in them something stands.
  *
- * jansson tells the line of what it cannot parse, but not of a value that it has parsed. A place is found by walking
- * the text again, value by value, each of them skipped by jansson itself, which says how many bytes it took. */
+ * jansson gives the line of text that it cannot parse, but not that of a parsed value. A place is found by walking the
+ * text again, value by value; jansson itself skips each value and returns the number of bytes it took. */
 #include "train/json_text.h"
 
 #include "tensor/storage.h"
@@ -34,7 +34,7 @@ static size_t skip_space(const mo_json_text *t, size_t at) {
     return at;
 }
 
-/* Behind the value at that position, which goes to *value where that is asked for. */
+/* The position after the value at `at`; *value, unless NULL, receives the value. */
 static size_t skip_value(const mo_json_text *t, size_t at, json_t **value) {
     json_error_t error;
     json_t *v =
@@ -47,13 +47,13 @@ static size_t skip_value(const mo_json_text *t, size_t at, json_t **value) {
     return stop;
 }
 
-/* Behind the comma after a value. */
+/* The position after the comma that follows a value. */
 static size_t skip_comma(const mo_json_text *t, size_t at) {
     at = skip_space(t, at);
     return skip_space(t, at < t->bytes.n ? at + 1 : at);
 }
 
-/* From the start of an object to the key; *value: to its value. */
+/* The position of a key from the start of its object; *value: the position of its value. */
 static size_t find_key(const mo_json_text *t, size_t at, const char *key, size_t *value) {
     at = skip_space(t, at + 1);
     while (at < t->bytes.n && t->bytes.data[at] == '"') {
@@ -76,7 +76,7 @@ static size_t find_index(const mo_json_text *t, size_t at, size_t index) {
     return at;
 }
 
-/* The byte at which the place starts: the key of a member, the first of an array's item. */
+/* The byte at which the place starts: the key of a member, the first byte of an array's item. */
 static size_t locate(const mo_json_text *t, mo_json_place place) {
     size_t value = skip_space(t, 0), start = value;
     for (int i = 0; i < place.depth; i++)

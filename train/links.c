@@ -1,7 +1,7 @@
 /* train/links.c - link prediction without a leak: edges held out of the adjacency, and a fixed pool of non-edges.
  *
- * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that neither the
- * pairs of a large graph are listed nor a dense one makes draws in vain. */
+ * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
+ * a large graph are never listed and a dense graph rejects no draws. */
 #include "train/draw.h"
 #include "train/graph_build.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the upper triangle's entries begin in each row, and how many edges and non-edges come before it. */
+/* The first entry of the upper triangle in each row, and the numbers of edges and non-edges before it. */
 typedef struct upper_triangle {
     const mo_graph *graph;
     int64_t *first;     /* [nodes] */
@@ -65,7 +65,7 @@ static void edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, 
     *v = upper->graph->column[upper->first[*u] + rank - upper->edges[*u]];
 }
 
-/* Before the i-th upper neighbour w of u lie w - u - 1 - i non-neighbours: the pair is found among neighbours alone. */
+/* w - u - 1 - i non-neighbours precede the i-th upper neighbour w of u: the pair is found from the neighbours alone. */
 static void non_edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v) {
     *u = row_of(upper->non_edges, upper->graph->nodes, rank);
     const int32_t *neighbour = upper->graph->column + upper->first[*u];
@@ -95,7 +95,7 @@ static bool write_pairs(
     return ends[0] && ends[1];
 }
 
-/* Copies an array of the original, where there is one. */
+/* Copies an array of the original; NULL stays NULL. */
 static void *copy_array(mo_context *ctx, const void *array, int64_t count, size_t element) {
     void *copy = array ? mo_host_array(ctx, count, element) : NULL;
     if (copy && count > 0) {

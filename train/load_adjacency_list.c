@@ -2,7 +2,7 @@
  *
  * Line 1: the number of graphs. Then, for each: a line "n class" and n lines "tag degree m1 .. m_degree", neighbours
  * numbered from 0 within the graph. Classes become 0.. in the order of their sorted values. Tags become one-hot
- * features where they differ; where all are equal they carry nothing and are left out. */
+ * features if they differ; if all are equal, the graph has no features. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/text_reader.h"
@@ -12,15 +12,15 @@
 typedef struct lists {
     mo_text_reader reader;
     mo_edges edges;
-    int64_t *tag; /* one a node */
+    int64_t *tag; /* one per node */
     int64_t tag_capacity, nodes;
     bool tags_differ;
-    int64_t *class_value; /* one a graph */
+    int64_t *class_value; /* one per graph */
     int64_t *offset;      /* [graphs + 1] */
     int64_t class_capacity, offset_capacity, graphs;
 } lists;
 
-/* The next line, which the file must have. */
+/* Reads the next line; raises if the file has none. */
 static bool expect_line(mo_text_reader *r, const char *what) {
     if (mo_text_line(r)) {
         return true;

@@ -41,7 +41,7 @@ static bool set_features(mo_graph *graph, const char *path, const float *value, 
     return true;
 }
 
-/* Reads features.npy; the graph gets as many nodes as it has rows. */
+/* Reads features.npy; its number of rows is the number of nodes. */
 static bool read_features(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     char shape[160];

@@ -2,8 +2,8 @@
  * .. ] ].
  *
  * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
- * in their order, texts in theirs; a node without one or with a negative number is unlabelled. Names, weights and
- * whatever else a file says are skipped; directed edges count as undirected. */
+ * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names,
+ * weights and all other content of a file are skipped; directed edges count as undirected. */
 #include "train/gml_tokens.h"
 #include "train/graph_build.h"
 #include "train/loaders.h"
@@ -15,9 +15,9 @@
 typedef struct gml_node {
     int64_t id, line;
     bool has_id;
-    int rank;       /* how good the class is: 2 from `value`, 1 from `club`, 0 where there is none */
+    int rank;       /* the source of the class: 2 `value`, 1 `club`, 0 none */
     char *text;     /* of the class, NULL: none */
-    int64_t number; /* the same, where it is an integer */
+    int64_t number; /* of the class, if it is an integer */
 } gml_node;
 
 typedef struct gml_edge {
@@ -93,7 +93,8 @@ static bool add_edge(gml *g) {
     return grown;
 }
 
-/* A key and the first token of its value; false at the list's end, which is left in `key`, and on failure. */
+/* Reads a key and the first token of its value; returns false at the list's end, which is left in `key`, and on
+ * failure. */
 static bool next_pair(gml *g, mo_gml_token *key, mo_gml_token *value) {
     return mo_gml_next(&g->reader, key) && key->kind == MO_GML_KEY && mo_gml_next(&g->reader, value);
 }
@@ -197,7 +198,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp((*x)->text, (*y)->text);
 }
 
-/* Negative numbers mean that there is no class. Returns how many of the n nodes keep theirs. */
+/* A negative number means no class. Returns the number of nodes that keep their class. */
 static int64_t drop_negative(gml_node **labelled, int64_t n) {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -211,8 +212,8 @@ static int64_t drop_negative(gml_node **labelled, int64_t n) {
     return kept;
 }
 
-/* Gives every node with a class a number that orders it among them: the integer that it is, where all are integers, or
- * else the rank of its text. Returns how many nodes have one; -1 when out of memory. */
+/* Gives every node with a class a number: the integer itself if all classes are integers, else the rank of its text.
+ * Returns the number of such nodes; -1 when out of memory. */
 static int64_t number_classes(gml *g) {
     gml_node **labelled = mo_host_array(g->reader.ctx, g->nodes, sizeof *labelled);
     int64_t n = 0;

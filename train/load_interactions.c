@@ -1,26 +1,25 @@
 /* train/load_interactions.c - interactions of users with items, as LightGCN (He et al. 2020) lists them: a line
  * "user item item ..", users rising.
  *
- * A bipartite graph: users and items are numbered apart, so that item i becomes node (users + i). A folder holds
- * train.txt and, where there is one, test.txt: their union is the graph, and how to split it is the evaluation's
- * affair. */
+ * A bipartite graph: users and items are numbered separately, so that item i becomes node (users + i). A folder holds
+ * train.txt and optionally test.txt: their union is the graph; a split of it is the evaluation's task. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/text_reader.h"
 
 #include <limits.h>
 
-/* A graph has a row for every number below the highest, so that a few lines could ask for all memory there is: unused
- * numbers beyond this many, and this many an interaction, are an error. */
+/* A graph has a row for every number below the highest, so that a few lines could ask for all memory: more unused
+ * numbers than this, and than this per interaction, raise an error. */
 enum { FREE_GAPS = 1 << 20, GAPS_AN_ITEM = 64 };
 
-/* Pairs of user and item, items not yet shifted. */
+/* Pairs of user and item; items are not yet shifted. */
 typedef struct interactions {
     mo_edges pairs;
     int64_t users, items;
 } interactions;
 
-/* A user without items is one whose interactions are all in the other file. */
+/* A user may have no items here: all interactions may be in the other file. */
 static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     int64_t user, item;
     if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user)) {

@@ -16,7 +16,7 @@
 
 typedef struct line {
     char *text;     /* NULL: no class */
-    int64_t number; /* of an integer; of a name its rank among the names */
+    int64_t number; /* the integer, or the rank of the name among the names */
 } line;
 
 static bool read_array(mo_graph *graph, const char *path) {
@@ -62,7 +62,7 @@ static bool read_lines(mo_graph *graph, const char *path, line *lines) {
     return mo_ok(graph->ctx);
 }
 
-/* Whether all labels are integers, which become their numbers. */
+/* Returns whether all labels are integers; if so, these become their numbers. */
 static bool number_integers(line *lines, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         char *end = NULL;
@@ -131,7 +131,7 @@ static bool read_text(mo_graph *graph, const char *path) {
 
 /* ---- which file ---- */
 
-/* Raises at a file that is called labels in some other way. */
+/* Raises if the folder has a file of labels under another name. */
 static bool refuse_others(mo_context *ctx, const char *folder) {
     DIR *listing = opendir(folder);
     if (!listing) {

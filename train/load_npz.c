@@ -1,9 +1,10 @@
 /* train/load_npz.c - graphs in the npz form of gnn-benchmark, which train/data/ uses too.
  *
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
- * adj_data is 0 are no edges). attr_*: node features, likewise. Where *_data is left out all values are 1. labels: a
- * class a node, a negative number for none; idx_unlabelled: positions without a class. graph_offset makes it a set of
- * graphs, the nodes of graph g from graph_offset[g] on, with a class a graph. Integers may have any width. */
+ * adj_data is 0 are not edges). attr_*: node features in the same form. If *_data is missing, all values are 1. labels:
+ * one class per node, a negative number for none; idx_unlabelled: positions without a class. graph_offset makes it a
+ * set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph. Integers may have any
+ * width. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/npz_members.h"
@@ -39,7 +40,7 @@ static bool read_offsets(const mo_npz_members *m, mo_graph *graph, int64_t nodes
     return true;
 }
 
-/* Entries of the matrix as edges; in a set of graphs each must stay in the graph of its row. */
+/* Adds the entries of the matrix as edges; in a set of graphs an edge must stay in the graph of its row. */
 static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo_npz_csr *csr, mo_edges *edges) {
     int64_t first = 0, stop = csr->rows, g = -1;
     for (int64_t row = 0; row < csr->rows; row++) {

@@ -1,9 +1,9 @@
 /* train/load_tu.c - a folder of the TU collection: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and,
  * where there is one, NAME_node_labels.txt. All ids count from 1 over the whole set.
  *
- * Classes become 0.. in the order of the sorted distinct graph labels, of which -1 is one: the collection's binary sets
- * have -1 and 1; node labels become one-hot features, one column for each distinct label that occurs. Edge labels and
- * real-valued attributes are ignored. */
+ * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
+ * collection's binary sets have -1 and 1. Node labels become one-hot features, one column per distinct label. Edge
+ * labels and real-valued attributes are ignored. */
 #include "train/graph_build.h"
 #include "train/loaders.h"
 #include "train/text_reader.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* FOLDER/PREFIX, where the set's files are PREFIX_A.txt and so on: found from the one file that ends in _A.txt. */
+/* Finds FOLDER/PREFIX, from the one file that ends in _A.txt; the set's files are PREFIX_A.txt and so on. */
 static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_t bytes) {
     static const char ending[] = "_A.txt";
     DIR *listing = opendir(folder);
@@ -39,7 +39,7 @@ static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_
     return found == 1;
 }
 
-/* One integer a line, the whole file. */
+/* Reads the whole file, one integer per line. */
 static int64_t *read_column(mo_context *ctx, const char *path, const char *what, int64_t *count) {
     mo_text_reader r;
     int64_t *value = NULL, capacity = 0;
@@ -47,7 +47,7 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     *count = 0;
     while (fine && mo_text_line(&r)) {
         if (mo_text_blank(&r)) {
-            ended = true; /* blank lines may only end a file, or entries and line numbers would part */
+            ended = true; /* blank lines may only end a file: otherwise entries and line numbers would differ */
             continue;
         }
         if (ended) {
@@ -70,7 +70,7 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     return value;
 }
 
-/* graph_offset from the graph of every node: starts at 1 and rises by at most 1, as no graph is without nodes. */
+/* graph_offset from the graph of every node: the numbers start at 1 and rise by at most 1, since no graph is empty. */
 static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes) {
     int64_t *member = read_column(graph->ctx, path, "the graph of a node", nodes);
     if (!member) {
@@ -138,7 +138,7 @@ static bool read_edges(mo_graph *graph, const char *path, int64_t nodes) {
     return fine;
 }
 
-/* The same, of the length that the indicator file gives. */
+/* Reads a column of the length that the indicator file gives. */
 static int64_t *read_counted(mo_context *ctx, const char *path, const char *what, int64_t expected) {
     int64_t count;
     int64_t *value = read_column(ctx, path, what, &count);

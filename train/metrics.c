@@ -1,18 +1,18 @@
 /* train/metrics.c - link-prediction metrics over two lists of scores, and the summary of repeated measurements.
  *
- * Every metric of scores is NaN where a list it needs is empty, a score is NaN, or memory runs out. */
+ * Every metric of scores is NaN if a list it needs is empty, a score is NaN, or memory runs out. */
 #include "train/train.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A score and which list it is of. */
+/* A score and the list it belongs to. */
 typedef struct scored {
     double score;
     bool positive;
 } scored;
 
-/* Highest first; among equals, negatives first. */
+/* Highest score first; negatives first among equal scores. */
 static int compare_scored(const void *a, const void *b) {
     const scored *x = a, *y = b;
     if (x->score != y->score) {
@@ -21,7 +21,7 @@ static int compare_scored(const void *a, const void *b) {
     return x->positive - y->positive;
 }
 
-/* Both lists in one, highest first; NULL where a metric has no value. */
+/* Both lists merged, highest score first; NULL if a metric has no value. */
 static scored *rank_scores(mo_scores s) {
     scored *ranked = s.n_positive > 0 ? calloc((size_t)(s.n_positive + s.n_negative), sizeof *ranked) : NULL;
     for (int64_t i = 0; ranked && i < s.n_positive + s.n_negative; i++) {
@@ -38,7 +38,7 @@ static scored *rank_scores(mo_scores s) {
     return ranked;
 }
 
-/* Counts the scores equal to that at i; returns the position after them. */
+/* Counts the scores equal to the one at i; returns the position after them. */
 static int64_t tied(const scored *ranked, int64_t n, int64_t i, int64_t *positives, int64_t *negatives) {
     double score = ranked[i].score;
     *positives = *negatives = 0;
@@ -81,13 +81,13 @@ double mo_average_precision(mo_scores s) {
     return sum / (double)s.n_positive;
 }
 
-/* Share of positives that fewer than k negatives reach. */
+/* The share of positives with fewer than k negatives at or above them. */
 static double share_above(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked) {
         return NAN;
     }
-    int64_t hits = 0, reached = 0; /* negatives so far: a tied negative comes before its positive */
+    int64_t hits = 0, reached = 0; /* negatives so far: a tied negative precedes its positive */
     for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
         hits += ranked[i].positive;
         reached += !ranked[i].positive;
@@ -96,12 +96,12 @@ static double share_above(mo_scores s, int64_t k) {
     return (double)hits / (double)s.n_positive;
 }
 
-/* A positive is above the k-th highest negative just where fewer than k negatives reach it. */
+/* A positive is above the k-th highest negative exactly if fewer than k negatives are at or above it. */
 double mo_hits_ogb(mo_scores s, int64_t k) {
     return share_above(s, k);
 }
 
-/* With ties last, a positive's rank among the negatives is one more than the number that reach it. */
+/* With ties last, a positive's rank is one more than the number of negatives at or above it. */
 double mo_hits_rank(mo_scores s, int64_t k) {
     return share_above(s, k);
 }

@@ -11,7 +11,7 @@ bool mo_npz_has(const mo_npz_members *m, const char *key) {
     return mo_arrays_find(m->arrays, key) != NULL;
 }
 
-/* The member, one-dimensional and of the expected length; NULL raises. */
+/* The member, one-dimensional and of the expected length; raises and returns NULL if it is not. */
 static mo_tensor *find_vector(const mo_npz_members *m, const char *key, int64_t expected) {
     char shape[160];
     mo_tensor *T = mo_arrays_find(m->arrays, key);
@@ -188,7 +188,7 @@ void mo_npz_release_csr(mo_npz_csr *csr) {
     *csr = (mo_npz_csr){0};
 }
 
-/* There can be no more classes than examples. */
+/* The number of classes is at most the number of examples. */
 bool mo_npz_read_labels(const mo_npz_members *m, int64_t expected, mo_graph *graph) {
     graph->label = mo_npz_integers(m, "labels", expected, &graph->n_labels);
     for (int64_t i = 0; graph->label && i < graph->n_labels; i++) {

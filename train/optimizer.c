@@ -4,7 +4,7 @@
  *     p <- p - lr weight_decay p                                      decoupled decay, of every parameter
  *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2
  *     p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
- * The norm is a sum of per-parameter sums in their order, so it does not depend on threads. */
+ * The norm is a sum of per-parameter sums in a fixed order, so it does not depend on threads. */
 #include "train/optimizer.h"
 
 #include "ops/adamw.h"
@@ -72,7 +72,7 @@ void mo_optimizer_release(mo_optimizer *o) {
     if (!o)
         return;
     size_t bytes = (size_t)o->n * sizeof *o->parameter;
-    mo_context_wait(o->ctx); /* a check of a step may still name us */
+    mo_context_wait(o->ctx); /* a pending check of a step may refer to this optimizer */
     for (int i = 0; i < o->n; i++) {
         mo_tensor_release(o->m ? o->m[i] : NULL);
         mo_tensor_release(o->v ? o->v[i] : NULL);
@@ -102,7 +102,7 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     return mo_ok(o->ctx);
 }
 
-/* The check of the norm, as it is kept until the device has looked. */
+/* The check of the norm, kept until the device has done it. */
 static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
     (void)before;
     const mo_optimizer *o = note->check.caller;
@@ -111,12 +111,12 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_step(const void *caller, mo_note *note) {
-    (void)caller; /* its name is looked up where the check fails */
+    (void)caller; /* its name is looked up when the check fails */
     note->op = "adamw";
 }
 
-/* |g| over all parameters and the clip factor, to o->scale; raises and names the first parameter where it is not
- * finite. */
+/* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
+ * parameter. */
 static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
     mo_squared_norms(o->squares, grads, o->n);
     mo_tensor_copy(o->wide, o->squares);
@@ -130,8 +130,8 @@ static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
         mo_clip_scale(o->real, o->options.clip, o->wide, o->scale);
 }
 
-/* The kernel reads rows: a gradient with other strides is copied. Before the first parameter changes, so that a failure
- * changes none. */
+/* The kernel reads rows, so a gradient with other strides is copied. The copies are made before the first parameter
+ * changes, so that a failure changes none. */
 static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
     if (mo_is_contiguous(G))
         return;
@@ -154,7 +154,7 @@ static void update(mo_optimizer *o, mo_tensor *const *grads) {
         .views = o->views});
 }
 
-/* What changes from step to step lies on the device, so that a recorded step can be replayed. */
+/* All that changes from step to step lies on the device, so that a captured step can be replayed. */
 mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     mo_context *ctx = o->ctx;
     const mo_adamw_options *c = &o->options;

@@ -1,9 +1,9 @@
 /* train/orthonormal.c - orthonormal bases by Cholesky QR (Yamamoto et al. 2015).
  *
  * Y^T Y = L L^T,  Q = Y L^-T: almost all of the work is two matrix products. Q is orthonormal up to eps cond(Y)^2; a
- * second pass over Q, whose condition is near 1, brings that to eps. Where Y is too ill-conditioned for it (a graph of
- * low rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
- * orthogonal though of very different norms, and scaled. Directions that were only rounding become random ones. */
+ * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for it (a graph of low
+ * rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
+ * orthogonal, though of very different norms, and scaled. Directions that were only rounding become random ones. */
 #include "train/orthonormal.h"
 
 #include "autograd/tape.h"
@@ -46,8 +46,8 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
     return mo_transpose(t, mo_solve_triangular(t, L, mo_eye(t, L->dtype, mo_dim(L, 0)), MO_LOWER));
 }
 
-/* False where Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
- * transpose it twice. What the inverse loses, the second pass restores. */
+/* Returns false if Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
+ * transpose it twice. The second pass restores the accuracy that the inverse loses. */
 static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     mo_tensor *L = mo_tall_gram(t, Y, Y);
     *condition = mo_ok(t->ctx) ? mo_factor_gram(t, L) : INFINITY;
@@ -57,7 +57,7 @@ static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     return true;
 }
 
-/* For every column of Y what it is multiplied with, and (added to that) what a random column is. */
+/* For every column of Y: its factor, and the factor of the random column that is added. */
 static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);

@@ -2,13 +2,13 @@
  *
  * For block b and hop k let n be the rows of A~^k P_b at unit length. The pair (u, v) has, for each dyadic band of
  * singular values (1st, 2nd, 3rd and 4th, ..., 129th to 256th), the sum over the band of n_uj n_vj: an inner product,
- * which a rotation inside the band leaves as it is. Equal singular values across the end of a band would let through
- * rotations that move between bands: the product of such a group is shared out by how many of it each band holds.
+ * which is invariant to rotations inside the band. Equal singular values on both sides of a band's end would allow
+ * rotations between bands: the product of such a group is divided in proportion to the group's columns in each band.
  *
  * Extras: counts of the masked graph - log1p of Adamic-Adar (Adamic and Adar 2003), of 10 times resource allocation
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
  * degrees; the cosine of every block and hop. All columns are standardised over the pairs; "block_moments" and
- * "extras_moments" tell by what. */
+ * "extras_moments" hold the moments. */
 #include "ops/ops.h"
 #include "train/example_rows.h"
 #include "train/host_array.h"
@@ -18,9 +18,9 @@
 #include <string.h>
 
 enum { COUNTS = 8, MAX_BANDS = 33 };
-#define EQUAL 1e-5 /* difference of the logarithms up to which two singular values count as equal */
+#define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
 
-/* Columns first .. stop - 1, of whose product `share` goes to a band. */
+/* Columns first .. stop - 1; the share of their product that goes to a band. */
 typedef struct segment {
     int64_t first, stop;
     int band;
@@ -51,7 +51,7 @@ static void add_segment(pairs *p, int64_t first, int64_t stop, int band, float s
         p->segments[p->n_segments++] = (segment){first, stop, band, share};
 }
 
-/* Splits the columns into groups of equal singular values, and these over the bands. */
+/* Splits the columns into groups of equal singular values, and divides these among the bands. */
 static void find_segments(pairs *p, const float *l) {
     int64_t d = p->o->dim;
     p->n_segments = 0;
@@ -137,7 +137,7 @@ static void put_counts(const pairs *p) {
 
 /* ---- all of it ---- */
 
-/* The spectrum at the start of every band, from that of the basis. */
+/* The spectrum at the start of every band, taken from the spectrum of the basis. */
 static void put_spectrum(const pairs *p, const float *l, mo_tensor *spectrum) {
     float start[MO_BLOCKS * MAX_BANDS];
     for (int b = 0; b < MO_BLOCKS; b++)
@@ -183,7 +183,7 @@ static bool list_pairs(pairs *p, const mo_links *links) {
     return mo_ok(p->ctx);
 }
 
-/* Standardises rows, and keeps them with their moments under two names. */
+/* Standardises rows, and stores them and their moments under two names. */
 static void write_rows(mo_features *f, mo_rows r, double epsilon, mo_tensor *rows, const char *name) {
     mo_context *ctx = f->arrays->ctx;
     float *moments = mo_host_array(ctx, 2 * r.outer * r.w, sizeof *moments);

@@ -2,9 +2,10 @@
  * tape's memory to its size; the third is captured; from then on new inputs are copied over those of the capture and
  * it is replayed.
  *
- * What an episode reads is copied to tensors that stay where they are, but for what no tape holds: frozen features do
- * stay. Nothing is given back while the trainer lives, as that would make every capture stale. A capture that went
- * stale because memory moved is made anew; work that cannot be captured is done as it is, without an error. */
+ * The tensors that an episode reads are copied to tensors that stay in place, except those that no tape holds: frozen
+ * features stay in place already. No memory is given back while the trainer lives, as that would make every capture
+ * stale. A capture that is stale because memory moved is made anew; work that cannot be captured is done directly,
+ * without an error. */
 #include "train/replay.h"
 
 #include "autograd/tape.h"
@@ -13,10 +14,10 @@
 
 enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 7 };
 
-/* Where one tensor of an episode is. */
+/* The member of an episode that points to one of its tensors. */
 typedef mo_tensor **input;
 
-/* Type and shape; data: of a tensor that no tape holds. */
+/* Type and shape of a tensor; data: of one that no tape holds. */
 typedef struct form {
     mo_dtype dtype;
     int ndim;
@@ -30,11 +31,11 @@ typedef struct captured {
     int64_t classes, max_rows;
     form form[INPUTS];
     int64_t seen, tries;
-    mo_episode e; /* its inputs, of our own where a tape would hold them */
+    mo_episode e; /* its inputs; copies of those that a tape would hold */
     mo_tensor *own[INPUTS];
     bool has_inputs;
     mo_capture *capture;
-    int64_t step; /* that was captured */
+    int64_t step; /* the captured step */
 } captured;
 
 struct mo_replay {
@@ -64,7 +65,7 @@ void mo_replay_release(mo_replay *r) {
 
 /* ---- shapes ---- */
 
-/* The tensors of an episode that are there. How many. */
+/* Lists the tensors that the episode has; returns their number. */
 static int list_inputs(mo_episode *e, input list[INPUTS]) {
     int n = 0;
     input all[INPUTS];
@@ -123,7 +124,7 @@ static bool same_shape(const captured *a, const captured *b) {
     return same;
 }
 
-/* That of the episode, a new one where it has not been seen; NULL where there are too many. */
+/* The entry of the episode's shape, new if the shape is; NULL if there are too many shapes. */
 static captured *find(mo_replay *r, int place, const mo_episode *e) {
     captured now = describe(place, e);
     for (int i = 0; i < r->n; i++)
@@ -137,7 +138,7 @@ static captured *find(mo_replay *r, int place, const mo_episode *e) {
 
 /* ---- inputs ---- */
 
-/* Copies what the tape holds of e into tensors of our own, made the first time. */
+/* Copies the inputs that lie on the tape to tensors of this entry, which are made the first time. */
 static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
@@ -161,7 +162,7 @@ static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
 
 /* ---- work ---- */
 
-/* A failure here is not the work's: it is done as it is, and then fails by itself if it must. */
+/* Clears a failure of capturing: the work is then done directly and raises its own errors. */
 static bool forgive(mo_replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
@@ -189,7 +190,7 @@ bool mo_replay_do(
         work(state, place, e);
         return false;
     }
-    own = s->e; /* what e was on the tape goes with its reset */
+    own = s->e; /* the tape's reset frees the tensors of e */
     mo_tape_reset(t);
     if (s->capture && mo_capture_replay(s->capture, step - s->step))
         return true;

@@ -9,7 +9,7 @@
  * A Q = W + Q C,
  *     H = [ C                 W^T W + C^T Q^T W ]
  *         [ .                 W^T A W           ].
- * What float32 loses in G shows as U^T U - I, and is restored by one pass of Cholesky QR where it matters. */
+ * The accuracy that float32 loses in G shows as U^T U - I; one pass of Cholesky QR restores it if necessary. */
 #include "train/ritz.h"
 
 #include "autograd/tape.h"
@@ -31,7 +31,7 @@ static double epsilon_of(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
-/* The values of largest magnitude of the n of w (rising), falling; of +-s, equal to rounding, s first. */
+/* Orders the n values w (rising) by falling magnitude; of +-s, equal to rounding, s comes first. */
 static void order_by_magnitude(const double *w, int64_t n, int64_t wanted, double rounding, int64_t *order) {
     int64_t low = 0, high = n - 1;
     for (int64_t j = 0; j < wanted; j++)
@@ -66,8 +66,8 @@ mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, dou
     return mo_transpose(t, Wt);
 }
 
-/* Columns Z with Z^T S Z = I, without the directions in which S is below `least`: [q, k], k <= q; NULL where none is
- * left. */
+/* Columns Z with Z^T S Z = I, without the directions in which S is below `least`: [q, k], k <= q; NULL if none remain.
+ */
 static mo_tensor *whitening(mo_tape *t, mo_tensor *S, double least) {
     mo_context *ctx = t->ctx;
     int64_t q = mo_dim(S, 0), none = 0;
@@ -87,8 +87,8 @@ static mo_tensor *whitening(mo_tape *t, mo_tensor *S, double least) {
     return mo_mul(t, mo_slice(t, Z, 1, none, q), scale);
 }
 
-/* B with B^T G B = I for G = [G11, G12; G12^T, G22]: [2 q, q + k]. size2: the largest |A Q e_j|^2, against which
- * directions of W are judged. */
+/* B with B^T G B = I for G = [G11, G12; G12^T, G22]: [2 q, q + k]. size2: the largest |A Q e_j|^2; directions of W are
+ * dropped if they are small against it. */
 static mo_tensor *basis_change(
     mo_tape *t, mo_tensor *G11, mo_tensor *G12, mo_tensor *G22, double epsilon, double size2) {
     int64_t q = mo_dim(G11, 0);
@@ -110,7 +110,7 @@ static double largest_image(mo_tape *t, mo_tensor *C, mo_tensor *G22) {
     return mo_item(mo_max(t, squares, 0, MO_DROP_AXES));
 }
 
-/* H of the head comment. */
+/* H of the opening comment. */
 static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor *G22, mo_tensor *H22) {
     int64_t q = mo_dim(C, 0);
     mo_tensor *H = mo_full(t, MO_F64, 2, (int64_t[]){2 * q, 2 * q}, 0);
@@ -125,8 +125,8 @@ static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor 
     return H;
 }
 
-/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The many small matrices on the way would add up to
- * more than a panel of a middling graph: they go as soon as they are used. */
+/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The small matrices would together take more memory
+ * than a panel of a medium graph: each is freed as soon as it has been used. */
 static mo_tensor *project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
     int64_t mark = t->n_tensors;

@@ -9,12 +9,12 @@
 #include <string.h>
 
 struct mo_row_reader {
-    mo_context *ctx; /* of the caller's thread alone */
+    mo_context *ctx; /* used by the caller's thread alone */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    mo_row_order *first; /* the next one to do */
+    mo_row_order *first; /* the next order */
 };
 
 static void do_order(mo_row_order *o) {
@@ -45,7 +45,7 @@ static void *read_rows(void *state) {
     return NULL;
 }
 
-/* Signals are the program's own thread's affair. */
+/* The thread blocks all signals: they are for the program's own threads. */
 static bool start(mo_row_reader *r) {
     sigset_t all;
     pthread_attr_t attributes;

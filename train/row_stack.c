@@ -1,8 +1,8 @@
 /* train/row_stack.c - fetching rows from host memory or a file.
  *
- * Rows that follow one another are copied at once. The system is told of all reads of a file before the first one, so
- * that a disk has many to work on. Nothing is read through the file's map: its pages would count as the process's, and
- * a file that somebody cuts short would end it. */
+ * Consecutive rows are copied at once. All reads of a file are announced to the system before the first one, so that a
+ * disk can work on many. The file is not read through its map: the map's pages would count as the process's memory, and
+ * a file that is truncated meanwhile would end the process. */
 #include "train/row_stack.h"
 
 #include "autograd/tape.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether a line is the JSON object of that step. */
+/* Returns whether a line is the JSON object of that step. */
 static bool is_step(const char *line, size_t n, int64_t step) {
     json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *number = json_object_get(object, "step");
@@ -21,7 +21,7 @@ static bool is_step(const char *line, size_t n, int64_t step) {
     return found;
 }
 
-/* Where the line after the first `steps` ones starts; -1 where they are not there. */
+/* The end of the lines of the first `steps` steps; -1 if they are incomplete. */
 static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     mo_file_bytes content;
     char label[MO_LABEL];
@@ -57,7 +57,7 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
     return -1;
 }
 
-/* Nine digits tell all float32 apart. */
+/* Nine digits distinguish all float32 values. */
 static char *encode(const mo_step_report *r, const mo_source *const *data, int n) {
     json_t *accuracy = json_object(), *sources = json_array();
     for (int task = 0; task < MO_TASKS; task++)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only OpenBLAS has it. */
+/* Defined by OpenBLAS alone. */
 extern char *openblas_get_corename(void) __attribute__((weak));
 
 const char *mo_blas_core(void) {
@@ -28,12 +28,12 @@ static json_t *describe_features(const mo_pool *pool) {
         "hops", o->hops, "power_iterations", o->power_iterations, "combine",
         o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
         pool->link_share);
-    if (o->norm == MO_FEATURE_NORM_NONE) /* LayerNorm is what a run without this member has */
+    if (o->norm == MO_FEATURE_NORM_NONE) /* a run without this member uses LayerNorm */
         json_object_set_new(all, "norm", json_string("none"));
     return all;
 }
 
-/* A source by its content: the name it was opened under may change from one machine to another. */
+/* Describes a source by its content: its name may differ from machine to machine. */
 static json_t *describe_pool(const mo_pool *pool) {
     json_t *list = json_array();
     for (int i = 0; i < pool->n; i++) {
@@ -63,7 +63,7 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
         "q_times", q_times);
     json_t *all = json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step",
         o->episodes_per_step, "adamw", adamw, "episodes", episodes);
-    if (o->max_rows) /* blocks change the order of sums */
+    if (o->max_rows) /* blocks change the order of summation */
         json_object_set_new(all, "max_rows", json_integer(o->max_rows));
     return all;
 }
@@ -102,7 +102,7 @@ static bool is_rate(const char *path) {
     return false;
 }
 
-/* Compares the members of that name one level further down. */
+/* Compares the members of that name, one level down. */
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
@@ -163,7 +163,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) {
         size_t length = strlen(text);
-        text[length] = '\n'; /* in place of the closing zero: the file holds bytes */
+        text[length] = '\n'; /* replaces the closing zero: the file holds bytes */
         mo_file_replace(ctx, mo_run_path(trainer, "run.json", path), text, length + 1);
     } else {
         mo_fail(ctx, MO_MEMORY, "train: out of memory for run.json");

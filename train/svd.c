@@ -1,9 +1,9 @@
 /* train/svd.c - truncated SVD of a sparse matrix by a randomized range finder (Halko, Martinsson, Tropp 2011).
  *
- * Rank r, q = r + 16 columns: oversampling keeps the last singular values good; the extra ones are dropped. Symmetric
- * matrices (svd_symmetric.c) have eigenpairs, others (svd_general.c) triplets. Where the smaller side is not above the
- * dimension of the basis, or tiny, the whole space is decomposed and the result is exact (of a symmetric one
- * in its own type). Small eigenproblems are solved in float64. */
+ * Rank r, q = r + 16 columns: oversampling keeps the last singular values accurate; the extra ones are dropped.
+ * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
+ * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact (for a symmetric matrix in
+ * its own type). Small eigenproblems are solved in float64. */
 #include "train/svd_problem.h"
 
 #include "autograd/tape.h"
@@ -38,7 +38,7 @@ static bool set_up(mo_svd_problem *p) {
     p->real = A->values->dtype;
     p->epsilon = p->real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     p->rounding = 64 * p->epsilon;
-    if (!A->symmetric) /* squares of singular values are found to eps of the largest square */
+    if (!A->symmetric) /* squares of singular values are accurate to eps of the largest square */
         p->rounding = fmax(p->rounding, 4 * sqrt(DBL_EPSILON));
     p->n = A->rows;
     p->m = A->columns;
@@ -74,7 +74,7 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* By blocks of rows: the difference is as large as U. */
+/* Works on blocks of rows, since the difference is as large as U. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     double sum = 0;

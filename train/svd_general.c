@@ -3,7 +3,7 @@
  * A [n, m], Omega random [m, q]:
  *     Q = orth(A Omega);   k times:  Q = orth(A orth(A^T Q));
  *     B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
- * Where the basis spans the whole space, Q is the identity, or A itself. */
+ * If the basis spans the whole space, Q is the identity, or A itself. */
 #include "autograd/tape.h"
 #include "ops/in_place.h"
 #include "ops/ops.h"
@@ -14,14 +14,14 @@
 
 #include <math.h>
 
-/* A X and nothing else on the tape. */
+/* A X; leaves nothing else on the tape. */
 static mo_tensor *product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X) {
     mo_tensor *Y = mo_spmm(p->t, A, X);
     mo_tape_sweep(p->t, p->mark, &Y, 1);
     return Y;
 }
 
-/* orth(A X) and nothing else on the tape. */
+/* orth(A X); leaves nothing else on the tape. */
 static mo_tensor *orthonormal_product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X, int passes) {
     mo_tensor *Q = product(p, A, X);
     mo_orthonormalize(p->t, Q, passes, &p->condition);
@@ -48,7 +48,7 @@ static mo_tensor *iterate(mo_svd_problem *p, mo_tensor *Q, int count) {
     return Q;
 }
 
-/* Columns of V where s = 0, from `first` on: any orthonormal ones beside the others. */
+/* Fills the columns of V with s = 0, from `first` on, with any orthonormal complement. */
 static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
     int64_t r = mo_dim(V, 1);
     if (first == r || !mo_ok(t->ctx))
@@ -56,7 +56,7 @@ static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
     mo_tensor *known = mo_slice(t, V, 1, 0, first), *window = mo_slice(t, V, 1, first, r);
     mo_tensor *fill = mo_full(t, V->dtype, 2, (int64_t[]){mo_dim(V, 0), r - first}, 0);
     mo_fill_columns(t, fill, 0);
-    for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that fill up a basis may need one more */
+    for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that complete a basis may need another pass */
         if (first > 0)
             mo_matmul_into(-1, known, mo_matmul(t, mo_transpose(t, known), fill), 1, fill);
         mo_orthonormalize(t, fill, 2, NULL);
@@ -65,7 +65,7 @@ static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
         mo_tensor_copy(window, fill);
 }
 
-/* How many of the values s, falling, are above rounding as float32 (or float64) values have it. */
+/* The number of values s, falling, above the rounding of float32 (or float64) values. */
 static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
     int64_t count = 0;
     while (count < p->r && s[count] > sqrt(p->epsilon) * s[0])
@@ -90,7 +90,8 @@ static void extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, m
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 
-/* Power iterations, four at a time, until the residual is at rounding or no longer falls near it. */
+/* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer falling.
+ */
 static void converge(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     double before = INFINITY;
     for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 4) {

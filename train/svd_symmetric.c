@@ -1,9 +1,9 @@
 /* train/svd_symmetric.c - the truncated SVD of a symmetric matrix: its eigenpairs of largest magnitude.
  *
- * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products a power iteration (one more first where the graph is
- * large: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q, A Q] (ritz.c): A U = U
+ * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products per power iteration (one more at first for a large
+ * graph: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q, A Q] (ritz.c): A U = U
  * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value, whose vectors an
- * SVD may rotate; the eigenvectors are not rotated. All of it takes three matrices [n, q] of memory. */
+ * SVD may rotate; the eigenvectors are not rotated. The whole computation takes three matrices [n, q] of memory. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "train/orthonormal.h"
@@ -36,7 +36,7 @@ static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
 
 enum { LARGE = 80000 }; /* rows */
 
-/* Q := A Q, or orth(A Q). The panels change places. */
+/* Q := A Q, or orth(A Q). Swaps the panels. */
 static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
     mo_tensor *from = panel[0];
     mo_tall_spmm(p->A, from, panel[1]);
@@ -46,8 +46,9 @@ static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
         mo_orthonormalize(p->t, panel[0], passes, &p->condition);
 }
 
-/* So many power iterations, each two products with A: A A stays well enough conditioned for Cholesky QR, and its
- * products do not overflow, where the latest image of Q was, and A is of modest norm. */
+/* Runs `count` power iterations of two products with A each. The first product needs no orthonormalization if the
+ * latest image of Q was well enough conditioned for A A and Cholesky QR, and A has a modest norm, so that nothing
+ * overflows. */
 static void iterate(mo_svd_problem *p, mo_tensor **panel, int count) {
     for (int k = 0; k < count && mo_ok(p->t->ctx); k++) {
         bool gentle = p->condition < MO_SVD_FLAT && p->norm < MO_SVD_MODEST;
@@ -57,7 +58,7 @@ static void iterate(mo_svd_problem *p, mo_tensor **panel, int count) {
     }
 }
 
-/* The residual of the Ritz vectors in panel[2] goes through panel[0]. */
+/* Extracts the Ritz vectors to panel[2] and computes their residual through panel[0]. */
 static void extract(mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     bool images = p->options->power_iterations != 0;
@@ -71,8 +72,8 @@ static void extract(mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double
     svd->residual = mo_svd_residual(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
-/* Power iterations, two at a time and from the Ritz vectors on, until the residual is at rounding or no longer falls
- * near it. */
+/* Power iterations, two at a time and starting from the Ritz vectors, until the residual is at the level of rounding,
+ * or near it and no longer falling. */
 static void converge(mo_svd_problem *p, mo_tensor **panel, double *theta, double *s, mo_svd *svd) {
     double before = INFINITY;
     for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 2) {

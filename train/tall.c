@@ -1,8 +1,8 @@
 /* train/tall.c - products with tall matrices that must not cost a second one.
  *
- * A sum over n rows is formed in blocks: each in the matrix's type, at the full rate of the product, the blocks in
- * float64, so that its error does not grow with n. Of a symmetric or triangular result only the blocks that matter are
- * computed. */
+ * A sum over n rows is formed in blocks: each block in the matrix's type, at the full rate of the product, the sum over
+ * blocks in float64, so that its error does not grow with n. Of a symmetric or triangular result only the necessary
+ * blocks are computed. */
 #include "train/tall.h"
 
 #include "autograd/tape.h"
@@ -10,10 +10,10 @@
 #include "ops/ops.h"
 
 enum {
-    SUM_ROWS = 32768, /* adding up a block costs a percent of forming it */
+    SUM_ROWS = 32768, /* adding a block costs a percent of forming it */
     TURN_ROWS = 2048, /* the copy of a block stays in the cache */
-    PARTS = 3,        /* of the columns, where a triangle is enough: two thirds of the work */
-    LEAST = 384       /* columns from which on the parts are wide enough for BLAS */
+    PARTS = 3,        /* of the columns, if a triangle is enough: two thirds of the work */
+    LEAST = 384       /* with at least this number of columns, the parts are wide enough for BLAS */
 };
 
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns) {
@@ -29,7 +29,7 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Where part i of the columns begins. */
+/* The first column of part i. */
 static int64_t part_start(int64_t columns, int64_t i) {
     return columns < LEAST ? (i > 0 ? columns : 0) : columns * i / PARTS;
 }
@@ -95,7 +95,7 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
         if (!upper)
             mo_tensor_copy(x, mo_matmul(t, x, R));
         for (int64_t part = PARTS - 1; part >= 0 && upper && mo_ok(t->ctx);
-             part--) { /* each reads what is left of it */
+             part--) { /* each part reads columns that the parts before it have left */
             int64_t j0 = part_start(q, part), j1 = part_start(q, part + 1);
             if (j0 < j1)
                 mo_tensor_copy(

@@ -2,8 +2,8 @@
  *
  * The cross-entropy f(beta) = mean_i (log sum_c exp(beta x_ic) - beta sum_c t_ic x_ic) is convex in beta = 1 / T:
  *     f'  = mean_i (E_p x - E_t x),   f'' = mean_i Var_p x,   p = softmax(beta x), t the (smoothed) target.
- * Newton's method, held in a shrinking interval on which f' changes sign. Every episode of `mochi fit` waits for this,
- * so blocks of rows go through the exponentials side by side: the file is compiled like the kernels. */
+ * Newton's method, kept inside a shrinking interval on which f' changes sign. Every episode of `mochi fit` waits for
+ * this, so blocks of rows go through the exponentials side by side: the file is compiled like the kernels. */
 #include "train/metrics.h"
 
 typedef double real;
@@ -16,11 +16,11 @@ typedef struct problem {
     const int64_t *label;
     int64_t n, classes;
     double smoothing;
-    double target; /* sum of E_t x, each row less its largest logit */
-    double spread; /* the largest distance of two logits of a row */
+    double target; /* sum of E_t x, each row minus its largest logit */
+    double spread; /* the largest difference between two logits of a row */
 } problem;
 
-/* Up to LANES rows; the lanes behind the last one repeat it and do not count. */
+/* Up to LANES rows; the lanes after the last row repeat it and do not count. */
 typedef struct block {
     const double *x[LANES];
     double largest[LANES];
@@ -39,7 +39,7 @@ static block block_at(const problem *q, int64_t first) {
     return b;
 }
 
-/* What does not depend on beta. */
+/* Computes the quantities that do not depend on beta. */
 static void look(problem *q) {
     for (int64_t first = 0; first < q->n; first += LANES) {
         block b = block_at(q, first);
@@ -57,7 +57,7 @@ static void look(problem *q) {
     }
 }
 
-/* n f'(beta) and n f''(beta); n f(beta) where f is not NULL. */
+/* n f'(beta) and n f''(beta); also n f(beta) if f is not NULL. */
 static void evaluate(const problem *q, double beta, double *slope, double *curvature, double *f) {
     double logs = 0;
     *slope = -q->target;
@@ -83,15 +83,15 @@ static void evaluate(const problem *q, double beta, double *slope, double *curva
         *f = logs - beta * q->target;
 }
 
-/* A step out of the interval becomes a bisection of log beta; so do all where Newton's do not converge: along the tail
- * of f, where its slope keeps one sign, towards an end. */
+/* A step out of the interval is replaced by a bisection of log beta; so is every step if Newton's do not converge:
+ * along the tail of f, where its slope keeps one sign, they move towards an end. */
 static double least_beta(const problem *q, double low, double high) {
     double beta = sqrt(low * high), slope, curvature;
     for (int step = 0; step < STEPS && high > low * (1 + 1e-14); step++) {
         evaluate(q, beta, &slope, &curvature, NULL);
         *(slope > 0 ? &high : &low) = beta;
         double next = beta - slope / curvature;
-        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* what is left is the square of that */
+        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* the remaining error is the square of that */
             return next;
         beta = next > low && next < high && step <= NEWTON_STEPS ? next : sqrt(low * high);
     }

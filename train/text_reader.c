@@ -79,7 +79,7 @@ static bool make_room(mo_text_reader *r) {
     return true;
 }
 
-/* zlib reports a stream that stops early only through gzerror, after handing out what there was. */
+/* zlib reports a truncated stream only through gzerror, after it has returned the data before the end. */
 static bool fill(mo_text_reader *r) {
     if (!make_room(r)) {
         return false;

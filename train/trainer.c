@@ -1,6 +1,6 @@
 /* train/trainer.c - a run: created, started in an empty folder or resumed from its checkpoint, stepped, finished.
  *
- * Nothing is written before the first step, and that only into a folder that is new, empty, or the run's own. */
+ * No file is written before the first step, and then only into a folder that is new, empty, or the run's own. */
 #include "train/trainer.h"
 
 #include <dirent.h>
@@ -108,7 +108,7 @@ void mo_trainer_release(mo_trainer *trainer) {
         mo_host_free(ctx, trainer->level[level], bytes);
     }
     size_t E = (size_t)trainer->options.episodes_per_step;
-    mo_context_wait(ctx); /* a check of a step may still name us */
+    mo_context_wait(ctx); /* a pending check of a step may refer to this trainer */
     mo_host_free(ctx, trainer->source, E * sizeof *trainer->source);
     mo_host_free(ctx, trainer->task, E * sizeof *trainer->task);
     mo_tensor_release(trainer->figures);
@@ -130,7 +130,7 @@ void mo_trainer_release(mo_trainer *trainer) {
 
 /* ---- the folder of the run ---- */
 
-/* Makes the folder and those above it. */
+/* Makes the folder and its missing parents. */
 static void make_folder(mo_context *ctx, const char *folder) {
     char path[MO_PATH];
     snprintf(path, sizeof path, "%s", folder);
@@ -147,7 +147,7 @@ static void make_folder(mo_context *ctx, const char *folder) {
     }
 }
 
-/* A folder with anything in it may be somebody's work. */
+/* Raises if the folder is not empty: its files may be of value. */
 static void require_empty(mo_context *ctx, const char *folder) {
     DIR *listing = opendir(folder);
     if (!listing) {
@@ -175,7 +175,7 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
     if (!mo_ok(ctx) || trainer->log >= 0)
         return mo_context_status(ctx)->code;
     if (!trainer->resumed && mo_run_folder(ctx, trainer->options.out) == MO_OK)
-        mo_trainer_checkpoint(trainer); /* from now on there is always something to resume from */
+        mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
     mo_write_run(trainer);
     mo_run_path(trainer, "log.jsonl", path);
     trainer->log = mo_log_open(ctx, path, trainer->step);
@@ -191,8 +191,8 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     return mo_trainer_start(trainer);
 }
 
-/* The step that failed has changed nothing, as the CPU does all work in its order: what there is, is the step before's.
- * The failure stays the context's. */
+/* The failed step has changed nothing, since the CPU does all work in order: the state is that of the step before. The
+ * failure stays in the context. */
 static void keep_last_good(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     mo_status failure = *mo_context_status(ctx);
@@ -217,7 +217,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     return mo_context_status(trainer->ctx)->code;
 }
 
-/* What reads single hops beside the model: its own head, or the ridge. */
+/* The candidate that reads single hops: with the model's own head, or the ridge. */
 static mo_candidate hop_candidate(mo_model model) {
     mo_setting list[MO_MAX_SETTINGS];
     const mo_head *head = NULL;
@@ -237,7 +237,7 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
         best_hop[task] =
             mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
     const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
-    mo_trainer_start(trainer); /* a run of no steps may be finished */
+    mo_trainer_start(trainer); /* a run of zero steps may be finished too */
     if (mo_ok(ctx))
         mo_weights_write(ctx, trainer->model, &trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe),
             mo_run_path(trainer, "weights.safetensors", path));

@@ -2,8 +2,8 @@
  * along a fixed binary tree over the episodes, clipped, AdamW, one line of the log.
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
- * holds one episode and one gradient a level of the tree. What is queued for an episode depends on its shape and its
- * place in the step alone, so that it can be recorded and replayed (replay.c). */
+ * holds one episode and one gradient per level of the tree. The work queued for an episode depends only on its shape
+ * and its place in the step, so that it can be captured and replayed (replay.c). */
 #include "train/trainer.h"
 
 #include "autograd/tape.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the episodes of a step add up to. */
+/* The sums over the episodes of a step. */
 typedef struct tally {
     double loss;
     int64_t wrong[MO_TASKS], asked[MO_TASKS];
-    const mo_source **source; /* of each episode */
-    int replayed;             /* episodes */
+    const mo_source **source; /* one per episode */
+    int replayed;             /* number of replayed episodes */
 } tally;
 
 /* ---- figures of an episode, which stay on the device until the step is queued ---- */
@@ -34,16 +34,16 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_step(const void *caller, mo_note *note) {
-    (void)caller; /* its names are looked up where the check fails */
+    (void)caller; /* its names are looked up when the check fails */
     note->op = "train";
 }
 
-/* The figure k of episode j: a scalar on the trainer's memory. */
+/* Figure k of episode j: a scalar in the trainer's memory. */
 static mo_tensor *figure(mo_trainer *trainer, int j, int k) {
     return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
 }
 
-/* Notes loss and wrong rows of episode j; raises where the loss is not finite. */
+/* Records loss and wrong rows of episode j; raises if the loss is not finite. */
 static bool note_figures(
     mo_trainer *trainer, int j, mo_task task, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
     mo_context *ctx = trainer->ctx;
@@ -62,7 +62,7 @@ static bool note_figures(
     return mo_check_values(ctx, &check);
 }
 
-/* The one wait of a step: all of it has been queued. */
+/* Reads the figures; this is the only wait of a step, after all of it has been queued. */
 static void read_figures(mo_trainer *trainer, tally *sum) {
     int E = trainer->options.episodes_per_step;
     double *figures = trainer->host_figures;
@@ -83,12 +83,12 @@ static void add_gradients(mo_trainer *trainer, mo_tensor *const *sum, mo_tensor 
         mo_accumulate_in_place(trainer->tape, sum[i], more[i]);
 }
 
-/* How many levels above the first the gradients of episode j carry over, as in a binary counter; -1: they begin one. */
+/* The number of levels that the gradients of episode j carry over, as in a binary counter; -1: they start a level. */
 static int carries(int j) {
     return j % 2 == 0 ? -1 : __builtin_ctz((unsigned)(j + 1) >> 1);
 }
 
-/* Adds the gradients of episode j, which lie on the tape: equal sums join. */
+/* Adds the gradients of episode j, which lie on the tape, to the tree: sums of equal size are joined. */
 static void add_to_tree(mo_trainer *trainer, int j) {
     mo_tensor ***sum = trainer->sum;
     if (carries(j) < 0) {
@@ -101,7 +101,7 @@ static void add_to_tree(mo_trainer *trainer, int j) {
         add_gradients(trainer, sum[level], sum[level - 1]);
 }
 
-/* The sum that episode j has completed takes the place of a level that is free. */
+/* Stores the sum that episode j has completed at a free level. */
 static void place_sum(mo_trainer *trainer, int j) {
     mo_tensor ***sum = trainer->sum;
     int level = carries(j) + 1;
@@ -112,7 +112,7 @@ static void place_sum(mo_trainer *trainer, int j) {
     sum[level - 1] = free_level;
 }
 
-/* The sum over all E episodes: the levels that are occupied, from the lowest. */
+/* The sum over all E episodes: joins the occupied levels from the lowest. */
 static mo_tensor *const *join_tree(mo_trainer *trainer) {
     mo_tensor *const *total = NULL;
     for (int level = 0; level < trainer->levels; level++) {
@@ -125,7 +125,8 @@ static mo_tensor *const *join_tree(mo_trainer *trainer) {
     return total;
 }
 
-/* Loss, figures and gradients of episode j. One by itself is a step; of several, each adds to the tree. */
+/* Queues loss, figures and gradients of episode j. A single episode is the step; of several, each is added to the tree.
+ */
 static void queue_episode(void *state, int j, const mo_episode *e) {
     mo_trainer *trainer = state;
     mo_tape *t = trainer->tape;
@@ -150,7 +151,7 @@ static void queue_update(void *state, int place, const mo_episode *e) {
     mo_optimizer_apply(trainer->optimizer, join_tree(trainer));
 }
 
-/* Queues work, or its replay. */
+/* Queues work, or the replay of its capture. */
 static bool do_work(mo_trainer *trainer, int place, const mo_episode *e, mo_replay_work work) {
     if (trainer->replay)
         return mo_replay_do(trainer->replay, trainer->tape, trainer->step, place, e, work, trainer);
@@ -172,7 +173,7 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
 }
 
-/* All of a step, at a rate. */
+/* Queues a whole step at a learning rate. */
 static void queue_step(mo_trainer *trainer, double lr, tally *sum) {
     int E = trainer->options.episodes_per_step;
     memcpy(trainer->sum, trainer->level, sizeof trainer->sum);
@@ -194,7 +195,7 @@ static void fill_report(const mo_trainer *trainer, const tally *sum, mo_step_rep
             sum->asked[task] ? (double)(sum->asked[task] - sum->wrong[task]) / (double)sum->asked[task] : NAN;
 }
 
-/* Says in which step an op failed, where its message does not. */
+/* Adds the step to the message of a failed op, if it is missing. */
 static void name_step(const mo_trainer *trainer) {
     mo_status *status = &trainer->ctx->status;
     char text[sizeof status->message];
@@ -220,7 +221,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
     read_figures(trainer, &sum);
     fill_report(trainer, &sum, &r);
-    mo_tape_reset(trainer->tape); /* joins what the first step grew, so that the second finds room */
+    mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
     if (!mo_ok(ctx)) {
         if (trainer->optimizer->step > before)
             mo_optimizer_withdraw(trainer->optimizer);

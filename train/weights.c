@@ -23,7 +23,7 @@ static void put_number(json_t *metadata, const char *key, double value) {
     json_object_set_new(metadata, key, json_sprintf("%.17g", value));
 }
 
-/* What else than the model decides how weights are used. */
+/* The settings outside the model that decide how weights are used. */
 typedef struct surroundings {
     const mo_feature_options *features;
     const int *best_hop;
@@ -115,7 +115,7 @@ static double get_number(const reading *r, const char *key, double least, double
     return value;
 }
 
-/* Which of two words. */
+/* Reads one of two words; returns whether it is `yes`. */
 static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
     const char *text = get_text(r, key);
     if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
@@ -142,7 +142,7 @@ static void read_mochi(const reading *r, mo_weights *w) {
     o->head = mo_find_head(w->head);
 }
 
-/* Of an encoder under a head. */
+/* Reads the readout of an encoder under a head. */
 static void read_readout(const reading *r, mo_weights *w) {
     mo_readout_options *o = &w->readout;
     char key[32];
@@ -201,7 +201,7 @@ static void read_own(const reading *r, mo_weights *w) {
         read_features(r, w);
 }
 
-/* The released program, in the sizes of these tensors. */
+/* Sets the released program's settings, with the sizes of these tensors. */
 static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
     char name[64];
@@ -242,7 +242,8 @@ static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
 
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     char embedded[MO_PATH];
-    if (mo_locate_weights(path, embedded, sizeof embedded)) /* before a folder of that name, as graphs are found */
+    if (mo_locate_weights(
+            path, embedded, sizeof embedded)) /* takes precedence over a folder of that name, as for graphs */
         path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
@@ -277,7 +278,7 @@ static mo_model make_mochi(const mo_weights *w, const mo_model_choice *c) {
     return mo_mochi_model(mo_mochi_create(w->ctx, MO_F32, &o, c->seed));
 }
 
-/* An encoder under its own readout or, where one was chosen or trained with, a head. */
+/* An encoder under its own readout, or under a head if one was chosen or trained with. */
 static mo_model make_encoder(const mo_weights *w, const mo_model_choice *c) {
     mo_context *ctx = w->ctx;
     if (!is_kind(w, invariant_kind)) {
@@ -292,7 +293,7 @@ static mo_model make_encoder(const mo_weights *w, const mo_model_choice *c) {
         o.smoothing = w->invariant.smoothing;
     if (c->head && c->head != w->readout.head) {
         o.head = c->head;
-        if (strcmp(c->head->name, w->head) != 0) { /* the file's of that name is the caller's, whom we cannot find */
+        if (strcmp(c->head->name, w->head) != 0) { /* the file's head came from the caller and cannot be found here */
             memset(o.width, 0, sizeof o.width);
             o.lambda = w->head[0] ? 0 : w->lambda;
         }
