@@ -1,7 +1,7 @@
 /* train/plan.c - which examples take part in episode `number`: a function of (seed, number) alone.
  *
- * From one stream, in this order: k, q, the classes in the order of their labels, then class by class its members, and
- * last the order of support and of query. */
+ * Drawn from one stream in this order: k, q, the classes in the order of their labels, then the members class by class,
+ * and last the order of support and of query. */
 #include "train/draw.h"
 #include "train/host_array.h"
 #include "train/plan_members.h"
@@ -31,8 +31,8 @@ static bool check_options(const mo_graph *graph, const mo_plan_options *o) {
     return false;
 }
 
-/* The classes that take part, in the order of their labels: those of two members or more, at most max_classes of them.
- * Links keep theirs, as label 1 means an edge. NULL raises. */
+/* The classes that take part, in the order of their labels: at most max_classes of those with two or more members.
+ * Links keep theirs, since label 1 means an edge. Returns NULL after raising. */
 static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_classes) {
     mo_plan *plan = d->plan;
     int64_t *class_drawn = mo_host_array(d->ctx, d->members->classes, sizeof *class_drawn);
@@ -88,7 +88,7 @@ static void place(const drawing *d, side s, int64_t at, int64_t id, int64_t as) 
     s.pair[at] = as ? id : d->links->n_positive + id;
 }
 
-/* Members of the support's part in a class of n, below k + q. */
+/* The number of members in the support's part, for a class with n < k + q members. */
 static int64_t support_part(const drawing *d, int64_t n) {
     int64_t k = d->plan->k, q = d->plan->q, part = n * k / (k + q);
     if (d->support_first) {
@@ -97,9 +97,9 @@ static int64_t support_part(const drawing *d, int64_t n) {
     return part < 1 ? 1 : part;
 }
 
-/* k support and q query examples of class c under a label. A class below k + q is split into two parts, which are drawn
- * from with replacement, so that support and query never share an example; support first: with replacement only once
- * all of a part have been drawn. */
+/* Draws k support and q query examples of class c under a label. A class with fewer than k + q members is split into
+ * two parts, which are drawn from with replacement, so that support and query never share an example; with
+ * support_first, members repeat only after all of their part have been drawn. */
 static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_plan *plan = d->plan;
     int64_t k = plan->k, q = plan->q, n = mo_members_count(d->members, c);
@@ -140,7 +140,7 @@ static void shuffle_examples(mo_random *r, side s, int64_t n) {
     }
 }
 
-/* k between its bounds, its logarithm uniform where the options say so. */
+/* k between its bounds, log-uniformly if the options say so. */
 static int64_t draw_shots(mo_random *r, const mo_plan_options *o) {
     if (!o->log_uniform) {
         return o->k_min + mo_random_below(r, o->k_max - o->k_min + 1);

@@ -11,7 +11,7 @@ void mo_members_release(mo_members *members) {
     *members = (mo_members){0};
 }
 
-/* Raises where an example is out of range or listed twice: support and query could then share it. */
+/* Raises if an example is out of range or listed twice: support and query could then share it. */
 static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n) {
     bool *listed = mo_host_array(graph->ctx, graph->n_labels, sizeof *listed);
     for (int64_t i = 0; listed && i < n; i++) {

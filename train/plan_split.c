@@ -1,7 +1,7 @@
 /* train/plan_split.c - protocol "split": a test part at natural frequencies, the support from the rest.
  *
- * The test part is a tenth of the labelled examples, whatever the class and whatever k. The support of k is the
- * beginning of that of any larger k; a class with fewer training members has them all, then draws from them again. */
+ * The test part is a tenth of the labelled examples, independent of class and k. The support of k is the beginning of
+ * the support of any larger k; a class with fewer training members has all of them, then draws them again. */
 #include "train/draw.h"
 #include "train/host_array.h"
 #include "train/plan_members.h"
@@ -16,7 +16,7 @@ static mo_random stream(uint64_t seed, int64_t number) {
     return mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)number);
 }
 
-/* The labelled examples, those of the test part first. NULL raises. */
+/* The labelled examples, the test part first. Returns NULL after raising. */
 static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int64_t *n_test) {
     int64_t *example = mo_host_array(graph->ctx, graph->n_labels, sizeof *example);
     *n = 0;
@@ -34,11 +34,11 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
     return example;
 }
 
-/* New labels 0.. for the classes that can take part: those with a training member and at least two in all; -1 for the
- * others. NULL raises. */
+/* New labels 0.. for the classes that can take part: those with a training member and at least two members in all; -1
+ * for the others. Returns NULL after raising. */
 static int64_t *number_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
-    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* first: test members of each class */
+    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* at first: test members per class */
     for (int64_t i = 0; number && i < n_test; i++) {
         number[graph->label[test[i]]]++;
     }

@@ -1,7 +1,7 @@
 /* train/pool.c - the graphs of a run, opened once, each for the tasks it can serve, with frozen features.
  *
  * Features for links are computed from the graph without the links that episodes ask about; nodes and graphs use the
- * full one. A graph named twice is kept once. */
+ * full graph. A graph named twice is kept once. */
 #include "train/pool.h"
 
 #include "tensor/storage.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "0.1" behind the @ of an item; false raises. */
+/* Parses the "0.1" after the @ of an item; returns false after raising. */
 static bool parse_share(mo_context *ctx, const char *item, const char *text, double *share) {
     char *end;
     *share = strtod(text, &end);
@@ -22,8 +22,8 @@ static bool parse_share(mo_context *ctx, const char *item, const char *text, dou
     return mo_ok(ctx);
 }
 
-/* Parses "name:nc+lp@0.1": the tasks as bits (0: none named), the length of the name, the share where there is one. -1
- * on failure. */
+/* Parses "name:nc+lp@0.1": returns the tasks as bits (0: none named), the length of the name, and the share if there is
+ * one. Returns -1 on failure. */
 static int parse_item(mo_context *ctx, const char *item, size_t *length, double *share) {
     const char *colon = strrchr(item, ':'), *at = strrchr(item, '@');
     size_t stop = strlen(item);
@@ -85,7 +85,7 @@ static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task)
     return false;
 }
 
-/* Releases what the last source owns; links borrow from their graph, so they go before it. */
+/* Releases what the last source owns; links borrow from their graph, so they are released before it. */
 static void drop_last(mo_pool *pool) {
     mo_source *s = &pool->source[--pool->n];
     if (s->owns_features)
@@ -95,7 +95,7 @@ static void drop_last(mo_pool *pool) {
         mo_graph_release(s->graph);
 }
 
-/* A new source for that task of a graph in the pool or about to join it. NULL on failure. */
+/* A new source for that task of a graph that is in the pool or about to join it. Returns NULL on failure. */
 static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
     mo_context *ctx = pool->ctx;
     if (!mo_graph_has_task(graph, task))
@@ -201,7 +201,7 @@ mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo
     return NULL;
 }
 
-/* Later sources borrow from earlier ones, so the last goes first. */
+/* Later sources borrow from earlier ones, so the last is released first. */
 void mo_pool_release(mo_pool *pool) {
     if (!pool)
         return;

@@ -2,10 +2,10 @@
  * number). */
 #include "train/pool.h"
 
-/* Several episodes a step take the families in this order, as the released program does. */
+/* Several episodes per step take the families in this order, as the released program does. */
 static const mo_task family_order[MO_TASKS] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
 
-/* Family and source are drawn from here on, far behind the numbers that mo_plan_draw takes from 0 on. */
+/* Family and source are drawn from this index on, far beyond the numbers that mo_plan_draw takes from 0 on. */
 static const uint64_t choice_index = (uint64_t)1 << 48;
 
 static int count_sources(const mo_pool *pool, mo_task task) {
@@ -22,7 +22,7 @@ static const mo_source *find_source(const mo_pool *pool, mo_task task, int64_t r
     return NULL;
 }
 
-/* Which of the present families: 1:1:1 by a draw of a whole number, other weights by their running sum. */
+/* Draws one of the present families: at equal weights as a whole number, else by the running sum of the weights. */
 static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *present, int families) {
     double sum = 0;
     bool equal = true;
@@ -39,7 +39,7 @@ static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *pre
     return family;
 }
 
-/* NULL where no family has both sources and a weight. */
+/* The source of an episode; NULL if no family has both sources and a weight. */
 static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_robin, uint64_t seed) {
     mo_task present[MO_TASKS];
     int families = 0;

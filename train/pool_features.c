@@ -1,7 +1,7 @@
 /* train/pool_features.c - the features of a pool's sources: of which graph, and where they are made and kept.
  *
- * What the device does not keep belongs to a context of the CPU that the pool owns. A graph is host memory, so the same
- * arrays serve both contexts: a copy of its struct under the other one. */
+ * Features that are not kept on the device belong to a context of the CPU that the pool owns. A graph is host memory,
+ * so the same arrays serve both contexts, through a copy of its struct in the other one. */
 #include "train/pool.h"
 
 #include "tensor/storage.h"
@@ -35,7 +35,7 @@ static mo_feature_place choose_place(const mo_pool *pool, const mo_graph *graph,
     return MO_FEATURES_ON_HOST;
 }
 
-/* The context that features at that place belong to. NULL on failure. */
+/* The context of features at that place. Returns NULL on failure. */
 static mo_context *context_of(mo_pool *pool, mo_feature_place place) {
     mo_context *ctx = pool->ctx;
     if (place == MO_FEATURES_ON_DEVICE || mo_context_device(ctx) == MO_CPU)

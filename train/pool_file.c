@@ -47,7 +47,7 @@ const char *mo_read_data(const mo_json_text *t, mo_json_place place, const json_
     return name;
 }
 
-/* The tasks as bits; 0 where the file does not say. */
+/* The tasks as bits; 0 if the file does not name them. */
 static unsigned read_tasks(const mo_json_text *t, mo_json_place place, const json_t *graph) {
     const json_t *list = mo_json_array(t, place, graph, "tasks", false);
     unsigned tasks = 0;
@@ -62,7 +62,7 @@ static unsigned read_tasks(const mo_json_text *t, mo_json_place place, const jso
     return tasks;
 }
 
-/* The name of a graph without what follows it. */
+/* Compares the names of two graphs without their tasks. */
 static bool same_graph(const char *item, const char *name) {
     size_t n = strlen(name);
     return strncasecmp(item, name, n) == 0 && (!item[n] || strchr(":@", item[n]));

@@ -1,9 +1,9 @@
 /* train/prefetch.c - planning and fetching episodes ahead, in two slots: while the device computes on one, a thread
  * gathers the rows of the next into page-locked memory.
  *
- * Episode i has slot i mod 2. When its work has been queued, its slot is planned anew for episode i + 2; before, the
- * host waits for the upload of i alone (which stands in front of that work), so that no row is overwritten on its way.
- * Sources whose rows are at hand need no fetching; their episodes are planned ahead all the same. */
+ * Episode i has slot i mod 2. When its work has been queued, its slot is planned for episode i + 2; before that, the
+ * host waits for the upload of episode i alone (which precedes that work), so that no row is overwritten on its way.
+ * Sources whose rows are resident need no fetching; their episodes are planned ahead as well. */
 #include "train/prefetch.h"
 
 #include "tensor/storage.h"
@@ -12,7 +12,7 @@
 enum { SLOTS = 2, ALIGNMENT = 256 };
 
 typedef struct slot {
-    bool planned, ordered; /* ordered: the thread may be at work for it */
+    bool planned, ordered; /* ordered: the thread may be working for this slot */
     uint64_t number, version;
     const mo_source *source;
     mo_plan plan;
@@ -21,7 +21,7 @@ typedef struct slot {
     mo_pinned buffer;
     mo_fetched fetched;
     mo_row_order order;
-    mo_status failed; /* what planning raised, for the one who takes it */
+    mo_status failed; /* the error of planning, raised when the episode is taken */
 } slot;
 
 struct mo_prefetch {
@@ -61,7 +61,7 @@ void mo_prefetch_release(mo_prefetch *p) {
     mo_host_free(p->ctx, p, sizeof *p);
 }
 
-/* Empties a slot, whatever has become of its order. */
+/* Empties a slot, in any state of its order. */
 static void clear(mo_prefetch *p, slot *s) {
     mo_status before = p->ctx->status;
     if (s->ordered)
