@@ -17,9 +17,8 @@ void mo_draw_front(mo_random *r, int64_t *items, int64_t n, int64_t m) {
  * m distinct numbers of an endless sequence, so every set is equally likely. m is at most half of n. */
 static void draw_sparse(mo_random *r, int64_t n, int64_t m, int64_t *drawn) {
     for (int64_t have = 0; have < m;) {
-        for (int64_t i = have; i < m; i++) {
+        for (int64_t i = have; i < m; i++)
             drawn[i] = mo_random_below(r, n);
-        }
         have = mo_sort_distinct(drawn, m);
     }
 }
@@ -38,11 +37,10 @@ int64_t *mo_draw_distinct(mo_context *ctx, mo_random *r, int64_t n, int64_t m) {
     } else {
         draw_sparse(r, n, excluded, others);
         for (int64_t value = 0, next = 0, count = 0; value < n; value++) {
-            if (next < excluded && others[next] == value) {
+            if (next < excluded && others[next] == value)
                 next++;
-            } else {
+            else
                 drawn[count++] = value;
-            }
         }
         free(others);
     }

@@ -56,29 +56,24 @@ bool mo_gml_next(mo_text_reader *r, mo_gml_token *token) {
 bool mo_gml_unexpected(mo_text_reader *r, const char *expected, const mo_gml_token *token) {
     char shown[32];
     snprintf(shown, sizeof shown, "\"%.24s\"", token->word);
-    for (char *p = shown; *p; p++) {
-        if (*p < 32 || *p > 126) {
+    for (char *p = shown; *p; p++)
+        if (*p < 32 || *p > 126)
             *p = '?';
-        }
-    }
     mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected,
         token->kind == MO_GML_END ? "the end of the file" : shown);
     return false;
 }
 
 bool mo_gml_skip(mo_text_reader *r, const mo_gml_token *value) {
-    if (value->kind != MO_GML_OPEN) {
+    if (value->kind != MO_GML_OPEN)
         return value->kind == MO_GML_NUMBER || value->kind == MO_GML_TEXT || mo_gml_unexpected(r, "a value", value);
-    }
     mo_gml_token token;
     for (int depth = 1; depth > 0;) {
-        if (!mo_gml_next(r, &token)) {
+        if (!mo_gml_next(r, &token))
             return false;
-        }
         depth += (token.kind == MO_GML_OPEN) - (token.kind == MO_GML_CLOSE);
-        if (token.kind == MO_GML_END || depth > DEEPEST) {
+        if (token.kind == MO_GML_END || depth > DEEPEST)
             return mo_gml_unexpected(r, depth > DEEPEST ? "lists at most 32 deep" : "the end of a list", &token);
-        }
     }
     return true;
 }

@@ -6,9 +6,8 @@
 
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source) {
     mo_graph *graph = mo_host_array(ctx, 1, sizeof *graph);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     graph->ctx = ctx;
     graph->graphs = 1;
     graph->name = mo_text_copy(ctx, name);
@@ -21,9 +20,8 @@ mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source) {
 }
 
 void mo_graph_release(mo_graph *graph) {
-    if (!graph) {
+    if (!graph)
         return;
-    }
     free(graph->name);
     free(graph->source);
     free(graph->graph_offset);
@@ -37,9 +35,8 @@ void mo_graph_release(mo_graph *graph) {
 }
 
 static void hash_array(XXH3_state_t *state, const void *array, int64_t n, size_t element) {
-    if (array && n > 0) {
+    if (array && n > 0)
         XXH3_128bits_update(state, array, (size_t)n * element);
-    }
 }
 
 /* Hashes the content of the graph; name, source and dropped counts do not enter. */
@@ -70,9 +67,8 @@ static bool hash_content(mo_graph *graph) {
 mo_graph *mo_graph_finish(mo_graph *graph) {
     if (mo_ok(graph->ctx) && !graph->graph_offset) {
         graph->graph_offset = mo_host_array(graph->ctx, 2, sizeof *graph->graph_offset);
-        if (graph->graph_offset) {
+        if (graph->graph_offset)
             graph->graph_offset[1] = graph->nodes;
-        }
     }
     if (!mo_ok(graph->ctx) || !hash_content(graph)) {
         mo_graph_release(graph);
@@ -89,47 +85,41 @@ static bool copy_edges(
                 (long long)nodes - 1, (long long)i, (long long)u[i], (long long)v[i]);
             return false;
         }
-        if (!mo_edges_add(ctx, edges, u[i], v[i])) {
+        if (!mo_edges_add(ctx, edges, u[i], v[i]))
             return false;
-        }
     }
     return true;
 }
 
 mo_graph *mo_graph_from_edges(
     mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v) {
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         return NULL;
-    }
     if (nodes < 0 || nodes >= MO_GRAPH_LARGEST || n_edges < 0) {
         mo_fail(ctx, MO_INVALID, "graph_from_edges: expected nodes in 0..%lld and edges >= 0, found %lld and %lld",
             (long long)MO_GRAPH_LARGEST - 1, (long long)nodes, (long long)n_edges);
         return NULL;
     }
     mo_graph *graph = mo_graph_new(ctx, name, "edges");
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     mo_edges edges = {0};
-    if (copy_edges(ctx, &edges, nodes, n_edges, u, v)) {
+    if (copy_edges(ctx, &edges, nodes, n_edges, u, v))
         mo_graph_set_edges(graph, nodes, &edges);
-    }
     mo_edges_release(&edges);
     return mo_graph_finish(graph);
 }
 
 bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
-    if (u < 0 || u >= graph->nodes || v < 0 || v >= graph->nodes) {
+    if (u < 0 || u >= graph->nodes || v < 0 || v >= graph->nodes)
         return false;
-    }
     int64_t low = graph->row_pointer[u], high = graph->row_pointer[u + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (graph->column[middle] < v) {
+        if (graph->column[middle] < v)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low < graph->row_pointer[u + 1] && graph->column[low] == v;
 }

@@ -16,9 +16,8 @@ void mo_edges_release(mo_edges *edges) {
 
 /* Turns counts per bucket, stored one position to the right, into the first position of each bucket. */
 static void accumulate(int64_t *start, int64_t buckets) {
-    for (int64_t b = 0; b < buckets; b++) {
+    for (int64_t b = 0; b < buckets; b++)
         start[b + 1] += start[b];
-    }
 }
 
 /* Sorts by high end: `by_high` receives low end and direction (1: listed from high to low); skips loops. Returns the
@@ -26,19 +25,17 @@ static void accumulate(int64_t *start, int64_t buckets) {
 static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start, uint32_t *by_high) {
     for (int64_t i = 0; i < edges->count; i++) {
         uint32_t u = edges->u[i], v = edges->v[i];
-        if (u != v) {
+        if (u != v)
             start[(u > v ? u : v) + 1]++;
-        }
     }
     accumulate(start, nodes);
     int64_t kept = start[nodes];
     for (int64_t i = 0; i < edges->count; i++) {
         uint32_t u = edges->u[i], v = edges->v[i];
-        if (u < v) {
+        if (u < v)
             by_high[start[v]++] = u << 1;
-        } else if (u > v) {
+        else if (u > v)
             by_high[start[u]++] = v << 1 | 1;
-        }
     }
     return kept;
 }
@@ -48,15 +45,12 @@ static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start
 static void sort_by_low(
     const uint32_t *by_high, const int64_t *high_end, int64_t nodes, int64_t *start, uint32_t *by_low) {
     int64_t count = nodes ? high_end[nodes - 1] : 0;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         start[(by_high[i] >> 1) + 1]++;
-    }
     accumulate(start, nodes);
-    for (int64_t high = 0, i = 0; high < nodes; high++) {
-        for (; i < high_end[high]; i++) {
+    for (int64_t high = 0, i = 0; high < nodes; high++)
+        for (; i < high_end[high]; i++)
             by_low[start[by_high[i] >> 1]++] = (uint32_t)high << 1 | (by_high[i] & 1);
-        }
-    }
 }
 
 /* Keeps one entry per neighbour in every row, without its direction, and moves the row ends (`end`) accordingly. Counts
@@ -69,9 +63,8 @@ static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int6
             uint32_t high = by_low[i] >> 1;
             int64_t first = i;
             unsigned directions = 0;
-            for (; i < stop && by_low[i] >> 1 == high; i++) {
+            for (; i < stop && by_low[i] >> 1 == high; i++)
                 directions |= 1u << (by_low[i] & 1);
-            }
             *repeated += i - first - (directions == 3 ? 2 : 1);
             by_low[kept++] = high;
         }
@@ -94,9 +87,8 @@ static bool mirror(mo_graph *graph, const uint32_t *upper, const int64_t *end, i
     graph->nnz = 2 * edges;
     for (int64_t low = 0, i = 0; low < nodes; low++) {
         graph->row_pointer[low + 1] += end[low] - i;
-        for (; i < end[low]; i++) {
+        for (; i < end[low]; i++)
             graph->row_pointer[upper[i] + 1]++;
-        }
     }
     accumulate(graph->row_pointer, nodes);
     memcpy(next, graph->row_pointer, (size_t)nodes * sizeof *next);
@@ -142,9 +134,8 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
 /* The sorted distinct values of an array, owned by the caller. */
 static int64_t *distinct_values(mo_context *ctx, const int64_t *value, int64_t n, int64_t *distinct) {
     int64_t *sorted = mo_host_array(ctx, n, sizeof *sorted);
-    if (sorted && n > 0) {
+    if (sorted && n > 0)
         memcpy(sorted, value, (size_t)n * sizeof *sorted);
-    }
     *distinct = sorted ? mo_sort_distinct(sorted, n) : 0;
     return sorted;
 }
@@ -154,9 +145,8 @@ bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n) {
     graph->label = mo_host_array(graph->ctx, n, sizeof *graph->label);
     if (sorted && graph->label) {
         graph->n_labels = n;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++)
             graph->label[i] = mo_find_sorted(sorted, graph->classes, value[i]);
-        }
     }
     free(sorted);
     return sorted && graph->label;

@@ -21,9 +21,8 @@ static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int
         edges->u = more_u ? more_u : edges->u;
         uint32_t *more_v = mo_host_array_grow(ctx, edges->v, &edges->capacity_v, edges->count + 1, sizeof *more_v);
         edges->v = more_v ? more_v : edges->v;
-        if (!more_u || !more_v) {
+        if (!more_u || !more_v)
             return false;
-        }
     }
     edges->u[edges->count] = (uint32_t)u;
     edges->v[edges->count++] = (uint32_t)v;

@@ -64,11 +64,9 @@ const mo_graph_name mo_graph_names[] = {
 };
 
 const mo_graph_name *mo_find_graph_name(const char *name) {
-    for (const mo_graph_name *entry = mo_graph_names; entry->name; entry++) {
-        if (strcasecmp(entry->name, name) == 0) {
+    for (const mo_graph_name *entry = mo_graph_names; entry->name; entry++)
+        if (strcasecmp(entry->name, name) == 0)
             return entry;
-        }
-    }
     return NULL;
 }
 
@@ -79,9 +77,8 @@ static bool readable(char *path, size_t bytes, const char *folder, const char *n
 
 static bool locate_embedded(const char *name, const char *ending, char *path, size_t bytes) {
     const char *folder = getenv("MOCHI_EMBEDDED");
-    if (folder) {
+    if (folder)
         return readable(path, bytes, folder, name, ending);
-    }
     return readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
            readable(path, bytes, MO_SOURCE_DATA, name, ending);
 }
@@ -114,9 +111,8 @@ bool mo_locate_list(const char *name, const char *ending, char *path, size_t byt
 
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded) {
     *embedded = locate_embedded(entry->name, ".npz", path, bytes);
-    if (*embedded) {
+    if (*embedded)
         return true;
-    }
     char folder[PATH_MAX];
     return mo_data_folder(folder, sizeof folder) &&
            (readable(path, bytes, folder, entry->path, "") || readable(path, bytes, folder, entry->path, ".gz"));

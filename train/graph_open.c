@@ -14,18 +14,15 @@
 static void name_of_path(const char *path, char *name, size_t bytes) {
     static const char *const endings[] = {".gz", ".npz", ".txt", ".gml"};
     size_t stop = strlen(path);
-    while (stop > 1 && path[stop - 1] == '/') {
+    while (stop > 1 && path[stop - 1] == '/')
         stop--;
-    }
     size_t start = stop;
-    while (start > 0 && path[start - 1] != '/') {
+    while (start > 0 && path[start - 1] != '/')
         start--;
-    }
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
         size_t length = strlen(endings[e]);
-        if (stop - start > length && strncmp(path + stop - length, endings[e], length) == 0) {
+        if (stop - start > length && strncmp(path + stop - length, endings[e], length) == 0)
             stop -= length;
-        }
     }
     snprintf(name, bytes, "%.*s", (int)(stop - start), path + start);
 }
@@ -70,9 +67,8 @@ static mo_graph *open_folder(mo_context *ctx, const char *name, const char *fold
 
 /* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
 static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
-    if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0) {
+    if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0)
         return mo_load_interactions(ctx, name, path, false);
-    }
     return lone_integer(head) ? mo_load_adjacency_list(ctx, name, path) : mo_load_edge_list(ctx, name, path);
 }
 
@@ -83,25 +79,20 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
         return NULL;
     }
-    if (S_ISDIR(status.st_mode)) {
+    if (S_ISDIR(status.st_mode))
         return open_folder(ctx, name, path);
-    }
     if (!S_ISREG(status.st_mode)) {
         mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
         return NULL;
     }
-    if (ends_with(path, ".npz")) {
+    if (ends_with(path, ".npz"))
         return mo_load_npz(ctx, name, path);
-    }
-    if (!read_head(ctx, path, head, sizeof head)) {
+    if (!read_head(ctx, path, head, sizeof head))
         return NULL;
-    }
-    if (memcmp(head, "PK\003\004", 4) == 0) {
+    if (memcmp(head, "PK\003\004", 4) == 0)
         return mo_load_npz(ctx, name, path);
-    }
-    if (ends_with(path, ".gml") || ends_with(path, ".gml.gz")) {
+    if (ends_with(path, ".gml") || ends_with(path, ".gml.gz"))
         return mo_load_gml(ctx, name, path);
-    }
     return open_text(ctx, name, path, head);
 }
 
@@ -110,18 +101,15 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
     char known[512] = "", path[PATH_MAX];
     size_t used = 0;
     bool embedded;
-    for (const mo_graph_name *e = mo_graph_names; e->name; e++) {
-        if (mo_locate_graph(e, path, sizeof path, &embedded) && used < sizeof known) {
+    for (const mo_graph_name *e = mo_graph_names; e->name; e++)
+        if (mo_locate_graph(e, path, sizeof path, &embedded) && used < sizeof known)
             used += (size_t)snprintf(known + used, sizeof known - used, " %s", e->name);
-        }
-    }
-    if (entry) {
+    if (entry)
         mo_fail(ctx, MO_IO, "graph '%s': not found: set MOCHI_DATA to a folder that has %s; found:%s", entry->name,
             entry->path, used ? known : " none");
-    } else {
+    else
         mo_fail(ctx, MO_INVALID, "graph '%.200s': expected a path or one of:%s; found neither", name,
             used ? known : " none (set MOCHI_DATA)");
-    }
 }
 
 bool mo_graph_exists(const char *name_or_path) {
@@ -135,13 +123,11 @@ bool mo_graph_exists(const char *name_or_path) {
 mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
     char path[PATH_MAX], name[256];
     bool embedded;
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         return NULL;
-    }
     const mo_graph_name *entry = mo_find_graph_name(name_or_path);
-    if (entry && mo_locate_graph(entry, path, sizeof path, &embedded)) {
+    if (entry && mo_locate_graph(entry, path, sizeof path, &embedded))
         return open_path(ctx, entry->name, path);
-    }
     if (strchr(name_or_path, '/') || (*name_or_path && access(name_or_path, F_OK) == 0)) {
         name_of_path(name_or_path, name, sizeof name);
         return open_path(ctx, name, name_or_path);
@@ -155,11 +141,9 @@ mo_code mo_graph_list(
     char path[PATH_MAX];
     bool embedded;
     if (mo_ok(ctx)) {
-        for (const mo_graph_name *entry = mo_graph_names; entry->name; entry++) {
-            if (mo_locate_graph(entry, path, sizeof path, &embedded)) {
+        for (const mo_graph_name *entry = mo_graph_names; entry->name; entry++)
+            if (mo_locate_graph(entry, path, sizeof path, &embedded))
                 visit(entry->name, path, embedded, state);
-            }
-        }
     }
     return mo_context_status(ctx)->code;
 }

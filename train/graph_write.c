@@ -15,11 +15,9 @@ static void add_adjacency(mo_arrays *arrays, const mo_graph *graph) {
     int64_t *pointer = mo_host_array(graph->ctx, graph->nodes + 1, sizeof *pointer), count = 0;
     int32_t *column = mo_host_array(graph->ctx, graph->nnz / 2, sizeof *column);
     for (int64_t u = 0; pointer && column && u < graph->nodes; u++) {
-        for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++) {
-            if (graph->column[i] > u) {
+        for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++)
+            if (graph->column[i] > u)
                 column[count++] = graph->column[i];
-            }
-        }
         pointer[u + 1] = count;
     }
     if (pointer && column) {
@@ -33,36 +31,30 @@ static void add_adjacency(mo_arrays *arrays, const mo_graph *graph) {
 
 static void add_features(mo_arrays *arrays, const mo_graph *graph) {
     bool ones = true;
-    for (int64_t i = 0; ones && i < graph->feature_nnz; i++) {
+    for (int64_t i = 0; ones && i < graph->feature_nnz; i++)
         ones = graph->feature_value[i] == 1;
-    }
     add_member(arrays, "attr_shape", MO_I64, 2, (int64_t[]){graph->nodes, graph->features});
     add_member(arrays, "attr_indptr", MO_I64, graph->nodes + 1, graph->feature_pointer);
     add_member(arrays, "attr_indices", MO_I32, graph->feature_nnz, graph->feature_column);
-    if (!ones) {
+    if (!ones)
         add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
-    }
 }
 
 mo_code mo_graph_write(const mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     mo_arrays *arrays = mo_arrays_create(ctx);
-    if (!arrays) {
+    if (!arrays)
         return mo_context_status(ctx)->code;
-    }
     add_adjacency(arrays, graph);
-    if (graph->features > 0) {
+    if (graph->features > 0)
         add_features(arrays, graph);
-    }
-    if (graph->n_labels > 0) {
+    if (graph->n_labels > 0)
         add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
-    }
     if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, be it of one graph */
         add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
     }
-    if (mo_ok(ctx)) {
+    if (mo_ok(ctx))
         mo_npz_write(arrays, path);
-    }
     mo_arrays_release(arrays);
     return mo_context_status(ctx)->code;
 }

@@ -31,14 +31,12 @@ static bool find_upper(const mo_graph *graph, upper_triangle *upper) {
         .edges = mo_host_array(graph->ctx, nodes + 1, sizeof(int64_t)),
         .non_edges = mo_host_array(graph->ctx, nodes + 1, sizeof(int64_t)),
     };
-    if (!upper->first || !upper->edges || !upper->non_edges) {
+    if (!upper->first || !upper->edges || !upper->non_edges)
         return false;
-    }
     for (int64_t u = 0; u < nodes; u++) {
         int64_t i = graph->row_pointer[u], stop = graph->row_pointer[u + 1];
-        while (i < stop && graph->column[i] < u) {
+        while (i < stop && graph->column[i] < u)
             i++;
-        }
         upper->first[u] = i;
         upper->edges[u + 1] = upper->edges[u] + stop - i;
         upper->non_edges[u + 1] = upper->non_edges[u] + (nodes - 1 - u) - (stop - i);
@@ -51,11 +49,10 @@ static int64_t row_of(const int64_t *start, int64_t rows, int64_t rank) {
     int64_t low = 0, high = rows;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (start[middle] <= rank) {
+        if (start[middle] <= rank)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -73,11 +70,10 @@ static void non_edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t 
     int64_t low = 0, high = upper->edges[*u + 1] - upper->edges[*u]; /* neighbours before v */
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
-        if (neighbour[middle] - *u - 1 - middle <= place) {
+        if (neighbour[middle] - *u - 1 - middle <= place)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     *v = *u + 1 + place + low;
 }
@@ -89,18 +85,16 @@ static bool write_pairs(
     const upper_triangle *upper, pair_of_rank pair, const int64_t *rank, int64_t count, int64_t *ends[2]) {
     ends[0] = mo_host_array(upper->graph->ctx, count, sizeof **ends);
     ends[1] = mo_host_array(upper->graph->ctx, count, sizeof **ends);
-    for (int64_t i = 0; ends[0] && ends[1] && i < count; i++) {
+    for (int64_t i = 0; ends[0] && ends[1] && i < count; i++)
         pair(upper, rank[i], &ends[0][i], &ends[1][i]);
-    }
     return ends[0] && ends[1];
 }
 
 /* Copies an array of the original; NULL stays NULL. */
 static void *copy_array(mo_context *ctx, const void *array, int64_t count, size_t element) {
     void *copy = array ? mo_host_array(ctx, count, element) : NULL;
-    if (copy && count > 0) {
+    if (copy && count > 0)
         memcpy(copy, array, (size_t)count * element);
-    }
     return copy;
 }
 
@@ -130,20 +124,16 @@ static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, in
         free(held_out);
         return NULL;
     }
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         held_out[rank[i]] = 1;
-    }
     mo_edges edges = {0};
     bool fine = true;
-    for (int64_t u = 0, e = 0; fine && u < graph->nodes; u++) {
-        for (int64_t i = upper->first[u]; fine && i < graph->row_pointer[u + 1]; i++, e++) {
+    for (int64_t u = 0, e = 0; fine && u < graph->nodes; u++)
+        for (int64_t i = upper->first[u]; fine && i < graph->row_pointer[u + 1]; i++, e++)
             fine = held_out[e] || mo_edges_add(graph->ctx, &edges, u, graph->column[i]);
-        }
-    }
     free(held_out);
-    if (fine && mo_graph_set_edges(masked, graph->nodes, &edges)) {
+    if (fine && mo_graph_set_edges(masked, graph->nodes, &edges))
         copy_content(masked, graph);
-    }
     mo_edges_release(&edges);
     return mo_graph_finish(masked);
 }
@@ -155,9 +145,8 @@ mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_
     if (rank && find_upper(graph, &upper)) {
         for (int64_t i = 0; i < n; i++) {
             int64_t u = ends[0][i], at = upper.first[u];
-            while (graph->column[at] != ends[1][i]) {
+            while (graph->column[at] != ends[1][i])
                 at++;
-            }
             rank[i] = upper.edges[u] + at - upper.first[u];
         }
         rest = mask_edges(&upper, rank, n);
@@ -200,9 +189,8 @@ static bool draw_negatives(mo_links *links, const upper_triangle *upper, int64_t
 
 mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed) {
     mo_context *ctx = graph->ctx;
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         return NULL;
-    }
     if (!mo_graph_has_task(graph, MO_TASK_LP)) {
         mo_fail(ctx, MO_INVALID, "links of graph %s: expected a single graph with edges, found %lld graphs, %lld edges",
             graph->name, (long long)graph->graphs, (long long)graph->nnz / 2);
@@ -226,9 +214,8 @@ mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives
 }
 
 void mo_links_release(mo_links *links) {
-    if (!links) {
+    if (!links)
         return;
-    }
     for (int end = 0; end < 2; end++) {
         free(links->positive[end]);
         free(links->negative[end]);

@@ -22,13 +22,11 @@ typedef struct lists {
 
 /* Reads the next line; raises if the file has none. */
 static bool expect_line(mo_text_reader *r, const char *what) {
-    if (mo_text_line(r)) {
+    if (mo_text_line(r))
         return true;
-    }
-    if (mo_ok(r->ctx)) {
+    if (mo_ok(r->ctx))
         mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found the end of the file", r->path, (long long)r->line + 1,
             what);
-    }
     return false;
 }
 
@@ -36,9 +34,8 @@ static bool read_node(lists *l, int64_t first, int64_t n) {
     mo_text_reader *r = &l->reader;
     int64_t degree, neighbour;
     int64_t *grown = mo_host_array_grow(r->ctx, l->tag, &l->tag_capacity, l->nodes + 1, sizeof *grown);
-    if (!grown) {
+    if (!grown)
         return false;
-    }
     l->tag = grown;
     if (!expect_line(r, "the line of a node") || !mo_text_integer(r, "the tag of a node", &l->tag[l->nodes]) ||
         !mo_text_integer_in(r, "the degree of a node", 0, n, &degree)) {
@@ -72,11 +69,9 @@ static bool read_graph(lists *l) {
         !mo_text_integer(r, "the class of a graph", &class_value[l->graphs]) || !mo_text_finished(r)) {
         return false;
     }
-    for (int64_t i = 0; i < n; i++) {
-        if (!read_node(l, first, n)) {
+    for (int64_t i = 0; i < n; i++)
+        if (!read_node(l, first, n))
             return false;
-        }
-    }
     offset[0] = 0;
     offset[++l->graphs] = l->nodes;
     return true;
@@ -89,11 +84,9 @@ static bool read_lists(lists *l) {
         !mo_text_integer_in(r, "the number of graphs", 1, MO_GRAPH_LARGEST - 1, &graphs) || !mo_text_finished(r)) {
         return false;
     }
-    for (int64_t g = 0; g < graphs; g++) {
-        if (!read_graph(l)) {
+    for (int64_t g = 0; g < graphs; g++)
+        if (!read_graph(l))
             return false;
-        }
-    }
     while (mo_text_line(r)) {
         if (!mo_text_blank(r)) {
             mo_text_unexpected(r, "the end of the file after the last graph");
@@ -105,18 +98,16 @@ static bool read_lists(lists *l) {
 
 mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path) {
     mo_graph *graph = mo_graph_new(ctx, name, path);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     lists l = {0};
     if (mo_text_open(&l.reader, ctx, path) && read_lists(&l)) {
         graph->graphs = l.graphs;
         graph->graph_offset = l.offset;
         l.offset = NULL;
         mo_graph_set_classes(graph, l.class_value, l.graphs);
-        if (mo_graph_set_edges(graph, l.nodes, &l.edges) && l.tags_differ) {
+        if (mo_graph_set_edges(graph, l.nodes, &l.edges) && l.tags_differ)
             mo_graph_set_one_hot(graph, l.tag);
-        }
     }
     mo_text_close(&l.reader);
     mo_edges_release(&l.edges);

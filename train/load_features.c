@@ -26,9 +26,8 @@ static bool set_features(mo_graph *graph, const char *path, const float *value, 
     graph->feature_pointer = mo_host_array(graph->ctx, n + 1, sizeof *graph->feature_pointer);
     graph->feature_column = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_column);
     graph->feature_value = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_value);
-    if (!mo_ok(graph->ctx)) {
+    if (!mo_ok(graph->ctx))
         return false;
-    }
     for (int64_t row = 0, k = 0; row < n; row++) {
         for (int64_t column = 0; column < columns; column++) {
             if (value[row * columns + column] != 0) {
@@ -69,9 +68,8 @@ static bool read_edges(mo_graph *graph, const char *path) {
     mo_edge_ids ids = {0};
     mo_edges edges = {0};
     bool fine = mo_edge_ids_read(graph->ctx, path, graph->nodes - 1, &ids);
-    for (int64_t i = 0; fine && i < ids.count; i += 2) {
+    for (int64_t i = 0; fine && i < ids.count; i += 2)
         fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
-    }
     free(ids.id);
     fine = fine && mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);
@@ -85,20 +83,17 @@ bool mo_is_features(const char *folder) {
 
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder) {
     mo_graph *graph = mo_graph_new(ctx, name, folder);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     char path[PATH_MAX];
     bool fine = false;
     snprintf(path, sizeof path, "%s/features.npy", folder);
     if (read_features(graph, path)) {
         fine = mo_text_find(folder, "edges.txt", path, sizeof path);
-        if (!fine) {
+        if (!fine)
             mo_fail(ctx, MO_FORMAT, "%s: expected edges.txt beside features.npy, found none", folder);
-        }
     }
-    if (fine && read_edges(graph, path)) {
+    if (fine && read_edges(graph, path))
         mo_load_labels(graph, folder);
-    }
     return mo_graph_finish(graph);
 }

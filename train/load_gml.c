@@ -52,12 +52,10 @@ static bool take_of_node(gml *g, const char *key, const mo_gml_token *value) {
         node->has_id = true;
         return read_id(g, value, "an integer as the id of a node", &node->id);
     }
-    if (rank <= node->rank || (value->kind != MO_GML_NUMBER && value->kind != MO_GML_TEXT)) {
+    if (rank <= node->rank || (value->kind != MO_GML_NUMBER && value->kind != MO_GML_TEXT))
         return mo_gml_skip(&g->reader, value);
-    }
-    if (value->cut) {
+    if (value->cut)
         return mo_gml_unexpected(&g->reader, "a class of fewer than 256 bytes", value);
-    }
     free(node->text);
     node->text = mo_text_copy(g->reader.ctx, value->word);
     node->rank = rank;
@@ -67,9 +65,8 @@ static bool take_of_node(gml *g, const char *key, const mo_gml_token *value) {
 static bool take_of_edge(gml *g, const char *key, const mo_gml_token *value) {
     gml_edge *edge = &g->edge[g->edges - 1];
     int end = !strcmp(key, "source") ? 0 : !strcmp(key, "target") ? 1 : -1;
-    if (end < 0) {
+    if (end < 0)
         return mo_gml_skip(&g->reader, value);
-    }
     edge->has_end[end] = true;
     return read_id(
         g, value, end ? "an integer as the target of an edge" : "an integer as the source of an edge", &edge->end[end]);
@@ -78,18 +75,16 @@ static bool take_of_edge(gml *g, const char *key, const mo_gml_token *value) {
 static bool add_node(gml *g) {
     gml_node *grown = mo_host_array_grow(g->reader.ctx, g->node, &g->node_capacity, g->nodes + 1, sizeof *grown);
     g->node = grown ? grown : g->node;
-    if (grown) {
+    if (grown)
         g->node[g->nodes++] = (gml_node){.line = g->reader.line};
-    }
     return grown;
 }
 
 static bool add_edge(gml *g) {
     gml_edge *grown = mo_host_array_grow(g->reader.ctx, g->edge, &g->edge_capacity, g->edges + 1, sizeof *grown);
     g->edge = grown ? grown : g->edge;
-    if (grown) {
+    if (grown)
         g->edge[g->edges++] = (gml_edge){.line = g->reader.line};
-    }
     return grown;
 }
 
@@ -102,20 +97,15 @@ static bool next_pair(gml *g, mo_gml_token *key, mo_gml_token *value) {
 /* The list of a node or an edge, after its opening bracket. */
 static bool read_item(gml *g, bool is_node) {
     mo_gml_token key, value;
-    if (!(is_node ? add_node(g) : add_edge(g))) {
+    if (!(is_node ? add_node(g) : add_edge(g)))
         return false;
-    }
-    while (next_pair(g, &key, &value)) {
-        if (!(is_node ? take_of_node(g, key.word, &value) : take_of_edge(g, key.word, &value))) {
+    while (next_pair(g, &key, &value))
+        if (!(is_node ? take_of_node(g, key.word, &value) : take_of_edge(g, key.word, &value)))
             return false;
-        }
-    }
-    if (!mo_ok(g->reader.ctx) || (key.kind != MO_GML_CLOSE && !mo_gml_unexpected(&g->reader, "a key or ']'", &key))) {
+    if (!mo_ok(g->reader.ctx) || (key.kind != MO_GML_CLOSE && !mo_gml_unexpected(&g->reader, "a key or ']'", &key)))
         return false;
-    }
-    if (is_node) {
+    if (is_node)
         return g->node[g->nodes - 1].has_id || mo_gml_unexpected(&g->reader, "an id before the end of a node", &key);
-    }
     const bool *has_end = g->edge[g->edges - 1].has_end;
     return (has_end[0] && has_end[1]) ||
            mo_gml_unexpected(&g->reader, "source and target before the end of an edge", &key);
@@ -125,12 +115,10 @@ static bool read_graph(gml *g) {
     mo_gml_token key, value;
     while (next_pair(g, &key, &value)) {
         bool is_node = !strcmp(key.word, "node"), is_edge = !strcmp(key.word, "edge");
-        if ((is_node || is_edge) && value.kind != MO_GML_OPEN) {
+        if ((is_node || is_edge) && value.kind != MO_GML_OPEN)
             return mo_gml_unexpected(&g->reader, is_node ? "'[' after node" : "'[' after edge", &value);
-        }
-        if (!(is_node || is_edge ? read_item(g, is_node) : mo_gml_skip(&g->reader, &value))) {
+        if (!(is_node || is_edge ? read_item(g, is_node) : mo_gml_skip(&g->reader, &value)))
             return false;
-        }
     }
     return mo_ok(g->reader.ctx) && (key.kind == MO_GML_CLOSE || mo_gml_unexpected(&g->reader, "a key or ']'", &key));
 }
@@ -140,13 +128,11 @@ static bool read_file(gml *g) {
     bool found = false;
     while (next_pair(g, &key, &value)) {
         bool is_graph = !strcmp(key.word, "graph");
-        if (is_graph && (found || value.kind != MO_GML_OPEN)) {
+        if (is_graph && (found || value.kind != MO_GML_OPEN))
             return mo_gml_unexpected(&g->reader, found ? "one graph alone" : "'[' after graph", &value);
-        }
         found |= is_graph;
-        if (!(is_graph ? read_graph(g) : mo_gml_skip(&g->reader, &value))) {
+        if (!(is_graph ? read_graph(g) : mo_gml_skip(&g->reader, &value)))
             return false;
-        }
     }
     return mo_ok(g->reader.ctx) && (key.kind == MO_GML_END || mo_gml_unexpected(&g->reader, "a key", &key)) &&
            (found || mo_gml_unexpected(&g->reader, "graph [ .. ]", &key));
@@ -173,21 +159,18 @@ static bool refuse_repeated(gml *g) {
 static bool rank_ends(gml *g, mo_edges *edges) {
     mo_context *ctx = g->reader.ctx;
     int64_t *id = mo_host_array(ctx, g->nodes, sizeof *id);
-    for (int64_t i = 0; id && i < g->nodes; i++) {
+    for (int64_t i = 0; id && i < g->nodes; i++)
         id[i] = g->node[i].id;
-    }
     for (int64_t i = 0; id && mo_ok(ctx) && i < g->edges; i++) {
         int64_t end[2];
         for (int k = 0; k < 2; k++) {
             end[k] = mo_find_sorted(id, g->nodes, g->edge[i].end[k]);
-            if (end[k] < 0) {
+            if (end[k] < 0)
                 mo_fail(ctx, MO_FORMAT, "%s:%lld: expected an edge between nodes of the file, found the id %lld",
                     g->reader.path, (long long)g->edge[i].line, (long long)g->edge[i].end[k]);
-            }
         }
-        if (mo_ok(ctx)) {
+        if (mo_ok(ctx))
             mo_edges_add(ctx, edges, end[0], end[1]);
-        }
     }
     free(id);
     return mo_ok(ctx);
@@ -240,16 +223,13 @@ static int64_t number_classes(gml *g) {
 static void set_classes(gml *g, mo_graph *graph) {
     int64_t n = number_classes(g), k = 0;
     int64_t *number = n > 0 ? mo_host_array(graph->ctx, n, sizeof *number) : NULL;
-    for (int64_t i = 0; number && i < g->nodes; i++) {
-        if (g->node[i].text) {
+    for (int64_t i = 0; number && i < g->nodes; i++)
+        if (g->node[i].text)
             number[k++] = g->node[i].number;
-        }
-    }
     if (number && mo_graph_set_classes(graph, number, n) && n < g->nodes) {
         int64_t *spread = mo_host_array(graph->ctx, g->nodes, sizeof *spread);
-        for (int64_t i = g->nodes - 1; spread && i >= 0; i--) {
+        for (int64_t i = g->nodes - 1; spread && i >= 0; i--)
             spread[i] = g->node[i].text ? graph->label[--k] : -1;
-        }
         if (spread) {
             free(graph->label);
             graph->label = spread;
@@ -261,22 +241,18 @@ static void set_classes(gml *g, mo_graph *graph) {
 
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
     mo_graph *graph = mo_graph_new(ctx, name, path);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     gml g = {0};
     mo_edges edges = {0};
     if (mo_text_open(&g.reader, ctx, path) && read_file(&g)) {
-        if (g.nodes) {
+        if (g.nodes)
             qsort(g.node, (size_t)g.nodes, sizeof *g.node, by_id);
-        }
-        if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges)) {
+        if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))
             set_classes(&g, graph);
-        }
     }
-    for (int64_t i = 0; i < g.nodes; i++) {
+    for (int64_t i = 0; i < g.nodes; i++)
         free(g.node[i].text);
-    }
     mo_text_close(&g.reader);
     mo_edges_release(&edges);
     free(g.node);

@@ -22,9 +22,8 @@ typedef struct interactions {
 /* A user may have no items here: all interactions may be in the other file. */
 static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     int64_t user, item;
-    if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user)) {
+    if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user))
         return false;
-    }
     *last = user;
     list->users = user >= list->users ? user + 1 : list->users;
     while (!mo_text_blank(r)) {
@@ -41,15 +40,13 @@ static bool read_file(mo_context *ctx, const char *path, interactions *list) {
     mo_text_reader r;
     int64_t last = -1, before = list->pairs.count;
     bool fine = mo_text_open(&r, ctx, path);
-    while (fine && mo_text_line(&r)) {
+    while (fine && mo_text_line(&r))
         fine = mo_text_blank(&r) || add_user(&r, list, &last);
-    }
     int64_t lines = r.line;
     mo_text_close(&r);
-    if (mo_ok(ctx) && list->pairs.count == before) {
+    if (mo_ok(ctx) && list->pairs.count == before)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines \"user item item ..\", found no item in %lld lines", path,
             (long long)lines);
-    }
     return mo_ok(ctx);
 }
 
@@ -70,9 +67,8 @@ bool mo_is_interactions(const char *folder) {
 
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder) {
     mo_graph *graph = mo_graph_new(ctx, name, path);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
     interactions list = {0};
     if (folder ? read_folder(ctx, path, &list) : read_file(ctx, path, &list)) {
         if (list.users + list.items > FREE_GAPS + GAPS_AN_ITEM * list.pairs.count ||
@@ -82,12 +78,10 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
                 "interactions",
                 path, (long long)list.users - 1, (long long)list.items - 1, (long long)list.pairs.count);
         }
-        for (int64_t i = 0; i < list.pairs.count; i++) {
+        for (int64_t i = 0; i < list.pairs.count; i++)
             list.pairs.v[i] += (uint32_t)list.users;
-        }
-        if (mo_ok(ctx)) {
+        if (mo_ok(ctx))
             mo_graph_set_edges(graph, list.users + list.items, &list.pairs);
-        }
     }
     mo_edges_release(&list.pairs);
     return mo_graph_finish(graph);

@@ -25,9 +25,8 @@ static bool read_array(mo_graph *graph, const char *path) {
     if (arrays) {
         mo_arrays_take(arrays, "labels", mo_npy_read(ctx, path));
         mo_npz_members m = {.ctx = ctx, .path = path, .arrays = arrays};
-        if (mo_ok(ctx)) {
+        if (mo_ok(ctx))
             mo_npz_read_labels(&m, graph->nodes, graph);
-        }
     }
     mo_arrays_release(arrays);
     return mo_ok(ctx);
@@ -43,9 +42,8 @@ static bool read_lines(mo_graph *graph, const char *path, line *lines) {
     while (fine && mo_text_line(&r)) {
         bool blank = mo_text_blank(&r);
         size_t length = strlen(r.cursor);
-        while (length > 0 && strchr(" \t", r.cursor[length - 1])) {
+        while (length > 0 && strchr(" \t", r.cursor[length - 1]))
             r.cursor[--length] = '\0';
-        }
         if (n < graph->nodes && !blank) {
             fine = (lines[n].text = mo_text_copy(graph->ctx, r.cursor));
         } else if (!blank) {
@@ -55,10 +53,9 @@ static bool read_lines(mo_graph *graph, const char *path, line *lines) {
         n++;
     }
     mo_text_close(&r);
-    if (mo_ok(graph->ctx) && n < graph->nodes) {
+    if (mo_ok(graph->ctx) && n < graph->nodes)
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected a line for each of %lld nodes, found %lld", path,
             (long long)graph->nodes, (long long)n);
-    }
     return mo_ok(graph->ctx);
 }
 
@@ -68,9 +65,8 @@ static bool number_integers(line *lines, int64_t n) {
         char *end = NULL;
         errno = 0;
         lines[i].number = lines[i].text ? strtoll(lines[i].text, &end, 10) : -1;
-        if (lines[i].text && (errno || *end)) {
+        if (lines[i].text && (errno || *end))
             return false;
-        }
     }
     return true;
 }
@@ -85,13 +81,11 @@ static bool number_names(mo_context *ctx, line *lines, int64_t n) {
     int64_t count = 0;
     for (int64_t i = 0; sorted && i < n; i++) {
         lines[i].number = -1;
-        if (lines[i].text) {
+        if (lines[i].text)
             sorted[count++] = &lines[i];
-        }
     }
-    if (sorted) {
+    if (sorted)
         qsort(sorted, (size_t)count, sizeof *sorted, by_text);
-    }
     for (int64_t i = 0, rank = -1; i < count; i++) {
         rank += i == 0 || strcmp(sorted[i]->text, sorted[i - 1]->text) != 0;
         sorted[i]->number = rank;
@@ -122,9 +116,8 @@ static bool read_text(mo_graph *graph, const char *path) {
     bool fine = lines && read_lines(graph, path, lines) &&
                 (number_integers(lines, graph->nodes) || number_names(graph->ctx, lines, graph->nodes)) &&
                 take_numbers(graph, path, lines);
-    for (int64_t i = 0; lines && i < graph->nodes; i++) {
+    for (int64_t i = 0; lines && i < graph->nodes; i++)
         free(lines[i].text);
-    }
     free(lines);
     return fine;
 }
@@ -141,13 +134,11 @@ static bool refuse_others(mo_context *ctx, const char *folder) {
     for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));) {
         static const char *const known[] = {"labels.npy", "labels.npy.gz", "labels.txt", "labels.txt.gz"};
         bool other = strncasecmp(entry->d_name, "label", 5) == 0;
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4; i++)
             other &= strcmp(entry->d_name, known[i]) != 0;
-        }
-        if (other) {
+        if (other)
             mo_fail(ctx, MO_FORMAT, "%s/%s: expected labels as labels.npy or labels.txt (a line a node)", folder,
                 entry->d_name);
-        }
     }
     closedir(listing);
     return mo_ok(ctx);
@@ -157,9 +148,8 @@ bool mo_load_labels(mo_graph *graph, const char *folder) {
     char array[PATH_MAX], text[PATH_MAX];
     bool has_array = mo_text_find(folder, "labels.npy", array, sizeof array);
     bool has_text = mo_text_find(folder, "labels.txt", text, sizeof text);
-    if (has_array && has_text) {
+    if (has_array && has_text)
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected labels.npy or labels.txt, found both", folder);
-    }
     return mo_ok(graph->ctx) && refuse_others(graph->ctx, folder) && (!has_array || read_array(graph, array)) &&
            (!has_text || read_text(graph, text));
 }

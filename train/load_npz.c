@@ -14,9 +14,8 @@
 static bool read_offsets(const mo_npz_members *m, mo_graph *graph, int64_t nodes) {
     int64_t count;
     int64_t *offset = mo_npz_integers(m, "graph_offset", -1, &count);
-    if (!offset) {
+    if (!offset)
         return false;
-    }
     graph->graph_offset = offset;
     graph->graphs = count - 1;
     if (count < 2 || offset[0] != 0) {
@@ -56,9 +55,8 @@ static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo
                     (long long)i, (long long)g, (long long)first, (long long)stop - 1, (long long)csr->column[i]);
                 return false;
             }
-            if ((!csr->value || csr->value[i] != 0) && !mo_edges_add(m->ctx, edges, row, csr->column[i])) {
+            if ((!csr->value || csr->value[i] != 0) && !mo_edges_add(m->ctx, edges, row, csr->column[i]))
                 return false;
-            }
         }
     }
     return true;
@@ -92,9 +90,8 @@ static bool read_features(const mo_npz_members *m, mo_graph *graph) {
     }
     int32_t *column = done ? mo_host_array(m->ctx, csr.nnz, sizeof *column) : NULL;
     bool all_ones = done && !csr.value;
-    if (all_ones) {
+    if (all_ones)
         csr.value = mo_host_array(m->ctx, csr.nnz, sizeof *csr.value);
-    }
     if (column && csr.value) {
         for (int64_t i = 0; i < csr.nnz; i++) {
             column[i] = (int32_t)csr.column[i];
@@ -143,9 +140,8 @@ static bool read_graph(const mo_npz_members *m, mo_graph *graph) {
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
     mo_npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
     mo_graph *graph = mo_graph_new(m.ctx, name, path);
-    if (graph) {
+    if (graph)
         read_graph(&m, graph);
-    }
     return graph ? mo_graph_finish(graph) : NULL;
 }
 

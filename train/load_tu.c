@@ -33,9 +33,8 @@ static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_
         }
     }
     closedir(listing);
-    if (found != 1) {
+    if (found != 1)
         mo_fail(ctx, MO_FORMAT, "%s: expected one file that ends in _A.txt, found %d", folder, found);
-    }
     return found == 1;
 }
 
@@ -60,9 +59,8 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
         *count += fine;
     }
     mo_text_close(&r);
-    if (mo_ok(ctx) && *count == 0) {
+    if (mo_ok(ctx) && *count == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected %s on every line, found an empty file", path, what);
-    }
     if (!mo_ok(ctx)) {
         free(value);
         return NULL;
@@ -73,9 +71,8 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
 /* graph_offset from the graph of every node: the numbers start at 1 and rise by at most 1, since no graph is empty. */
 static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes) {
     int64_t *member = read_column(graph->ctx, path, "the graph of a node", nodes);
-    if (!member) {
+    if (!member)
         return false;
-    }
     int64_t current = 0;
     for (int64_t i = 0; i < *nodes; i++) {
         if (member[i] != current + 1 && (member[i] != current || i == 0)) {
@@ -89,9 +86,8 @@ static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes) {
     }
     graph->graphs = current;
     graph->graph_offset = mo_host_array(graph->ctx, current + 1, sizeof *graph->graph_offset);
-    for (int64_t i = 0; graph->graph_offset && i < *nodes; i++) {
+    for (int64_t i = 0; graph->graph_offset && i < *nodes; i++)
         graph->graph_offset[member[i]] = i + 1;
-    }
     free(member);
     return graph->graph_offset != NULL;
 }
@@ -100,11 +96,10 @@ static int64_t graph_of(const mo_graph *graph, int64_t node) {
     int64_t low = 0, high = graph->graphs;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (graph->graph_offset[middle] <= node) {
+        if (graph->graph_offset[middle] <= node)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -129,9 +124,8 @@ static bool read_edges(mo_graph *graph, const char *path, int64_t nodes) {
     mo_text_reader r;
     mo_edges edges = {0};
     bool fine = mo_text_open(&r, graph->ctx, path);
-    while (fine && mo_text_line(&r)) {
+    while (fine && mo_text_line(&r))
         fine = mo_text_blank(&r) || read_edge(&r, graph, nodes, &edges);
-    }
     mo_text_close(&r);
     fine = mo_ok(graph->ctx) && mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);
@@ -155,25 +149,21 @@ static void read_set(mo_graph *graph, const char *prefix) {
     char path[PATH_MAX + 64];
     int64_t nodes;
     snprintf(path, sizeof path, "%s_graph_indicator.txt", prefix);
-    if (!read_indicator(graph, path, &nodes)) {
+    if (!read_indicator(graph, path, &nodes))
         return;
-    }
     snprintf(path, sizeof path, "%s_A.txt", prefix);
-    if (!read_edges(graph, path, nodes)) {
+    if (!read_edges(graph, path, nodes))
         return;
-    }
     snprintf(path, sizeof path, "%s_graph_labels.txt", prefix);
     int64_t *value = read_counted(graph->ctx, path, "the class of a graph", graph->graphs);
-    if (value) {
+    if (value)
         mo_graph_set_classes(graph, value, graph->graphs);
-    }
     free(value);
     snprintf(path, sizeof path, "%s_node_labels.txt", prefix);
     if (mo_ok(graph->ctx) && access(path, F_OK) == 0) {
         value = read_counted(graph->ctx, path, "the label of a node", nodes);
-        if (value) {
+        if (value)
             mo_graph_set_one_hot(graph, value);
-        }
         free(value);
     }
 }
@@ -181,11 +171,9 @@ static void read_set(mo_graph *graph, const char *prefix) {
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder) {
     char prefix[PATH_MAX];
     mo_graph *graph = mo_graph_new(ctx, name, folder);
-    if (!graph) {
+    if (!graph)
         return NULL;
-    }
-    if (find_prefix(ctx, folder, prefix, sizeof prefix)) {
+    if (find_prefix(ctx, folder, prefix, sizeof prefix))
         read_set(graph, prefix);
-    }
     return mo_graph_finish(graph);
 }

@@ -15,9 +15,8 @@ typedef struct scored {
 /* Highest score first; negatives first among equal scores. */
 static int compare_scored(const void *a, const void *b) {
     const scored *x = a, *y = b;
-    if (x->score != y->score) {
+    if (x->score != y->score)
         return x->score < y->score ? 1 : -1;
-    }
     return x->positive - y->positive;
 }
 
@@ -32,9 +31,8 @@ static scored *rank_scores(mo_scores s) {
             ranked = NULL;
         }
     }
-    if (ranked) {
+    if (ranked)
         qsort(ranked, (size_t)(s.n_positive + s.n_negative), sizeof *ranked, compare_scored);
-    }
     return ranked;
 }
 
@@ -51,9 +49,8 @@ static int64_t tied(const scored *ranked, int64_t n, int64_t i, int64_t *positiv
 
 double mo_auc(mo_scores s) {
     scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
-    if (!ranked) {
+    if (!ranked)
         return NAN;
-    }
     double twice = 0; /* wins count 2, ties 1; exact up to 2^53 */
     int64_t n = s.n_positive + s.n_negative, above = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
@@ -67,9 +64,8 @@ double mo_auc(mo_scores s) {
 
 double mo_average_precision(mo_scores s) {
     scored *ranked = rank_scores(s);
-    if (!ranked) {
+    if (!ranked)
         return NAN;
-    }
     double sum = 0;
     int64_t n = s.n_positive + s.n_negative, found = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
@@ -84,9 +80,8 @@ double mo_average_precision(mo_scores s) {
 /* The share of positives with fewer than k negatives at or above them. */
 static double share_above(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
-    if (!ranked) {
+    if (!ranked)
         return NAN;
-    }
     int64_t hits = 0, reached = 0; /* negatives so far: a tied negative precedes its positive */
     for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
         hits += ranked[i].positive;
@@ -108,9 +103,8 @@ double mo_hits_rank(mo_scores s, int64_t k) {
 
 double mo_mean_reciprocal_rank(mo_scores s) {
     scored *ranked = s.n_negative > 0 ? rank_scores(s) : NULL;
-    if (!ranked) {
+    if (!ranked)
         return NAN;
-    }
     double sum = 0;
     int64_t n = s.n_positive + s.n_negative, reached = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
@@ -124,13 +118,11 @@ double mo_mean_reciprocal_rank(mo_scores s) {
 
 double mo_hits_pooled(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
-    if (!ranked) {
+    if (!ranked)
         return NAN;
-    }
     int64_t hits = 0;
-    for (int64_t i = 0; i < s.n_positive + s.n_negative && i < k; i++) {
+    for (int64_t i = 0; i < s.n_positive + s.n_negative && i < k; i++)
         hits += ranked[i].positive;
-    }
     free(ranked);
     return (double)hits / (double)s.n_positive;
 }

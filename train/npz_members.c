@@ -15,17 +15,16 @@ bool mo_npz_has(const mo_npz_members *m, const char *key) {
 static mo_tensor *find_vector(const mo_npz_members *m, const char *key, int64_t expected) {
     char shape[160];
     mo_tensor *T = mo_arrays_find(m->arrays, key);
-    if (!T) {
+    if (!T)
         mo_fail(m->ctx, MO_FORMAT, "%s: expected a member '%s', found none", m->path, key);
-    } else if (mo_ndim(T) != 1) {
+    else if (mo_ndim(T) != 1)
         mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected one axis, found shape %s", m->path, key,
             mo_shape_string(T, shape, sizeof shape));
-    } else if (expected >= 0 && mo_dim(T, 0) != expected) {
+    else if (expected >= 0 && mo_dim(T, 0) != expected)
         mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected %lld elements, found %lld", m->path, key, (long long)expected,
             (long long)mo_dim(T, 0));
-    } else {
+    else
         return T;
-    }
     return NULL;
 }
 
@@ -43,9 +42,8 @@ static void *read_member(const mo_npz_members *m, const mo_tensor *T) {
 
 int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count) {
     mo_tensor *T = find_vector(m, key, expected);
-    if (!T) {
+    if (!T)
         return NULL;
-    }
     mo_dtype dtype = mo_tensor_dtype(T);
     int64_t n = mo_dim(T, 0);
     if (dtype != MO_I64 && dtype != MO_I32 && dtype != MO_U8) {
@@ -54,13 +52,11 @@ int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expec
     }
     *count = n;
     void *bytes = read_member(m, T);
-    if (!bytes || dtype == MO_I64) {
+    if (!bytes || dtype == MO_I64)
         return bytes;
-    }
     int64_t *value = mo_host_array(m->ctx, n, sizeof *value);
-    for (int64_t i = 0; value && i < n; i++) {
+    for (int64_t i = 0; value && i < n; i++)
         value[i] = dtype == MO_I32 ? ((const int32_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
-    }
     free(bytes);
     return value;
 }
@@ -93,9 +89,8 @@ static float *read_values(const mo_npz_members *m, const char *key, const mo_npz
     float *value = bytes ? mo_host_array(m->ctx, csr->nnz, sizeof *value) : NULL;
     for (int64_t i = 0, row = 0; value && i < csr->nnz; i++) {
         value[i] = real_at(bytes, dtype, i);
-        while (csr->pointer[row + 1] <= i) {
+        while (csr->pointer[row + 1] <= i)
             row++;
-        }
         if (!isfinite(value[i])) {
             mo_fail(m->ctx, MO_INVALID, "%s: %s[%lld] (row %lld, column %lld): expected a finite float32, found %g",
                 m->path, key, (long long)i, (long long)row, (long long)csr->column[i], (double)value[i]);
@@ -110,9 +105,8 @@ static float *read_values(const mo_npz_members *m, const char *key, const mo_npz
 static bool read_shape(const mo_npz_members *m, const char *key, mo_npz_csr *csr) {
     int64_t count;
     int64_t *shape = mo_npz_integers(m, key, 2, &count);
-    if (!shape) {
+    if (!shape)
         return false;
-    }
     csr->rows = shape[0];
     csr->columns = shape[1];
     free(shape);
@@ -161,23 +155,19 @@ bool mo_npz_read_csr(const mo_npz_members *m, const char *prefix, mo_npz_csr *cs
     int64_t count;
     *csr = (mo_npz_csr){0};
     snprintf(key, sizeof key, "%s_shape", prefix);
-    if (!read_shape(m, key, csr)) {
+    if (!read_shape(m, key, csr))
         return false;
-    }
     snprintf(key, sizeof key, "%s_indices", prefix);
     csr->column = mo_npz_integers(m, key, -1, &csr->nnz);
-    if (!csr->column || !check_columns(m, key, csr)) {
+    if (!csr->column || !check_columns(m, key, csr))
         return false;
-    }
     snprintf(key, sizeof key, "%s_indptr", prefix);
     csr->pointer = mo_npz_integers(m, key, csr->rows + 1, &count);
-    if (!csr->pointer || !check_pointers(m, key, csr)) {
+    if (!csr->pointer || !check_pointers(m, key, csr))
         return false;
-    }
     snprintf(key, sizeof key, "%s_data", prefix);
-    if (mo_npz_has(m, key)) {
+    if (mo_npz_has(m, key))
         csr->value = read_values(m, key, csr);
-    }
     return mo_ok(m->ctx);
 }
 

@@ -36,16 +36,14 @@ static bool check_options(const mo_graph *graph, const mo_plan_options *o) {
 static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_classes) {
     mo_plan *plan = d->plan;
     int64_t *class_drawn = mo_host_array(d->ctx, d->members->classes, sizeof *class_drawn);
-    if (!class_drawn) {
+    if (!class_drawn)
         return NULL;
-    }
     int64_t usable = 0;
     for (int64_t c = 0; c < d->members->classes; c++) {
         int64_t count = mo_members_count(d->members, c);
         plan->left_out += count == 1;
-        if (count > 1) {
+        if (count > 1)
             class_drawn[usable++] = c;
-        }
     }
     if (usable < 2) {
         mo_fail(d->ctx, MO_INVALID,
@@ -57,9 +55,8 @@ static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_clas
         return NULL;
     }
     plan->classes = usable < max_classes ? usable : max_classes;
-    if (plan->task != MO_TASK_LP) {
+    if (plan->task != MO_TASK_LP)
         mo_draw_front(&d->r, class_drawn, usable, plan->classes);
-    }
     return class_drawn;
 }
 
@@ -91,9 +88,8 @@ static void place(const drawing *d, side s, int64_t at, int64_t id, int64_t as) 
 /* The number of members in the support's part, for a class with n < k + q members. */
 static int64_t support_part(const drawing *d, int64_t n) {
     int64_t k = d->plan->k, q = d->plan->q, part = n * k / (k + q);
-    if (d->support_first) {
+    if (d->support_first)
         return n - (q < n / 2 ? q : n / 2);
-    }
     return part < 1 ? 1 : part;
 }
 
@@ -107,9 +103,8 @@ static void draw_members(drawing *d, int64_t c, int64_t label) {
     bool small = n < k + q;
     int64_t part = small ? support_part(d, n) : k, rest = small ? n - part : q;
     int64_t once[2] = {part, rest}; /* draws of each part that repeat nothing */
-    if (small && !d->support_first) {
+    if (small && !d->support_first)
         once[0] = once[1] = 0;
-    }
     plan->small_classes += small;
     mo_draw_front(&d->r, member, n, small ? n : k + q);
     for (int64_t i = 0; i < k; i++) {
@@ -142,9 +137,8 @@ static void shuffle_examples(mo_random *r, side s, int64_t n) {
 
 /* k between its bounds, log-uniformly if the options say so. */
 static int64_t draw_shots(mo_random *r, const mo_plan_options *o) {
-    if (!o->log_uniform) {
+    if (!o->log_uniform)
         return o->k_min + mo_random_below(r, o->k_max - o->k_min + 1);
-    }
     return llround((double)o->k_min * pow((double)o->k_max / (double)o->k_min, mo_random_uniform(r)));
 }
 
@@ -159,9 +153,8 @@ static void draw_plan(drawing *d, const mo_graph *graph, const mo_plan_options *
     plan->q *= times(options->q_times[plan->task]);
     int64_t *class_drawn = draw_classes(d, graph, options->max_classes);
     if (class_drawn && mo_plan_reserve(d->ctx, plan, plan->classes * plan->k, plan->classes * plan->q)) {
-        for (int64_t label = 0; label < plan->classes; label++) {
+        for (int64_t label = 0; label < plan->classes; label++)
             draw_members(d, class_drawn[label], label);
-        }
         shuffle_examples(&d->r, support_of(plan), plan->n_support);
         shuffle_examples(&d->r, query_of(plan), plan->n_query);
     }
@@ -172,9 +165,8 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan) {
     mo_context *ctx = graph->ctx;
     *plan = (mo_plan){.task = task};
-    if (!mo_ok(ctx) || !check_options(graph, options)) {
+    if (!mo_ok(ctx) || !check_options(graph, options))
         return mo_context_status(ctx)->code;
-    }
     mo_members members = {0};
     bool grouped = task == MO_TASK_LP ? mo_members_of_links(graph, links, &members)
                                       : mo_members_group(graph, task, candidates, n_candidates, &members);
@@ -190,8 +182,7 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
         draw_plan(&d, graph, options);
     }
     mo_members_release(&members);
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         mo_plan_release(plan);
-    }
     return mo_context_status(ctx)->code;
 }

@@ -37,18 +37,16 @@ bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *exampl
             (long long)graph->classes);
         return false;
     }
-    if (example && !check_examples(graph, task, example, n)) {
+    if (example && !check_examples(graph, task, example, n))
         return false;
-    }
     n = example ? n : graph->n_labels;
     members->start = mo_host_array(graph->ctx, graph->classes + 1, sizeof *members->start);
     members->member = mo_host_array(graph->ctx, n, sizeof *members->member);
     int64_t *next = mo_host_array(graph->ctx, graph->classes, sizeof *next);
     for (int64_t i = 0; next && members->start && members->member && i < n; i++) {
         int64_t label = graph->label[example ? example[i] : i];
-        if (label >= 0) {
+        if (label >= 0)
             members->start[label + 1]++;
-        }
     }
     for (int64_t c = 0; next && members->start && members->member && c < graph->classes; c++) {
         next[c] = members->start[c];
@@ -56,9 +54,8 @@ bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *exampl
     }
     for (int64_t i = 0; next && members->start && members->member && i < n; i++) {
         int64_t id = example ? example[i] : i;
-        if (graph->label[id] >= 0) {
+        if (graph->label[id] >= 0)
             members->member[next[graph->label[id]]++] = id;
-        }
     }
     free(next);
     return mo_ok(graph->ctx);
@@ -74,14 +71,12 @@ bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_member
     int64_t n = links->n_negative + links->n_positive;
     members->start = mo_host_array(graph->ctx, 3, sizeof *members->start);
     members->member = mo_host_array(graph->ctx, n, sizeof *members->member);
-    if (!members->start || !members->member) {
+    if (!members->start || !members->member)
         return false;
-    }
     members->start[1] = links->n_negative;
     members->start[2] = n;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         members->member[i] = i < links->n_negative ? i : i - links->n_negative;
-    }
     return true;
 }
 

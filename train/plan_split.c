@@ -20,11 +20,9 @@ static mo_random stream(uint64_t seed, int64_t number) {
 static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int64_t *n_test) {
     int64_t *example = mo_host_array(graph->ctx, graph->n_labels, sizeof *example);
     *n = 0;
-    for (int64_t i = 0; example && i < graph->n_labels; i++) {
-        if (graph->label[i] >= 0) {
+    for (int64_t i = 0; example && i < graph->n_labels; i++)
+        if (graph->label[i] >= 0)
             example[(*n)++] = i;
-        }
-    }
     *n_test = *n > 0 ? llround(TEST_SHARE * (double)*n) : 0;
     *n_test = *n_test < 1 && *n > 0 ? 1 : *n_test;
     if (example) {
@@ -39,9 +37,8 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
 static int64_t *number_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
     int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* at first: test members per class */
-    for (int64_t i = 0; number && i < n_test; i++) {
+    for (int64_t i = 0; number && i < n_test; i++)
         number[graph->label[test[i]]]++;
-    }
     for (int64_t c = 0; number && c < graph->classes; c++) {
         int64_t in_train = mo_members_count(train, c), in_all = in_train + number[c];
         bool usable = in_train > 0 && in_all > 1;
@@ -55,9 +52,8 @@ static void draw_support(mo_members *train, const int64_t *number, uint64_t seed
     int64_t at = 0;
     for (int64_t c = 0; c < train->classes; c++) {
         int64_t n = mo_members_count(train, c), *member = train->member + train->start[c];
-        if (number[c] < 0) {
+        if (number[c] < 0)
             continue;
-        }
         bool small = n < plan->k;
         mo_random r = stream(seed, 1 + c);
         plan->small_classes += small;
@@ -72,9 +68,8 @@ static void draw_support(mo_members *train, const int64_t *number, uint64_t seed
 static void fill_plan(const mo_graph *graph, mo_members *train, const int64_t *test, int64_t n_test,
     const int64_t *number, uint64_t seed, mo_plan *plan) {
     int64_t n_query = 0;
-    for (int64_t i = 0; i < n_test; i++) {
+    for (int64_t i = 0; i < n_test; i++)
         n_query += number[graph->label[test[i]]] >= 0;
-    }
     if (plan->classes < 2 || n_query == 0) {
         mo_fail(graph->ctx, MO_INVALID,
             "split of graph %s (%s): expected two classes with training examples and a test example, found %lld and "
@@ -82,9 +77,8 @@ static void fill_plan(const mo_graph *graph, mo_members *train, const int64_t *t
             graph->name, mo_task_name(plan->task), (long long)plan->classes, (long long)n_query);
         return;
     }
-    if (!mo_plan_reserve(graph->ctx, plan, plan->classes * plan->k, n_query)) {
+    if (!mo_plan_reserve(graph->ctx, plan, plan->classes * plan->k, n_query))
         return;
-    }
     draw_support(train, number, seed, plan);
     for (int64_t i = 0, at = 0; i < n_test; i++) {
         int64_t label = number[graph->label[test[i]]];
@@ -98,9 +92,8 @@ static void fill_plan(const mo_graph *graph, mo_members *train, const int64_t *t
 mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan) {
     mo_context *ctx = graph->ctx;
     *plan = (mo_plan){.task = task, .k = k};
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
-    }
     if (k < 1 || k >= INT32_MAX) {
         mo_fail(ctx, MO_INVALID, "split of graph %s: expected k >= 1, found %lld", graph->name, (long long)k);
         return MO_INVALID;
@@ -108,17 +101,14 @@ mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t s
     int64_t n = 0, n_test = 0, *number = NULL;
     mo_members train = {0};
     int64_t *example = draw_test(graph, seed, &n, &n_test);
-    if (example && mo_members_group(graph, task, example + n_test, n - n_test, &train)) {
+    if (example && mo_members_group(graph, task, example + n_test, n - n_test, &train))
         number = number_classes(graph, &train, example, n_test, plan);
-    }
-    if (number) {
+    if (number)
         fill_plan(graph, &train, example, n_test, number, seed, plan);
-    }
     free(number);
     free(example);
     mo_members_release(&train);
-    if (!mo_ok(ctx)) {
+    if (!mo_ok(ctx))
         mo_plan_release(plan);
-    }
     return mo_context_status(ctx)->code;
 }

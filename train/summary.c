@@ -13,9 +13,8 @@ static const double t_quantile[] = {12.7062047362, 4.30265272975, 3.18244630528,
 /* Beyond the table, the expansion about the normal quantile z in 1/v (Abramowitz and Stegun 26.7.5), whose error is
  * below 1.5e-8 from v = 31 on. */
 double mo_student_975(int64_t degrees) {
-    if (degrees <= (int64_t)(sizeof t_quantile / sizeof *t_quantile)) {
+    if (degrees <= (int64_t)(sizeof t_quantile / sizeof *t_quantile))
         return t_quantile[degrees - 1];
-    }
     double z = 1.959963984540054, s = z * z, v = (double)degrees;
     double g1 = z * (s + 1) / 4;
     double g2 = z * (5 * s * s + 16 * s + 3) / 96;
@@ -27,15 +26,12 @@ double mo_student_975(int64_t degrees) {
 mo_summary mo_summarize(const double *values, int64_t n) {
     mo_summary summary = {.mean = NAN, .sd = NAN, .ci95 = NAN, .n = n};
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         sum += values[i];
-    }
-    if (n > 0) {
+    if (n > 0)
         summary.mean = sum / (double)n;
-    }
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         squares += (values[i] - summary.mean) * (values[i] - summary.mean);
-    }
     if (n > 1) {
         summary.sd = sqrt(squares / (double)(n - 1));
         summary.ci95 = mo_student_975(n - 1) * summary.sd / sqrt((double)n);

@@ -14,9 +14,8 @@
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
     for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
         int length = snprintf(path, bytes, "%s/%s%s", folder, name, *ending);
-        if (length > 0 && (size_t)length < bytes && access(path, F_OK) == 0) {
+        if (length > 0 && (size_t)length < bytes && access(path, F_OK) == 0)
             return true;
-        }
     }
     return false;
 }
@@ -48,9 +47,8 @@ bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
 }
 
 void mo_text_close(mo_text_reader *r) {
-    if (r->file) {
+    if (r->file)
         gzclose(r->file);
-    }
     free(r->buffer);
     *r = (mo_text_reader){0};
 }
@@ -61,9 +59,8 @@ static bool make_room(mo_text_reader *r) {
         r->end -= r->start;
         r->start = 0;
     }
-    if (r->end + 1 < r->capacity) {
+    if (r->end + 1 < r->capacity)
         return true;
-    }
     if (r->capacity >= LONGEST_LINE) {
         mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected lines of at most %zu bytes, found a longer one", r->path,
             (long long)r->line + 1, LONGEST_LINE);
@@ -81,9 +78,8 @@ static bool make_room(mo_text_reader *r) {
 
 /* zlib reports a truncated stream only through gzerror, after it has returned the data before the end. */
 static bool fill(mo_text_reader *r) {
-    if (!make_room(r)) {
+    if (!make_room(r))
         return false;
-    }
     size_t wanted = r->capacity - r->end - 1; /* one byte stays free for the terminator of a last line */
     int got = gzread(r->file, r->buffer + r->end, (unsigned)wanted);
     if (got >= 0 && (size_t)got == wanted) {
@@ -111,16 +107,13 @@ bool mo_text_line(mo_text_reader *r) {
     char *newline = NULL;
     while (!(newline = memchr(r->buffer + r->start + scanned, '\n', r->end - r->start - scanned))) {
         scanned = r->end - r->start;
-        if (r->exhausted) {
+        if (r->exhausted)
             break;
-        }
-        if (!fill(r)) {
+        if (!fill(r))
             return false;
-        }
     }
-    if (!newline && scanned == 0) {
+    if (!newline && scanned == 0)
         return false;
-    }
     size_t length = newline ? (size_t)(newline - (r->buffer + r->start)) : scanned;
     r->cursor = r->buffer + r->start;
     r->start += length + (newline ? 1 : 0);
@@ -129,17 +122,15 @@ bool mo_text_line(mo_text_reader *r) {
         mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text, found a zero byte", r->path, (long long)r->line);
         return false;
     }
-    if (length > 0 && r->cursor[length - 1] == '\r') {
+    if (length > 0 && r->cursor[length - 1] == '\r')
         length--;
-    }
     r->cursor[length] = '\0';
     return true;
 }
 
 static inline void skip_blanks(mo_text_reader *r) {
-    while (*r->cursor == ' ' || *r->cursor == '\t') {
+    while (*r->cursor == ' ' || *r->cursor == '\t')
         r->cursor++;
-    }
 }
 
 bool mo_text_blank(mo_text_reader *r) {
@@ -155,9 +146,8 @@ static void quote_word(const char *word, char *quoted, size_t bytes) {
     }
     size_t n = 0;
     quoted[n++] = '"';
-    for (; n < 25 && *word && (n == 1 || !strchr(" \t", *word)); word++) {
+    for (; n < 25 && *word && (n == 1 || !strchr(" \t", *word)); word++)
         quoted[n++] = *word >= 32 && *word < 127 ? *word : '?';
-    }
     snprintf(quoted + n, bytes - n, "%s\"", *word && !strchr(" \t", *word) ? "..." : "");
 }
 
@@ -180,19 +170,16 @@ bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
     const char *p = r->cursor;
     bool negative = *p == '-';
     p += negative;
-    if (*p < '0' || *p > '9') {
+    if (*p < '0' || *p > '9')
         return fail_integer(r, what, "an integer");
-    }
     int64_t magnitude = 0;
     for (; *p >= '0' && *p <= '9'; p++) {
         magnitude = 10 * magnitude + (*p - '0');
-        if (magnitude > MO_TEXT_LARGEST) {
+        if (magnitude > MO_TEXT_LARGEST)
             return fail_integer(r, what, "an integer of at most 2^53");
-        }
     }
-    if (*p != '\0' && *p != ' ' && *p != '\t' && *p != ',') {
+    if (*p != '\0' && *p != ' ' && *p != '\t' && *p != ',')
         return fail_integer(r, what, "an integer");
-    }
     r->cursor += p - r->cursor;
     *value = negative ? -magnitude : magnitude;
     return true;
@@ -201,9 +188,8 @@ bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value) {
     skip_blanks(r);
     char *before = r->cursor;
-    if (!mo_text_integer(r, what, value)) {
+    if (!mo_text_integer(r, what, value))
         return false;
-    }
     if (*value < low || *value > high) {
         char kind[80];
         snprintf(kind, sizeof kind, "an integer in %lld..%lld", (long long)low, (long long)high);
@@ -224,9 +210,8 @@ bool mo_text_comma(mo_text_reader *r) {
 }
 
 bool mo_text_finished(mo_text_reader *r) {
-    if (mo_text_blank(r)) {
+    if (mo_text_blank(r))
         return true;
-    }
     mo_text_unexpected(r, "the end of the line");
     return false;
 }

@@ -255,13 +255,12 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     json_t *metadata = w->arrays && w->arrays->metadata ? json_loads(w->arrays->metadata, 0, NULL) : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
-    if (format && !strcmp(format, format_name)) {
+    if (format && !strcmp(format, format_name))
         read_own(&r, w);
-    } else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6)) {
+    else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6))
         mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
-    } else if (mo_ok(ctx)) {
+    else if (mo_ok(ctx))
         read_released(ctx, path, w);
-    }
     json_decref(metadata);
     if (mo_ok(ctx))
         return w;
