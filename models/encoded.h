@@ -2,7 +2,7 @@
 #ifndef MO_ENCODED_H
 #define MO_ENCODED_H
 
-#include "models/models.h"
+#include "models/encoder.h"
 
 /* ---- episode.c ---- */
 
@@ -17,5 +17,11 @@ void mo_episode_examples(
 mo_code mo_load_parameters(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_arrays *arrays);
 /* Returns whether arrays hold every parameter in its shape. */
 bool mo_arrays_fit(mo_tensor *const *parameters, int n, const mo_arrays *arrays);
+
+/* ---- encoder.c ---- */
+
+/* The encoder as a model without a readout. */
+mo_model mo_encoder_bare(
+    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
 
 #endif

@@ -236,7 +236,7 @@ static void new_writes_a_head_once(void **state) {
     RUN(p, "new", "head", "../evil");
     assert_ended(p, 2, "letters, digits and _");
     RUN(p, "new", "hat", "x");
-    assert_ended(p, 2, "mochi new: kind: expected head, found 'hat'");
+    assert_ended(p, 2, "mochi new: kind: expected head or encoder, found 'hat'");
     RUN(p, "new");
     assert_ended(p, 2, "mochi new: expected what to write, and its name: mochi new head my_head");
 }

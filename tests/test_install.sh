@@ -109,6 +109,17 @@ claim the_program_trains_with_the_head "$prefix/bin/mochi" train --recipe paper+
 claim the_program_evaluates_the_head "$prefix/bin/mochi" eval --weights "$root/run/weights.safetensors" --data mutag \
     --shots 4 --seeds 2 --head "$root/custom_head.so"
 
+claim custom_encoder_learns run_example custom_encoder "embeddings of 2708 nodes, 32 wide"
+claim custom_encoder_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC tools/examples/custom_encoder.c "${flags[@]}" "${shared[@]}" -o "$root/custom_encoder.so"
+claim the_program_checks_the_encoder "$prefix/bin/mochi" gradcheck --encoder "$root/custom_encoder.so"
+claim the_program_trains_the_encoder "$prefix/bin/mochi" train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 3 \
+    --encoder "$root/custom_encoder.so" --head "$root/custom_head.so" --out "$root/encoded" --quiet
+claim the_program_evaluates_the_encoder "$prefix/bin/mochi" eval --weights "$root/encoded/weights.safetensors" \
+    --encoder "$root/custom_encoder.so" --data mutag --shots 4 --seeds 2 --head "$root/custom_head.so,ridge"
+claim the_program_embeds_by_the_encoder "$prefix/bin/mochi" embed --weights "$root/encoded/weights.safetensors" \
+    --encoder "$root/custom_encoder.so" --data mutag --out "$root/Z.npy"
+
 # A head of one's own, from the skeleton on: with the build lines that the program prints.
 mkdir "$root/new"
 claim new_writes_a_head eval 'cd "$root/new" && "$prefix/bin/mochi" new head my_head'
@@ -120,6 +131,16 @@ claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_
 claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
 claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
+# The same of an encoder.
+claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
+claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
+    "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"
+claim the_encoder_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --encoder "$root/new/my_encoder.so"
+claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder_test.c" "${flags[@]}" \
+    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_encoder_test"
+claim the_encoder_skeletons_test_passes eval 'cd "$root/new" && ./my_encoder_test | grep -qx pass'
+claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
+    --encoder "$root/new/my_encoder.so" --out "$root/new/run"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
 claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"

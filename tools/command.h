@@ -98,6 +98,10 @@ const mo_head *parse_head(const struct argp_state *state, const char *text);
 /* Whether a head has a hyper-parameter of that name. */
 bool head_has(const mo_head *head, const char *parameter);
 
+/* The mo_encoder_plugin of a shared object, as open_head and parse_head find heads. */
+const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);
+const mo_encoder *parse_encoder(const struct argp_state *state, const char *text);
+
 /* ---- open_pool.c ---- */
 
 /* Graphs to train on. */

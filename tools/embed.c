@@ -10,6 +10,7 @@
 
 enum {
     KEY_WEIGHTS = 0x100,
+    KEY_ENCODER,
     KEY_RECIPE,
     KEY_DATA,
     KEY_OUT,
@@ -23,6 +24,7 @@ enum {
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
+    const mo_encoder *encoder; /* of weights of an encoder from outside; or NULL */
     int64_t max_rows, memory;
     mo_dtype stack;
     int hop, threads, argc;
@@ -35,6 +37,7 @@ static const struct argp_option options[] = {
         "weights.safetensors of a run; best: those that come with mochi (default); none: no encoder, the frozen "
         "features of one hop",
         0},
+    {"encoder", KEY_ENCODER, "FILE.so", 0, "the encoder of your own that the weights were trained with", 0},
     {"recipe", KEY_RECIPE, "NAME", 0,
         "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
         "`convert.py weights` makes it of the released program's, is used as that program does",
@@ -65,6 +68,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         return 0;
     if (key == KEY_WEIGHTS)
         o->weights = text;
+    else if (key == KEY_ENCODER)
+        o->encoder = parse_encoder(state, text);
     else if (key == KEY_RECIPE)
         o->recipe = recipe_names[parse_choice(state, "--recipe", text, recipe_names, N_RECIPES)];
     else if (key == KEY_DATA)
@@ -89,6 +94,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
     else if (key == ARGP_KEY_END && o->hop >= 0 && strcmp(o->weights, "none") != 0)
         usage_error(state, "--hop", "--weights none beside it", o->weights);
+    else if (key == ARGP_KEY_END && o->encoder && !strcmp(o->weights, "none"))
+        argp_failure(state, EXIT_USAGE, 0, "--encoder: expected --weights of that encoder beside it, found none");
     else
         return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -98,7 +105,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const mo_source *source) {
     if (!weights)
         return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
-    mo_model_choice choice = {.head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
+    mo_model_choice choice = {
+        .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model model = mo_weights_model_as(weights, &choice); /* no head is asked here: any stands for one's own */
     mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
     mo_model_release(model);
@@ -183,6 +191,7 @@ int embed_command(int argc, char **argv) {
     bool none = !strcmp(o.weights, "none");
     mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
     require_recipe(ctx, weights, o.weights, o.recipe);
+    require_encoder(ctx, weights, o.weights, o.encoder);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     bool written = !graph || embed_graph(ctx, &o, weights, graph);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;

@@ -20,6 +20,7 @@ enum {
     KEY_QUERIES,
     KEY_SEEDS,
     KEY_HEAD,
+    KEY_ENCODER,
     KEY_LAMBDA,
     KEY_HOP,
     KEY_POOL,
@@ -45,6 +46,7 @@ static const struct argp_option options[] = {
         "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
         "`convert.py weights` makes it of the released program's, is used as that program does",
         0},
+    {"encoder", KEY_ENCODER, "FILE.so", 0, "the encoder of your own that the weights were trained with", 0},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS
         ", or FILE.so with your own (default: the one trained with); on weights of the recipe best, ridge_mixture is "
@@ -170,6 +172,8 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->suite = text;
     else if (key == KEY_WEIGHTS)
         take_weights(o, text, state);
+    else if (key == KEY_ENCODER)
+        o->encoder = parse_encoder(state, text);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
     else if (key == KEY_LAMBDA)

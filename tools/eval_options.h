@@ -15,8 +15,9 @@ typedef struct eval_options {
     names data, pool;
     const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
     int n_heads;
-    bool dot;          /* links are scored by inner products too */
-    const char *suite; /* its name or path, or NULL */
+    const mo_encoder *encoder; /* of weights of an encoder from outside; or NULL */
+    bool dot;                  /* links are scored by inner products too */
+    const char *suite;         /* its name or path, or NULL */
     given_options given;
     unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or those of the suite */
     bool seeds_said;  /* by --seeds or the suite */

@@ -44,7 +44,11 @@ static mo_model make_model(mo_context *ctx, const eval_options *o, const subject
     uint64_t seed = o->evaluation.seed;
     if (weights) {
         bool own = weights->features.form == MO_FEATURES_OF_NODES;
-        mo_model_choice c = {.head = head, .lambda = own ? o->lambda : s->lambda, .untrained = untrained, .seed = seed};
+        mo_model_choice c = {.encoder = o->encoder,
+            .head = head,
+            .lambda = own ? o->lambda : s->lambda,
+            .untrained = untrained,
+            .seed = seed};
         return mo_weights_model_as(weights, &c);
     }
     mo_mochi_options options = s->mochi;
@@ -72,8 +76,7 @@ static void add_models(mo_context *ctx, const eval_options *o, subject *s, const
 
 /* The readout of the weights: a head, of the recipe best a mixture of ridges. */
 static const mo_head *own_head(const subject *s, const mo_weights *weights) {
-    bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES;
-    if (!of_examples)
+    if (!weights || !strcmp(weights->kind, "mochi"))
         return s->mochi.head;
     return weights->head[0] ? weights->readout.head : &mo_head_ridge_mixture;
 }
@@ -87,7 +90,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, w
         const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s, w.weights);
         if (of_examples && head == &dot)
             continue;
-        bool mixture = of_examples && !given && head == &mo_head_ridge_mixture;
+        bool mixture = of_examples && !given && !o->encoder && head == &mo_head_ridge_mixture;
         add_models(ctx, o, s, head, w);
         for (int hop = 0; hop < 2 && w.baselines; hop++)
             add_candidate(
@@ -132,6 +135,9 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
             name, weights->head);
     require_recipe(ctx, weights, name, o->recipe);
+    require_encoder(ctx, weights, name, o->encoder);
+    if (!weights && o->encoder && mo_ok(ctx))
+        mo_fail(ctx, MO_INVALID, "--encoder: expected --weights of that encoder beside it, found %s", name);
     if (mo_ok(ctx)) {
         take_settings(o, weights, s);
         if (weights) {

@@ -1,15 +1,16 @@
-/* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops and heads against central differences. */
+/* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops, heads and encoders against central differences. */
 #include "tools/command.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_JSON };
+enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_ENCODER, KEY_JSON };
 
 typedef struct gradcheck_options {
-    names ops;     /* none: all of the objects, or of the program where there are none */
-    names objects; /* with ops of the user's */
-    names heads;   /* names and files; where there are any, they are checked and no op that was not named */
+    names ops;      /* none: all of the objects, or of the program where there are none */
+    names objects;  /* with ops of the user's */
+    names heads;    /* names and files; where there are any, they are checked and no op that was not named */
+    names encoders; /* files; they too are checked alone */
     int order, threads;
     uint64_t seed;
     bool json;
@@ -20,9 +21,11 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "S", 0, "of the samples and directions (default 0)", 0},
     {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
     {"head", KEY_HEAD, "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own", 0},
+    {"encoder", KEY_ENCODER, "FILE.so", 0, "check an encoder of your own; may be repeated", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object an op or head and order on standard output: op or head, order, samples, error, pass", 0},
+        "one JSON object an op, head or encoder and order on standard output: its name, order, samples, error, pass",
+        0},
     {0},
 };
 
@@ -35,7 +38,8 @@ static const char description[] =
     "  mochi gradcheck\n"
     "  mochi gradcheck solve_spd matmul --order 1\n"
     "  mochi gradcheck --op ./my_op.so\n"
-    "  mochi gradcheck --head ridge,./my_head.so";
+    "  mochi gradcheck --head ridge,./my_head.so\n"
+    "  mochi gradcheck --encoder ./my_encoder.so";
 
 static void take_heads(gradcheck_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
@@ -65,14 +69,17 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         append_name(&o->objects, text);
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
-    else if (key == ARGP_KEY_ARG)
+    else if (key == KEY_ENCODER) {
+        parse_encoder(state, text); /* a file that is none ends the program here */
+        append_name(&o->encoders, text);
+    } else if (key == ARGP_KEY_ARG)
         append_name(&o->ops, text);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
 }
 
-/* kind: "op" or "head". Returns whether it passes. */
+/* kind: "op", "head" or "encoder". Returns whether it passes. */
 static bool report(
     mo_context *ctx, const char *kind, const char *name, int order, const mo_check_result *r, bool json) {
     if (json)
@@ -114,10 +121,28 @@ static int check_heads(mo_context *ctx, const gradcheck_options *o) {
     return failed;
 }
 
+/* The number of encoders that fail. */
+static int check_encoders(mo_context *ctx, const gradcheck_options *o) {
+    int failed = 0;
+    char why[1200];
+    for (int i = 0; i < o->encoders.count; i++) {
+        const mo_encoder *encoder = open_encoder(o->encoders.items[i], why, sizeof why);
+        bool passes = encoder != NULL;
+        for (int order = 1; encoder && order <= o->order; order++) {
+            mo_check_result r = mo_check_encoder(ctx, encoder, order, o->seed);
+            passes &= report(ctx, "encoder", encoder->name, order, &r, o->json);
+        }
+        failed += !passes;
+    }
+    if (o->encoders.count && !o->json)
+        printf("%d encoders, %d failed\n", o->encoders.count, failed);
+    return failed;
+}
+
 /* The number of ops that fail, of those named or else from number `first` on; -1 for a name that is not registered. */
 static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
-    if (o->heads.count && !o->ops.count && !o->objects.count)
+    if ((o->heads.count || o->encoders.count) && !o->ops.count && !o->objects.count)
         return 0;
     for (int i = 0; i < o->ops.count; i++)
         if (!mo_find_op(ctx, o->ops.items[i])) {
@@ -148,7 +173,7 @@ int gradcheck_command(int argc, char **argv) {
         for (int i = 0; i < o.objects.count; i++)
             mo_load_ops(ctx, o.objects.items[i]);
         int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
-        failed += failed >= 0 && mo_ok(ctx) ? check_heads(ctx, &o) : 0;
+        failed += failed >= 0 && mo_ok(ctx) ? check_heads(ctx, &o) + check_encoders(ctx, &o) : 0;
         code = failed < 0 ? EXIT_USAGE : failed > 0 ? EXIT_FAILED : EXIT_FINE;
     }
     if (ctx && !mo_ok(ctx))
@@ -157,5 +182,6 @@ int gradcheck_command(int argc, char **argv) {
     free_names(&o.ops);
     free_names(&o.objects);
     free_names(&o.heads);
+    free_names(&o.encoders);
     return code;
 }

@@ -40,7 +40,7 @@ _mochi() {
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
-        new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head' -- "$current") ;;
+        new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head encoder' -- "$current") ;;
         *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
         explain:explain:*)

@@ -1,4 +1,4 @@
-/* tools/new.c - `mochi new head NAME`: a head of one's own to start from, with its test. */
+/* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`: one of the user's own to start from, with its test. */
 #include "tools/command.h"
 
 #include <ctype.h>
@@ -82,14 +82,94 @@ static const char test_text[] =
     "    return !pass;\n"
     "}\n";
 
-static const char description[] =
-    "Writes a head of your own to start from: NAME.c, a shared object once built, and NAME_test.c. What is written "
-    "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
-    "Example:\n"
-    "  mochi new head my_head";
+static const char encoder_text[] =
+    "/* @ - an encoder: every hop's rows through a layer of their own, averaged with learned weights, then a residual\n"
+    " * layer.\n"
+    " *\n"
+    " *     cc -shared -fPIC @.c $(pkg-config --cflags --libs mochi) -o @.so\n"
+    " *     mochi gradcheck --encoder ./@.so\n"
+    " *     mochi train --encoder ./@.so --out runs/@\n"
+    " *     mochi eval --encoder ./@.so --weights runs/@/weights.safetensors --data cora --head ridge,logistic\n"
+    " *\n"
+    " * The engine derives the gradients; gradcheck proves them. Head, temperature, loss, means over graphs, products "
+    "of\n"
+    " * links and the weights file come from the library. With `.of_examples = true` an encoder reads rows whose basis "
+    "is\n"
+    " * that of their SVD, structure and attributes apart: see mo_encode in models/encoder.h. */\n"
+    "#include <mochi/mochi.h>\n"
+    "\n"
+    "enum { WIDTH = 64 }; /* k, of the embeddings */\n"
+    "\n"
+    "enum { HOP_WEIGHT, LAYER, BIAS, RESIDUAL, N_PARAMETERS };\n"
+    "\n"
+    "static const mo_encoder_parameter parameters[N_PARAMETERS] = {\n"
+    "    [HOP_WEIGHT] = {.name = \"hop_weight\", .ndim = 1, .shape = {MO_ENCODER_BLOCKS}}, /* zeros: equal weights */\n"
+    "    [LAYER] = {.name = \"layer\", .spread = 1, .ndim = 3, .shape = {MO_ENCODER_BLOCKS, WIDTH, MO_ENCODER_DIM}},\n"
+    "    [BIAS] = {.name = \"bias\", .ndim = 1, .shape = {WIDTH}},\n"
+    "    [RESIDUAL] = {.name = \"residual\", .spread = 0.1, .ndim = 2, .shape = {WIDTH, WIDTH}},\n"
+    "};\n"
+    "\n"
+    "/* The rows of the episode X [l + 1, n, d] -> Z [n, WIDTH]; every row by itself. */\n"
+    "static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {\n"
+    "    mo_tensor *X = mo_episode_rows(t, e, \"hops\");\n"
+    "    mo_tensor *H = mo_matmul(t, X, mo_transpose(t, parameter[LAYER]));            /* [l + 1, n, WIDTH] */\n"
+    "    mo_tensor *w = mo_softmax(t, parameter[HOP_WEIGHT], 0);\n"
+    "    w = mo_reshape(t, w, 3, (int64_t[]){-1, 1, 1});\n"
+    "    mo_tensor *Z = mo_add(t, mo_sum(t, mo_mul(t, H, w), MO_AXIS(0), false), parameter[BIAS]);\n"
+    "    return mo_add(t, Z, mo_tanh(t, mo_matmul(t, Z, parameter[RESIDUAL])));\n"
+    "}\n"
+    "\n"
+    "const mo_encoder mo_encoder_plugin = {\n"
+    "    .abi = MO_ENCODER_ABI,\n"
+    "    .size = sizeof(mo_encoder),\n"
+    "    .name = \"@\",\n"
+    "    .n_parameters = N_PARAMETERS,\n"
+    "    .parameters = parameters,\n"
+    "    .encode = encode,\n"
+    "};\n";
+
+static const char encoder_test_text[] =
+    "/* Test of @: its derivatives, and rows in blocks as all at once.\n"
+    " *\n"
+    " *     cc @_test.c $(pkg-config --cflags --libs mochi) -o @_test && ./@_test */\n"
+    "#include <mochi/mochi.h>\n"
+    "#include <stdio.h>\n"
+    "\n"
+    "int main(void) {\n"
+    "    mo_context *ctx = mo_context_create(NULL);\n"
+    "    const mo_encoder *encoder = mo_load_encoder(ctx, \"./@.so\");\n"
+    "    bool pass = encoder != NULL;\n"
+    "    for (int order = 1; pass && order <= 2; order++) {\n"
+    "        mo_check_result r = mo_check_encoder(ctx, encoder, order, 0);\n"
+    "        printf(\"%s, order %d: error %.1e, %s\\n\", encoder->name, order, r.error, r.pass ? \"pass\" : r.worst);\n"
+    "        pass = r.pass;\n"
+    "    }\n"
+    "    if (!mo_ok(ctx))\n"
+    "        fprintf(stderr, \"%s\\n\", mo_context_status(ctx)->message);\n"
+    "    else\n"
+    "        puts(pass ? \"pass\" : \"FAIL\");\n"
+    "    mo_context_release(ctx);\n"
+    "    return !pass;\n"
+    "}\n";
+
+/* What there is to start from. */
+typedef struct kind {
+    const char *name, *text, *test;
+} kind;
+
+static const kind kinds[] = {{"head", head_text, test_text}, {"encoder", encoder_text, encoder_test_text}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char description[] = "Writes a head or an encoder of your own to start from: NAME.c, a shared object once "
+                                  "built, and NAME_test.c. What is written "
+                                  "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
+                                  "Examples:\n"
+                                  "  mochi new head my_head\n"
+                                  "  mochi new encoder my_encoder";
 
 typedef struct new_options {
-    const char *kind, *name;
+    const char *word, *name;
+    const kind *kind;
 } new_options;
 
 static bool is_identifier(const char *name) {
@@ -99,20 +179,27 @@ static bool is_identifier(const char *name) {
     return fine;
 }
 
+static const kind *find_kind(const char *word) {
+    for (int i = 0; i < KINDS; i++)
+        if (!strcmp(kinds[i].name, word))
+            return &kinds[i];
+    return NULL;
+}
+
 static error_t take_option(int key, char *text, struct argp_state *state) {
     new_options *o = state->input;
-    if (key == ARGP_KEY_ARG && !o->kind)
-        o->kind = text;
+    if (key == ARGP_KEY_ARG && !o->word)
+        o->word = text;
     else if (key == ARGP_KEY_ARG && !o->name)
         o->name = text;
     else if (key == ARGP_KEY_ARG)
-        usage_error(state, "arguments", "head NAME and no more", text);
+        usage_error(state, "arguments", "head|encoder NAME and no more", text);
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
-    else if (!o->kind || !o->name)
+    else if (!o->word || !o->name)
         argp_failure(state, EXIT_USAGE, 0, "expected what to write, and its name: mochi new head my_head");
-    else if (strcmp(o->kind, "head") != 0)
-        usage_error(state, "kind", "head", o->kind);
+    else if (!(o->kind = find_kind(o->word)))
+        usage_error(state, "kind", "head or encoder", o->word);
     else if (!is_identifier(o->name))
         usage_error(state, "NAME", "at most 40 letters, digits and _, a letter first", o->name);
     return 0;
@@ -128,27 +215,27 @@ static bool write_file(mo_context *ctx, const char *path, const char *text, cons
 }
 
 int new_command(int argc, char **argv) {
-    static const struct argp argp = {.parser = take_option, .args_doc = "head NAME", .doc = description};
+    static const struct argp argp = {.parser = take_option, .args_doc = "head|encoder NAME", .doc = description};
     new_options o = {0};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    char head[64], test[64];
-    snprintf(head, sizeof head, "%s.c", o.name);
+    char file[64], test[64];
+    snprintf(file, sizeof file, "%s.c", o.name);
     snprintf(test, sizeof test, "%s_test.c", o.name);
     for (int i = 0; i < 2; i++)
-        if (access(i ? test : head, F_OK) == 0) {
-            fprintf(stderr, "mochi: %s is there already\n", i ? test : head);
+        if (access(i ? test : file, F_OK) == 0) {
+            fprintf(stderr, "mochi: %s is there already\n", i ? test : file);
             return EXIT_FAILED;
         }
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;
-    bool written = write_file(ctx, head, head_text, o.name) && write_file(ctx, test, test_text, o.name);
+    bool written = write_file(ctx, file, o.kind->text, o.name) && write_file(ctx, test, o.kind->test, o.name);
     if (written)
         printf("%s and %s written; build and check them:\n"
                "  cc -shared -fPIC %s $(pkg-config --cflags --libs mochi) -o %s.so\n"
-               "  mochi gradcheck --head ./%s.so\n"
+               "  mochi gradcheck --%s ./%s.so\n"
                "  cc %s $(pkg-config --cflags --libs mochi) -o %s_test && ./%s_test\n",
-            head, test, head, o.name, o.name, test, o.name, o.name);
+            file, test, file, o.name, o.kind->name, o.name, test, o.name, o.name);
     int code = written ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

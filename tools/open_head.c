@@ -1,4 +1,5 @@
-/* tools/open_head.c - the head that an option names: one of the library's, or one of the user's in a shared object. */
+/* tools/open_head.c - the head that an option names, one of the library's or one of the user's in a shared object; and
+ * the user's encoder. */
 #include "tools/command.h"
 
 #include <stdio.h>
@@ -7,6 +8,14 @@
 static bool is_file(const char *text) {
     size_t n = strlen(text);
     return strchr(text, '/') || (n > 3 && !strcmp(text + n - 3, ".so"));
+}
+
+enum { PATH = 4096 };
+
+/* With a slash: the loader would look for a bare name elsewhere. */
+static const char *path_of(const char *text, char path[PATH]) {
+    snprintf(path, PATH, "%s%s", strchr(text, '/') ? "" : "./", text);
+    return path;
 }
 
 /* Writes "a, b, c". */
@@ -31,10 +40,9 @@ char *name_heads(int key, const char *text, void *input) {
 const mo_head *open_head(const char *text, char *why, size_t bytes) {
     const mo_head *head = NULL;
     if (is_file(text)) {
-        char path[4096]; /* with a slash: the loader would look for a bare name elsewhere */
-        snprintf(path, sizeof path, "%s%s", strchr(text, '/') ? "" : "./", text);
+        char path[PATH];
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-        head = ctx ? mo_load_head(ctx, path) : NULL;
+        head = ctx ? mo_load_head(ctx, path_of(text, path)) : NULL;
         if (!head)
             snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
         mo_context_release(ctx);
@@ -62,4 +70,26 @@ bool head_has(const mo_head *head, const char *parameter) {
     for (int i = 0; i < head->n_parameters; i++)
         has |= !strcmp(head->parameters[i].name, parameter);
     return has;
+}
+
+const mo_encoder *open_encoder(const char *text, char *why, size_t bytes) {
+    char path[PATH];
+    if (!is_file(text)) {
+        snprintf(why, bytes, "no encoder named '%.80s'; expected FILE.so (`mochi new encoder NAME` writes one)", text);
+        return NULL;
+    }
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    const mo_encoder *encoder = ctx ? mo_load_encoder(ctx, path_of(text, path)) : NULL;
+    if (!encoder)
+        snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
+    mo_context_release(ctx);
+    return encoder;
+}
+
+const mo_encoder *parse_encoder(const struct argp_state *state, const char *text) {
+    char why[1200];
+    const mo_encoder *encoder = open_encoder(text, why, sizeof why);
+    if (!encoder)
+        argp_failure(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, 0, "%s", why);
+    return encoder;
 }

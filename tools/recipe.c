@@ -78,7 +78,7 @@ recipe recipe_defaults(int number) {
 }
 
 bool reads_itself(const recipe *r) {
-    return r->number == RECIPE_BEST && r->model.head == &mo_head_ridge_mixture;
+    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_ridge_mixture;
 }
 
 /* The widths of the tasks' embeddings, known by encoding one example of each. */
@@ -90,19 +90,35 @@ static void measure_embeddings(mo_model encoder, const mo_pool *pool, int64_t wi
     }
 }
 
+static mo_readout_options readout_of(const recipe *r) {
+    return (mo_readout_options){.head = r->model.head,
+        .lambda = r->model.lambda,
+        .temperature = r->model.temperature,
+        .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
+}
+
+/* An encoder from outside, under the head whose tensors are as wide as its embeddings. */
+static mo_model make_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+    mo_encoder_rows rows = {r->features.hops, r->features.dim};
+    mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);
+    mo_model alone = mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed);
+    if (alone.table)
+        measure_embeddings(alone, pool, o.width);
+    mo_model_release(alone);
+    return mo_encoder_create(ctx, MO_F32, r->encoder, rows, &o, r->seed);
+}
+
 mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
-    if (r->number == RECIPE_BEST) {
-        mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
-        if (reads_itself(r) || !encoder.table)
-            return encoder;
-        mo_readout_options o = {.head = r->model.head,
-            .lambda = r->model.lambda,
-            .temperature = r->model.temperature,
-            .smoothing = r->invariant.smoothing};
-        measure_embeddings(encoder, pool, o.width);
-        return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
-    }
-    return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
+    if (r->encoder)
+        return make_encoder(ctx, r, pool);
+    if (r->number != RECIPE_BEST)
+        return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
+    mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
+    if (reads_itself(r) || !encoder.table)
+        return encoder;
+    mo_readout_options o = readout_of(r);
+    measure_embeddings(encoder, pool, o.width);
+    return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
 }
 
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
@@ -111,7 +127,18 @@ void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file
             weights->recipe[0] ? weights->recipe : "none named");
 }
 
+void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder) {
+    static const char *const own[] = {"mochi", "invariant"};
+    bool ours = weights && (!strcmp(weights->kind, own[0]) || !strcmp(weights->kind, own[1]));
+    if (!weights || !mo_ok(ctx) || (ours && !encoder) || (encoder && !strcmp(weights->kind, encoder->name)))
+        return;
+    mo_fail(ctx, MO_UNSUPPORTED, "%s: they are weights of the encoder %s; expected %s", file, weights->kind,
+        ours ? "no --encoder" : "--encoder FILE.so with it");
+}
+
 void recipe_settle(recipe *r) {
+    if (r->encoder)
+        r->features.form = r->encoder->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES;
     r->model.encoder.dim = r->features.dim;
     r->features.hops = r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops;
     r->features.seed = r->plan.seed = r->seed;

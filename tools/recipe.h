@@ -18,6 +18,8 @@ typedef struct recipe {
     names pool;
     mo_mochi_options model;         /* of best: what a head in place of its own readout has of it */
     mo_invariant_options invariant; /* of best */
+    const mo_encoder *encoder;      /* in place of the recipe's; or NULL */
+    char encoder_file[1024];        /* as --encoder names it */
     char head[1024];                /* of the model, as --head names it: a file's path too; of best "ridge_mixture" */
     mo_feature_options features;
     double link_share;
@@ -32,12 +34,14 @@ typedef struct recipe {
 
 /* A named recipe on the embedded pool. */
 recipe recipe_defaults(int number);
-/* Whether the encoder of best is read by its own readout. */
+/* Whether it is the encoder of best, read by its own readout. */
 bool reads_itself(const recipe *r);
 /* A new model of the recipe for the graphs of a pool; without a table on failure. */
 mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
 /* Raises where the weights of a file are not of the recipe that was asked for (NULL: any). */
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
+/* Raises where the weights of a file are of an encoder from outside and this is not it. */
+void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder);
 /* Brings seed and width, which several parts hold, to all of them. */
 void recipe_settle(recipe *r);
 /* The settings as JSON text, to be freed; NULL when out of memory. */

@@ -44,6 +44,11 @@ static json_t *pack_steps(const recipe *r) {
     return steps;
 }
 
+/* The recipe's own encoder is not named. */
+static json_t *pack_encoder(const recipe *r) {
+    return r->encoder ? json_pack("{s:s}", "encoder", r->encoder_file) : json_object();
+}
+
 char *recipe_text(const recipe *r) {
     json_t *pool = json_array();
     for (int i = 0; i < r->pool.count; i++)
@@ -54,8 +59,8 @@ char *recipe_text(const recipe *r) {
         r->features.power_iterations, "link_share", r->link_share);
     char *text = NULL;
     /* fifteen digits give back every number that was typed with as many */
-    if (o && !json_object_update_new(o, pack_model(r)) && !json_object_update_new(o, features) &&
-        !json_object_update_new(o, pack_steps(r)))
+    if (o && !json_object_update_new(o, pack_model(r)) && !json_object_update_new(o, pack_encoder(r)) &&
+        !json_object_update_new(o, features) && !json_object_update_new(o, pack_steps(r)))
         text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(o);
     return text;
@@ -120,6 +125,15 @@ static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {
     return unpack_head(r, head, temperature, error);
 }
 
+static bool unpack_encoder(recipe *r, const json_t *o, json_error_t *error) {
+    const char *file = json_string_value(json_object_get(o, "encoder"));
+    if (!file)
+        return true;
+    r->encoder = open_encoder(file, error->text, sizeof error->text);
+    snprintf(r->encoder_file, sizeof r->encoder_file, "%s", file);
+    return r->encoder;
+}
+
 /* Those of both kinds of models, which keep them in places of their own. */
 static bool unpack_shared(recipe *r, json_t *o, json_error_t *error) {
     bool best = r->number == RECIPE_BEST;
@@ -165,7 +179,7 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
         !unpack_steps(r, o, error) || !unpack_shared(r, o, error))
         return false;
     unpack_pool(r, pool);
-    return (number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error);
+    return (number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error) && unpack_encoder(r, o, error);
 }
 
 bool recipe_read(recipe *r, const char *folder, char **text) {

@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the recipe's encoder, in whose place there is another one. */
+static void refuse_by_encoder(const train_options *o) {
+    static const char *const of_encoder[] = {"layers", "hop-activation", "dropout", "kernel"};
+    for (size_t i = 0; i < sizeof of_encoder / sizeof *of_encoder; i++)
+        refuse_given(&o->given, of_encoder[i], true, "expected no --encoder, which stands in place of the recipe's");
+    for (int i = 0; i < 2; i++)
+        refuse_given(&o->given, i ? "combine" : "feature-norm", o->recipe.encoder->of_examples,
+            "the encoder reads rows of examples, which keep structure and attributes apart");
+}
+
 /* Those of an encoder that the recipe `best` has not; a head's, where the encoder is read by its own readout; and that
  * readout's, where it is not. */
 static void refuse_by_recipe(const train_options *o) {
@@ -23,7 +33,7 @@ static void refuse_by_recipe(const train_options *o) {
 
 void refuse_train_options(const train_options *o) {
     const mo_head *head = o->recipe.model.head;
-    refuse_by_recipe(o);
+    (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
     refuse_given(&o->given, "lambda", !head_has(head, "lambda"), "the head of --head has no parameter of that name");
     refuse_given(
         &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");

@@ -14,6 +14,7 @@ enum {
     KEY_LAYERS,
     KEY_EPISODES,
     KEY_HEAD,
+    KEY_ENCODER,
     KEY_DIM,
     KEY_STEPS,
     KEY_LAMBDA,
@@ -70,6 +71,8 @@ static const struct argp_option options[] = {
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
+    {"encoder", KEY_ENCODER, "FILE.so", 0,
+        "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0,
         "readout that the encoder learns under: " HEADS
         ", or FILE.so with your own (default ridge_mixture, which in the "
@@ -173,7 +176,10 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
     else if (key == KEY_DIM)
         r->features.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
-    else if (key == KEY_HEAD) {
+    else if (key == KEY_ENCODER) {
+        r->encoder = parse_encoder(state, text);
+        snprintf(r->encoder_file, sizeof r->encoder_file, "%s", text);
+    } else if (key == KEY_HEAD) {
         r->model.head = parse_head(state, text);
         snprintf(r->head, sizeof r->head, "%s", text);
     } else if (key == KEY_LAMBDA)

@@ -3,7 +3,7 @@
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
-#include "models/models.h"
+#include "models/encoder.h"
 #include "train/fit.h"
 #include "train/frozen_features.h"
 #include "train/graph.h"
@@ -140,6 +140,7 @@ MO_API mo_model mo_weights_model(const mo_weights *weights);
 
 /* Changes to the trained model when it is made from its weights. */
 typedef struct mo_model_choice {
+    const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
     const mo_head *head; /* NULL: the head it was trained with; for "invariant", ridge_mixture is its own readout */
     double lambda;       /* the head's parameter of that name; 0: the trained value */
     bool untrained;      /* initial values, drawn from the seed, instead of the weights */

@@ -1,0 +1,258 @@
+/* models/encoder.c - an encoder from outside as a model: its parameters, its rows (at once or in blocks), and the head
+ * over it (headed.c). */
+#include "models/encoder.h"
+#include "models/encoded.h"
+#include "models/row_blocks.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what an encoder must be ---- */
+
+static void validate_parameter(mo_context *ctx, const mo_encoder *encoder, int i) {
+    const mo_encoder_parameter *p = &encoder->parameters[i];
+    if (!p->name || !*p->name || p->ndim < 0 || p->ndim > 3) {
+        mo_fail(ctx, MO_INVALID, "encoder %s: parameter %d, %s, has %d axes, expected a name and 0 to 3 axes",
+            encoder->name, i, p->name && *p->name ? p->name : "without a name", p->ndim);
+        return;
+    }
+    for (int k = 0; k < p->ndim; k++)
+        if (p->shape[k] < 1 && p->shape[k] != MO_ENCODER_DIM && p->shape[k] != MO_ENCODER_BLOCKS)
+            mo_fail(ctx, MO_INVALID, "encoder %s: axis %d of parameter %s is %" PRId64 ", expected 1 or more",
+                encoder->name, k, p->name, p->shape[k]);
+    for (int k = 0; k < p->ndim; k++)
+        if (encoder->of_examples && p->shape[k] == MO_ENCODER_DIM)
+            mo_fail(ctx, MO_INVALID,
+                "encoder %s: parameter %s is as wide as rows of examples, whose width differs between tasks",
+                encoder->name, p->name);
+    for (int k = 0; k < i; k++)
+        if (!strcmp(p->name, encoder->parameters[k].name))
+            mo_fail(
+                ctx, MO_INVALID, "encoder %s: parameters %d and %d are both named %s", encoder->name, k, i, p->name);
+}
+
+bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
+    if (!mo_ok(ctx))
+        return false;
+    if (encoder->abi != MO_ENCODER_ABI || encoder->size != sizeof(mo_encoder))
+        mo_fail(ctx, MO_INVALID, "encoder: abi %d and size %zu, expected %d and %zu: rebuild it against this library",
+            encoder->abi, encoder->size, MO_ENCODER_ABI, sizeof(mo_encoder));
+    else if (!encoder->name || !*encoder->name)
+        mo_fail(ctx, MO_INVALID, "encoder: it has no name");
+    else if (strlen(encoder->name) > 60 || !strcmp(encoder->name, "mochi") || !strcmp(encoder->name, "invariant"))
+        mo_fail(ctx, MO_INVALID, "encoder %.60s: expected another name, of at most 60 bytes; the library has that one",
+            encoder->name);
+    else if (encoder->n_parameters < 0 || encoder->n_parameters > MO_MAX_ENCODER_PARAMETERS ||
+             (encoder->n_parameters && !encoder->parameters))
+        mo_fail(ctx, MO_INVALID, "encoder %s: %d parameters, expected a table of 0 to %d", encoder->name,
+            encoder->n_parameters, MO_MAX_ENCODER_PARAMETERS);
+    else if (!encoder->encode)
+        mo_fail(ctx, MO_INVALID, "encoder %s: it has no encode", encoder->name);
+    for (int i = 0; mo_ok(ctx) && i < encoder->n_parameters; i++)
+        validate_parameter(ctx, encoder, i);
+    return mo_ok(ctx);
+}
+
+/* ---- parameters ---- */
+
+typedef struct encoded {
+    mo_context *ctx;
+    mo_model_table table; /* of the encoder's name and kind of rows; without a readout */
+    const mo_encoder *encoder;
+    mo_encoder_rows rows;
+    mo_tensor *parameter[MO_MAX_ENCODER_PARAMETERS];
+} encoded;
+
+static mo_tensor *first_value(mo_tape *t, const mo_encoder_parameter *p, int ndim, const int64_t *shape, mo_random *r) {
+    int64_t n = 1, last = ndim ? shape[ndim - 1] : 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    double *x = malloc((size_t)n * sizeof *x + 1);
+    if (!x) {
+        mo_fail(mo_tape_context(t), MO_MEMORY, "encoder: out of memory for %s", p->name);
+        return mo_null_tensor(mo_tape_context(t));
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = p->start + p->spread * (2 * mo_random_uniform(r) - 1) / sqrt((double)last);
+    mo_tensor *X = mo_from(t, MO_F64, ndim, shape, x);
+    free(x);
+    return X;
+}
+
+static mo_tensor *make_parameter(
+    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, int i, mo_encoder_rows rows, uint64_t seed) {
+    const mo_encoder_parameter *p = &encoder->parameters[i];
+    int64_t shape[3];
+    char name[160];
+    for (int k = 0; k < p->ndim; k++)
+        shape[k] = p->shape[k] == MO_ENCODER_DIM      ? rows.dim
+                   : p->shape[k] == MO_ENCODER_BLOCKS ? rows.hops + 1
+                                                      : p->shape[k];
+    snprintf(name, sizeof name, "encoder.%.140s", p->name);
+    mo_tensor *P = mo_parameter(ctx, name, real, p->ndim, shape);
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)i);
+    if (t)
+        mo_tensor_copy(P, first_value(t, p, p->ndim, shape, &r));
+    mo_tape_release(t);
+    return P;
+}
+
+static int n_parameters(const void *model) {
+    return ((const encoded *)model)->encoder->n_parameters;
+}
+
+static mo_tensor *parameter(const void *model, int i) {
+    return ((const encoded *)model)->parameter[i];
+}
+
+static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+    const encoded *m = model;
+    list[0] = (mo_setting){.key = "hops", .number = m->rows.hops};
+    list[1] = (mo_setting){.key = "dim", .number = m->rows.dim};
+    return 2;
+}
+
+static void release(void *model) {
+    encoded *m = model;
+    for (int i = 0; i < m->encoder->n_parameters; i++)
+        mo_tensor_release(m->parameter[i]);
+    free(m);
+}
+
+/* ---- rows ---- */
+
+/* The rows of one call: of nodes {hops}, of examples {blocks, extras, spectrum}. */
+enum { MAX_ROWS_IN = 3 };
+typedef struct rows_in {
+    mo_task task;
+    int n;
+    mo_named rows[MAX_ROWS_IN];
+    int64_t count; /* rows encoded */
+} rows_in;
+
+static bool check_rows(const encoded *m, const rows_in *in) {
+    const mo_tensor *first = in->rows[0].tensor;
+    bool of_examples = m->encoder->of_examples;
+    int axes = of_examples ? 4 : 3;
+    char got[160];
+    if (mo_ok(m->ctx) && (mo_is_null(first) || mo_ndim(first) != axes || mo_dim(first, axes - 3) != m->rows.hops + 1 ||
+                             (!of_examples && mo_dim(first, -1) != m->rows.dim)))
+        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder->name, in->rows[0].name,
+            mo_is_null(first) ? "null" : mo_shape_string(first, got, sizeof got), of_examples ? "2, " : "",
+            m->rows.hops + 1, of_examples ? (int)mo_dim(first, -1) : m->rows.dim);
+    return mo_ok(m->ctx);
+}
+
+static mo_tensor *apply(mo_tape *t, const encoded *m, mo_tensor *const *parameters, const rows_in *in) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_episode own = {.task = in->task, .n_rows = in->n};
+    char got[160];
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    memcpy(own.rows, in->rows, (size_t)in->n * sizeof *in->rows);
+    mo_tensor *Z = m->encoder->encode(t, parameters, &own);
+    if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != in->count ||
+                          mo_tensor_dtype(Z) != mo_tensor_dtype(in->rows[0].tensor)))
+        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", m->encoder->name,
+            mo_is_null(Z) ? "no tensor" : mo_shape_string(Z, got, sizeof got),
+            mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), in->count,
+            mo_dtype_name(mo_tensor_dtype(in->rows[0].tensor)));
+    return mo_ok(ctx) ? Z : mo_null_tensor(ctx);
+}
+
+typedef struct whole {
+    const encoded *m;
+    rows_in in;
+} whole;
+
+/* in: the tensors of the rows, an index behind the first where it has one, then the parameters. */
+static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    whole *w = state;
+    int at = 0;
+    (void)n;
+    for (int i = 0; i < w->in.n; i++) {
+        w->in.rows[i].tensor = in[at++];
+        if (w->in.rows[i].index)
+            w->in.rows[i].index = in[at++];
+    }
+    return apply(t, w->m, in + at, &w->in);
+}
+
+static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+    whole w = *(const whole *)state;
+    mo_tensor *in[2 * MAX_ROWS_IN + MO_MAX_ENCODER_PARAMETERS];
+    int n = 0;
+    w.in.count = last - first;
+    for (int i = 0; i < w.in.n; i++) {
+        mo_named *rows = &w.in.rows[i];
+        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum is of no row */
+        int axis = w.m->encoder->of_examples ? axis_of_examples[i] : 1;
+        in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, axis, first, last);
+        if (rows->index)
+            in[n++] = mo_slice(t, rows->index, 1, first, last);
+    }
+    for (int i = 0; i < w.m->encoder->n_parameters; i++)
+        in[n++] = w.m->parameter[i];
+    return mo_recompute(t, encode_recomputed, in, n, &w, sizeof w);
+}
+
+static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
+    const encoded *m = model;
+    whole w = {m, {.task = e->task, .n = 1}};
+    (void)r;
+    if (m->encoder->of_examples) {
+        static const char *const names[] = {"blocks", "extras", "spectrum"};
+        w.in.n = MAX_ROWS_IN;
+        for (int i = 0; i < MAX_ROWS_IN; i++)
+            w.in.rows[i] = (mo_named){names[i], mo_episode_rows(t, e, names[i]), NULL};
+    } else {
+        w.in.rows[0] = mo_episode_named(t, e, "hops");
+    }
+    if (!check_rows(m, &w.in))
+        return mo_null_tensor(m->ctx);
+    const mo_named *first = &w.in.rows[0];
+    w.in.count = mo_dim(first->index ? first->index : first->tensor, first->index ? 1 : -2);
+    mo_tensor *Z = mo_needs_blocks(m->ctx, w.in.count, e->max_rows)
+                       ? mo_encode_blocks(t, w.in.count, e->max_rows, 0, encode_block, &w)
+                       : apply(t, m, m->parameter, &w.in);
+    return e->segment && mo_ok(m->ctx) ? mo_segment_mean(t, Z, e->segment) : Z;
+}
+
+/* ---- making one ---- */
+
+mo_model mo_encoder_bare(
+    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed) {
+    const mo_model none = {NULL, NULL};
+    if (mo_encoder_validate(ctx, encoder) && (rows.hops < 0 || rows.dim < 1))
+        mo_fail(ctx, MO_INVALID, "encoder %s: %d hops of width %d, expected 0 or more and 1 or more", encoder->name,
+            rows.hops, rows.dim);
+    encoded *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "encoder: out of memory");
+        return none;
+    }
+    *m = (encoded){.ctx = ctx, .encoder = encoder, .rows = rows};
+    m->table = (mo_model_table){.name = encoder->name,
+        .of_examples = encoder->of_examples,
+        .n_parameters = n_parameters,
+        .parameter = parameter,
+        .settings = settings,
+        .encode = encode,
+        .release = release};
+    for (int i = 0; i < encoder->n_parameters && mo_ok(ctx); i++)
+        m->parameter[i] = make_parameter(ctx, real, encoder, i, rows, seed);
+    if (mo_ok(ctx))
+        return (mo_model){&m->table, m};
+    release(m);
+    return none;
+}
+
+mo_model mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
+    const mo_readout_options *readout, uint64_t seed) {
+    mo_model bare = mo_encoder_bare(ctx, real, encoder, rows, seed);
+    return bare.table ? mo_headed_create(ctx, real, bare, readout, seed) : bare;
+}

@@ -1,0 +1,77 @@
+/* An encoder of your own: trained on one graph, evaluated on another under two heads, and its embeddings taken.
+ *     Z = sum_k softmax(a)_k X_k W_k      X_k [n, d] the rows k hops out, W_k [d, 32]
+ * These ten lines are all of it: head, temperature, loss, links, graphs and weights files come from the library.
+ * As a program:       cc custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder && ./custom_encoder
+ * As a shared object: cc -shared -fPIC custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder.so
+ *                     mochi gradcheck --encoder ./custom_encoder.so
+ *                     mochi train --encoder ./custom_encoder.so --pool citeseer,enzymes --out run
+ *                     mochi eval --encoder ./custom_encoder.so --weights run/weights.safetensors --data cora */
+#include <mochi/mochi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
+    mo_tensor *X = mo_episode_rows(t, e, "hops"); /* [l + 1, n, d] */
+    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], 0), 3, (int64_t[]){-1, 1, 1});
+    return mo_sum(t, mo_mul(t, mo_matmul(t, X, parameter[1]), a), MO_AXIS(0), false);
+}
+
+static const mo_encoder_parameter parameters[] = {
+    {.name = "hop", .ndim = 1, .shape = {MO_ENCODER_BLOCKS}},
+    {.name = "layer", .spread = 4, .ndim = 3, .shape = {MO_ENCODER_BLOCKS, MO_ENCODER_DIM, 32}},
+};
+
+const mo_encoder mo_encoder_plugin = {
+    /* what a shared object exports */
+    .abi = MO_ENCODER_ABI,
+    .size = sizeof(mo_encoder),
+    .name = "mixed_hops",
+    .n_parameters = 2,
+    .parameters = parameters,
+    .encode = encode,
+};
+
+static void print_row(const mo_eval_row *r, void *state) {
+    (void)state;
+    printf("%s %s, k = %d, %s: accuracy %.1f\n", r->data, r->features, (int)r->k, r->head, r->mean);
+}
+
+static void train(mo_model model, mo_pool *pool, const char *folder) {
+    mo_trainer_options o = {.steps = 60,
+        .episodes_per_step = 1,
+        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = {.k_min = 4, .k_max = 16, .q_min = 16, .q_max = 16, .max_classes = 8, .seed = 1},
+        .out = folder};
+    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    mo_trainer_run(trainer, NULL, NULL);
+    mo_trainer_finish(trainer);
+    mo_trainer_release(trainer);
+}
+
+int main(void) {
+    char folder[] = "/tmp/custom_encoder-XXXXXX", weights[64];
+    mo_context *ctx = mo_context_create(NULL);
+    mo_feature_options features = {.dim = 64, .hops = 3, .power_iterations = 2};
+    mo_check_result check = mo_check_encoder(ctx, &mo_encoder_plugin, 2, 0);
+    printf("order 2: error %.1e, %s\n", check.error, check.pass ? "pass" : check.worst);
+    mo_pool *pool = mo_pool_open(ctx, (const char *[]){"citeseer:nc"}, 1, &features, 0.2, NULL, NULL);
+    mo_pool *asked = mo_pool_open(ctx, (const char *[]){"cora:nc"}, 1, &features, 0.2, NULL, NULL);
+    mo_readout_options ridge = {.lambda = 1, .smoothing = 0.1}, logistic = {.head = &mo_head_logistic};
+    mo_encoder_rows rows = {features.hops, features.dim};
+    mo_model model = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &ridge, 0);
+    train(model, pool, mkdtemp(folder));
+    snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
+    mo_weights *w = mo_weights_read(ctx, weights); /* under another head: the encoder's weights alone */
+    mo_model other = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &logistic, 0);
+    if (mo_ok(ctx) && mo_model_load(other, w->arrays) == MO_OK) {
+        mo_candidate c[] = {{.features = "trained", .model = model, .head = &mo_head_ridge},
+            {.features = "trained", .model = other, .head = &mo_head_logistic}};
+        mo_eval_options o = {.n_shots = 1, .shots = (int64_t[]){16}, .seeds = 3};
+        mo_evaluate(ctx, mo_pool_source(asked, 0), c, 2, &o, print_row, NULL);
+        mo_tensor *Z = mo_embed_all(model, mo_pool_source(asked, 0), 0);
+        printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
+    }
+    if (!mo_ok(ctx))
+        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
+    return !mo_ok(ctx); /* the process ends: nothing is released */
+}
