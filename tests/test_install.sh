@@ -40,7 +40,14 @@ returns_one() {
 }
 no_libmochi() { ! ldd "$1" | grep libmochi; }
 
-for source in tools/examples/*.c; do
+# Examples and guides are those of the installation.
+guides=$prefix/share/doc/mochi
+examples=$guides/tools/examples
+for guide in README.md train/FORMATS.md {tensor,autograd,ops,models,train,tools,tools/examples}/README.md; do
+    claim "installs_$guide" test -s "$guides/$guide"
+done
+claim installs_every_example diff <(ls tools/examples) <(ls "$examples")
+for source in "$examples"/*.c; do
     name=$(basename "$source" .c)
     claim "${name}_builds_outside_the_tree" \
         "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
@@ -58,7 +65,7 @@ claim custom_op_passes run_example custom_op "order 2: .* pass"
 # The archive alone: found first, so that the linker cannot take the shared library.
 mkdir "$root/archive"
 cp "$libraries/libmochi.a" "$root/archive"
-claim ridge_links_statically "$compiler" tools/examples/ridge.c "${flags[@]}" "-L$root/archive" "${static[@]}" \
+claim ridge_links_statically "$compiler" "$examples/ridge.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
     "${sanitizers[@]}" -o "$root/ridge_static"
 claim the_static_program_needs_no_libmochi no_libmochi "$root/ridge_static"
 claim the_static_program_trains env -u LD_LIBRARY_PATH "$root/ridge_static"
@@ -90,7 +97,7 @@ else
     done
     # What libgfortran.a needs and openblas.pc does not say; the mutex it refers to weakly and calls at the end.
     ! has_archive quadmath || static+=(-lquadmath -lm -Wl,-u,pthread_mutex_destroy)
-    claim a_wholly_static_program_links "$compiler" -static tools/examples/ridge.c "${flags[@]}" "-L$root/archive" \
+    claim a_wholly_static_program_links "$compiler" -static "$examples/ridge.c" "${flags[@]}" "-L$root/archive" \
         "${static[@]}" -o "$root/ridge_wholly_static"
     claim it_trains "$root/ridge_wholly_static"
     claim it_prints_what_the_shared_one_does cmp <("$root/ridge_wholly_static") <("$root/ridge")
@@ -99,10 +106,10 @@ else
 fi
 
 claim custom_op_builds_as_a_shared_object \
-    "$compiler" -shared -fPIC tools/examples/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
+    "$compiler" -shared -fPIC "$examples"/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
 claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
 claim custom_head_builds_as_a_shared_object \
-    "$compiler" -shared -fPIC tools/examples/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
+    "$compiler" -shared -fPIC "$examples"/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
 claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
 claim the_program_trains_with_the_head "$prefix/bin/mochi" train --recipe paper++ --pool mutag --dim 8 --k 2:4 \
     --q 2:5 --steps 3 --head "$root/custom_head.so" --out "$root/run" --quiet
