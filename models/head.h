@@ -28,14 +28,7 @@ typedef mo_tensor *(*mo_head_logits)(
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
 
-#define MO_MAX_FOLDS 64
-
-/* Folds of the support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
- * after the last fold take part in every fit. */
-typedef struct mo_folds {
-    int n;               /* 1 to MO_MAX_FOLDS */
-    const int64_t *stop; /* [n] */
-} mo_folds;
+#define MO_MAX_FOLDS 64 /* of mo_folds (ops.h), for a head */
 
 /* Returns the logits of the queries and writes *held [.., stop[n - 1], C]: the logits of the support rows, each by a
  * fit without its own fold. A head implements it if the fits cost less together than one by one. held is defined up to

@@ -25,7 +25,7 @@ void mo_clip_scale(mo_dtype real, double bound, const mo_tensor *squares, mo_ten
         return;
     mo_view sum = mo_tensor_view(squares), to = mo_tensor_view(scale);
     scale->storage->version++;
-    mo_kernels_of(ctx, real)->clip(ctx, bound, &sum, &to);
+    mo_fits_of(ctx, real)->clip(ctx, bound, &sum, &to);
 }
 
 void mo_adamw_apply(const mo_adamw_update *u) {
@@ -42,5 +42,5 @@ void mo_adamw_apply(const mo_adamw_update *u) {
         u->parameter[i]->storage->version++;
     }
     if (mo_ok(ctx))
-        mo_kernels_of(ctx, p->dtype)->adamw(ctx, &factors, &scale, u->n, g, m, v, p);
+        mo_fits_of(ctx, p->dtype)->adamw(ctx, &factors, &scale, u->n, g, m, v, p);
 }

@@ -5,6 +5,7 @@
 #ifndef MO_ADAMW_H
 #define MO_ADAMW_H
 
+#include "tensor/fits.h"
 #include "tensor/storage.h"
 
 /* squares[i] = |G[i]|^2; squares [n] in the type of the G, of any strides. The order of each sum is fixed by its shape

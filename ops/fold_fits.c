@@ -4,27 +4,27 @@
  * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
  * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f
  * their logits by the fit of all rows but these. All fits share one Gram matrix (tensor/cpu/logistic_folds.c,
- * svm_folds.c). A softmax regression ends where `left` of the gradient is left, beside lambda W or what cancels it
- * (`left_in_folds` in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
+ * svm_folds.c). A softmax regression ends at |gradient| <= tolerance |lambda W| (fold_tolerance in the folds), or at
+ * rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
  * convergence, as where a softmax regression without a penalty leaves a class without support. These ops have no
  * derivative: they are for looking at a fit, logistic.c and models/heads/svm.c for training through one. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
-#include "tensor/backend.h"
+#include "tensor/fits.h"
 
 #include <string.h>
 
-typedef struct options {
+typedef struct fold_fits_options {
     bool hinge; /* the machine */
     bool free_intercept;
     int folds;
     int64_t stop[MO_FOLDS_AT_ONCE];
-    double left, left_in_folds;
-} options;
+    double tolerance, fold_tolerance;
+} fold_fits_options;
 
 static bool shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
-    const options *o = c->attributes;
+    const fold_fits_options *o = c->attributes;
     int leading = X->ndim - 2;
     size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *X->shape;
     int64_t size[MO_MAX_AXES];
@@ -49,7 +49,7 @@ static bool shape(mo_call *c) {
 typedef void (*solver)(mo_context *, const mo_folds_call *);
 
 static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
-    const mo_kernels *k = mo_kernels_of(ctx, real);
+    const mo_fits *k = mo_fits_of(ctx, real);
     return hinge ? k->svm_folds : k->logistic_folds;
 }
 
@@ -58,7 +58,7 @@ static double least(mo_tape *t, mo_tensor *lambda) {
 }
 
 static void forward(mo_call *c) {
-    const options *o = c->attributes;
+    const fold_fits_options *o = c->attributes;
     solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
     double lambda = least(c->t, c->in[2]);
     if (!mo_ok(c->ctx))
@@ -72,8 +72,8 @@ static void forward(mo_call *c) {
         return;
     }
     mo_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
-    g.left = o->left;
-    g.left_in_folds = o->left_in_folds;
+    g.tolerance = o->tolerance;
+    g.fold_tolerance = o->fold_tolerance;
     g.X = mo_batch_view(mo_call_dense(c, 0), 2);
     g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
@@ -90,8 +90,8 @@ static void forward(mo_call *c) {
                      : "a fit has not converged, or a class has no support in it");
 }
 
-static const options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
-static const options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
+static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
+static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
 
 static const mo_sample samples[] = {
     {.name = "intercept, rows behind the last fold",
@@ -131,7 +131,7 @@ const mo_op mo_op_logistic_folds = {
     .min_in = 3,
     .max_in = 3,
     .n_out = 2,
-    .attributes_size = sizeof(options),
+    .attributes_size = sizeof(fold_fits_options),
     .shape = shape,
     .forward = forward,
     .samples = samples,
@@ -164,7 +164,7 @@ const mo_op mo_op_svm_folds = {
     .min_in = 3,
     .max_in = 3,
     .n_out = 2,
-    .attributes_size = sizeof(options),
+    .attributes_size = sizeof(fold_fits_options),
     .shape = shape,
     .forward = forward,
     .samples = hinge_samples,
@@ -173,24 +173,26 @@ const mo_op mo_op_svm_folds = {
     .n_error_samples = 1,
 };
 
-static bool apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
+static bool fold_fits_apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_folds *folds,
+    const mo_fold_options *options, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
     out[0] = out[1] = mo_null_tensor(ctx);
-    if (!mo_ok(ctx) || fits->folds < 1 || fits->folds > MO_FOLDS_AT_ONCE ||
-        !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) || !(least(t, in[2]) > 0))
+    if (!mo_ok(ctx) || folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) ||
+        !(least(t, in[2]) > 0))
         return false;
-    options o = {hinge, fits->intercept == MO_INTERCEPT_FREE, fits->folds, {0}, fits->left, fits->left_in_folds};
-    memcpy(o.stop, fits->stop, (size_t)o.folds * sizeof *o.stop);
+    fold_fits_options o = {
+        hinge, options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance, options->fold_tolerance};
+    memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
     mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
     mo_apply_all(t, hinge ? &mo_op_svm_folds : &mo_op_logistic_folds, fixed, 3, &o, out);
     return true;
 }
 
-bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
-    return apply(t, false, in, fits, out);
+bool mo_logistic_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
+    return fold_fits_apply(t, false, in, folds, options, out);
 }
 
-bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]) {
-    mo_fold_fits alone = {.folds = fits->folds, .stop = fits->stop};
-    return apply(t, true, in, &alone, out);
+bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]) {
+    return fold_fits_apply(t, true, in, folds, &(mo_fold_options){0}, out);
 }

@@ -12,7 +12,7 @@
 #include "ops/logistic_system.h"
 #include "autograd/tape.h"
 #include "ops/factor.h"
-#include "tensor/backend.h"
+#include "tensor/fits.h"
 
 #include <float.h>
 #include <math.h>
@@ -261,7 +261,7 @@ static bool conjugate_by_kernel(
     g.open = dense(t, open);
     if (!mo_ok(ctx))
         return false;
-    mo_kernels_of(ctx, r->dtype)->logistic_cg(ctx, &g);
+    mo_fits_of(ctx, r->dtype)->logistic_cg(ctx, &g);
     *solution = (mo_logistic_vector){x, x, F};
     if (s->dual) {
         mo_tensor *b = s->free_intercept ? last(t, x) : NULL;
@@ -272,7 +272,7 @@ static bool conjugate_by_kernel(
 
 bool mo_logistic_conjugate(
     const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
-    const mo_kernels *k = mo_kernels_of(mo_tape_context(s->t), mo_tensor_dtype(r));
+    const mo_fits *k = mo_fits_of(mo_tape_context(s->t), mo_tensor_dtype(r));
     bool composed =
         !k || !k->logistic_cg || (mo_dim(r, 0) == 1 && mo_dim(s->Phi, 1) * mo_dim(s->Phi, 2) > LARGE_SYSTEM);
     return (composed ? conjugate_composed : conjugate_by_kernel)(s, r, eta, limit, solution);

@@ -65,22 +65,26 @@ typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_interc
  * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
  * or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
-/* Folds of a support: fold f is its rows stop[f - 1] .. stop[f] - 1. A fit ends when |gradient| is at most `left` times
- * |lambda W| (in a fit without a fold: `left_in_folds` times); 0: at the level of rounding. */
-typedef struct mo_fold_fits {
+/* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
+ * after the last fold take part in every fit. */
+typedef struct mo_folds {
+    int n;               /* 1 or more */
+    const int64_t *stop; /* [n] */
+} mo_folds;
+/* A fit ends when |gradient| is at most `tolerance` times |lambda W|, a fit without a fold at `fold_tolerance` times;
+ * 0: at the level of rounding. */
+typedef struct mo_fold_options {
     mo_intercept intercept;
-    int folds; /* 1 or more */
-    const int64_t *stop;
-    double left, left_in_folds; /* relative gradient tolerances */
-} mo_fold_fits;
+    double tolerance, fold_tolerance;
+} mo_fold_options;
 /* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
- * mo_logistic, and the logits [.., stop[folds - 1], C] of each fold by the fit without it. No gradient flows through
- * it. Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such
- * kernel; call mo_logistic for each fold then. */
-MO_API bool mo_logistic_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
-
-/* The same for the Crammer-Singer machine, which has no intercept: the other fields of `fits` are ignored. */
-MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_fold_fits *fits, mo_tensor *out[2]);
+ * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
+ * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such kernel;
+ * call mo_logistic for each fold then. */
+MO_API bool mo_logistic_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
+/* The same for the Crammer-Singer machine, which has no intercept and is always solved to rounding. */
+MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 
 /* ---- svm_dual.c ---- */
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar

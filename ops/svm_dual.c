@@ -11,7 +11,7 @@
 #include "ops/checks.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
-#include "tensor/backend.h"
+#include "tensor/fits.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
 }
 
 static void forward(mo_call *c) {
-    const mo_kernels *k = mo_kernels_of(c->ctx, c->in[0]->dtype);
+    const mo_fits *k = mo_fits_of(c->ctx, c->in[0]->dtype);
     if (!k->svm_dual) {
         mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
         return;

@@ -14,7 +14,8 @@
 enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, HELD = 41 };
 
 static const int64_t stop[FOLDS] = {15, 27, HELD}; /* the last three rows are in every fit */
-static const mo_fold_fits usual = {MO_INTERCEPT_FREE, FOLDS, stop, 0, 0};
+static const mo_folds folds = {FOLDS, stop};
+static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0, 0};
 
 static int begin(void **state) {
     *state = mo_context_create(NULL);
@@ -85,7 +86,7 @@ static void folds_together_are_folds_one_by_one(void **state) {
             draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
                 wide[k] = mo_cast(t, in[k], MO_F64);
-            assert_true(mo_logistic_folds(t, in, &(mo_fold_fits){intercept, FOLDS, stop, 0, 0}, out));
+            assert_true(mo_logistic_folds(t, in, &folds, &(mo_fold_options){intercept, 0, 0}, out));
             bool moderate = i == 1 || i == 2, said = mo_context_status(ctx)->code == MO_NUMERICAL;
             if (said && !moderate)
                 mo_clear_error(ctx);
@@ -107,7 +108,7 @@ static void check_threads(bool narrow, int64_t batch) {
         draw(t, MO_F64, 1, false, narrow, in);
         for (int i = 0; i < 3; i++)
             in[i] = mo_slice(t, in[i], 0, 0, batch);
-        assert_true(mo_logistic_folds(t, in, &usual, out));
+        assert_true(mo_logistic_folds(t, in, &folds, &usual, out));
         assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
         assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
         mo_tape_release(t);
@@ -132,21 +133,20 @@ static void what_it_cannot_do_is_said(void **state) {
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, 1, false, false, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
-    assert_false(mo_logistic_folds(t, none, &usual, out));
+    assert_false(mo_logistic_folds(t, none, &folds, &usual, out));
     assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
 
     for (int64_t columns = 3; columns <= D; columns += D - 3) {
         mo_tensor *rows = mo_slice(t, mo_slice(t, in[0], 1, 0, 5), 2, 0, columns);
         mo_tensor *lacking[] = {rows, mo_slice(t, in[1], 1, 0, 5), in[2]};
-        assert_true(mo_logistic_folds(
-            t, lacking, &(mo_fold_fits){.intercept = MO_INTERCEPT_FREE, .folds = 1, .stop = (int64_t[]){1}}, out));
+        assert_true(mo_logistic_folds(t, lacking, &(mo_folds){1, (int64_t[]){1}}, &usual, out));
         assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
         assert_non_null(strstr(mo_context_status(ctx)->message, "a class has no support"));
         mo_clear_error(ctx);
     }
 
     mo_tensor *broken[] = {mo_scale(t, in[0], NAN, 0), in[1], in[2]};
-    assert_true(mo_logistic_folds(t, broken, &usual, out));
+    assert_true(mo_logistic_folds(t, broken, &folds, &usual, out));
     assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
     mo_tape_release(t);
 }

@@ -94,15 +94,14 @@ static void folds_together_are_folds_one_by_one(void **state) {
 static void every_item_has_its_penalty(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];
-    const mo_fold_fits fits = {.folds = FOLDS, .stop = stop};
     draw(t, MO_F64, (kind){.copies = true}, in);
     in[2] = mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.1, 3, 50});
-    assert_true(mo_svm_folds(t, in, &fits, out));
+    assert_true(mo_svm_folds(t, in, &folds, out));
     for (int64_t b = 0; b < BATCH; b++) {
         mo_tensor *item[3];
         for (int i = 0; i < 3; i++)
             item[i] = mo_slice(t, in[i], 0, b, b + 1);
-        assert_true(mo_svm_folds(t, item, &fits, alone));
+        assert_true(mo_svm_folds(t, item, &folds, alone));
         for (int i = 0; i < 2; i++)
             assert_true(largest_difference(mo_contiguous(t, mo_slice(t, out[i], 0, b, b + 1)), alone[i]) == 0);
     }
@@ -133,7 +132,7 @@ static void rows_of_zeros_have_logits_of_zero(void **state) {
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
     in[0] = mo_scale(t, in[0], 0, 0);
-    assert_true(mo_svm_folds(t, in, &(mo_fold_fits){.folds = FOLDS, .stop = stop}, out));
+    assert_true(mo_svm_folds(t, in, &folds, out));
     for (int i = 0; i < 2; i++)
         assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), 0, MO_DROP_AXES)) == 0);
     mo_tape_release(t);
@@ -144,16 +143,15 @@ static void what_it_cannot_do_is_said(void **state) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
-    const mo_fold_fits fits = {.folds = FOLDS, .stop = stop};
     draw(t, MO_F64, (kind){0}, in);
     mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
-    assert_false(mo_svm_folds(t, none, &fits, out));
+    assert_false(mo_svm_folds(t, none, &folds, out));
     assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
 
     const double wrong[] = {NAN, INFINITY};
     for (int i = 0; i < 2; i++) {
         mo_tensor *broken[] = {mo_scale(t, in[0], wrong[i], 0), in[1], in[2]};
-        assert_true(mo_svm_folds(t, broken, &fits, out));
+        assert_true(mo_svm_folds(t, broken, &folds, out));
         assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
         assert_non_null(
             strstr(mo_context_status(ctx)->message, "svm_folds: a fit has not converged, or the rows hold"));

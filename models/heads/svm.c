@@ -94,10 +94,9 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
 /* Fits all rows and all folds together if the op can, else one by one. */
 static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    const mo_fold_fits fits = {.folds = folds->n, .stop = folds->stop};
     mo_tensor *out[2];
     if (is_too_narrow(t, Zs, parameters[0]) ||
-        !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, &fits, out))
+        !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, folds, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
     return svm_readout(t, Zq, out[0]);

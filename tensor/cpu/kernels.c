@@ -1,7 +1,8 @@
-/* tensor/cpu/kernels.c - the kernel table of one float type. */
+/* tensor/cpu/kernels.c - the kernel tables of one float type. */
 #include "tensor/cpu/kernels.h"
 
 extern const mo_kernels REAL(kernels_cpu);
+extern const mo_fits REAL(fits_cpu);
 
 const mo_kernels REAL(kernels_cpu) = {
     .gemm = REAL(gemm_cpu),
@@ -34,12 +35,15 @@ const mo_kernels REAL(kernels_cpu) = {
     .spmm = REAL(spmm_cpu),
     .hop_mix = REAL(hop_mix_cpu),
     .hop_dot = REAL(hop_dot_cpu),
+    .dropout_mask = REAL(dropout_mask_cpu),
+    .random = REAL(random_cpu),
+};
+
+const mo_fits REAL(fits_cpu) = {
     .logistic_cg = REAL(logistic_cg_cpu),
     .logistic_folds = REAL(logistic_folds_cpu),
     .svm_folds = REAL(svm_folds_cpu),
     .svm_dual = REAL(svm_dual_cpu),
-    .dropout_mask = REAL(dropout_mask_cpu),
-    .random = REAL(random_cpu),
     .clip = REAL(clip_cpu),
     .adamw = REAL(adamw_cpu),
 };

@@ -4,6 +4,7 @@
 
 #include "tensor/cpu/real.h"
 #include "tensor/cpu/work.h"
+#include "tensor/fits.h"
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g);
 void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y);

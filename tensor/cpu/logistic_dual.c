@@ -186,13 +186,13 @@ bool logistic_dual_run(logistic_dual *s, const mo_folds_call *g, int64_t b) {
     logistic_weigh(&s->s, all);
     if (!invert(s))
         return false;
-    settle(s, all, g->left);
+    settle(s, all, g->tolerance);
     if (!minimise(s, all, 1))
         return false;
     for (int k = 1; k < s->count; k++) {
         if (!logistic_begin_fold(&s->s, &s->fits[k], all, k > 1 ? g->stop[k - 2] : 0, g->stop[k - 1]))
             return false;
-        settle(s, &s->fits[k], g->left_in_folds);
+        settle(s, &s->fits[k], g->fold_tolerance);
     }
     if (!minimise(s, all + 1, g->folds))
         return false;

@@ -4,6 +4,7 @@
 #define MO_CPU_LOGISTIC_FIT_H
 
 #include "tensor/cpu/panels.h"
+#include "tensor/fits.h"
 
 #define COARSE 0.2 /* what is left of the gradient of all rows where the curvatures are taken from that fit */
 

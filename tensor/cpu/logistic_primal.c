@@ -151,12 +151,12 @@ bool logistic_primal_run(logistic_primal *p, const mo_folds_call *g, int64_t b) 
     if (!logistic_begin(&p->s, all) || !invert(p) || !minimise(p, 0, 1, COARSE))
         return false;
     logistic_weigh(&p->s, all);
-    if (!invert(p) || !minimise(p, 0, 1, g->left))
+    if (!invert(p) || !minimise(p, 0, 1, g->tolerance))
         return false;
     for (int k = 1; k < p->count; k++)
         if (!logistic_begin_fold(&p->s, &p->fits[k], all, k > 1 ? p->stop[k - 2] : 0, p->stop[k - 1]))
             return false;
-    if (!minimise(p, 1, g->folds, g->left_in_folds))
+    if (!minimise(p, 1, g->folds, g->fold_tolerance))
         return false;
     logistic_take_held(&p->s, p->fits, g, b);
     for (int64_t j = 0; j < m; j++)

@@ -6,6 +6,7 @@
 #define MO_CPU_SVM_FIT_H
 
 #include "tensor/cpu/panels.h"
+#include "tensor/fits.h"
 
 #define svm_place REAL(svm_place)
 #define svm_fit_rows REAL(svm_fit_rows)

@@ -220,4 +220,6 @@ const mo_backend mo_backend_cuda = {
     .capture_release = capture_release_cuda,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
+    .fits_f32 = &fits_cuda_f32,
+    .fits_f64 = &fits_cuda_f64,
 };

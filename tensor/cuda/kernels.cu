@@ -34,10 +34,16 @@ template <typename real> static constexpr mo_kernels table() {
     k.hop_dot = hop_dot_cuda<real>;
     k.dropout_mask = dropout_mask_cuda<real>;
     k.random = random_cuda<real>;
-    k.svm_dual = svm_dual_cuda<real>;
-    k.clip = clip_cuda<real>;
-    k.adamw = adamw_cuda<real>;
     return k;
 }
 
+template <typename real> static constexpr mo_fits fits_table() {
+    mo_fits f = {};
+    f.svm_dual = svm_dual_cuda<real>;
+    f.clip = clip_cuda<real>;
+    f.adamw = adamw_cuda<real>;
+    return f;
+}
+
 const mo_kernels kernels_cuda_f32 = table<float>(), kernels_cuda_f64 = table<double>();
+const mo_fits fits_cuda_f32 = fits_table<float>(), fits_cuda_f64 = fits_table<double>();

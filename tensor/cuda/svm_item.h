@@ -3,6 +3,7 @@
 #define MO_CUDA_SVM_ITEM_H
 
 #include "tensor/cuda/device.h"
+#include "tensor/fits.h"
 
 constexpr unsigned svm_threads = 128, svm_warps = svm_threads / 32;
 

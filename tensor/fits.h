@@ -1,0 +1,79 @@
+/* tensor/fits.h - the table of kernels that fit weights: solvers of estimators, and the step of AdamW (library
+ * internal).
+ *
+ * They are apart from the kernels of tensors (tensor/backend.h), by whose rules they go: one table per float type,
+ * views, no failure but what an output says. */
+#ifndef MO_FITS_H
+#define MO_FITS_H
+
+#include "tensor/backend.h"
+
+/* The factors of one AdamW step, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
+ * p = keep p - rate m / (sqrt(v) root + epsilon). */
+typedef enum mo_adamw_factor {
+    MO_ADAMW_BETA1,
+    MO_ADAMW_BETA2,
+    MO_ADAMW_REST1,
+    MO_ADAMW_REST2,
+    MO_ADAMW_KEEP,
+    MO_ADAMW_RATE,
+    MO_ADAMW_ROOT,
+    MO_ADAMW_EPSILON,
+    MO_ADAMW_FACTORS
+} mo_adamw_factor;
+
+/* Conjugate gradients for H V = r, each item by itself: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i,
+ * Q_i>), mu = lambda, but 0 on a free intercept. dual: Phi is K [B, n, n]; a vector holds coordinates on the rows and,
+ * below them, the intercept's. Otherwise Phi is [B, n, m]. An item ends when <r, M r> has fallen by eta^2. All views
+ * are contiguous. */
+typedef struct mo_logistic_cg {
+    bool dual, free_intercept;
+    int limit;                         /* iterations */
+    mo_view Phi, P, T, lambda, r, eta; /* T [B, n, 1], lambda [B or 1, 1, 1], r [B, rows, C], eta [B or 1, 1, 1] */
+    mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border only if dual */
+    mo_view x, F, open;                /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
+} mo_logistic_cg;
+
+/* Softmax regressions or Crammer-Singer machines with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of
+ * each item: W [B, d (+ 1), C] fitted on all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows
+ * stop[f - 1] .. stop[f] - 1) by a fit without it. open [B]: 1 for items that were not solved. lambda [B or 1] > 0. All
+ * views are contiguous. */
+enum { MO_FOLDS_AT_ONCE = 16 };
+
+typedef struct mo_folds_call {
+    bool free_intercept;
+    int folds; /* 1 to MO_FOLDS_AT_ONCE */
+    const int64_t *stop;
+    double tolerance, fold_tolerance; /* a regression ends at |gradient| <= tolerance |lambda W|; 0: at rounding */
+    mo_view X, Y, lambda, W, held, open;
+} mo_folds_call;
+
+/* The dual of the Crammer-Singer machine of each item: the alpha >= 0 with rows that sum to 1 which minimises
+ * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: the largest violation of its optimality
+ * conditions; below 0 if they hold. All views are contiguous. */
+typedef struct mo_svm_dual {
+    mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
+} mo_svm_dual;
+
+typedef struct mo_fits {
+    /* May be NULL: ops compose it then. */
+    void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
+    /* May be NULL: the op raises MO_UNSUPPORTED then. */
+    void (*logistic_folds)(mo_context *ctx, const mo_folds_call *g);
+    /* The Crammer-Singer machine, W [B, d, C]: free_intercept and the tolerances are ignored. */
+    void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
+    void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
+
+    /* scale float64 [2]: scale[0] is the gradient norm, the root of the sum of squares (float64 [n], added in order);
+     * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
+    void (*clip)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
+    /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
+     * times scale[1]. Changes nothing if an earlier check has failed. Loshchilov and Hutter 2019. */
+    void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
+        const mo_view *m, const mo_view *v, const mo_view *p);
+} mo_fits;
+
+/* The fits of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */
+const mo_fits *mo_fits_of(mo_context *ctx, mo_dtype dtype);
+
+#endif
