@@ -137,7 +137,7 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, argmax.c, logsumexp.c: bit i of axes is axis i, 0 means all ---- */
+/* ---- reduce.c, max.c, argmax.c, logsumexp.c: axes is a sum of MO_AXIS(i), 0 means all ---- */
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
@@ -150,7 +150,8 @@ MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced red
 MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis);
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
-#define MO_AXIS(i) (1u << ((unsigned)(i)&31)) /* any i: the null tensor, which has no axes, ignores it */
+/* Axis i in a set of axes, as one bit: 0 .. 5, or -1 .. -6 from the end (bits 31 .. 26). */
+#define MO_AXIS(i) (1u << ((unsigned)(i)&31))
 
 /* ---- cumsum.c, top_k.c: along an axis; negative ones count from the end ---- */
 MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);

@@ -29,7 +29,8 @@ static bool sum_shape(mo_call *c) {
     if (!mo_call_real(c, 0, 0))
         return false;
     if (r->axes >> X->ndim)
-        return mo_call_fail(c, MO_INVALID, "axes 0x%x, expected bits below %d", r->axes, X->ndim);
+        return mo_call_fail(c, MO_INVALID, "axes 0x%x, expected bits below %d, or MO_AXIS(-%d) to MO_AXIS(-1)", r->axes,
+            X->ndim, X->ndim);
     for (int i = 0; i < X->ndim; i++)
         if (!reduced(r, i))
             size[ndim++] = X->shape[i];
@@ -75,7 +76,7 @@ static const mo_sample sum_samples[] = {
 
 static const mo_error_sample sum_error_samples[] = {
     {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){4, false}},
-        MO_INVALID, "sum: axes 0x4, expected bits below 2; got [3, 4] float64"},
+        MO_INVALID, "sum: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [3, 4] float64"},
     {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(reduction){0, false}},
         MO_MISMATCH, "sum: input 0 is int64, expected float32 or float64"},
 };
@@ -97,7 +98,8 @@ const mo_op mo_op_sum = {
 };
 
 mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
-    return mo_apply(t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){axes, reduced == MO_KEEP_AXES});
+    return mo_apply(
+        t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){mo_resolve_axes(axes, mo_ndim(X)), reduced == MO_KEEP_AXES});
 }
 
 mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
@@ -130,7 +132,8 @@ mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, i
 }
 
 mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
-    if (mo_is_null(X) || (X->ndim == ndim && !memcmp(X->shape, size, (size_t)ndim * sizeof *size)))
+    if (mo_is_null(X) || (ndim > 0 && !size) ||
+        (X->ndim == ndim && !memcmp(X->shape, size, (size_t)ndim * sizeof *size)))
         return X;
     int lead = X->ndim - ndim;
     unsigned axes = 0;

@@ -20,10 +20,11 @@ static int order_of(const mo_tensor *X, unsigned axes, int *order) {
 mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes) {
     if (mo_is_null(X))
         return X;
+    axes = mo_resolve_axes(axes, X->ndim);
     if (axes >> X->ndim) {
         char text[160];
-        mo_fail(X->ctx, MO_INVALID, "%s: axes 0x%x, expected bits below %d; got %s", what, axes, X->ndim,
-            mo_shape_string(X, text, sizeof text));
+        mo_fail(X->ctx, MO_INVALID, "%s: axes 0x%x, expected bits below %d, or MO_AXIS(-%d) to MO_AXIS(-1); got %s",
+            what, axes, X->ndim, X->ndim, mo_shape_string(X, text, sizeof text));
         return mo_null_tensor(X->ctx);
     }
     int order[MO_MAX_AXES], kept = order_of(X, axes, order);
@@ -45,6 +46,7 @@ mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, unsigned a
     if (reduced == MO_DROP_AXES || mo_is_null(Y))
         return Y;
     int64_t size[MO_MAX_AXES];
+    axes = mo_resolve_axes(axes, X->ndim);
     for (int i = 0; i < X->ndim; i++)
         size[i] = !axes || axes >> i & 1 ? 1 : X->shape[i];
     return mo_reshape(t, Y, X->ndim, size);

@@ -1,6 +1,8 @@
 /* ops/shapes.c - broadcasting and axes. */
 #include "ops/shapes.h"
 
+#include "ops/ops.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -67,6 +69,13 @@ mo_view mo_diagonal_view(mo_view v) {
 int mo_resolve_axis(int axis, int ndim) {
     int resolved = axis < 0 ? axis + ndim : axis;
     return resolved < 0 || resolved >= ndim ? -1 : resolved;
+}
+
+unsigned mo_resolve_axes(unsigned axes, int ndim) {
+    for (int i = 1; i <= ndim; i++)
+        if (axes & MO_AXIS(-i))
+            axes = (axes ^ MO_AXIS(-i)) | MO_AXIS(ndim - i);
+    return axes;
 }
 
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {

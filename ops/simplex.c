@@ -41,7 +41,7 @@ mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V) {
         return mo_null_tensor(ctx);
     unsigned last = 1u << (V->ndim - 1);
     V = mo_sub(t, V, mo_max(t, mo_stop_gradient(t, V), last, MO_KEEP_AXES));
-    mo_tensor *s = support(t, V);
+    mo_tensor *s = mo_is_null(V) ? V : support(t, V);
     if (mo_is_null(s))
         return s;
     mo_tensor *k = mo_sum(t, s, last, MO_KEEP_AXES);

@@ -1,5 +1,6 @@
 /* tests/test_heads.c - readouts: equal forms, values by hand, gradients to embeddings and hyper-parameters. */
 #include "models/models.h"
+#include "tests/scratch.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -100,6 +101,26 @@ static void ridge_gradients_hold_to_order_two(void **state) {
         }
 }
 
+static void ridge_names_itself_where_its_labels_do_not_fit(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
+    mo_tensor *lambda = mo_scalar(t, MO_F32, 1), *row = mo_full(t, MO_F32, 1, (int64_t[]){6}, 1), *W, *b;
+    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(
+        ctx, MO_INVALID, PARTS("ridge_fit: expected Zs [.., n_s, d] and Ys [.., n_s, C]; got [6, 9], [5, 3]"));
+    assert_true(mo_is_null(W) && mo_is_null(b));
+    mo_ridge_fit_intercept(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit_intercept: expected Zs", "got [6, 9], [5, 3]"));
+    mo_ridge_fit(t, row, row, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: expected Zs [.., n_s, d]", "got [6], [6]"));
+    mo_ridge_fit(t, Zs, mo_full(t, MO_F64, 2, (int64_t[]){6, 3}, 1), lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_MISMATCH, PARTS("ridge_fit: Zs is float32, Ys float64, lambda float32"));
+    mo_ridge_fit(t, Zs, NULL, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: Ys is null"));
+    mo_tape_release(t);
+}
+
 static void ridge_backward_never_factorizes(void **state) {
     mo_context *ctx = *state;
     ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
@@ -178,6 +199,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ridge_dual_equals_primal_in_value_and_gradient, open_context, close_context),
         cmocka_unit_test_setup_teardown(ridge_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(ridge_names_itself_where_its_labels_do_not_fit, open_context, close_context),
         cmocka_unit_test_setup_teardown(ridge_backward_never_factorizes, open_context, close_context),
         cmocka_unit_test_setup_teardown(ridge_of_a_batch_equals_single_problems, open_context, close_context),
         cmocka_unit_test_setup_teardown(prototypes_give_the_values_worked_by_hand, open_context, close_context),

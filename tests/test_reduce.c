@@ -124,6 +124,30 @@ static void logsumexp_is_exact_at_extremes(void **state) {
     mo_tensor_release(far);
 }
 
+static void negative_axes_count_from_the_end(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, unsigned, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
+    for (int o = 0; o < 4; o++)
+        for (int a = 0; a < 3; a++)
+            for (int keep = 0; keep < 2; keep++) {
+                unsigned with = MO_AXIS((a + 1) % 3);
+                mo_tensor *A = ops[o](y->t, X, MO_AXIS(a) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                mo_tensor *B = ops[o](y->t, X, MO_AXIS(a - 3) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                assert_int_equal(mo_ndim(A), mo_ndim(B));
+                for (int i = 0; i < mo_ndim(A); i++)
+                    assert_int_equal(mo_dim(A, i), mo_dim(B, i));
+                for (int64_t i = 0; i < mo_numel(A); i++)
+                    assert_true(at(A, i) == at(B, i));
+            }
+    mo_sum(y->t, X, MO_AXIS(-4), MO_DROP_AXES);
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("sum: axes 0x10000000, expected bits below 3, or MO_AXIS(-3) to MO_AXIS(-1)"));
+    mo_logsumexp(y->t, X, MO_AXIS(-4), MO_DROP_AXES);
+    assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: axes 0x10000000", "or MO_AXIS(-3) to MO_AXIS(-1)"));
+    mo_tensor_release(X);
+}
+
 static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     toy *y = *state;
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
@@ -138,7 +162,8 @@ static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     mo_logsumexp(y->t, X, 0, MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: over no elements"));
     mo_max(y->t, X, MO_AXIS(2), MO_DROP_AXES);
-    assert_failed(y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2; got [2, 0]"));
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [2, 0]"));
 }
 
 /* In one pass, E x^2 - (E x)^2, nothing would be left of it. */
@@ -229,6 +254,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gradient_of_max_goes_to_the_first_of_ties, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(argmax_finds_the_first_largest_along_any_axis, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(negative_axes_count_from_the_end, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(variance_has_its_gradient, toy_create, toy_release),

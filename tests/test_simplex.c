@@ -74,12 +74,25 @@ static void a_point_without_coordinates_is_an_error(void **state) {
     assert_string_equal(s->message, "simplex_project: expected rows [.., m] with m >= 1; got []");
 }
 
+/* What an inner op refuses must not be read (a tensor of another context has no axes here). */
+static void a_point_of_another_context_is_an_error(void **state) {
+    fixture *f = *state;
+    mo_context *other = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_tensor *V = mo_tensor_create(other, MO_F64, 1, (int64_t[]){3});
+    assert_true(mo_is_null(mo_simplex_project(f->t, V)));
+    assert_int_equal(mo_context_status(f->ctx)->code, MO_MISMATCH);
+    assert_string_equal(mo_context_status(f->ctx)->message, "stop_gradient: the input belongs to another context");
+    mo_tensor_release(V);
+    assert_int_equal(mo_context_release(other), MO_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_projection_is_the_nearest_point),
         TEST(large_entries_stay_on_the_simplex),
         TEST(the_projection_has_its_gradient),
         TEST(a_point_without_coordinates_is_an_error),
+        TEST(a_point_of_another_context_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,8 +41,38 @@ static mo_tensor *ridge_fit(
     return mo_matmul(t, Xt, ridge_solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
 }
 
+/* Names the fit where what it is given does not go together: its solve would name matrices that the caller does not
+ * know. On failure *W and *b are null. */
+static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
+    mo_tensor **W, mo_tensor **b) {
+    mo_context *ctx = mo_tape_context(t);
+    char zs[160], ys[160];
+    int n = mo_ndim(Zs);
+    if (W && b)
+        *W = *b = mo_null_tensor(ctx);
+    if (mo_ok(ctx) && (!W || !b || mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(lambda)))
+        mo_fail(ctx, MO_INVALID, "%s: %s is null", name,
+            mo_is_null(Zs)       ? "Zs"
+            : mo_is_null(Ys)     ? "Ys"
+            : mo_is_null(lambda) ? "lambda"
+                                 : "W or b");
+    bool same = n >= 2 && mo_ndim(Ys) == n;
+    for (int i = 0; same && i < n - 1; i++)
+        same = mo_dim(Zs, i) == mo_dim(Ys, i);
+    if (mo_ok(ctx) && !same)
+        mo_fail(ctx, MO_INVALID, "%s: expected Zs [.., n_s, d] and Ys [.., n_s, C]; got %s, %s", name,
+            mo_shape_string(Zs, zs, sizeof zs), mo_shape_string(Ys, ys, sizeof ys));
+    if (mo_ok(ctx) && (mo_tensor_dtype(Zs) != mo_tensor_dtype(Ys) || mo_tensor_dtype(Zs) != mo_tensor_dtype(lambda)))
+        mo_fail(ctx, MO_MISMATCH, "%s: Zs is %s, Ys %s, lambda %s, expected one real dtype", name,
+            mo_dtype_name(mo_tensor_dtype(Zs)), mo_dtype_name(mo_tensor_dtype(Ys)),
+            mo_dtype_name(mo_tensor_dtype(lambda)));
+    return mo_ok(ctx);
+}
+
 void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
+    if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, W, b))
+        return;
     int64_t d = mo_dim(Zs, -1);
     int rows = mo_ndim(Zs) - 2;
     mo_tensor *Wb = ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
@@ -52,6 +82,8 @@ void mo_ridge_fit(
 
 void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
+    if (!check_fit(t, "ridge_fit_intercept", Zs, Ys, lambda, W, b))
+        return;
     unsigned rows = MO_AXIS(mo_ndim(Zs) - 2);
     mo_tensor *z = mo_mean(t, Zs, rows, MO_KEEP_AXES), *y = mo_mean(t, Ys, rows, MO_KEEP_AXES);
     *W = ridge_fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
