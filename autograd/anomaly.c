@@ -11,7 +11,8 @@
 #include <string.h>
 
 void mo_tape_set_anomaly(mo_tape *t, bool on) {
-    t->anomaly = on;
+    if (t)
+        t->anomaly = on;
 }
 
 /* An element that is not finite. */

@@ -15,6 +15,8 @@ void mo_call_inputs(const mo_call *c, char *text, size_t bytes) {
 }
 
 bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
+    if (!c)
+        return false;
     char reason[512], inputs[400] = "";
     va_list args;
     va_start(args, format);
@@ -26,6 +28,8 @@ bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
 }
 
 bool mo_call_real(mo_call *c, int first, int last) {
+    if (!c)
+        return false;
     for (int i = first; i <= last; i++) {
         if (!mo_dtype_is_real(c->in[i]->dtype))
             return mo_call_fail(
@@ -37,16 +41,20 @@ bool mo_call_real(mo_call *c, int first, int last) {
 }
 
 bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape) {
+    if (!c)
+        return false;
     mo_tensor *T = mo_tape_tensor(c->t, dtype, ndim, shape);
     c->out[i] = T;
     return !mo_is_null(T);
 }
 
 mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape) {
-    return mo_tape_tensor(c->t, dtype, ndim, shape);
+    return c ? mo_tape_tensor(c->t, dtype, ndim, shape) : NULL;
 }
 
 mo_view mo_call_dense(mo_call *c, int i) {
+    if (!c)
+        return (mo_view){0};
     mo_tensor *X = c->in[i];
     mo_view from = mo_tensor_view(X);
     if (mo_is_contiguous(X) || !mo_ok(c->ctx)) {
@@ -61,7 +69,7 @@ mo_view mo_call_dense(mo_call *c, int i) {
 }
 
 void mo_call_save(mo_call *c, mo_tensor *T) {
-    if (mo_is_null(T))
+    if (!c || mo_is_null(T))
         return;
     for (int i = 0; i < c->n_in; i++)
         if (T == c->in[i]) { /* the output of another node: a header of its own, released separately */
@@ -72,8 +80,16 @@ void mo_call_save(mo_call *c, mo_tensor *T) {
 }
 
 mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset) {
+    if (!c)
+        return NULL;
     c->out[0] = mo_tape_window(c->t, c->in[0], ndim, shape, stride, offset);
     return c->out[0];
+}
+
+static void fail_freed(mo_call *c, int i) {
+    char what[200];
+    snprintf(what, sizeof what, "%s: the value of input %d", c->op->name, i);
+    mo_fail_freed(c->in[i], what);
 }
 
 /* Raises the errors of an input that need no knowledge of the op. */
@@ -87,8 +103,7 @@ static bool check_input(mo_call *c, int i) {
     else if (X->tape && X->tape != c->t)
         mo_fail(c->ctx, MO_MISMATCH, "%s: input %d belongs to another tape", name, i);
     else if (!X->storage)
-        mo_fail(c->ctx, MO_STATE, "%s: the value of input %d%s%s was released by backward: call mo_keep on it before",
-            name, i, X->node ? ", made by " : "", X->node ? X->node->op->name : "");
+        fail_freed(c, i);
     return mo_ok(c->ctx);
 }
 
@@ -113,7 +128,7 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
 }
 
 bool mo_call_recorded(const mo_call *c) {
-    if (!c->t->recording)
+    if (!c || !c->t->recording)
         return false;
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i]->requires_grad)
@@ -145,13 +160,25 @@ static mo_code execute(mo_call *c, mo_tensor *const *in, mo_tensor **out) {
     mo_scope_close(t, &scope, keep, n);
     if (record)
         mo_tape_record(t, c);
-    for (int i = 0; i < c->n_out; i++)
+    for (int i = 0; i < c->n_out; i++) {
         out[i] = c->out[i];
+        out[i]->maker = c->op->name;
+    }
     return c->ctx->status.code;
 }
 
 mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out) {
+    if (!mo_tape_lives(t, op ? op->name : "op") || !op || !out || (n_in > 0 && !in)) {
+        mo_context *ctx = mo_context_of_tape(t);
+        mo_fail(ctx, MO_INVALID, "%s: no %s given", op && op->name ? op->name : "op",
+            !op   ? "op"
+            : out ? "inputs"
+                  : "room for outputs");
+        for (int i = 0; op && out && i < op->n_out; i++)
+            out[i] = mo_null_tensor(ctx);
+        return mo_code_of(ctx);
+    }
     mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = op->n_out, .attributes = attributes};
     if (!t->ctx->profiling)
         return execute(&c, in, out);
@@ -162,7 +189,7 @@ mo_code mo_apply_all(
 }
 
 mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes) {
-    mo_tensor *out[MO_MAX_OUTPUTS];
+    mo_tensor *out[MO_MAX_OUTPUTS] = {mo_null_tensor(mo_context_of_tape(t))};
     mo_apply_all(t, op, in, n_in, attributes, out);
     return out[0];
 }

@@ -22,7 +22,9 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* Makes a tape of that context. Returns NULL only when out of memory. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
-/* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. */
+/* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. Up
+ * to the reset after this one, a tensor that it freed is known for that: reading it, or an op of it, raises MO_STATE.
+ */
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
@@ -79,15 +81,17 @@ MO_API void mo_zero_grad(mo_tensor *leaf);
 
 typedef enum mo_grad_flags {
     MO_CREATE_GRAPH = 1, /* record what backward does, so that the gradients can be differentiated; implies MO_RETAIN */
-    MO_RETAIN = 2        /* keep saved tensors: backward can run again over the same nodes */
+    MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
+    MO_ALLOW_UNUSED = 4  /* outputs that depend on nothing that needs a gradient are no error: zeros */
 } mo_grad_flags;
 
 /* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
  * are released as soon as they are consumed (except those marked by mo_keep). Returns the status. */
 MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
 /* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero if no path leads from xs[j] to a y. gs may be
- * NULL (all ones) or hold NULLs; flags: mo_grad_flags. Nodes that do not depend on xs cost nothing. Returns the status.
- */
+ * NULL (all ones) or hold NULLs; flags: mo_grad_flags. If no y depends on anything that needs a gradient (it is data
+ * alone, or a gradient taken without MO_CREATE_GRAPH), it raises MO_INVALID unless MO_ALLOW_UNUSED is given. Nodes that
+ * do not depend on xs cost nothing. Returns the status. */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
 

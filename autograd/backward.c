@@ -3,7 +3,7 @@
  */
 #include "autograd/slots.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct run {
@@ -20,8 +20,11 @@ static bool slot_needed(run *r, mo_tensor *T) {
     if (!T->requires_grad)
         return false;
     mo_slot *s = mo_slot_of(&r->slots, T);
-    if (s && r->all_leaves && !T->node)
+    if (s && r->all_leaves && !T->node) {
+        if (T->freed)
+            mo_fail_freed(T, "backward: a leaf of the loss");
         s->needed = s->wanted = true;
+    }
     return s && s->needed;
 }
 
@@ -58,7 +61,11 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
 
 static bool check_value(run *r, const mo_node *node, const mo_tensor *T, uint64_t version, const char *side, int i) {
     mo_context *ctx = r->t->ctx;
-    if (!T->storage)
+    char what[200];
+    if (T->freed) {
+        snprintf(what, sizeof what, "backward: %s %d of %s", side, i, node->op->name);
+        mo_fail_freed(T, what);
+    } else if (!T->storage)
         mo_fail(ctx, MO_STATE, "backward: %s %d of %s was released by an earlier backward: pass MO_RETAIN to that one",
             side, i, node->op->name);
     else if (T->storage->version != version)
@@ -203,20 +210,6 @@ static void sweep_nodes(run *r) {
     t->recording = recording;
 }
 
-static bool check_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n) {
-    for (int i = 0; i < n && mo_ok(t->ctx); i++) {
-        if (mo_is_null(T[i]))
-            mo_fail(t->ctx, MO_INVALID, "grad: %s %d is null", what, i);
-        else if (T[i]->ctx != t->ctx || (T[i]->tape && T[i]->tape != t))
-            mo_fail(t->ctx, MO_MISMATCH, "grad: %s %d belongs to another %s", what, i,
-                T[i]->ctx != t->ctx ? "context" : "tape");
-        else if (!T[i]->storage)
-            mo_fail(t->ctx, MO_STATE, "grad: %s %d%s%s was released by an earlier backward: pass MO_RETAIN to that one",
-                what, i, T[i]->node ? ", made by " : "", T[i]->node ? T[i]->node->op->name : "");
-    }
-    return mo_ok(t->ctx);
-}
-
 static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, int nx) {
     mo_tape *t = r->t;
     r->mark = mo_host_arena_mark(t->scratch);
@@ -228,6 +221,8 @@ static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo
             slot->needed = slot->wanted = true;
     }
     mark_needed(r);
+    if (!mo_ok(t->ctx))
+        return false;
     for (int i = 0; i < ny; i++)
         if (!seed_root(r, ys[i], gs ? gs[i] : NULL))
             return false;
@@ -240,13 +235,16 @@ static void end(run *r) {
 
 mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
     int nx, unsigned flags) {
-    mo_context *ctx = t->ctx;
+    mo_context *ctx = mo_context_of_tape(t);
     run r = {.t = t, .flags = flags};
-    for (int j = 0; j < nx; j++)
+    for (int j = 0; grads && j < nx; j++)
         grads[j] = mo_null_tensor(ctx);
-    bool fine = check_tensors(t, "output", ys, ny) && check_tensors(t, "input", xs, nx);
+    if (!mo_tape_lives(t, "grad"))
+        return mo_code_of(ctx);
+    bool fine = mo_check_gradient_lists(t, ys, ny, xs, grads, nx) && mo_check_gradient_tensors(t, "output", ys, ny) &&
+                mo_check_gradient_tensors(t, "input", xs, nx) && mo_check_gradient_path(t, ys, ny, flags);
     for (int i = 0; fine && gs && i < ny; i++)
-        fine = !gs[i] || check_tensors(t, "cotangent", &gs[i], 1);
+        fine = !gs[i] || mo_check_gradient_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
     if (begin(&r, ys, gs, ny, xs, nx))
@@ -271,10 +269,10 @@ static void deliver(run *r) {
 }
 
 mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
-    mo_context *ctx = t->ctx;
+    mo_context *ctx = mo_context_of_tape(t);
     run r = {.t = t, .all_leaves = true};
-    if (!mo_ok(ctx) || !check_tensors(t, "output", &loss, 1))
-        return ctx->status.code;
+    if (!mo_tape_lives(t, "backward") || !mo_ok(ctx) || !mo_check_gradient_tensors(t, "output", &loss, 1))
+        return mo_code_of(ctx);
     char text[160];
     if (mo_numel(loss) != 1)
         mo_fail(

@@ -125,7 +125,7 @@ static void check_problem(problem *p) {
     if (t)
         p->f(t, p->in, p->n_in, out, p->n_out, p->state);
     if (t && mo_ok(p->ctx))
-        mo_grad(t, out, p->cotangent, p->n_out, xs, grads, nx, 0);
+        mo_grad(t, out, p->cotangent, p->n_out, xs, grads, nx, MO_ALLOW_UNUSED);
     for (int k = 0; t && k < nx && mo_ok(p->ctx); k++) {
         int64_t n = mo_numel(grads[k]);
         double *g = malloc((size_t)n * sizeof *g + 1);
@@ -155,7 +155,7 @@ static void gradient_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_ten
     for (int i = 0; i < n_out; i++)
         out[i] = mo_null_tensor(mo_tape_context(t));
     (void)n_in;
-    mo_grad(t, y, in + g->n_in, g->n_out, xs, out, nx, MO_CREATE_GRAPH);
+    mo_grad(t, y, in + g->n_in, g->n_out, xs, out, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
 }
 
 static void check_second(problem *p) {
@@ -236,9 +236,9 @@ static bool check_sample(mo_context *ctx, const mo_op *op, const mo_sample *s, i
 
 mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed) {
     mo_check_result result = {0};
-    if (!mo_ok(ctx) || !op->samples || op->n_samples < 1) {
-        snprintf(
-            result.worst, sizeof result.worst, "%s", mo_ok(ctx) ? "the op has no samples" : "the context is in error");
+    if (!mo_ok(ctx) || !op || !op->samples || op->n_samples < 1) {
+        snprintf(result.worst, sizeof result.worst, "%s",
+            mo_ok(ctx) ? "there is no op, or it has no samples" : "the context is in error");
         return result;
     }
     for (int i = 0; op->vjp && i < op->n_samples; i++) {
@@ -254,6 +254,11 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed) {
     mo_check_result result = {0};
+    if (!mo_ok(ctx) || !f || !in) {
+        snprintf(result.worst, sizeof result.worst, "%s",
+            mo_ok(ctx) ? "there is no function, or it has no inputs" : "the context is in error");
+        return result;
+    }
     if (n_in > MO_MAX_INPUTS || n_out > MO_MAX_OUTPUTS) {
         snprintf(result.worst, sizeof result.worst, "%d inputs and %d outputs, expected at most %d and %d", n_in, n_out,
             MO_MAX_INPUTS, MO_MAX_OUTPUTS);

@@ -52,7 +52,7 @@ typedef struct mo_print_options {
 } mo_print_options;
 
 /* Writes the recorded graph, oldest node first: every node with its inputs, shapes and dtypes, as lines of text or for
- * graphviz. Works in the error state too. Returns the status. */
+ * graphviz; options may be NULL (text). Works in the error state too. Returns the status. */
 MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
 
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,

@@ -5,7 +5,8 @@
 
 mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
-        mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name, mo_dtype_name(dtype));
+        mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
+            mo_dtype_name(dtype));
     mo_tensor *P = mo_tensor_create(ctx, dtype, ndim, shape);
     if (mo_is_null(P))
         return P;
@@ -17,7 +18,9 @@ mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int n
 mo_tensor *mo_require_grad(mo_tensor *X) {
     if (mo_is_null(X))
         return X;
-    if (X->node)
+    if (X->freed)
+        mo_fail_freed(X, "require_grad: the tensor");
+    else if (X->node)
         mo_fail(X->ctx, MO_STATE, "require_grad: the tensor was computed by %s; only leaves can be declared",
             X->node->op->name);
     else if (!mo_dtype_is_real(X->dtype))
@@ -32,7 +35,7 @@ bool mo_needs_grad(const mo_tensor *X) {
 }
 
 const char *mo_tensor_name(const mo_tensor *X) {
-    return X->name ? X->name : "";
+    return X && X->name ? X->name : "";
 }
 
 mo_tensor *mo_grad_of(const mo_tensor *leaf) {
@@ -40,7 +43,7 @@ mo_tensor *mo_grad_of(const mo_tensor *leaf) {
 }
 
 void mo_zero_grad(mo_tensor *leaf) {
-    if (leaf->grad)
+    if (leaf && leaf->grad)
         mo_tensor_fill(leaf->grad, 0);
 }
 
@@ -48,6 +51,8 @@ void mo_leaf_add(mo_tape *t, mo_tensor *leaf, const mo_tensor *g) {
     mo_tensor *grad = leaf->grad ? leaf->grad : mo_tensor_create(t->ctx, leaf->dtype, leaf->ndim, leaf->shape);
     if (mo_is_null(grad))
         return;
+    if (!leaf->grad)
+        mo_tensor_unlist(grad);
     leaf->grad = grad;
     mo_accumulate_in_place(t, grad, g);
 }

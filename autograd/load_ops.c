@@ -7,8 +7,8 @@
 #include <dlfcn.h>
 
 mo_code mo_load_ops(mo_context *ctx, const char *path) {
-    if (!mo_ok(ctx))
-        return ctx->status.code;
+    if (!mo_given(ctx, "load_ops", "path", path))
+        return mo_code_of(ctx);
     void *object = mo_shared_object_open(ctx, "load ops", path);
     const mo_op_list *list = object ? dlsym(object, "mo_ops") : NULL;
     if (!object)

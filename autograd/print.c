@@ -240,11 +240,16 @@ static const format dot_format = {.begin = "digraph tape {\n  node [shape=box, s
     .node = dot_node};
 
 mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state) {
-    mo_context *ctx = t->ctx;
+    mo_context *ctx = mo_context_of_tape(t);
+    static const mo_print_options text = {.format = MO_PRINT_TEXT};
+    if (!t || !write) {
+        mo_fail(ctx, MO_INVALID, "tape_print: no %s to write with", t ? "function" : "tape");
+        return mo_code_of(ctx);
+    }
     mo_status before = ctx->status; /* a graph is most useful after an error, so the error is set aside meanwhile */
     mo_clear_error(ctx);
-    printer p = {.ctx = ctx, .options = options, .write = write, .state = state};
-    p.format = options->format == MO_PRINT_DOT ? &dot_format : &text_format;
+    printer p = {.ctx = ctx, .options = options ? options : &text, .write = write, .state = state};
+    p.format = p.options->format == MO_PRINT_DOT ? &dot_format : &text_format;
     if (make_room_for_leaves(&p, t)) {
         write(p.format->begin, state);
         for (int64_t i = 0; i < t->n_nodes && mo_ok(ctx); i++) {

@@ -33,7 +33,7 @@ static struct mo_profile *resize(mo_context *ctx, int capacity) {
 
 mo_code mo_profile_start(mo_context *ctx) {
     if (!mo_ok(ctx))
-        return ctx->status.code;
+        return mo_code_of(ctx);
     struct mo_profile *p = resize(ctx, ctx->profile ? ctx->profile->capacity : 64);
     if (p) {
         p->count = 0;
@@ -45,13 +45,15 @@ mo_code mo_profile_start(mo_context *ctx) {
 }
 
 void mo_profile_stop(mo_context *ctx) {
+    if (!ctx)
+        return;
     if (ctx->profiling)
         ctx->profile->seconds = mo_profile_seconds(ctx);
     ctx->profiling = false;
 }
 
 double mo_profile_seconds(const mo_context *ctx) {
-    if (!ctx->profile)
+    if (!ctx || !ctx->profile)
         return 0;
     return ctx->profiling ? mo_clock(CLOCK_MONOTONIC) - ctx->profile->since : ctx->profile->seconds;
 }
@@ -118,12 +120,12 @@ static int compare_entries(const void *a, const void *b) {
 }
 
 int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity) {
-    struct mo_profile *p = ctx->profile;
+    struct mo_profile *p = ctx ? ctx->profile : NULL;
     if (!p)
         return 0;
     qsort(p->entries, (size_t)p->count, sizeof *p->entries, compare_entries);
     int n = p->count < capacity ? p->count : capacity;
-    if (n > 0)
+    if (n > 0 && entries)
         memcpy(entries, p->entries, (size_t)n * sizeof *entries);
     return p->count;
 }
@@ -163,6 +165,8 @@ static void add(mo_profile_entry *sum, const mo_profile_entry *e) {
 }
 
 void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state) {
+    if (!ctx || !write)
+        return;
     table t = {gemm_rate, mo_profile_seconds(ctx), write, state};
     mo_profile_entry sums[2] = {{0}}, whole = {0};
     char text[256];

@@ -6,8 +6,10 @@
 
 mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
     if (!mo_ok(ctx))
-        return ctx->status.code;
-    if (!op->name || !op->shape || !op->forward)
+        return mo_code_of(ctx);
+    if (!op)
+        mo_fail(ctx, MO_INVALID, "register: the op is NULL");
+    else if (!op->name || !op->shape || !op->forward)
         mo_fail(ctx, MO_INVALID, "register: op %s lacks a name, a shape rule or a forward", op->name ? op->name : "?");
     else if (op->max_in > MO_MAX_INPUTS || op->n_out < 1 || op->n_out > MO_MAX_OUTPUTS)
         mo_fail(ctx, MO_INVALID, "register: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d",
@@ -33,15 +35,15 @@ mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
 }
 
 int mo_n_ops(const mo_context *ctx) {
-    return ctx->n_ops;
+    return ctx ? ctx->n_ops : 0;
 }
 
 const mo_op *mo_op_at(const mo_context *ctx, int i) {
-    return i >= 0 && i < ctx->n_ops ? ctx->ops[i] : NULL;
+    return ctx && i >= 0 && i < ctx->n_ops ? ctx->ops[i] : NULL;
 }
 
 const mo_op *mo_find_op(const mo_context *ctx, const char *name) {
-    for (int i = 0; i < ctx->n_ops; i++)
+    for (int i = 0; ctx && name && i < ctx->n_ops; i++)
         if (!strcmp(ctx->ops[i]->name, name))
             return ctx->ops[i];
     return NULL;

@@ -2,6 +2,8 @@
 #include "autograd/tape.h"
 
 mo_scope mo_scope_open(mo_tape *t) {
+    if (!mo_tape_lives(t, "scope_open"))
+        return (mo_scope){.mode = MO_EVAL};
     mo_host_mark mark = mo_host_arena_mark(t->graph);
     return (mo_scope){.mode = t->mode,
         .recording = t->recording,
@@ -19,6 +21,8 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope) {
 }
 
 void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n) {
+    if (!mo_tape_lives(t, "scope_close") || !scope)
+        return;
     t->mode = scope->mode;
     t->recording = scope->recording;
     mo_tape_sweep(t, scope->tensors, keep, n);

@@ -1,19 +1,22 @@
 /* autograd/tape.c - the tape: an arena of values, a list of headers and a list of nodes, all freed by one reset. */
 #include "autograd/tape.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+enum { MOST_REMAINS = 1 << 20 }; /* bytes */
+
 mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode) {
-    mo_tape *t = mo_host_alloc(ctx, sizeof *t);
+    mo_tape *t = ctx ? mo_host_alloc(ctx, sizeof *t) : NULL;
     if (!t)
         return NULL;
     t->ctx = ctx;
+    mo_holder_open(ctx, &t->holder, &t->n_nodes);
     t->arena = mo_arena_create(ctx);
     t->host = mo_host_arena_create(ctx);
+    t->dead = mo_host_arena_create(ctx);
     t->graph = mo_host_arena_create(ctx);
     t->scratch = mo_host_arena_create(ctx);
-    if (!t->arena || !t->host || !t->graph || !t->scratch) {
+    if (!t->arena || !t->host || !t->dead || !t->graph || !t->scratch) {
         mo_tape_release(t);
         return NULL;
     }
@@ -21,49 +24,103 @@ mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode) {
     return t;
 }
 
+bool mo_tape_lives(const mo_tape *t, const char *what) {
+    if (t && t->released)
+        mo_fail(t->ctx, MO_STATE, "%s: the tape was released by mo_tape_release", what);
+    return t && !t->released;
+}
+
 void mo_tape_set_mode(mo_tape *t, mo_mode mode) {
+    if (!t)
+        return;
     t->mode = mode;
     t->recording = mode == MO_RECORD;
 }
 
 mo_mode mo_tape_mode(const mo_tape *t) {
-    return t->mode;
+    return t ? t->mode : MO_EVAL;
 }
 
 mo_context *mo_tape_context(const mo_tape *t) {
-    return t->ctx;
+    return mo_context_of_tape(t);
 }
 
 int64_t mo_tape_nodes(const mo_tape *t) {
-    return t->n_nodes;
+    return t ? t->n_nodes : 0;
+}
+
+/* Frees what a header holds and marks it: who still points to it is told. */
+static void let_go(mo_tensor *T, mo_freed by) {
+    mo_tensor_release(T->grad); /* of a constant that was made a leaf */
+    mo_storage_release(T->storage);
+    T->grad = NULL;
+    T->storage = NULL;
+    T->node = NULL;
+    T->requires_grad = false;
+    T->freed = by;
 }
 
 void mo_tape_reset(mo_tape *t) {
-    for (int64_t i = 0; i < t->n_tensors; i++) {
-        mo_tensor_release(t->tensors[i]->grad); /* the gradient of a constant that was made a leaf */
-        mo_storage_release(t->tensors[i]->storage);
-    }
+    if (!mo_tape_lives(t, "tape_reset"))
+        return;
+    for (int64_t i = 0; i < t->n_tensors; i++)
+        let_go(t->tensors[i], MO_FREED_BY_RESET);
     t->n_tensors = 0;
     t->n_nodes = 0;
     t->n_slots = 0;
     t->spare_headers = NULL;
+    mo_host_arena *last = t->host; /* its headers stay, marked, for one more round */
+    t->host = t->dead;
+    t->dead = last;
     mo_host_arena_reset(t->host);
+    mo_host_arena_match(t->host, last);
     mo_host_arena_reset(t->graph);
     mo_arena_reset(t->arena);
+    mo_holder_emptied(t->ctx, &t->holder);
+}
+
+/* The tape and its marked headers, without a use but to name a mistake. */
+static void free_remains(void *tape) {
+    mo_tape *t = tape;
+    t->ctx->counters.bytes_live += t->remains;
+    mo_host_arena_release(t->host);
+    mo_host_arena_release(t->dead);
+    mo_host_free(t->ctx, t, sizeof *t);
+}
+
+/* The tape that was released last is kept by its context, uncounted: its use is told then. Large ones are not. */
+static void keep_remains(mo_tape *t) {
+    mo_context *ctx = t->ctx;
+    size_t bytes = sizeof *t + mo_host_arena_bytes(t->host) + mo_host_arena_bytes(t->dead);
+    t->released = true;
+    if (bytes > MOST_REMAINS) {
+        free_remains(t);
+        return;
+    }
+    if (ctx->remains)
+        ctx->free_remains(ctx->remains);
+    ctx->remains = t;
+    ctx->free_remains = free_remains;
+    t->remains = (int64_t)bytes;
+    ctx->counters.bytes_live -= t->remains;
 }
 
 void mo_tape_release(mo_tape *t) {
-    if (!t)
+    if (!mo_tape_lives(t, "tape_release"))
         return;
-    if (t->arena && t->host && t->graph)
+    bool complete = t->arena && t->host && t->dead && t->graph && t->scratch;
+    if (complete)
         mo_tape_reset(t);
+    mo_holder_close(t->ctx, &t->holder);
     mo_arena_release(t->arena);
-    mo_host_arena_release(t->host);
     mo_host_arena_release(t->graph);
     mo_host_arena_release(t->scratch);
     mo_host_free(t->ctx, t->tensors, (size_t)t->capacity_tensors * sizeof *t->tensors);
     mo_host_free(t->ctx, t->nodes, (size_t)t->capacity_nodes * sizeof *t->nodes);
-    mo_host_free(t->ctx, t, sizeof *t);
+    if (complete)
+        keep_remains(t);
+    else
+        free_remains(t);
 }
 
 /* Makes room for one more pointer in a growing list. */
@@ -85,6 +142,10 @@ static bool reserve(mo_context *ctx, void ***list, int64_t n, int64_t *capacity)
 mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (!mo_ok(t->ctx) || mo_shape_numel(t->ctx, "tape", ndim, shape) < 0)
         return NULL;
+    if ((unsigned)dtype >= MO_DTYPES) {
+        mo_fail(t->ctx, MO_INVALID, "tape: unknown dtype %d", (int)dtype);
+        return NULL;
+    }
     if (!reserve(t->ctx, (void ***)&t->tensors, t->n_tensors, &t->capacity_tensors))
         return NULL;
     mo_tensor *T = t->spare_headers;
@@ -108,6 +169,8 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
 }
 
 mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape) {
+    if (!mo_tape_lives(t, "tensor"))
+        return mo_null_tensor(mo_context_of_tape(t));
     mo_tensor *T = mo_tape_header(t, dtype, ndim, shape);
     if (!T)
         return mo_null_tensor(t->ctx);
@@ -145,55 +208,11 @@ void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n) {
             t->tensors[kept++] = T;
             continue;
         }
-        mo_tensor_release(T->grad);
-        mo_storage_release(T->storage);
-        T->storage = NULL;
+        let_go(T, MO_FREED_BY_SCOPE);
         T->grad = t->spare_headers;
         t->spare_headers = T;
     }
     t->n_tensors = kept;
-}
-
-mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value) {
-    mo_tensor *T = mo_tape_tensor(t, dtype, ndim, shape);
-    if (!mo_is_null(T))
-        mo_tensor_fill(T, value);
-    return T;
-}
-
-mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value) {
-    mo_tensor *T = mo_full(t, dtype, 0, NULL, value);
-    if (!mo_is_null(T))
-        mo_tensor_remember(T, value);
-    return T;
-}
-
-mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {
-    mo_tensor *T = mo_tape_tensor(t, dtype, ndim, shape);
-    if (!mo_is_null(T))
-        mo_tensor_write(T, host, (size_t)mo_numel(T) * mo_dtype_size(dtype));
-    return T;
-}
-
-mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X) {
-    if (!mo_ok(t->ctx))
-        return mo_null_tensor(t->ctx);
-    if (mo_is_null(X))
-        mo_fail(t->ctx, MO_INVALID, "stop_gradient: the input is null");
-    else if (X->ctx != t->ctx || (X->tape && X->tape != t))
-        mo_fail(t->ctx, MO_MISMATCH, "stop_gradient: the input belongs to another %s",
-            X->ctx != t->ctx ? "context" : "tape");
-    else
-        mo_tensor_view(X); /* raises if the value has been released */
-    if (!mo_ok(t->ctx))
-        return mo_null_tensor(t->ctx);
-    return mo_tape_window(t, X, X->ndim, X->shape, X->stride, 0);
-}
-
-mo_tensor *mo_keep(mo_tensor *X) {
-    if (!mo_is_null(X))
-        X->kept = true;
-    return X;
 }
 
 /* The node's arrays lie in one block: inputs, outputs, by-products, versions, options. */

@@ -25,6 +25,7 @@ struct mo_tape {
     bool recording;         /* false in MO_EVAL and while a vjp runs without MO_CREATE_GRAPH */
     mo_arena *arena;        /* values, gradients, by-products */
     mo_host_arena *host;    /* headers */
+    mo_host_arena *dead;    /* of the round before the last reset, each marked as freed */
     mo_host_arena *graph;   /* nodes */
     mo_host_arena *scratch; /* bookkeeping of one backward */
     mo_tensor **tensors;    /* every live header, in order of creation */
@@ -35,8 +36,17 @@ struct mo_tape {
     int64_t n_slots;         /* outputs of all nodes */
     const mo_node *visiting; /* the node whose rule is running; NULL: forward */
     bool anomaly;            /* check results for values that are not finite */
+    bool released;           /* its remains only raise errors */
+    int64_t remains;         /* bytes of the remains, which the context does not count */
+    mo_holder holder;        /* the tape as its context knows it */
 };
 
+/* Whether the tape can be used: not NULL (then there is no context to tell) and not released (raises MO_STATE). */
+bool mo_tape_lives(const mo_tape *t, const char *what);
+/* The context of the tape, NULL of none; for public functions. */
+static inline mo_context *mo_context_of_tape(const mo_tape *t) {
+    return t ? t->ctx : NULL;
+}
 /* A header on the tape without storage. NULL on failure. */
 mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
 /* A window onto the storage of X (a new header of the tape). */
@@ -52,6 +62,13 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records a node of that call. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
+/* Whether the n tensors belong to the tape or are leaves, with their values there; raises. what: "output". */
+bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
+/* Whether there are outputs, and room for the gradients; raises. */
+bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
+/* Whether an output needs a gradient, or none has to; raises. Zeros for every x are a mistake mostly: a loss of data
+ * alone, or of a gradient that was not recorded. */
+bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned flags);
 /* A + B, recorded if needed: the sum of two contributions to one gradient (the only op of autograd/). */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */

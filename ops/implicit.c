@@ -101,7 +101,7 @@ static void implicit_vjp(mo_vjp *v) {
             at[n++] = g.theta[i];
         }
     u = mo_neg(t, u);
-    mo_grad(t, &g.F, &u, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH : 0);
+    mo_grad(t, &g.F, &u, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH | MO_ALLOW_UNUSED : MO_ALLOW_UNUSED);
     for (int i = 0; i < n; i++)
         v->in_bar[which[i]] = bar[i];
 }

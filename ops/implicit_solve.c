@@ -158,9 +158,9 @@ static void implicit_solve_vjp(mo_vjp *v) {
             which[n] = 1 + i;
             at[n++] = i ? g.theta[i - 1] : g.x;
         }
-    mo_grad(t, &g.F, &left, 1, &g.x, &q, 1, MO_CREATE_GRAPH); /* J^T left */
+    mo_grad(t, &g.F, &left, 1, &g.x, &q, 1, MO_CREATE_GRAPH | MO_ALLOW_UNUSED); /* J^T left */
     right = mo_neg(t, right);
-    mo_grad(t, &q, &right, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH : 0);
+    mo_grad(t, &q, &right, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH | MO_ALLOW_UNUSED : MO_ALLOW_UNUSED);
     for (int i = 0; i < n; i++)
         v->in_bar[which[i]] = bar[i];
 }

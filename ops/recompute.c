@@ -66,7 +66,7 @@ static void recompute_vjp(mo_vjp *v) {
     mo_tensor *Y = run_code(t, v->attributes, in, v->n_in), *Y_bar = v->out_bar[0];
     if (!mo_ok(mo_tape_context(t)))
         return;
-    mo_grad(t, &Y, &Y_bar, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH : 0);
+    mo_grad(t, &Y, &Y_bar, 1, at, bar, n, v->create_graph ? MO_CREATE_GRAPH | MO_ALLOW_UNUSED : MO_ALLOW_UNUSED);
     for (int i = 0; i < n; i++)
         v->in_bar[which[i]] = bar[i];
 }

@@ -14,7 +14,7 @@ mo_arrays *mo_arrays_create(mo_context *ctx) {
 }
 
 mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name) {
-    for (int64_t i = 0; arrays && i < arrays->count; i++)
+    for (int64_t i = 0; arrays && name && i < arrays->count; i++)
         if (strcmp(arrays->items[i].name, name) == 0)
             return arrays->items[i].tensor;
     return NULL;
@@ -56,7 +56,13 @@ bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T) {
 }
 
 mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T) {
-    mo_context *ctx = arrays->ctx;
+    mo_context *ctx = arrays ? arrays->ctx : NULL;
+    if (mo_ok(ctx) && !name)
+        mo_fail(ctx, MO_INVALID, "arrays: a tensor without a name");
+    if (!mo_ok(ctx)) {
+        mo_tensor_release(T);
+        return mo_code_of(ctx);
+    }
     char shown[128];
     mo_quote(name, strlen(name), shown, sizeof shown);
     if (mo_is_null(T))

@@ -23,7 +23,7 @@ mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {
 }
 
 mo_capture *mo_capture_end(mo_context *ctx) {
-    void *of = ctx->backend->capture_end ? ctx->backend->capture_end(ctx) : NULL;
+    void *of = ctx && ctx->backend->capture_end ? ctx->backend->capture_end(ctx) : NULL;
     mo_capture *r = of ? mo_host_alloc(ctx, sizeof *r) : NULL;
     if (r)
         *r = (mo_capture){ctx, of};
@@ -33,7 +33,7 @@ mo_capture *mo_capture_end(mo_context *ctx) {
 }
 
 bool mo_capture_replay(mo_capture *r, int64_t ahead) {
-    return mo_ok(r->ctx) && r->ctx->backend->capture_replay(r->ctx, r->of, ahead);
+    return r && mo_ok(r->ctx) && r->ctx->backend->capture_replay(r->ctx, r->of, ahead);
 }
 
 void mo_capture_release(mo_capture *r) {

@@ -50,6 +50,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
     open_backend(ctx);
+    ctx->empty_bytes = ctx->counters.bytes_live;
     return ctx;
 }
 
@@ -76,37 +77,46 @@ bool mo_device_libraries(mo_device device, char *text, size_t bytes) {
     return true;
 }
 
-void mo_context_release(mo_context *ctx) {
+mo_code mo_context_release(mo_context *ctx) {
     if (!ctx)
-        return;
+        return MO_OK;
+    if (mo_context_in_use(ctx))
+        return MO_STATE;
     if (ctx->backend->close)
         ctx->backend->close(ctx);
+    if (ctx->remains)
+        ctx->free_remains(ctx->remains);
     free(ctx->ops);
     free(ctx->profile);
     free(ctx);
+    return MO_OK;
 }
 
 int mo_context_threads(const mo_context *ctx) {
-    return ctx->threads;
+    return ctx ? ctx->threads : 0;
 }
 
 mo_device mo_context_device(const mo_context *ctx) {
-    return ctx->device;
+    return ctx ? ctx->device : MO_CPU;
 }
 
 mo_code mo_context_wait(mo_context *ctx) {
-    if (ctx->backend->wait)
+    if (ctx && ctx->backend->wait)
         ctx->backend->wait(ctx);
-    return ctx->status.code;
+    return mo_code_of(ctx);
 }
 
 mo_counters mo_context_counters(const mo_context *ctx) {
+    if (!ctx)
+        return (mo_counters){0};
     mo_counters c = ctx->counters;
     c.device_peak = ctx->backend->peak ? (int64_t)ctx->backend->peak(ctx, false) : 0;
     return c;
 }
 
 void mo_context_reset_peaks(mo_context *ctx) {
+    if (!ctx)
+        return;
     ctx->counters.bytes_peak = ctx->counters.bytes_live;
     ctx->counters.tape_peak = ctx->counters.tape_live;
     if (ctx->backend->peak)

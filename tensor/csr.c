@@ -38,6 +38,10 @@ mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int6
     mo_dtype dtype, const void *values) {
     if (!mo_ok(ctx))
         return NULL;
+    if (!row_pointer || (rows > 0 && row_pointer[rows] > 0 && !column)) {
+        mo_fail(ctx, MO_INVALID, "csr: %s is NULL", row_pointer ? "column" : "row_pointer");
+        return NULL;
+    }
     if (!mo_dtype_is_real(dtype)) {
         mo_fail(ctx, MO_MISMATCH, "csr: values are %s, expected float32 or float64", mo_dtype_name(dtype));
         return NULL;
@@ -48,9 +52,13 @@ mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int6
     if (!A)
         return NULL;
     *A = (mo_csr){.ctx = ctx, .rows = rows, .columns = columns, .nnz = row_pointer[rows]};
+    ctx->n_csr++;
     A->row_pointer = mo_tensor_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer);
     A->column = mo_tensor_from(ctx, MO_I32, 1, &A->nnz, column);
     A->values = values ? mo_tensor_from(ctx, dtype, 1, &A->nnz, values) : mo_tensor_create(ctx, dtype, 1, &A->nnz);
+    mo_tensor_unlist(A->row_pointer);
+    mo_tensor_unlist(A->column);
+    mo_tensor_unlist(A->values);
     if (!values)
         mo_tensor_fill(A->values, 1);
     if (!mo_ok(ctx)) {
@@ -122,7 +130,7 @@ static mo_csr *transposed_copy(const mo_csr *A) {
 }
 
 const mo_csr *mo_csr_transposed(const mo_csr *A) {
-    if (A->symmetric)
+    if (!A || A->symmetric)
         return A;
     if (!A->transposed)
         ((mo_csr *)(uintptr_t)A)->transposed = transposed_copy(A); /* a cache: logically const */
@@ -130,6 +138,8 @@ const mo_csr *mo_csr_transposed(const mo_csr *A) {
 }
 
 mo_code mo_csr_declare_symmetric(mo_csr *A) {
+    if (!A)
+        return MO_INVALID;
     mo_context *ctx = A->ctx;
     const mo_csr *T = A->rows == A->columns && mo_ok(ctx) ? transposed_copy(A) : NULL;
     const mo_csr *TT = T ? transposed_copy(T) : NULL; /* both with rising columns, so that they compare as bytes */
@@ -157,21 +167,22 @@ mo_csr_view mo_view_csr(const mo_csr *A) {
 }
 
 int64_t mo_csr_rows(const mo_csr *A) {
-    return A->rows;
+    return A ? A->rows : 0;
 }
 
 int64_t mo_csr_columns(const mo_csr *A) {
-    return A->columns;
+    return A ? A->columns : 0;
 }
 
 int64_t mo_csr_nnz(const mo_csr *A) {
-    return A->nnz;
+    return A ? A->nnz : 0;
 }
 
 void mo_csr_release(mo_csr *A) {
     if (!A)
         return;
     mo_csr_release(A->transposed);
+    A->ctx->n_csr--;
     if (A->prepared)
         A->ctx->backend->forget(A->ctx, A->prepared);
     mo_tensor_release(A->row_pointer);

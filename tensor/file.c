@@ -265,6 +265,8 @@ static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) 
 
 mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
     char label[MO_LABEL];
+    if (mo_ok(ctx) && (!path || (n && !bytes)))
+        mo_fail(ctx, MO_INVALID, "file: no %s given", path ? "bytes" : "path");
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     mo_file_label("file", path, label);

@@ -22,12 +22,8 @@ mo_host_arena *mo_host_arena_create(mo_context *ctx) {
     return arena;
 }
 
-static block *add_block(mo_host_arena *arena, size_t bytes) {
-    size_t size = FIRST_BLOCK;
-    if (arena->current)
-        size = arena->current->size < LAST_DOUBLING ? 2 * arena->current->size : arena->current->size;
-    if (size < bytes)
-        size = bytes;
+/* A block behind the current one. */
+static block *insert_block(mo_host_arena *arena, size_t size) {
     block *b = mo_host_alloc(arena->ctx, sizeof *b + size);
     if (!b)
         return NULL;
@@ -39,6 +35,13 @@ static block *add_block(mo_host_arena *arena, size_t bytes) {
         arena->first = b;
     }
     return b;
+}
+
+static block *add_block(mo_host_arena *arena, size_t bytes) {
+    size_t size = FIRST_BLOCK;
+    if (arena->current)
+        size = arena->current->size < LAST_DOUBLING ? 2 * arena->current->size : arena->current->size;
+    return insert_block(arena, size < bytes ? bytes : size);
 }
 
 void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes) {
@@ -58,6 +61,30 @@ void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes) {
     b->used += bytes;
     memset(p, 0, bytes);
     return p;
+}
+
+size_t mo_host_arena_bytes(const mo_host_arena *arena) {
+    size_t bytes = sizeof *arena;
+    for (const block *b = arena->first; b; b = b->next)
+        bytes += sizeof *b + b->size;
+    return bytes;
+}
+
+/* Room for objects, without the headers of blocks. */
+static size_t room(const mo_host_arena *arena) {
+    size_t bytes = 0;
+    for (const block *b = arena->first; b; b = b->next)
+        bytes += b->size;
+    return bytes;
+}
+
+void mo_host_arena_match(mo_host_arena *arena, const mo_host_arena *other) {
+    size_t have = room(arena), want = room(other);
+    mo_status before = arena->ctx->status;
+    if (have < want && !insert_block(arena, want - have)) /* no more: the two would outgrow each other for ever */
+        arena->ctx->status = before;
+    if (!arena->current)
+        arena->current = arena->first;
 }
 
 void mo_host_arena_reset(mo_host_arena *arena) {

@@ -116,7 +116,8 @@ mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char
 mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
-    if (!mo_ok(ctx) || !mo_file_read(ctx, mo_file_label("npy", path, label), path, &content))
+    if (!mo_given(ctx, "npy_read", "path", path) ||
+        !mo_file_read(ctx, mo_file_label("npy", path, label), path, &content))
         return mo_null_tensor(ctx);
     mo_tensor *T = mo_npy_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

@@ -207,7 +207,8 @@ mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char
 mo_arrays *mo_npz_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
-    if (!mo_ok(ctx) || !mo_file_read(ctx, mo_file_label("npz", path, label), path, &content))
+    if (!mo_given(ctx, "npz_read", "path", path) ||
+        !mo_file_read(ctx, mo_file_label("npz", path, label), path, &content))
         return NULL;
     mo_arrays *arrays = mo_npz_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

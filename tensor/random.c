@@ -2,12 +2,16 @@
 #include "tensor/philox.h"
 #include "tensor/tensor.h"
 
+#include <math.h>
+
 mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode) {
     return (mo_random){.seed = seed, .purpose = (uint32_t)purpose, .episode = episode};
 }
 
 uint64_t mo_random_bits(mo_random *r) {
     uint32_t word[4];
+    if (!r)
+        return 0;
     mo_philox(r, 0, word);
     r->index++;
     return (uint64_t)word[0] << 32 | word[1];
@@ -15,6 +19,8 @@ uint64_t mo_random_bits(mo_random *r) {
 
 double mo_random_uniform(mo_random *r) {
     uint32_t word[4];
+    if (!r)
+        return NAN;
     mo_philox(r, 0, word);
     r->index++;
     return mo_philox_uniform(word);
@@ -22,6 +28,8 @@ double mo_random_uniform(mo_random *r) {
 
 double mo_random_normal(mo_random *r) {
     uint32_t word[4];
+    if (!r)
+        return NAN;
     mo_philox(r, 0, word);
     r->index++;
     return mo_philox_normal(word);
@@ -29,6 +37,8 @@ double mo_random_normal(mo_random *r) {
 
 /* Multiply and reject (Lemire 2019): draws that would make some results more likely than others are rejected. */
 int64_t mo_random_below(mo_random *r, int64_t n) {
+    if (!r)
+        return 0;
     uint64_t range = n > 0 ? (uint64_t)n : 1;
     uint64_t threshold = (0 - range) % range;
     for (;;) {
@@ -39,7 +49,7 @@ int64_t mo_random_below(mo_random *r, int64_t n) {
 }
 
 void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n) {
-    for (int64_t i = n - 1; i > 0; i--) {
+    for (int64_t i = n - 1; items && i > 0; i--) {
         int64_t j = mo_random_below(r, i + 1), swap = items[i];
         items[i] = items[j];
         items[j] = swap;

@@ -284,7 +284,8 @@ mo_arrays *mo_safetensors_decode(mo_context *ctx, const char *label, const unsig
 mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path) {
     char label[MO_LABEL];
     mo_file_bytes content;
-    if (!mo_ok(ctx) || !mo_file_read(ctx, mo_file_label("safetensors", path, label), path, &content))
+    if (!mo_given(ctx, "safetensors_read", "path", path) ||
+        !mo_file_read(ctx, mo_file_label("safetensors", path, label), path, &content))
         return NULL;
     mo_arrays *arrays = mo_safetensors_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);

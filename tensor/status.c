@@ -20,11 +20,26 @@ bool mo_ok(const mo_context *ctx) {
 }
 
 const mo_status *mo_context_status(const mo_context *ctx) {
-    return &ctx->status;
+    static const mo_status none = {.code = MO_INVALID,
+        .file = __FILE__,
+        .line = __LINE__,
+        .message = "there is no context: mo_context_create was out of memory, or it was never called"};
+    return ctx ? &ctx->status : &none;
+}
+
+mo_code mo_code_of(const mo_context *ctx) {
+    return mo_context_status(ctx)->code;
+}
+
+bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value) {
+    if (!value)
+        mo_fail(ctx, MO_INVALID, "%s: %s is NULL", function, argument);
+    return mo_ok(ctx) && value;
 }
 
 void mo_clear_error(mo_context *ctx) {
-    ctx->status = (mo_status){0};
+    if (ctx)
+        ctx->status = (mo_status){0};
 }
 
 const char *mo_code_name(mo_code code) {

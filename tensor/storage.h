@@ -3,7 +3,7 @@
 #define MO_STORAGE_H
 
 #include "tensor/backend.h"
-#include "tensor/tensor.h"
+#include "tensor/given.h"
 
 /* Memory behind tensors. Reference-counted; freed to its origin (an arena's free list or the backend). */
 typedef struct mo_storage {
@@ -25,11 +25,25 @@ typedef struct mo_mapped_file {
     char *path;     /* the name in error messages */
 } mo_mapped_file;
 
+/* Who has freed the value of a header that is still there. */
+typedef enum mo_freed {
+    MO_FREED_NOT = 0, /* nobody, or backward */
+    MO_FREED_BY_RESET,
+    MO_FREED_BY_SCOPE,
+    MO_FREED_BY_RELEASE
+} mo_freed;
+
 /* The header. The fields below `offset` belong to autograd/; tensor/ zeroes them and otherwise never reads or writes
  * them. */
 struct mo_tensor {
     mo_context *ctx;
-    mo_storage *storage; /* NULL: the null tensor, or a value that backward released */
+    mo_storage *storage; /* NULL: the null tensor, or a value that has been freed */
+    mo_freed freed;
+    const char *maker; /* the op that computed it, or NULL */
+    /* Tensors of no tape: the other ones of the context that the user owns; or, released, the next one to be freed. */
+    mo_tensor *previous, *next;
+    bool listed;
+    uint64_t burial; /* of a released one: its number */
     mo_dtype dtype;
     int ndim;
     int64_t shape[MO_MAX_AXES];
@@ -47,6 +61,13 @@ struct mo_tensor {
     char *name;           /* a parameter's name, owned */
 };
 
+/* A tape as its context knows it. */
+typedef struct mo_holder {
+    struct mo_holder *previous, *next;
+    const int64_t *nodes; /* recorded, each of which may point to tensors of the context */
+    uint64_t since;       /* burials before its oldest node */
+} mo_holder;
+
 struct mo_context {
     mo_status status;
     mo_device device;
@@ -59,6 +80,14 @@ struct mo_context {
     mo_tensor null_tensor;
     const struct mo_op **ops; /* the registry, filled by ops/ and by users */
     int n_ops, capacity_ops;
+    mo_tensor *tensors;              /* of no tape, owned by the user; the newest first */
+    mo_tensor *buried, *last_buried; /* headers of released ones that nodes may point to, in order of `burial` */
+    uint64_t burials;
+    mo_holder *tapes;
+    void *remains; /* of autograd/: the tape that was released last; and what frees it */
+    void (*free_remains)(void *remains);
+    int64_t n_csr;
+    int64_t empty_bytes;        /* bytes_live of the context alone */
     struct mo_profile *profile; /* of autograd/, one block; NULL: never started */
     bool profiling;
 };
@@ -76,6 +105,19 @@ struct mo_csr {
 
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
+
+/* Raises MO_STATE for a tensor whose value has been freed: who did it. what: "add: input 0", or NULL. */
+void mo_fail_freed(const mo_tensor *T, const char *what);
+/* Says that T belongs to an object of the library, which is counted in its stead (mo_context_release). */
+void mo_tensor_unlist(mo_tensor *T);
+/* A tape begins; has been emptied: headers that only its nodes pointed to are freed; ends. */
+void mo_holder_open(mo_context *ctx, mo_holder *h, const int64_t *nodes);
+void mo_holder_emptied(mo_context *ctx, mo_holder *h);
+void mo_holder_close(mo_context *ctx, mo_holder *h);
+/* Frees a header now, or once no node can point to it. */
+void mo_bury(mo_tensor *T);
+/* Raises MO_STATE, saying how many objects of which kind live; false where none does. */
+bool mo_context_in_use(mo_context *ctx);
 
 /* Remembers on the host the value of a scalar (float32 or float64) that has just been set to it. */
 void mo_tensor_remember(mo_tensor *T, double value);

@@ -24,7 +24,7 @@ bool mo_dtype_is_real(mo_dtype dtype) {
 }
 
 mo_tensor *mo_null_tensor(mo_context *ctx) {
-    return &ctx->null_tensor;
+    return ctx ? &ctx->null_tensor : NULL;
 }
 
 bool mo_is_null(const mo_tensor *T) {
@@ -46,6 +46,11 @@ static mo_tensor *header_of(mo_context *ctx, mo_storage *S, mo_dtype dtype, int 
     if (ndim)
         memcpy(T->shape, shape, (size_t)ndim * sizeof *shape);
     mo_contiguous_strides(ndim, T->shape, T->stride);
+    T->listed = true;
+    T->next = ctx->tensors;
+    if (T->next)
+        T->next->previous = T;
+    ctx->tensors = T;
     return T;
 }
 
@@ -89,7 +94,11 @@ mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
 
 mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {
     mo_tensor *T = mo_tensor_create(ctx, dtype, ndim, shape);
-    if (!mo_is_null(T) && T->storage->bytes)
+    if (mo_is_null(T) || !T->storage->bytes)
+        return T;
+    if (!host)
+        mo_fail(ctx, MO_INVALID, "tensor: a NULL buffer, expected %zu bytes", T->storage->bytes);
+    else
         ctx->backend->upload(ctx, T->storage->data, host, T->storage->bytes);
     return T;
 }
@@ -98,29 +107,33 @@ void mo_tensor_release(mo_tensor *T) {
     if (mo_is_null(T))
         return;
     mo_context *ctx = T->ctx;
-    if (T->tape) {
+    if (T->tape)
         mo_fail(ctx, MO_STATE, "release: the tensor belongs to a tape, which frees it at mo_tape_reset");
+    else if (T->freed)
+        mo_fail(ctx, MO_STATE, "release: %s was released before", T->name ? T->name : "the tensor");
+    if (T->tape || T->freed)
         return;
-    }
     mo_tensor_release(T->grad);
     mo_storage_release(T->storage);
-    free(T->name);
-    mo_host_free(ctx, T, sizeof *T);
+    mo_tensor_unlist(T);
+    mo_bury(T);
 }
 
 mo_context *mo_tensor_context(const mo_tensor *T) {
-    return T->ctx;
+    return T ? T->ctx : NULL;
 }
 
 mo_dtype mo_tensor_dtype(const mo_tensor *T) {
-    return T->dtype;
+    return T ? T->dtype : MO_F32;
 }
 
 int mo_ndim(const mo_tensor *T) {
-    return T->ndim;
+    return T ? T->ndim : 0;
 }
 
 int64_t mo_dim(const mo_tensor *T, int axis) {
+    if (!T)
+        return 1;
     if (axis < 0)
         axis += T->ndim;
     return axis < 0 || axis >= T->ndim ? 1 : T->shape[axis];
@@ -136,20 +149,35 @@ int64_t mo_numel(const mo_tensor *T) {
 }
 
 bool mo_is_contiguous(const mo_tensor *T) {
-    return mo_strides_contiguous(T->ndim, T->shape, T->stride);
+    return !T || mo_strides_contiguous(T->ndim, T->shape, T->stride);
 }
 
 const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes) {
-    return mo_format_shape(T->ndim, T->shape, buffer, bytes);
+    return buffer ? mo_format_shape(mo_ndim(T), T ? T->shape : NULL, buffer, bytes) : "";
+}
+
+void mo_fail_freed(const mo_tensor *T, const char *what) {
+    static const char *const by[] = {[MO_FREED_NOT] = "released by backward: call mo_keep on it before",
+        [MO_FREED_BY_RESET] = "freed by mo_tape_reset",
+        [MO_FREED_BY_SCOPE] = "freed by mo_scope_close",
+        [MO_FREED_BY_RELEASE] = "freed by mo_tensor_release"};
+    const char *who = T->maker ? T->maker : T->name;
+    mo_fail(T->ctx, MO_STATE, "%s%s%s was %s", what ? what : "the value of a tensor",
+        T->maker ? ", made by "
+        : who    ? ", "
+                 : "",
+        who ? who : "", by[T->freed]);
 }
 
 mo_view mo_tensor_view(const mo_tensor *T) {
+    if (!T)
+        return (mo_view){0};
     mo_view v = {.dtype = T->dtype, .ndim = T->ndim};
     memcpy(v.shape, T->shape, sizeof v.shape);
     memcpy(v.stride, T->stride, sizeof v.stride);
     if (T->storage)
         v.data = (char *)T->storage->data + T->offset * (int64_t)mo_dtype_size(T->dtype);
     else if (!mo_is_null(T))
-        mo_fail(T->ctx, MO_STATE, "the value of a tensor was released by backward: call mo_keep on it before");
+        mo_fail_freed(T, NULL);
     return v;
 }

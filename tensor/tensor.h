@@ -2,7 +2,12 @@
  *
  * A context is one thread, one device, one set of library handles and one sticky status; nothing is global. A tensor
  * is a strided window (shape, strides, dtype, byte offset) onto a reference-counted storage. Everything here is
- * row-major, has at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes. */
+ * row-major, has at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes.
+ *
+ * What a failed call returns is inert: the null tensor of its context, or NULL for an object of any other kind. Every
+ * function of the library takes both: it does nothing, returns the code of the context's first error, the null tensor,
+ * NULL, NaN, 0 or false, and that error stands. Without any context a code is MO_INVALID and the null tensor is NULL.
+ * In a context without an error, a NULL where something is expected raises MO_INVALID. */
 #ifndef MO_TENSOR_H
 #define MO_TENSOR_H
 
@@ -51,7 +56,7 @@ MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line
     __attribute__((format(printf, 5, 6)));
 /* Returns whether the context is free of errors. */
 MO_API bool mo_ok(const mo_context *ctx);
-/* The sticky status; borrowed, valid while the context lives. */
+/* The sticky status; borrowed, valid while the context lives. Of NULL: MO_INVALID, "there is no context ..". */
 MO_API const mo_status *mo_context_status(const mo_context *ctx);
 /* Forgets the error and leaves the context usable. Memory is untouched. */
 MO_API void mo_clear_error(mo_context *ctx);
@@ -91,8 +96,9 @@ typedef struct mo_counters {
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only when out of memory; a device that is
  * absent gives a context in the error state. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
-/* Frees the context. Tensors, tapes and CSR matrices made with it must have been released before. */
-MO_API void mo_context_release(mo_context *ctx);
+/* Frees the context and returns MO_OK, of NULL too. While tensors, tapes, CSR matrices or other objects of it live it
+ * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
+MO_API mo_code mo_context_release(mo_context *ctx);
 /* Returns whether contexts of that device can be made here. Writes the device's name to text, or the reason why it
  * cannot be used, as one line. */
 MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
@@ -149,9 +155,10 @@ MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, co
 /* Makes such a tensor from row-major host memory of the same dtype (copied). */
 MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* Releases a tensor that mo_tensor_create, mo_tensor_from, mo_parameter or a loader made. NULL and the null tensor are
- * ignored. A tape that has used the tensor must be reset first: its nodes point to it. */
+ * ignored. If nodes of a tape may still point to the tensor, a mark without a value stays until the tape is reset: a
+ * backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
-/* The inert result of a failed call: no elements, ignored by every op. */
+/* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
 MO_API bool mo_is_null(const mo_tensor *T); /* NULL or inert */
 
@@ -163,7 +170,8 @@ MO_API int64_t mo_numel(const mo_tensor *T);
 MO_API bool mo_is_contiguous(const mo_tensor *T);
 /* Writes "[8, 6, 2]" into buffer and returns it. */
 MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
-/* The window as a kernel sees it (device memory). Raises MO_STATE if the value has been released. */
+/* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
+ * freed the value; a tape knows what its last reset freed until the next one. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype. Returns the status. */

@@ -6,7 +6,7 @@
 
 /* Checks a host buffer and fills the view of row-major host memory that has the tensor's shape. */
 static bool host_view(const mo_tensor *T, const char *what, void *host, size_t bytes, mo_view *view) {
-    mo_context *ctx = T->ctx;
+    mo_context *ctx = mo_tensor_context(T);
     if (!mo_ok(ctx))
         return false;
     if (mo_is_null(T)) {
@@ -27,10 +27,10 @@ static bool host_view(const mo_tensor *T, const char *what, void *host, size_t b
 }
 
 mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
-    mo_context *ctx = T->ctx;
+    mo_context *ctx = mo_tensor_context(T);
     mo_view to;
     if (!host_view(T, "read", host, bytes, &to) || !bytes)
-        return ctx->status.code;
+        return mo_code_of(ctx);
     mo_view from = mo_tensor_view(T);
     if (mo_is_contiguous(T)) {
         ctx->backend->download(ctx, host, from.data, bytes);
@@ -48,10 +48,10 @@ mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes) {
 }
 
 mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes) {
-    mo_context *ctx = T->ctx;
+    mo_context *ctx = mo_tensor_context(T);
     mo_view from;
     if (!host_view(T, "write", (void *)(uintptr_t)host, bytes, &from) || !bytes)
-        return ctx->status.code;
+        return mo_code_of(ctx);
     mo_view to = mo_tensor_view(T);
     T->storage->version++;
     if (mo_is_contiguous(T)) {
@@ -96,9 +96,11 @@ void mo_tensor_remember(mo_tensor *T, double value) {
 }
 
 mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
-    mo_context *ctx = dst->ctx;
+    mo_context *ctx = mo_tensor_context(dst);
+    if (mo_ok(ctx) && (mo_is_null(dst) || mo_is_null(src)))
+        mo_fail(ctx, MO_INVALID, "copy: the %s is null", mo_is_null(dst) ? "destination" : "source");
     if (!mo_ok(ctx))
-        return ctx->status.code;
+        return mo_code_of(ctx);
     char got[160], want[160];
     if (dst->ndim != src->ndim || memcmp(dst->shape, src->shape, (size_t)src->ndim * sizeof *src->shape) != 0)
         mo_fail(ctx, MO_INVALID, "copy: source %s, expected %s", mo_shape_string(src, got, sizeof got),
@@ -114,17 +116,19 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
 }
 
 mo_code mo_tensor_fill(mo_tensor *T, double value) {
-    mo_context *ctx = T->ctx;
+    mo_context *ctx = mo_tensor_context(T);
     mo_view to = mo_tensor_view(T);
-    if (!mo_ok(ctx) || mo_is_null(T))
-        return ctx->status.code;
+    if (mo_ok(ctx) && mo_is_null(T))
+        mo_fail(ctx, MO_INVALID, "fill: the tensor is null");
+    if (!mo_ok(ctx))
+        return mo_code_of(ctx);
     T->storage->version++;
     ctx->backend->fill(ctx, value, &to);
     return ctx->status.code;
 }
 
 double mo_item(const mo_tensor *T) {
-    mo_context *ctx = T->ctx;
+    mo_context *ctx = mo_tensor_context(T);
     if (mo_ok(ctx) && mo_numel(T) != 1) {
         char text[160];
         mo_fail(ctx, MO_INVALID, "item: tensor %s, expected one element", mo_shape_string(T, text, sizeof text));

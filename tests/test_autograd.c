@@ -77,6 +77,38 @@ static void unconnected_inputs_have_zero_gradient(void **state) {
     mo_tensor_release(data);
 }
 
+/* Zeros would look like an answer: PyTorch raises as well. */
+static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 1, 1), *g, *h;
+    data->requires_grad = false;
+    mo_tensor *root = toy_mul(y->t, data, data);
+    assert_int_equal(mo_grad(y->t, &root, NULL, 1, &a, &g, 1, 0), MO_INVALID);
+    assert_failed(y->ctx, MO_INVALID, PARTS("grad: output 0, made by toy_mul depends on nothing", "MO_ALLOW_UNUSED"));
+    assert_true(mo_is_null(g));
+    assert_int_equal(mo_grad(y->t, &root, NULL, 1, &a, &g, 1, MO_ALLOW_UNUSED), MO_OK);
+    assert_values(g, 0, 0);
+    mo_tensor *both[] = {root, toy_mul(y->t, a, a)}; /* one of them is enough */
+    assert_int_equal(mo_grad(y->t, both, NULL, 2, &a, &g, 1, MO_RETAIN), MO_OK);
+    assert_values(g, 4, 6);
+    mo_tensor *slope = toy_sum(y->t, g); /* of a gradient that was not recorded */
+    assert_int_equal(mo_grad(y->t, &slope, NULL, 1, &a, &h, 1, 0), MO_INVALID);
+    assert_failed(y->ctx, MO_INVALID, PARTS("made by toy_sum depends on nothing", "with MO_CREATE_GRAPH"));
+    assert_int_equal(mo_grad(y->t, &both[1], NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
+    assert_int_equal(mo_grad(y->t, &g, NULL, 1, &a, &h, 1, 0), MO_OK);
+    assert_values(h, 2, 2);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    root = toy_mul(y->t, a, a);
+    mo_grad(y->t, &root, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("the tape is in MO_EVAL"));
+    mo_grad(y->t, &root, NULL, 0, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("grad: no outputs, expected 1 or more"));
+    mo_grad(y->t, &root, NULL, 1, &a, &g, -1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("1 outputs and -1 inputs"));
+    mo_tensor_release(a);
+    mo_tensor_release(data);
+}
+
 static void only_tensors_that_need_it_get_a_gradient(void **state) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 5, 7);
@@ -202,6 +234,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(cotangents_weigh_the_outputs_and_may_be_missing, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(gradients_of_intermediate_values, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(unconnected_inputs_have_zero_gradient, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(
+            outputs_that_need_no_gradient_are_an_error_unless_allowed, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(only_tensors_that_need_it_get_a_gradient, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(stop_gradient_holds_a_factor_fixed, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(constants_of_a_tape_can_be_leaves, toy_create, toy_release),

@@ -203,6 +203,30 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
     return error / scale;
 }
 
+static void null_gradients_zeroed_options_and_released_parameters_are_named(void **state) {
+    scratch *s = *state;
+    problem q = problem_create(s->ctx, MO_F64, 1);
+    assert_null(mo_optimizer_create(s->ctx, q.p, N, &(mo_adamw_options){0}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the options are all zero"));
+    assert_null(mo_optimizer_create(s->ctx, q.p, N, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: options is NULL"));
+    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_tensor *g[N] = {q.g[0], NULL};
+    assert_int_equal(mo_optimizer_step(o, g, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the gradient of temperature, parameter 1, is null, expected []"));
+    g[1] = mo_null_tensor(s->ctx);
+    assert_int_equal(mo_optimizer_step(o, g, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("the gradient of temperature, parameter 1, is null"));
+    assert_int_equal(mo_optimizer_step(o, NULL, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: grads is NULL"));
+    assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
+    mo_optimizer_release(o);
+    for (int i = 0; i < N; i++) {
+        mo_tensor_release(q.p[i]);
+        mo_tensor_release(q.g[i]);
+    }
+}
+
 static void steps_equal_those_that_pytorch_stored(void **state) {
     scratch *s = *state;
     static const char *const episodes[] = {"nc.embed", "nc.logit", "lp.embed", "lp.logit", "gc.embed", "gc.logit"};
@@ -220,6 +244,7 @@ int main(void) {
         cmocka_unit_test(norm_that_is_not_finite_changes_nothing),
         cmocka_unit_test(gradient_may_have_any_strides),
         cmocka_unit_test(wrong_gradients_and_options_are_refused),
+        cmocka_unit_test(null_gradients_zeroed_options_and_released_parameters_are_named),
         cmocka_unit_test(steps_equal_those_that_pytorch_stored),
     };
     return cmocka_run_group_tests_name("optimizer", tests, scratch_create, scratch_release);

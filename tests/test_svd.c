@@ -255,6 +255,8 @@ static void the_tape_keeps_nothing_but_the_result(void **state) {
     double values[3];
     assert_int_equal(mo_tensor_read(before, values, sizeof values), MO_OK);
     assert_true(values[0] == 7 && values[2] == 7);
+    mo_tape_reset(t); /* takes as much again for headers: those of the last round stay, marked */
+    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
     int64_t live = mo_context_counters(ctx).bytes_live;
     mo_tape_reset(t);
     assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);

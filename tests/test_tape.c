@@ -214,8 +214,23 @@ static void reset_frees_and_release_returns_everything(void **state) {
     mo_tensor_release(a); /* with its gradient, which is the difference above */
 }
 
+/* A dtype that is none has no elements to compute with. */
+static void unknown_dtypes_are_refused_on_tapes(void **state) {
+    toy *y = *state;
+    mo_dtype none = (mo_dtype)99;
+    assert_true(mo_is_null(mo_tape_tensor(y->t, none, 0, NULL)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_full(y->t, none, 0, NULL, 1)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_from(y->t, none, 1, (int64_t[]){2}, (double[]){1, 2})));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_scalar(y->t, (mo_dtype)-1, 1)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unknown_dtypes_are_refused_on_tapes, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(eval_records_nothing, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(backward_consumes_its_nodes_by_name, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(retain_lets_backward_run_again, toy_create, toy_release),

@@ -13,7 +13,11 @@
 #include <string.h>
 
 static bool check_options(mo_context *ctx, const mo_adamw_options *o) {
-    if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+    static const mo_adamw_options none;
+    if (!memcmp(o, &none, sizeof none))
+        mo_fail(ctx, MO_INVALID,
+            "adamw: the options are all zero; expected betas, epsilon and a rate, such as 0.9, 0.999, 1e-8 and 3e-4");
+    else if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
         mo_fail(ctx, MO_INVALID, "adamw: betas %g and %g, expected 0 or more and below 1", o->beta1, o->beta2);
     else if (!(o->epsilon > 0 && o->epsilon < INFINITY))
         mo_fail(ctx, MO_INVALID, "adamw: epsilon is %g, expected more than 0", o->epsilon);
@@ -52,7 +56,8 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
 
 mo_optimizer *mo_optimizer_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
-    if (!mo_ok(ctx) || !check_options(ctx, options))
+    if (!mo_given(ctx, "adamw", "options", options) || !mo_given(ctx, "adamw", "parameters", parameters) ||
+        !check_options(ctx, options))
         return NULL;
     if (n < 1 || mo_is_null(parameters[0]) || !mo_dtype_is_real(parameters[0]->dtype)) {
         mo_fail(ctx, MO_INVALID, "adamw: expected parameters in float32 or float64");
@@ -94,11 +99,18 @@ void mo_optimizer_release(mo_optimizer *o) {
 static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     const mo_tensor *P = o->parameter[i];
     char want[160], got[160];
-    if (mo_is_null(G) || G->dtype != P->dtype || G->ndim != P->ndim ||
-        memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
+    if (mo_is_null(G)) {
+        mo_fail(o->ctx, MO_INVALID, "adamw: the gradient of %s, parameter %d, is null, expected %s %s",
+            mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
+        return false;
+    }
+    if (P->freed || !P->storage)
+        mo_fail_freed(P, "adamw: the parameter");
+    else if (G->dtype != P->dtype || G->ndim != P->ndim ||
+             memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
         mo_fail(o->ctx, MO_MISMATCH, "adamw: the gradient of %s is %s %s, expected %s %s", mo_tensor_name(P),
-            mo_is_null(G) ? "null" : mo_shape_string(G, got, sizeof got), mo_is_null(G) ? "" : mo_dtype_name(G->dtype),
-            mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
+            mo_shape_string(G, got, sizeof got), mo_dtype_name(G->dtype), mo_shape_string(P, want, sizeof want),
+            mo_dtype_name(P->dtype));
     return mo_ok(o->ctx);
 }
 
@@ -156,6 +168,8 @@ static void update(mo_optimizer *o, mo_tensor *const *grads) {
 
 /* All that changes from step to step lies on the device, so that a captured step can be replayed. */
 mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
+    if (!o)
+        return MO_INVALID;
     mo_context *ctx = o->ctx;
     const mo_adamw_options *c = &o->options;
     if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
@@ -179,7 +193,11 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
 }
 
 mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
+    if (!o)
+        return MO_INVALID;
     mo_context *ctx = o->ctx;
+    if (!mo_given(ctx, "adamw", "grads", grads))
+        return mo_code_of(ctx);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         check_gradient(o, i, grads[i]);
     if (mo_ok(ctx))
@@ -203,6 +221,8 @@ void mo_optimizer_withdraw(mo_optimizer *o) {
 }
 
 mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
+    if (!o)
+        return MO_INVALID;
     mo_context *ctx = o->ctx;
     if (mo_optimizer_advance(o, lr) != MO_OK)
         return mo_context_status(ctx)->code;

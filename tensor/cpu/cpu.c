@@ -42,7 +42,7 @@ int blas_threads(const mo_context *ctx) {
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {
-    const cpu_state *state = ctx->backend == &mo_backend_cpu ? ctx->backend_state : NULL;
+    const cpu_state *state = ctx && ctx->backend == &mo_backend_cpu ? ctx->backend_state : NULL;
     return !state || !state->serial_blas;
 }
 

@@ -1,0 +1,12 @@
+/* tensor/given.h - what a public function asks of its arguments first: any object may be NULL (library internal). */
+#ifndef MO_GIVEN_H
+#define MO_GIVEN_H
+
+#include "tensor/tensor.h"
+
+/* The code of the status; MO_INVALID of no context. */
+mo_code mo_code_of(const mo_context *ctx);
+/* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
+bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
+
+#endif
