@@ -74,6 +74,10 @@ static mo_check_result check(mo_context *ctx, problem *p, int order) {
 
 mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int order, uint64_t seed) {
     mo_check_result r = {0};
+    if (!mo_ok(ctx)) {
+        snprintf(r.worst, sizeof r.worst, "the context is in error");
+        return r;
+    }
     problem p = {mo_encoder_bare(ctx, MO_F64, encoder, (mo_encoder_rows){HOPS, DIM}, seed), seed};
     if (p.model.table)
         r = check(ctx, &p, order);

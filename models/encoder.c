@@ -3,6 +3,7 @@
 #include "models/encoder.h"
 #include "models/encoded.h"
 #include "models/row_blocks.h"
+#include "tensor/given.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +36,7 @@ static void validate_parameter(mo_context *ctx, const mo_encoder *encoder, int i
 }
 
 bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "encoder", "the encoder", encoder))
         return false;
     if (encoder->abi != MO_ENCODER_ABI || encoder->size != sizeof(mo_encoder))
         mo_fail(ctx, MO_INVALID, "encoder: abi %d and size %zu, expected %d and %zu: rebuild it against this library",

@@ -1,6 +1,7 @@
 /* models/episode.c - the tensors of an episode, found by name by the encoders that read them. */
 #include "models/encoded.h"
 #include "models/row_blocks.h"
+#include "tensor/given.h"
 
 #include <string.h>
 
@@ -10,10 +11,12 @@ const char *mo_task_name(mo_task task) {
 }
 
 mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "episode", "the episode", e) || !mo_given(ctx, "episode", "the name of rows", name))
+        return (mo_named){name, mo_null_tensor(ctx), NULL};
     for (int i = 0; i < e->n_rows; i++)
         if (!strcmp(e->rows[i].name, name))
             return e->rows[i];
-    mo_context *ctx = mo_tape_context(t);
     mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\" among its %d, which the encoder reads", name, e->n_rows);
     return (mo_named){name, mo_null_tensor(ctx), NULL};
 }

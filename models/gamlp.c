@@ -8,6 +8,7 @@
  * graph's nodes commutes with the last layer and comes before it. */
 #include "models/gamlp.h"
 #include "models/row_blocks.h"
+#include "tensor/given.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static bool gamlp_check_options(mo_context *ctx, const mo_gamlp_options *o) {
 }
 
 mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options *options, uint64_t seed) {
-    if (!mo_ok(ctx) || !gamlp_check_options(ctx, options))
+    if (!mo_given(ctx, "gamlp", "options", options) || !gamlp_check_options(ctx, options))
         return NULL;
     mo_gamlp *m = calloc(1, sizeof *m);
     if (!m) {
@@ -119,8 +120,10 @@ static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, row_range ro
 static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
     mo_context *ctx = mo_tape_context(t);
     char got[160];
-    if (mo_ok(ctx) && (mo_is_null(hops) || mo_ndim(hops) != 3 || mo_dim(hops, 0) != m->options.hops + 1 ||
-                          mo_dim(hops, 2) != m->options.dim))
+    if (!mo_given(ctx, "gamlp", "the model", m))
+        return false;
+    if ((mo_is_null(hops) || mo_ndim(hops) != 3 || mo_dim(hops, 0) != m->options.hops + 1 ||
+            mo_dim(hops, 2) != m->options.dim))
         mo_fail(ctx, MO_INVALID, "gamlp: hop rows %s, expected [%d, N, %d]",
             mo_is_null(hops) ? "null" : mo_shape_string(hops, got, sizeof got), m->options.hops + 1, m->options.dim);
     return mo_ok(ctx);
@@ -287,7 +290,7 @@ static mo_tensor *encode_blocks(
 
 mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, mo_random *r) {
     mo_named rows = mo_episode_named(t, e, "hops");
-    if (!check_hops(t, m, rows.tensor))
+    if (!mo_ok(mo_tape_context(t)) || !check_hops(t, m, rows.tensor))
         return mo_null_tensor(mo_tape_context(t));
     int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
     if (mo_needs_blocks(mo_tape_context(t), N, e->max_rows))

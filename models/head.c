@@ -7,7 +7,7 @@
 #include <string.h>
 
 bool mo_head_validate(mo_context *ctx, const mo_head *head) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "head", "the head", head))
         return false;
     if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
         mo_fail(ctx, MO_INVALID, "head: abi %d and size %zu, expected %d and %zu: rebuild it against this library",
@@ -120,7 +120,8 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
 mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_context *ctx = mo_tape_context(t);
-    if (!mo_head_validate(ctx, head) || !check_inputs(ctx, head, Zs, Ys, Zq))
+    if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "parameters", parameters)) ||
+        !check_inputs(ctx, head, Zs, Ys, Zq))
         return mo_null_tensor(ctx);
     mo_tensor *logits = head->logits
                             ? head->logits(t, Zs, Ys, Zq, parameters)

@@ -4,6 +4,7 @@
  * logits, or the unit-norm examples, as in MOCHI (mochi.c). The embeddings of the tasks differ in width, so each task
  * has head tensors of its own. */
 #include "models/encoded.h"
+#include "tensor/given.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,10 @@ static bool headed_check(mo_context *ctx, mo_model encoder, const mo_readout_opt
 
 mo_model mo_headed_create(
     mo_context *ctx, mo_dtype real, mo_model encoder, const mo_readout_options *options, uint64_t seed) {
+    if (!mo_given(ctx, "headed", "options", options)) {
+        mo_model_release(encoder);
+        return (mo_model){NULL, NULL};
+    }
     mo_readout_options o = *options;
     if (!o.head)
         o.head = &mo_head_ridge;

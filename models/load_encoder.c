@@ -2,11 +2,12 @@
  * built for. */
 #include "models/encoder.h"
 #include "tensor/file.h"
+#include "tensor/given.h"
 
 #include <dlfcn.h>
 
 const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "load_encoder", "path", path))
         return NULL;
     void *object = mo_shared_object_open(ctx, "load encoder", path);
     const mo_encoder *encoder = object ? dlsym(object, "mo_encoder_plugin") : NULL;

@@ -3,11 +3,12 @@
  */
 #include "models/head.h"
 #include "tensor/file.h"
+#include "tensor/given.h"
 
 #include <dlfcn.h>
 
 const mo_head *mo_load_head(mo_context *ctx, const char *path) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "load_head", "path", path))
         return NULL;
     void *object = mo_shared_object_open(ctx, "load head", path);
     const mo_head *head = object ? dlsym(object, "mo_head_plugin") : NULL;

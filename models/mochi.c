@@ -6,6 +6,7 @@
  * times T before the head (the released program). */
 #include "models/encoded.h"
 #include "models/gamlp.h"
+#include "tensor/given.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,18 +97,20 @@ void mo_mochi_release(mo_mochi *m) {
 }
 
 const mo_mochi_options *mo_mochi_options_of(const mo_mochi *m) {
-    return &m->options;
+    return m ? &m->options : NULL;
 }
 
 const mo_gamlp *mo_mochi_encoder(const mo_mochi *m) {
-    return m->encoder;
+    return m ? m->encoder : NULL;
 }
 
 int mo_mochi_n_parameters(const mo_mochi *m) {
-    return m->encoder->n_parameters + 1 + m->n_learned;
+    return m ? m->encoder->n_parameters + 1 + m->n_learned : 0;
 }
 
 mo_tensor *mo_mochi_parameter(const mo_mochi *m, int i) {
+    if (i < 0 || i >= mo_mochi_n_parameters(m))
+        return NULL;
     int n = m->encoder->n_parameters;
     return i < n ? m->encoder->parameter[i] : i == n ? m->log_temp : m->learned[i - n - 1];
 }
@@ -121,6 +124,8 @@ static int n_loaded(const mo_mochi *m, const mo_arrays *arrays) {
 }
 
 mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
+    if (!m || !mo_given(m->ctx, "mochi_load", "arrays", arrays))
+        return m ? mo_code_of(m->ctx) : MO_INVALID;
     mo_context *ctx = m->ctx;
     int n = n_loaded(m, arrays);
     for (int pass = 0; pass < 2; pass++) /* checks all parameters before it changes the first */
@@ -138,11 +143,23 @@ mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
     return mo_context_status(ctx)->code;
 }
 
+/* Whether there is something to compute with. */
+static bool given(mo_tape *t, const mo_mochi *m, const mo_episode *e) {
+    mo_context *ctx = mo_tape_context(t);
+    return mo_given(ctx, "mochi", "the model", m) && mo_given(ctx, "mochi", "the episode", e);
+}
+
 void mo_mochi_embed(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+    if (Zs && Zq)
+        *Zs = *Zq = mo_null_tensor(mo_tape_context(t));
+    if (!given(t, m, e) || !mo_given(m->ctx, "mochi", "Zs or Zq", Zs && Zq ? Zs : NULL))
+        return;
     mo_episode_examples(t, e, mo_gamlp_encode(t, m->encoder, e, r), false, Zs, Zq);
 }
 
 mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    if (!given(t, m, e))
+        return mo_null_tensor(mo_tape_context(t));
     mo_tensor *T = mo_exp(t, m->log_temp), *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     if (m->options.temperature == MO_TEMPERATURE_EMBED) {
         Zs = mo_mul(t, mo_l2_normalize(t, Zs, 1e-12), T);
@@ -153,7 +170,7 @@ mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, 
 }
 
 mo_tensor *mo_mochi_logits(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r) {
-    mo_tensor *Zs, *Zq;
+    mo_tensor *Zs = NULL, *Zq = NULL;
     mo_mochi_embed(t, m, e, r, &Zs, &Zq);
     return mo_mochi_readout(t, m, e, Zs, Zq);
 }
@@ -162,5 +179,7 @@ mo_tensor *mo_mochi_loss(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_
     mo_tensor *Y = mo_mochi_logits(t, m, e, r);
     if (logits)
         *logits = mo_keep(Y);
+    if (mo_is_null(Y))
+        return Y;
     return mo_softmax_cross_entropy(t, Y, e->query_label, m->options.smoothing);
 }

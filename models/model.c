@@ -1,5 +1,6 @@
 /* models/model.c - functions of every model: the check of a table, parameters by name, loss. */
 #include "models/encoded.h"
+#include "tensor/given.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ int mo_model_n_parameters(mo_model m) {
 }
 
 mo_tensor *mo_model_parameter(mo_model m, int i) {
-    return m.table->parameter(m.content, i);
+    return !m.table ? NULL : m.table->parameter(m.content, i);
 }
 
 /* Returns whether P can take X's values; writes both shapes ("absent" without X) for the error. */
@@ -88,6 +89,8 @@ bool mo_arrays_fit(mo_tensor *const *P, int n, const mo_arrays *arrays) {
 }
 
 mo_code mo_model_load(mo_model m, const mo_arrays *arrays) {
+    if (!m.table || !arrays)
+        return MO_INVALID;
     if (m.table->load)
         return m.table->load(m.content, arrays);
     int n = mo_model_n_parameters(m);
@@ -105,27 +108,41 @@ mo_code mo_model_load(mo_model m, const mo_arrays *arrays) {
 
 double mo_model_setting(mo_model m, const char *key) {
     mo_setting list[MO_MAX_SETTINGS];
-    int n = m.table->settings(m.content, list);
+    int n = m.table && key ? m.table->settings(m.content, list) : 0;
     for (int i = 0; i < n; i++)
         if (!strcmp(list[i].key, key) && !list[i].word)
             return list[i].number;
     return NAN;
 }
 
+/* Whether there is something to compute with. */
+static bool given(mo_tape *t, mo_model m, const mo_episode *e) {
+    mo_context *ctx = mo_tape_context(t);
+    return mo_given(ctx, "model", "the table", m.table) && mo_given(ctx, "model", "the episode", e);
+}
+
 mo_tensor *mo_model_encode(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
+    if (!given(t, m, e))
+        return mo_null_tensor(mo_tape_context(t));
     return m.table->encode(t, m.content, e, r);
 }
 
 void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+    if (Zs && Zq)
+        *Zs = *Zq = mo_null_tensor(mo_tape_context(t));
+    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "Zs or Zq", Zs && Zq ? Zs : NULL))
+        return;
     mo_tensor *Z = mo_model_encode(t, m, e, r);
     mo_episode_examples(t, e, Z, m.table->of_examples, Zs, Zq);
 }
 
 mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    return m.table->readout(t, m.content, e, Zs, Zq);
+    return given(t, m, e) ? m.table->readout(t, m.content, e, Zs, Zq) : mo_null_tensor(mo_tape_context(t));
 }
 
 mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all) {
+    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "population", all))
+        return mo_null_tensor(mo_tape_context(t));
     if (m.table->transduce)
         return m.table->transduce(t, m.content, e, all);
     mo_context *ctx = mo_tape_context(t);
@@ -134,7 +151,7 @@ mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const
 }
 
 mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
-    mo_tensor *Zs, *Zq;
+    mo_tensor *Zs = NULL, *Zq = NULL;
     mo_model_embed(t, m, e, r, &Zs, &Zq);
     return mo_model_readout(t, m, e, Zs, Zq);
 }
@@ -143,5 +160,7 @@ mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random 
     mo_tensor *Y = mo_model_logits(t, m, e, r);
     if (logits)
         *logits = mo_keep(Y);
+    if (mo_is_null(Y))
+        return Y;
     return mo_softmax_cross_entropy(t, Y, e->query_label, mo_model_setting(m, "smoothing"));
 }

@@ -170,8 +170,10 @@ const mo_op mo_op_eigh = {
 };
 
 void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V) {
-    mo_tensor *out[2];
+    mo_tensor *out[2] = {NULL};
     mo_apply_all(t, &mo_op_eigh, (mo_tensor *[]){A}, 1, NULL, out);
-    *w = out[0];
-    *V = out[1];
+    if (w)
+        *w = out[0];
+    if (V)
+        *V = out[1];
 }

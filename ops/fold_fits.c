@@ -176,8 +176,12 @@ const mo_op mo_op_svm_folds = {
 static bool fold_fits_apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_folds *folds,
     const mo_fold_options *options, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
-    out[0] = out[1] = mo_null_tensor(ctx);
-    if (!mo_ok(ctx) || folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) ||
+    const char *what = hinge ? "svm_folds" : "logistic_folds";
+    if (out)
+        out[0] = out[1] = mo_null_tensor(ctx);
+    if (!mo_given(ctx, what, "in", in) || !mo_given(ctx, what, "folds", folds) || !mo_given(ctx, what, "out", out) ||
+        !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
+        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) ||
         !(least(t, in[2]) > 0))
         return false;
     fold_fits_options o = {

@@ -145,10 +145,12 @@ const mo_op mo_op_qr = {
 };
 
 void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R) {
-    mo_tensor *out[2];
+    mo_tensor *out[2] = {NULL};
     mo_apply_all(t, &mo_op_qr, (mo_tensor *[]){A}, 1, NULL, out);
-    *Q = out[0];
-    *R = out[1];
+    if (Q)
+        *Q = out[0];
+    if (R)
+        *R = out[1];
 }
 
 mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B) {

@@ -54,6 +54,14 @@ for source in "$examples"/*.c; do
 done
 claim the_program_finds_its_library env -u LD_LIBRARY_PATH "$prefix/bin/mochi" --version
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
+# A program whose first object fails reaches its last line, which prints why.
+sed 's/{4, 32}/{-4, 32}/' tools/examples/ridge.c >"$root/ridge_wrong.c"
+"$compiler" "$root/ridge_wrong.c" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/ridge_wrong"
+says_why() {
+    "$root/ridge_wrong" 2>&1 | tee "$root/ridge_wrong.out"
+    [ "${PIPESTATUS[0]}" = 1 ] && tail -1 "$root/ridge_wrong.out" | grep -q "axis 0 has size -4, expected 0 or more"
+}
+claim ridge_of_a_wrong_shape_says_so says_why
 claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
 claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"
 claim custom_head_passes run_example custom_head "order 2: .* pass"

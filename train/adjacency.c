@@ -1,5 +1,6 @@
 /* train/adjacency.c - the normalised adjacency D^-1/2 A D^-1/2, and node features as a sparse matrix. */
 #include "train/adjacency.h"
+#include "tensor/given.h"
 
 #include "train/host_array.h"
 
@@ -84,6 +85,8 @@ mo_csr *mo_normalize_block(
 }
 
 mo_csr *mo_normalized_adjacency(const mo_graph *graph, mo_dtype real) {
+    if (!graph)
+        return NULL;
     return mo_normalize_block(graph->ctx, 0, graph->nodes, graph->row_pointer, graph->column, real);
 }
 

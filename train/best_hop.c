@@ -1,4 +1,5 @@
 /* train/best_hop.c - the hop whose raw rows serve a head best, chosen on the training pool and on nothing else. */
+#include "tensor/given.h"
 #include "train/evaluation.h"
 
 enum { EPISODES = 5, QUERIES = 30, MAX_CLASSES = 64, MAX_HOPS = 64 };
@@ -27,6 +28,8 @@ static void add_source(
 }
 
 int mo_best_hop(mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed) {
+    if (!mo_given(ctx, "best_hop", "the pool", pool) || !mo_given(ctx, "best_hop", "the head", head))
+        return -1;
     double total[MAX_HOPS] = {0};
     int hops = pool->options.hops, sources = 0, best = 0;
     if (mo_ok(ctx) && (hops < 0 || hops >= MAX_HOPS))

@@ -148,6 +148,8 @@ static void show(mo_context *ctx, const file *f, bool verify, mo_cache_visitor v
 }
 
 mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state) {
+    if (!mo_given(ctx, "cache", "the folder", folder))
+        return mo_code_of(ctx);
     listing l = list_files(ctx, folder, is_entry);
     for (size_t i = 0; i < l.n && mo_ok(ctx); i++)
         show(ctx, &l.files[i], verify, visit, state);
@@ -162,6 +164,8 @@ static void remove_file(mo_context *ctx, const file *f) {
 
 mo_code mo_cache_prune(
     mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state) {
+    if (!mo_given(ctx, "cache", "the folder", folder))
+        return mo_code_of(ctx);
     int64_t now = time(NULL), total = 0;
     listing left = list_files(ctx, folder, is_left_over);
     for (size_t i = 0; i < left.n && mo_ok(ctx); i++)

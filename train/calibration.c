@@ -22,6 +22,8 @@ static int bin_of(double confidence) {
  * |p - one-hot|^2 = sum e_c^2 / z^2 - 2 p_label + 1. */
 void mo_calibration_add(
     mo_calibration *c, const double *logits, const int64_t *label, int64_t n, int64_t classes, double temperature) {
+    if (!c || !logits || !label)
+        return;
     for (int64_t i = 0; i < n; i++) {
         const double *x = logits + i * classes;
         int64_t best = first_largest(x, classes);
@@ -46,6 +48,8 @@ void mo_calibration_add(
 }
 
 void mo_calibration_merge(mo_calibration *c, const mo_calibration *other) {
+    if (!c || !other)
+        return;
     c->n += other->n;
     c->right += other->right;
     c->nll += other->nll;
@@ -58,6 +62,8 @@ void mo_calibration_merge(mo_calibration *c, const mo_calibration *other) {
 }
 
 double mo_calibration_ece(const mo_calibration *c) {
+    if (!c)
+        return NAN;
     double sum = 0;
     for (int b = 0; b < MO_ECE_BINS; b++)
         sum += fabs((double)c->bin[b].right - c->bin[b].confidence);

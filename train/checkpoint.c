@@ -1,6 +1,7 @@
 /* train/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and in
  * the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
  * before the first value is restored. */
+#include "tensor/given.h"
 #include "train/trainer.h"
 
 #include <errno.h>
@@ -59,6 +60,8 @@ static void note_core(mo_trainer *trainer) {
 }
 
 mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
     mo_context *ctx = trainer->ctx;
     int64_t count = 3 * (int64_t)trainer->n;
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;

@@ -1,4 +1,5 @@
 /* train/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired. */
+#include "tensor/given.h"
 #include "train/pool.h"
 
 #include <math.h>
@@ -52,6 +53,11 @@ static int count_families(const mo_pool *pool) {
 
 mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan, uint64_t first,
     int64_t episodes, mo_paired figures[MO_TASKS]) {
+    if (!pool)
+        return MO_INVALID;
+    if (!mo_given(pool->ctx, "compare", "the models", models) || !mo_given(pool->ctx, "compare", "the plan", plan) ||
+        !mo_given(pool->ctx, "compare", "figures", figures))
+        return mo_code_of(pool->ctx);
     mo_context *ctx = pool->ctx;
     accuracies a = {.room = episodes};
     if (mo_ok(ctx) && episodes < 1)

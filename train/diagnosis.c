@@ -1,6 +1,7 @@
 /* train/diagnosis.c - what the geometry of embeddings does to prototypes under inner products (paper, section 2): where
  * their mean lies against the spread of the classes, which boundaries of pairs miss their data, and which prototypes
  * lie in or near the convex hull of the others. */
+#include "tensor/given.h"
 #include "train/geometry.h"
 #include "train/graph.h"
 #include "train/host_array.h"
@@ -141,6 +142,11 @@ static void measure_hull(const mo_geometry *g, double epsilon, mo_diagnosis *x) 
 }
 
 mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options, mo_diagnosis *diagnosis) {
+    if (!E)
+        return MO_INVALID;
+    if (!mo_given(mo_tensor_context(E->Z), "diagnose", "options", options) ||
+        !mo_given(mo_tensor_context(E->Z), "diagnose", "diagnosis", diagnosis))
+        return mo_code_of(mo_tensor_context(E->Z));
     mo_geometry g = {.ctx = mo_tensor_context(E->Z),
         .E = E,
         .options = options,
@@ -170,6 +176,8 @@ mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options,
 }
 
 void mo_diagnosis_release(mo_diagnosis *diagnosis) {
+    if (!diagnosis)
+        return;
     free(diagnosis->prototype);
     *diagnosis = (mo_diagnosis){0};
 }

@@ -1,4 +1,5 @@
 /* train/draws.c - the episodes that heads are compared on: plans of embeddings, laid side by side for batches. */
+#include "tensor/given.h"
 #include "train/host_array.h"
 #include "train/train.h"
 
@@ -31,6 +32,13 @@ static void place(mo_draws *d, const mo_plan *plan, int64_t e) {
 }
 
 mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *o, mo_draws *draws) {
+    if (draws)
+        *draws = (mo_draws){0};
+    if (!E)
+        return MO_INVALID;
+    if (!mo_given(mo_tensor_context(E->Z), "draws", "options", o) ||
+        !mo_given(mo_tensor_context(E->Z), "draws", "draws", draws))
+        return mo_code_of(mo_tensor_context(E->Z));
     mo_context *ctx = mo_tensor_context(E->Z);
     *draws = (mo_draws){.k = k, .episodes = o->episodes};
     if (mo_ok(ctx) && o->episodes < 1)
@@ -48,6 +56,8 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
 }
 
 void mo_draws_release(mo_draws *draws) {
+    if (!draws)
+        return;
     free(draws->support);
     free(draws->support_label);
     free(draws->query);

@@ -1,4 +1,5 @@
 /* train/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph once. */
+#include "tensor/given.h"
 #include "train/episode_rows.h"
 #include "train/evaluation.h"
 #include "train/example_rows.h"
@@ -119,7 +120,12 @@ static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *so
 }
 
 static mo_tensor *embed(mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
+    if (!source || !source->graph)
+        return NULL;
     mo_context *ctx = source->graph->ctx;
+    if (!mo_given(ctx, "embed", "the model's table", model.table) ||
+        !mo_given(ctx, "embed", "the source's features", source->features))
+        return mo_null_tensor(ctx);
     if (mo_ok(ctx) && max_rows < 0)
         mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
     if (mo_model_validate(ctx, model) && model.table->of_examples != mo_has_example_rows(source))
@@ -142,6 +148,8 @@ mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_row
 }
 
 int64_t mo_embedding_width(mo_model model, const mo_source *source) {
+    if (!source || !source->graph)
+        return 0;
     mo_context *ctx = source->graph->ctx;
     mo_tape *t = mo_model_validate(ctx, model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     int64_t width = 0;
@@ -206,6 +214,10 @@ static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
 }
 
 mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
+    if (!source || !source->graph)
+        return NULL;
+    if (!mo_given(source->graph->ctx, "embed", "the source's features", source->features))
+        return mo_null_tensor(source->graph->ctx);
     mo_context *ctx = source->graph->ctx;
     if (mo_ok(ctx) && (hop < 0 || hop > source->features->hops))
         mo_fail(

@@ -1,5 +1,6 @@
 /* train/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and classes
  * numbered from 0. */
+#include "tensor/given.h"
 #include "train/graph_build.h"
 
 #include <float.h>
@@ -244,6 +245,9 @@ mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, 
 }
 
 mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels) {
+    if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
+        !mo_given(ctx, "embeddings", "the path of the labels", labels))
+        return NULL;
     mo_tensor *Z = read_array(ctx, rows), *label = mo_is_null(Z) ? mo_null_tensor(ctx) : read_array(ctx, labels);
     mo_embeddings *E = NULL;
     if (!mo_is_null(Z) && !mo_is_null(label)) {

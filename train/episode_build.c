@@ -3,6 +3,7 @@
  * Only rows that the plan names are read, each once, in rising order of their nodes; for graphs, all nodes of each
  * graph, one graph after another. Indices then count these rows or graphs. If the features are resident, the encoder
  * gathers the rows itself. */
+#include "tensor/given.h"
 #include "train/episode_rows.h"
 
 #include "autograd/tape.h"
@@ -163,6 +164,10 @@ mo_code mo_episode_tensors(
 }
 
 mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "episode", "the source", source) || !mo_given(ctx, "episode", "its graph", source->graph) ||
+        !mo_given(ctx, "episode", "the plan", plan) || !mo_given(ctx, "episode", "e", e))
+        return mo_code_of(ctx);
     mo_row_list rows;
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
     if (mo_list_rows(t->host, source, plan, &rows, t->ctx))

@@ -171,6 +171,9 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
 
 mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state) {
+    if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
+        !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates))
+        return mo_code_of(ctx);
     if (!mo_ok(ctx) || !check(ctx, source, candidates, n, options))
         return mo_context_status(ctx)->code;
     mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};

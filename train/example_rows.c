@@ -1,5 +1,6 @@
 /* train/example_rows.c - rows of the examples of one task: opened, and those of an episode on its tape. */
 #include "train/example_rows.h"
+#include "tensor/given.h"
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
@@ -34,6 +35,8 @@ static bool valid(const mo_graph *graph, mo_task task, const mo_links *links, co
 
 mo_features *mo_example_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
+    if (!graph || !mo_given(graph->ctx, "features", "options", options))
+        return NULL;
     mo_context *ctx = graph->ctx;
     mo_features *f = valid(graph, task, links, options) ? calloc(1, sizeof *f) : NULL;
     if (!f) {

@@ -191,6 +191,8 @@ static bool valid(const mo_graph *graph, const mo_feature_options *o) {
 }
 
 mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
+    if (!graph || !mo_given(graph->ctx, "features", "options", options))
+        return NULL;
     mo_context *ctx = graph->ctx;
     if (!valid(graph, options))
         return NULL;

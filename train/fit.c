@@ -1,6 +1,7 @@
 /* train/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both after
  * what the support itself can teach: the regularisation and a temperature. */
 #include "tensor/clock.h"
+#include "tensor/given.h"
 #include "train/fit_crew.h"
 #include "train/host_array.h"
 
@@ -151,6 +152,11 @@ static bool check(mo_context *ctx, const mo_head *const *heads, int n, const mo_
 
 mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
     mo_fit_visit visit, void *state) {
+    if (!E)
+        return MO_INVALID;
+    if (!mo_given(mo_tensor_context(E->Z), "fit", "options", options) ||
+        !mo_given(mo_tensor_context(E->Z), "fit", "the list of heads", heads))
+        return mo_code_of(mo_tensor_context(E->Z));
     mo_context *ctx = mo_tensor_context(E->Z);
     if (!mo_ok(ctx) || !check(ctx, heads, n, options))
         return mo_context_status(ctx)->code;

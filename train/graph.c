@@ -1,4 +1,5 @@
 /* train/graph.c - the graph: made from host arrays, asked, hashed, released. */
+#include "tensor/given.h"
 #include "train/graph_build.h"
 
 #include <stdlib.h>
@@ -93,6 +94,9 @@ static bool copy_edges(
 
 mo_graph *mo_graph_from_edges(
     mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v) {
+    if (!mo_given(ctx, "graph_from_edges", "name", name) ||
+        (n_edges > 0 && (!mo_given(ctx, "graph_from_edges", "u", u) || !mo_given(ctx, "graph_from_edges", "v", v))))
+        return NULL;
     if (!mo_ok(ctx))
         return NULL;
     if (nodes < 0 || nodes >= MO_GRAPH_LARGEST || n_edges < 0) {
@@ -111,6 +115,8 @@ mo_graph *mo_graph_from_edges(
 }
 
 bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
+    if (!graph)
+        return false;
     if (u < 0 || u >= graph->nodes || v < 0 || v >= graph->nodes)
         return false;
     int64_t low = graph->row_pointer[u], high = graph->row_pointer[u + 1];
@@ -125,6 +131,8 @@ bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
 }
 
 bool mo_graph_has_task(const mo_graph *graph, mo_task task) {
+    if (!graph)
+        return false;
     switch (task) {
     case MO_TASK_NC:
         return graph->graphs == 1 && graph->nodes > 0 && graph->n_labels == graph->nodes && graph->classes > 1;

@@ -1,4 +1,5 @@
 /* train/graph_open.c - opens a data set by name or path, whatever its form. */
+#include "tensor/given.h"
 #include "train/graph_names.h"
 #include "train/loaders.h"
 
@@ -113,6 +114,9 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
 }
 
 bool mo_graph_exists(const char *name_or_path) {
+    if (!name_or_path) {
+        return false;
+    }
     char path[PATH_MAX];
     bool embedded;
     const mo_graph_name *entry = mo_find_graph_name(name_or_path);
@@ -121,6 +125,9 @@ bool mo_graph_exists(const char *name_or_path) {
 }
 
 mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
+    if (!mo_given(ctx, "graph", "the name or path", name_or_path)) {
+        return NULL;
+    }
     char path[PATH_MAX], name[256];
     bool embedded;
     if (!mo_ok(ctx))
@@ -138,6 +145,9 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
 
 mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state) {
+    if (!mo_given(ctx, "graph_list", "visit", (const void *)(uintptr_t)visit)) {
+        return mo_code_of(ctx);
+    }
     char path[PATH_MAX];
     bool embedded;
     if (mo_ok(ctx)) {

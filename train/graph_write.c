@@ -1,5 +1,6 @@
 /* train/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the adjacency, no
  * values where all are 1. */
+#include "tensor/given.h"
 #include "train/host_array.h"
 #include "train/train.h"
 
@@ -41,6 +42,9 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
 }
 
 mo_code mo_graph_write(const mo_graph *graph, const char *path) {
+    if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
+        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
+    }
     mo_context *ctx = graph->ctx;
     mo_arrays *arrays = mo_arrays_create(ctx);
     if (!arrays)

@@ -2,6 +2,7 @@
  *
  * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
  * a large graph are never listed and a dense graph rejects no draws. */
+#include "tensor/given.h"
 #include "train/draw.h"
 #include "train/graph_build.h"
 
@@ -188,6 +189,9 @@ static bool draw_negatives(mo_links *links, const upper_triangle *upper, int64_t
 }
 
 mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed) {
+    if (!graph) {
+        return NULL;
+    }
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
         return NULL;

@@ -2,6 +2,7 @@
  *
  * Drawn from one stream in this order: k, q, the classes in the order of their labels, then the members class by class,
  * and last the order of support and of query. */
+#include "tensor/given.h"
 #include "train/draw.h"
 #include "train/host_array.h"
 #include "train/plan_members.h"
@@ -163,8 +164,11 @@ static void draw_plan(drawing *d, const mo_graph *graph, const mo_plan_options *
 
 mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan) {
+    if (plan)
+        *plan = (mo_plan){.task = task};
+    if (!graph || !mo_given(graph->ctx, "plan", "options", options) || !mo_given(graph->ctx, "plan", "plan", plan))
+        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
     mo_context *ctx = graph->ctx;
-    *plan = (mo_plan){.task = task};
     if (!mo_ok(ctx) || !check_options(graph, options))
         return mo_context_status(ctx)->code;
     mo_members members = {0};

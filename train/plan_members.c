@@ -1,5 +1,6 @@
 /* train/plan_members.c - the classes of a few-shot problem, their examples, and the room that a plan needs. */
 #include "train/plan_members.h"
+#include "tensor/given.h"
 
 #include "train/host_array.h"
 
@@ -102,6 +103,8 @@ bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t 
 }
 
 void mo_plan_release(mo_plan *plan) {
+    if (!plan)
+        return;
     for (int end = 0; end < 2; end++) {
         free(plan->support[end]);
         free(plan->query[end]);

@@ -2,6 +2,7 @@
  *
  * The test part is a tenth of the labelled examples, independent of class and k. The support of k is the beginning of
  * the support of any larger k; a class with fewer training members has all of them, then draws them again. */
+#include "tensor/given.h"
 #include "train/draw.h"
 #include "train/host_array.h"
 #include "train/plan_members.h"
@@ -90,8 +91,11 @@ static void fill_plan(const mo_graph *graph, mo_members *train, const int64_t *t
 }
 
 mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan) {
+    if (plan)
+        *plan = (mo_plan){.task = task, .k = k};
+    if (!graph || !mo_given(graph->ctx, "split", "plan", plan))
+        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
     mo_context *ctx = graph->ctx;
-    *plan = (mo_plan){.task = task, .k = k};
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     if (k < 1 || k >= INT32_MAX) {

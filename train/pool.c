@@ -140,10 +140,16 @@ static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double 
 }
 
 mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
+    if (!pool || !mo_given(pool->ctx, "pool", "the graph", graph)) {
+        mo_graph_release(graph);
+        return pool ? mo_code_of(pool->ctx) : MO_INVALID;
+    }
     return add_graph(pool, graph, tasks, pool->link_share);
 }
 
 void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]) {
+    if (!pool || !mo_given(pool->ctx, "pool", "the families' weights", weight))
+        return;
     pool->version++;
     memcpy(pool->family, weight, sizeof pool->family);
 }
@@ -167,7 +173,7 @@ mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state) {
     if (mo_ok(ctx) && !(link_share > 0 && link_share < 1))
         mo_fail(ctx, MO_INVALID, "pool: the share of links is %g, expected between 0 and 1", link_share);
-    mo_pool *pool = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
+    mo_pool *pool = mo_given(ctx, "pool", "options", options) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
     if (!pool)
         return NULL;
     *pool = (mo_pool){.ctx = ctx,
@@ -190,11 +196,12 @@ mo_pool *mo_pool_create(
 
 mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
     double link_share, mo_notice notice, void *state) {
-    if (mo_ok(ctx) && n < 1)
+    if (mo_ok(ctx) && (n < 1 || !names))
         mo_fail(ctx, MO_INVALID, "pool: expected the name of a data set, found none");
     mo_pool *pool = mo_pool_create(ctx, options, link_share, notice, state);
     for (int i = 0; i < n && pool && mo_ok(ctx); i++)
-        open_name(pool, names[i]);
+        if (mo_given(ctx, "pool", "the name of a data set", names[i]))
+            open_name(pool, names[i]);
     if (mo_ok(ctx))
         return pool;
     mo_pool_release(pool);
@@ -214,9 +221,9 @@ void mo_pool_release(mo_pool *pool) {
 }
 
 int mo_pool_size(const mo_pool *pool) {
-    return pool->n;
+    return pool ? pool->n : 0;
 }
 
 const mo_source *mo_pool_source(const mo_pool *pool, int i) {
-    return i >= 0 && i < pool->n ? &pool->source[i] : NULL;
+    return pool && i >= 0 && i < pool->n ? &pool->source[i] : NULL;
 }

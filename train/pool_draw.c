@@ -1,5 +1,6 @@
 /* train/pool_draw.c - episode `number` of a pool: its family, its source, then its examples, all a function of (seed,
  * number). */
+#include "tensor/given.h"
 #include "train/pool.h"
 
 /* Several episodes per step take the families in this order, as the released program does. */
@@ -69,6 +70,10 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, con
 
 mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin, const mo_plan_options *options,
     mo_episode *e, const mo_source **source) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "pool", "the pool", pool) || !mo_given(ctx, "pool", "options", options) ||
+        !mo_given(ctx, "pool", "the episode", e))
+        return mo_code_of(ctx);
     const mo_source *chosen;
     mo_plan plan;
     if (mo_pool_plan(pool, number, round_robin, options, &chosen, &plan) == MO_OK)

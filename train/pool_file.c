@@ -1,4 +1,5 @@
 /* train/pool_file.c - pools as JSON files (suite.h says what they hold). */
+#include "tensor/given.h"
 #include "train/graph_names.h"
 #include "train/host_array.h"
 #include "train/json_text.h"
@@ -20,11 +21,15 @@ static bool ends_with(const char *text, const char *ending) {
 }
 
 bool mo_is_pool_file(const char *text) {
+    if (!text)
+        return false;
     char path[PATH_MAX];
     return ends_with(text, ".json") || mo_locate_list(text, ".pool.json", path, sizeof path);
 }
 
 bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, char *path, size_t bytes) {
+    if (!mo_given(ctx, kind, "the name or path", name_or_path))
+        return false;
     char ending[32];
     snprintf(ending, sizeof ending, ".%s.json", kind);
     if (mo_ok(ctx) && !mo_locate_list(name_or_path, ending, path, bytes)) {

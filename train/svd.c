@@ -4,6 +4,7 @@
  * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
  * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact (for a symmetric matrix in
  * its own type). Small eigenproblems are solved in float64. */
+#include "tensor/given.h"
 #include "train/svd_problem.h"
 
 #include "autograd/tape.h"
@@ -111,6 +112,11 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
 
 mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
     mo_tensor **S, mo_tensor **V, double *residual) {
+    mo_context *ctx = mo_tape_context(t);
+    if (U && S && V)
+        *U = *S = *V = mo_null_tensor(ctx);
+    if (!mo_given(ctx, "svd", "the matrix", A) || !mo_given(ctx, "svd", "U, S or V", U && S && V ? U : NULL))
+        return mo_code_of(ctx);
     mo_svd_options options = {
         .rank = rank, .power_iterations = power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = seed};
     mo_svd svd;

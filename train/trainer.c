@@ -2,6 +2,7 @@
  *
  * No file is written before the first step, and then only into a folder that is new, empty, or the run's own. */
 #include "train/trainer.h"
+#include "tensor/given.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,6 +83,10 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
 }
 
 mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
+    if (!pool || !mo_given(pool->ctx, "train", "the model's table", model.table) ||
+        !mo_given(pool->ctx, "train", "options", options) ||
+        !mo_given(pool->ctx, "train", "the folder out", options->out))
+        return NULL;
     mo_context *ctx = pool->ctx;
     if (!mo_ok(ctx) || !check_options(ctx, model, pool, options))
         return NULL;
@@ -163,6 +168,8 @@ static void require_empty(mo_context *ctx, const char *folder) {
 }
 
 mo_code mo_run_folder(mo_context *ctx, const char *folder) {
+    if (!mo_given(ctx, "run", "the folder", folder))
+        return mo_code_of(ctx);
     make_folder(ctx, folder);
     if (mo_ok(ctx))
         require_empty(ctx, folder);
@@ -183,6 +190,8 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
 }
 
 mo_code mo_trainer_resume(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
     mo_context *ctx = trainer->ctx;
     if (mo_ok(ctx) && trainer->log >= 0)
         mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
@@ -204,6 +213,8 @@ static void keep_last_good(mo_trainer *trainer) {
 }
 
 mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state) {
+    if (!trainer)
+        return MO_INVALID;
     const mo_trainer_options *o = &trainer->options;
     mo_step_report r;
     bool more = true;
@@ -229,6 +240,8 @@ static mo_candidate hop_candidate(mo_model model) {
 }
 
 mo_code mo_trainer_finish(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     int best_hop[MO_TASKS];

@@ -4,6 +4,7 @@
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
  * holds one episode and one gradient per level of the tree. The work queued for an episode depends only on its shape
  * and its place in the step, so that it can be captured and replayed (replay.c). */
+#include "tensor/given.h"
 #include "train/trainer.h"
 
 #include "autograd/tape.h"
@@ -206,6 +207,8 @@ static void name_step(const mo_trainer *trainer) {
 }
 
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
+    if (!trainer)
+        return MO_INVALID;
     mo_context *ctx = trainer->ctx;
     int E = trainer->options.episodes_per_step;
     double start = mo_clock(CLOCK_MONOTONIC);

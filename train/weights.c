@@ -241,6 +241,8 @@ static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
 }
 
 mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
+    if (!mo_given(ctx, "weights", "path", path))
+        return NULL;
     char embedded[MO_PATH];
     if (mo_locate_weights(
             path, embedded, sizeof embedded)) /* takes precedence over a folder of that name, as for graphs */
@@ -321,6 +323,8 @@ static mo_model make_encoder(const mo_weights *w, const mo_model_choice *c) {
 }
 
 mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice) {
+    if (!w || !mo_given(w->ctx, "weights", "the choice", choice))
+        return (mo_model){NULL, NULL};
     mo_context *ctx = w->ctx;
     mo_model model = {NULL, NULL};
     if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))

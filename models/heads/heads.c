@@ -23,7 +23,7 @@ const mo_head *mo_head_at(int i) {
 
 const mo_head *mo_find_head(const char *name) {
     const mo_head *head;
-    for (int i = 0; (head = mo_head_at(i)); i++)
+    for (int i = 0; name && (head = mo_head_at(i)); i++)
         if (!strcmp(head->name, name))
             return head;
     return NULL;

@@ -8,6 +8,7 @@
  *     primal  P = (Z1^T Z1 + lambda I)^-1, W = P Z1^T Y, h_i = z_i P z_i^T   Yloo_i = (z_i W - h_i Y_i) / (1 - h_i)
  * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0. */
 #include "models/heads/ridge_loo.h"
+#include "tensor/given.h"
 
 /* Solves for both kinds of right-hand sides, the columns of B before those of C. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
@@ -61,8 +62,9 @@ static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lamb
 void mo_ridge_loo_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo) {
     mo_context *ctx = mo_tape_context(t);
-    *W = *Yloo = mo_null_tensor(ctx);
-    if (!mo_ok(ctx))
+    if (W && Yloo)
+        *W = *Yloo = mo_null_tensor(ctx);
+    if (!mo_given(ctx, "ridge_loo", "W", W) || !mo_given(ctx, "ridge_loo", "Yloo", Yloo))
         return;
     int lead = mo_ndim(Zs) - 2;
     bool fits = lead >= 0 && mo_ndim(Ys) == lead + 2 && mo_ndim(lambda) == lead + 1 && mo_dim(Zs, -2) == mo_dim(Ys, -2);

@@ -12,6 +12,7 @@
  *
  * As a head: one expert, the penalties lambda / 30, lambda and 30 lambda, no gamma. */
 #include "models/heads/ridge_mixture.h"
+#include "tensor/given.h"
 
 #include "models/heads/ridge_loo.h"
 
@@ -59,7 +60,7 @@ static mo_tensor *gaussian(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *ga
 }
 
 static bool ridge_mixture_check(mo_context *ctx, const mo_tensor *Zs, const mo_tensor *Ys, const mo_mixture *mix) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "ridge_mixture", "mix", mix))
         return false;
     int ndim = mo_ndim(Zs), kernels = mix->gamma ? 2 : 1;
     if (ndim < 3 || mo_ndim(Ys) != ndim - 1 || mo_ndim(mix->lambda) != 2 ||

@@ -11,6 +11,7 @@
  * scaled or copied: the roots go into the system, whose size is that of the embedding; besides Z, memory holds only [N,
  * C] arrays. */
 #include "models/heads/ridge_mixture.h"
+#include "tensor/given.h"
 
 /* The tensors that all rounds share. */
 typedef struct system {
@@ -69,7 +70,8 @@ static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P) {
 
 static bool ridge_transduce_check(mo_context *ctx, const mo_population *all, const mo_tensor *support,
     const mo_tensor *Ys, const mo_mixture *mix, const mo_transduction *o) {
-    if (!mo_ok(ctx))
+    if (!mo_given(ctx, "ridge_transduce", "the population", all) || !mo_given(ctx, "ridge_transduce", "mix", mix) ||
+        !mo_given(ctx, "ridge_transduce", "options", o))
         return false;
     int64_t D = mo_ndim(all->Z) == 2 ? mo_dim(all->Z, 1) : 0,
             M = mo_ndim(mix->lambda) == 2 ? mo_dim(mix->lambda, 0) : 0;
