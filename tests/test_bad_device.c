@@ -6,6 +6,7 @@
 #include "ops/ops.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
     (void)state;
@@ -25,6 +26,37 @@ static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
     assert_int_equal(mo_tensor_read(mo_solve_spd(t, a, b), X, sizeof X), MO_OK);
     for (int i = 0; i < 4 * 3; i++)
         assert_true(X[i] == (i == 2 * 3 + 1 ? -1 : 1));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* Of several matrices the one is named that holds no number, whatever order the device looks at them in. */
+static void a_matrix_that_is_not_finite_is_named(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double A[5 * 4];
+    for (int i = 0; i < 5 * 4; i++)
+        A[i] = i % 4 == 0 || i % 4 == 3;
+    A[3 * 4 + 2] = NAN;
+    mo_tensor *w, *V;
+    mo_eigh(t, mo_from(t, MO_F64, 3, (int64_t[]){5, 2, 2}, A), &w, &V);
+    assert_int_not_equal(mo_context_wait(ctx), MO_OK);
+    assert_failed(ctx, MO_NUMERICAL, PARTS("eigh: matrix 3 of 5"));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+static void pivots_off_the_diagonal_are_followed(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double A[2 * 4] = {0, 2, 1, 0, 1, 4, 4, 1}, B[2 * 2] = {2, 3, 5, 5}, X[2 * 2];
+    mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 2}, A), *b = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 1}, B);
+    assert_int_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
+    const double expected[] = {3, 1, 1, 1};
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(X[i] - expected[i]) < 1e-14); /* a few roundings */
     mo_tape_release(t);
     mo_context_release(ctx);
 }
@@ -65,6 +97,8 @@ static void a_missing_device_is_one_line(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_indefinite_matrix_of_a_batch_is_named),
+        cmocka_unit_test(a_matrix_that_is_not_finite_is_named),
+        cmocka_unit_test(pivots_off_the_diagonal_are_followed),
         cmocka_unit_test(too_large_a_tensor_names_bytes_asked_held_and_free),
         cmocka_unit_test(a_missing_device_is_one_line),
     };

@@ -133,7 +133,7 @@ static void a_step_of_a_stopped_device_names_itself(void **state) {
 /* Each library call in turn may not be captured: the work is taken as it is, with the weights of a run without replay.
  */
 static void a_capture_that_a_library_breaks_falls_back(void **state) {
-    static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "seam_multiply,seam_potrf"};
+    static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
     scratch *s = *state;
     char plain[512], broken[512];
     snprintf(plain, sizeof plain, "%s/plain", s->folder);

@@ -30,19 +30,30 @@ struct warp_record {
     unsigned ready;           /* may go on */
 };
 
-/* The block that runs. */
-static struct {
-    const grid *g;
-    void (*body)(void *arguments);
-    void *arguments;
+/* A block on the device. */
+struct block_record {
+    index3 index;
     unsigned threads, started, exited, current, counted;
     bool backwards;
     thread_record thread[max_threads];
     warp_record warp[max_threads / warp_size];
+};
+
+static constexpr unsigned resident = 3; /* blocks on the device at a time */
+
+/* The grid that runs, and the fibers of all. */
+static struct {
+    const grid *g;
+    void (*body)(void *arguments);
+    void *arguments;
     fiber scheduler;
-    fiber *idle[max_threads];
+    fiber *idle[resident * max_threads];
     unsigned idles;
-} run;
+    std::uint64_t grids; /* so far */
+} all;
+
+static block_record blocks[resident];
+static block_record *run = blocks; /* the one that runs just now */
 
 static unsigned count_of(index3 n) {
     return n.x * n.y * n.z;
@@ -61,70 +72,70 @@ int name_length(const char *name) {
 
 void describe_thread(char *text, std::size_t bytes) {
     text[0] = 0;
-    if (run.g)
+    if (all.g)
         std::snprintf(text, bytes, ", in kernel %.*s, block (%u, %u, %u), thread (%u, %u, %u)",
-            name_length(run.g->name), run.g->name, block_index.x, block_index.y, block_index.z, thread_index.x,
+            name_length(all.g->name), all.g->name, block_index.x, block_index.y, block_index.z, thread_index.x,
             thread_index.y, thread_index.z);
 }
 
 static void become(unsigned thread) {
-    run.current = thread;
+    run->current = thread;
     thread_index = position(thread, block_shape);
 }
 
 /* The life of a fiber: threads that nobody has started yet, one after the other; then it rests. */
 static void live() {
-    fiber_entered(&run.scheduler);
+    fiber_entered(&all.scheduler);
     for (;;) {
-        fiber *self = run.thread[run.current].on;
-        run.body(run.arguments);
-        run.thread[run.current].now = condition::exited;
-        run.warp[run.current / warp_size].exited |= 1u << run.current % warp_size;
-        run.exited++;
-        if (run.started < run.threads) {
-            unsigned next = run.started++;
-            become(run.backwards ? run.threads - 1 - next : next);
-            run.thread[run.current].on = self;
+        fiber *self = run->thread[run->current].on;
+        all.body(all.arguments);
+        run->thread[run->current].now = condition::exited;
+        run->warp[run->current / warp_size].exited |= 1u << run->current % warp_size;
+        run->exited++;
+        if (run->started < run->threads) {
+            unsigned next = run->started++;
+            become(run->backwards ? run->threads - 1 - next : next);
+            run->thread[run->current].on = self;
             continue;
         }
-        run.idle[run.idles++] = self;
-        fiber_switch(self, &run.scheduler);
+        all.idle[all.idles++] = self;
+        fiber_switch(self, &all.scheduler);
     }
 }
 
 static void wait_as(condition how) {
-    thread_record &me = run.thread[run.current];
+    thread_record &me = run->thread[run->current];
     me.now = how;
-    fiber_switch(me.on, &run.scheduler);
+    fiber_switch(me.on, &all.scheduler);
     me.now = condition::running;
 }
 
 static void resume(unsigned thread) {
     become(thread);
-    fiber_switch(&run.scheduler, run.thread[thread].on);
+    fiber_switch(&all.scheduler, run->thread[thread].on);
 }
 
 static void start_all() {
-    while (run.started < run.threads) {
-        unsigned next = run.started++;
-        unsigned thread = run.backwards ? run.threads - 1 - next : next;
-        run.thread[thread].on = run.idles ? run.idle[--run.idles] : fiber_create(live);
+    while (run->started < run->threads) {
+        unsigned next = run->started++;
+        unsigned thread = run->backwards ? run->threads - 1 - next : next;
+        run->thread[thread].on = all.idles ? all.idle[--all.idles] : fiber_create(live);
         resume(thread);
     }
 }
 
 static unsigned warp_count() {
-    return (run.threads + warp_size - 1) / warp_size;
+    return (run->threads + warp_size - 1) / warp_size;
 }
 
 /* Runs every warp as far as it gets without a barrier. */
 static void run_ready() {
     unsigned warps = warp_count();
     for (unsigned i = 0; i < warps; i++) {
-        unsigned which = run.backwards ? warps - 1 - i : i;
-        warp_record &w = run.warp[which];
+        unsigned which = run->backwards ? warps - 1 - i : i;
+        warp_record &w = run->warp[which];
         while (w.ready) {
-            unsigned next = (unsigned)(run.backwards ? 31 - __builtin_clz(w.ready) : __builtin_ctz(w.ready));
+            unsigned next = (unsigned)(run->backwards ? 31 - __builtin_clz(w.ready) : __builtin_ctz(w.ready));
             w.ready &= ~(1u << next);
             resume(which * warp_size + next);
         }
@@ -134,12 +145,12 @@ static void run_ready() {
 /* All threads wait or have exited: opens the barrier, where all of them have reached the same one. */
 static void open_barrier() {
     unsigned waiting = 0;
-    while (run.thread[waiting].now == condition::exited)
+    while (run->thread[waiting].now == condition::exited)
         waiting++;
-    const thread_record &first = run.thread[waiting];
-    run.counted = 0;
-    for (unsigned i = 0; i < run.threads; i++) {
-        thread_record &t = run.thread[i];
+    const thread_record &first = run->thread[waiting];
+    run->counted = 0;
+    for (unsigned i = 0; i < run->threads; i++) {
+        thread_record &t = run->thread[i];
         become(i);
         if (t.now == condition::in_warp)
             violation(
@@ -150,21 +161,68 @@ static void open_barrier() {
         if (t.where.line != first.where.line || t.where.file != first.where.file)
             violation("thread %u waits at the barrier of %s:%d, thread %u at that of %s:%d", waiting, first.where.file,
                 first.where.line, i, t.where.file, t.where.line);
-        run.counted += t.predicate != 0;
+        run->counted += t.predicate != 0;
     }
     for (unsigned i = 0; i < warp_count(); i++)
-        run.warp[i].ready = run.warp[i].present;
+        run->warp[i].ready = run->warp[i].present;
 }
 
-static void run_block() {
-    run.started = run.exited = 0;
+/* Puts a block on the device and runs it as far as it gets without a barrier. */
+static void begin_block(unsigned slot, index3 index, unsigned threads, bool backwards) {
+    run = &blocks[slot];
+    run->index = block_index = index;
+    run->threads = threads;
+    run->backwards = backwards;
+    run->started = run->exited = 0;
     for (unsigned i = 0; i < warp_count(); i++) {
-        unsigned left = run.threads - i * warp_size;
-        run.warp[i] = {left >= warp_size ? 0xffffffff : (1u << left) - 1, 0, 0, 0};
+        unsigned left = run->threads - i * warp_size;
+        run->warp[i] = {left >= warp_size ? 0xffffffff : (1u << left) - 1, 0, 0, 0};
     }
+    shared_begin(all.g->shared_bytes);
     start_all();
-    for (run_ready(); run.exited < run.threads; run_ready())
-        open_barrier();
+    run_ready();
+}
+
+/* Whether the block that runs has come to its end; else its shared memory is put aside. */
+static bool leave_block(unsigned slot) {
+    bool over = run->exited == run->threads;
+    if (over)
+        shared_end(all.g->shared_bytes);
+    else
+        shared_save(slot, all.g->shared_bytes);
+    return over;
+}
+
+/* From one barrier to the next. */
+static void continue_block(unsigned slot) {
+    run = &blocks[slot];
+    block_index = run->index;
+    shared_load(slot, all.g->shared_bytes);
+    open_barrier();
+    run_ready();
+}
+
+/* Runs the blocks from `first` on that are on the device together. In each turn a block passes one barrier more than
+ * the one before it, so that none keeps step with another. */
+static void run_together(std::uint64_t first, unsigned count, bool falling) {
+    std::uint64_t total = (std::uint64_t)grid_shape.x * grid_shape.y * grid_shape.z;
+    unsigned threads = count_of(all.g->threads), left = 0;
+    bool over[resident] = {};
+    for (unsigned k = 0; k < count; k++) {
+        std::uint64_t i = falling ? total - 1 - (first + k) : first + k;
+        index3 index = {(unsigned)(i % grid_shape.x), (unsigned)(i / grid_shape.x % grid_shape.y),
+            (unsigned)(i / grid_shape.x / grid_shape.y)};
+        begin_block(k, index, threads, i & 1);
+        over[k] = leave_block(k);
+        left += !over[k];
+    }
+    while (left > 0)
+        for (unsigned k = 0; k < count; k++)
+            for (unsigned turn = 0; turn <= k && !over[k]; turn++) {
+                continue_block(k);
+                over[k] = leave_block(k);
+                left -= over[k];
+            }
 }
 
 void grid_check(const grid &g) {
@@ -181,41 +239,35 @@ void grid_check(const grid &g) {
 }
 
 void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {
-    run.g = &g;
-    run.body = body;
-    run.arguments = arguments;
-    run.threads = count_of(g.threads);
+    all.g = &g;
+    all.body = body;
+    all.arguments = arguments;
     block_shape = g.threads;
     grid_shape = g.blocks;
-    std::uint64_t blocks = (std::uint64_t)g.blocks.x * g.blocks.y * g.blocks.z;
-    for (std::uint64_t i = 0; i < blocks; i++) {
-        block_index = {(unsigned)(i % g.blocks.x), (unsigned)(i / g.blocks.x % g.blocks.y),
-            (unsigned)(i / g.blocks.x / g.blocks.y)};
-        run.backwards = i & 1;
-        shared_begin(g.shared_bytes);
-        run_block();
-        shared_end(g.shared_bytes);
-    }
-    run.g = nullptr;
+    std::uint64_t total = (std::uint64_t)g.blocks.x * g.blocks.y * g.blocks.z;
+    bool falling = all.grids++ & 1; /* no order of blocks is promised */
+    for (std::uint64_t first = 0; first < total; first += resident)
+        run_together(first, (unsigned)(total - first < resident ? total - first : resident), falling);
+    all.g = nullptr;
 }
 
 int barrier(int predicate, place where) {
-    thread_record &me = run.thread[run.current];
+    thread_record &me = run->thread[run->current];
     me.where = where;
     me.predicate = predicate;
     wait_as(condition::at_barrier);
-    return (int)run.counted;
+    return (int)run->counted;
 }
 
 unsigned lane() {
-    return run.current % warp_size;
+    return run->current % warp_size;
 }
 
 /* Waits until every lane of the mask has arrived here; the last one lets the others go on. */
 static void meet(unsigned mask, place where, void (*settle)(thread_record *lanes, unsigned taking_part)) {
-    unsigned self = lane(), base = run.current - self;
-    warp_record &w = run.warp[run.current / warp_size];
-    thread_record *lanes = run.thread + base;
+    unsigned self = lane(), base = run->current - self;
+    warp_record &w = run->warp[run->current / warp_size];
+    thread_record *lanes = run->thread + base;
     unsigned taking_part = mask & w.present;
     if (!(mask >> self & 1))
         violation("%s:%d: lane %u is not in its own mask 0x%x", where.file, where.line, self, mask);
@@ -251,7 +303,7 @@ static void settle_exchange(thread_record *lanes, unsigned taking_part) {
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, place where) {
-    thread_record &me = run.thread[run.current];
+    thread_record &me = run->thread[run->current];
     me.gives = value;
     me.source = source;
     meet(mask, where, settle_exchange);
@@ -267,7 +319,7 @@ static void settle_ballot(thread_record *lanes, unsigned taking_part) {
 }
 
 unsigned ballot(unsigned mask, bool predicate, place where) {
-    thread_record &me = run.thread[run.current];
+    thread_record &me = run->thread[run->current];
     me.gives = predicate;
     meet(mask, where, settle_ballot);
     return (unsigned)me.takes;

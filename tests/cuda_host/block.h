@@ -1,7 +1,8 @@
-/* tests/cuda_host/block.h - running the blocks of a grid, one after the other, each thread on a stack of its own from
- * the first time that it waits for another.
+/* tests/cuda_host/block.h - running the blocks of a grid, three on the device at a time, each thread on a stack of its
+ * own from the first time that it waits for another.
  *
- * Odd blocks run their threads from the last to the first, so that an order which nothing enforces shows. A barrier
+ * Odd blocks run their threads from the last to the first, odd grids their blocks, and blocks that are on the device
+ * together take turns at barriers, out of step: an order which nothing enforces shows. A barrier
  * that some threads of the block have left out, or that they reach at different lines, is a violation; so are a warp's
  * exchange with a lane that has exited or is not in the mask, and a write beyond the dynamic shared memory. */
 #ifndef CUDA_HOST_BLOCK_H

@@ -14,8 +14,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
-/* Blocks run one at a time: a variable that outlives the call is shared by the threads of a block. As a storage class
- * `thread_local` goes with `extern`, which dynamic shared memory is declared with, where `static` does not. */
+/* A variable that outlives the call is shared by the threads of a block, and put aside where another block goes on
+ * (shared.cpp). As a storage class `thread_local` goes with `extern`, which dynamic shared memory is declared with,
+ * where `static` does not. */
 #define __shared__ thread_local
 
 #define threadIdx cuda_host::thread_index

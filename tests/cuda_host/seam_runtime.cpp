@@ -55,10 +55,12 @@ const char *cuda_host::library_failure(seam *s, const char *function) {
         return why;
     if (!is_capturing(stream_of(s)))
         return nullptr;
-    if (s->broken)
-        return previous;
-    s->broken = names(std::getenv("MOCHI_CUDA_HOST_BREAK"), function);
-    return s->broken ? "operation not permitted when stream is capturing" : nullptr;
+    const char *list = std::getenv("MOCHI_CUDA_HOST_BREAK");
+    bool before = s->broken, quiet = names(list, "quietly");
+    s->broken = before || names(list, function);
+    if (!s->broken || quiet)
+        return nullptr;
+    return before ? previous : "operation not permitted when stream is capturing";
 }
 
 /* What the device says from the piece of work on that MOCHI_CUDA_HOST_STOP counts: an error comes late, and stays. */

@@ -1,10 +1,14 @@
-/* tests/cuda_host/shared.cpp - the dynamic shared memory of the block that runs. */
+/* tests/cuda_host/shared.cpp - the shared memory of the block that runs: what kernels declare __shared__ is
+ * thread-local to the compiler, so that all of it lies in the thread's block of this object, beside the dynamic part.
+ */
 #include "tests/cuda_host/shared.h"
 
 #include "tests/cuda_host/block.h"
 #include "tests/cuda_host/violation.h"
 
 #include <cstring>
+#include <link.h>
+#include <vector>
 
 static constexpr std::size_t margin = 256;
 
@@ -13,7 +17,33 @@ alignas(16) thread_local unsigned char mo_shared[cuda_host::max_shared_bytes + m
 
 namespace cuda_host {
 
+/* Bytes on either side of the dynamic part. */
+static struct {
+    unsigned char *from;
+    std::size_t before, behind;
+} fixed;
+
+static int find_fixed(dl_phdr_info *info, std::size_t, void *) {
+    unsigned char *from = static_cast<unsigned char *>(info->dlpi_tls_data);
+    for (int i = 0; from && i < info->dlpi_phnum; i++) {
+        std::size_t bytes = info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_TLS && mo_shared >= from && mo_shared < from + bytes) {
+            fixed = {from, std::size_t(mo_shared - from), std::size_t(from + bytes - (mo_shared + sizeof mo_shared))};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static unsigned char *behind() {
+    return mo_shared + sizeof mo_shared;
+}
+
 void shared_begin(std::size_t bytes) {
+    if (!fixed.from && !dl_iterate_phdr(find_fixed, nullptr))
+        violation("the shared variables of kernels are not where they were expected");
+    std::memset(fixed.from, 0xff, fixed.before);
+    std::memset(behind(), 0xff, fixed.behind);
     std::memset(mo_shared, 0xff, bytes + margin);
 }
 
@@ -21,6 +51,23 @@ void shared_end(std::size_t bytes) {
     for (std::size_t i = bytes; i < bytes + margin; i++)
         if (mo_shared[i] != 0xff)
             violation("byte %zu of %zu bytes of shared memory was written", i, bytes);
+}
+
+static std::vector<unsigned char> aside[3];
+
+void shared_save(unsigned slot, std::size_t bytes) {
+    std::vector<unsigned char> &kept = aside[slot];
+    kept.resize(fixed.before + fixed.behind + bytes + margin);
+    std::memcpy(kept.data(), fixed.from, fixed.before);
+    std::memcpy(kept.data() + fixed.before, behind(), fixed.behind);
+    std::memcpy(kept.data() + fixed.before + fixed.behind, mo_shared, bytes + margin);
+}
+
+void shared_load(unsigned slot, std::size_t bytes) {
+    const unsigned char *kept = aside[slot].data();
+    std::memcpy(fixed.from, kept, fixed.before);
+    std::memcpy(behind(), kept + fixed.before, fixed.behind);
+    std::memcpy(mo_shared, kept + fixed.before + fixed.behind, bytes + margin);
 }
 
 } // namespace cuda_host

@@ -120,6 +120,58 @@ static void barriers_count(void **) {
     memory_release(count);
 }
 
+static __global__ void read_unset(float *x) {
+    __shared__ float own[2];
+    float before = own[threadIdx.x % 2] + mo_shared[0];
+    __syncthreads();
+    own[threadIdx.x % 2] = 1;
+    x[blockIdx.x] = before;
+}
+
+static void shared_memory_begins_as_nothing_in_every_block(void **) {
+    array a(4);
+    a.upload();
+    a.launch(4, 32, read_unset, a.device);
+    a.download();
+    stream_synchronize(a.s);
+    for (int i = 0; i < 4; i++)
+        assert_true(std::isnan(a.host[i]));
+}
+
+/* Each block notes, before and behind each of three barriers, how many notes there were. */
+static __global__ void take_turns(float *x, int *notes) {
+    __shared__ int mine;
+    if (threadIdx.x == 0)
+        mine = (int)blockIdx.x;
+    for (int round = 0; round < 3; round++) {
+        if (threadIdx.x == 0)
+            x[atomicAdd(notes, 1)] = (float)mine;
+        __syncthreads();
+    }
+}
+
+static void blocks_are_on_the_device_together(void **) {
+    array a(9);
+    int *notes = static_cast<int *>(memory_allocate(sizeof *notes));
+    bool falls[2];
+    for (int turn = 0; turn < 2; turn++) { /* one grid from the first block to the last, one from the last */
+        enqueue_fill(a.s, notes, 0, sizeof *notes);
+        a.launch(3, 64, take_turns, a.device, notes);
+        a.download();
+        stream_synchronize(a.s);
+        int changes = 0, seen[3] = {};
+        for (int i = 0; i < 9; i++) {
+            seen[(int)a.host[i]]++;
+            changes += i > 0 && a.host[i] != a.host[i - 1];
+        }
+        assert_true(seen[0] == 3 && seen[1] == 3 && seen[2] == 3);
+        assert_true(changes > 2);
+        falls[turn] = a.host[0] == 2;
+    }
+    assert_true(falls[0] != falls[1]);
+    memory_release(notes);
+}
+
 /* ---- streams ---- */
 
 static void nothing_runs_before_it_is_waited_for(void **) {
@@ -184,6 +236,8 @@ int main() {
         cmocka_unit_test(warps_exchange_as_on_a_device),
         cmocka_unit_test(masks_name_the_lanes_that_take_part),
         cmocka_unit_test(barriers_count),
+        cmocka_unit_test(shared_memory_begins_as_nothing_in_every_block),
+        cmocka_unit_test(blocks_are_on_the_device_together),
         cmocka_unit_test(nothing_runs_before_it_is_waited_for),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(a_captured_graph_runs_when_it_is_asked_to),
