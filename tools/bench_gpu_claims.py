@@ -11,31 +11,41 @@ RATE_SHARE = {"fp32": 0.75, "tf32": 0.45, "bf16": 0.30}
 
 
 def verdict(parts):
-    return all(parts) if parts else None
+    """False where a part is; else null where one could not be measured, or there is none; else true."""
+    return False if False in parts else None if not parts or None in parts else True
 
 
 def milliseconds(row):
     return row.get("min_ms") if row else None
 
 
+def fastest(row):
+    """Our step, taken or replayed; null where the step could not be taken."""
+    ours, replayed = milliseconds(row.get("ours")), milliseconds(row.get("ours_replayed"))
+    return min(ours, replayed or ours) if ours else None
+
+
+def all_known(condition, *values):
+    return None if None in values else condition(*values)
+
+
 def step_claims(found):
     small, share, large, memory = [], [], [], []
-    for (case, math), row in found.get("step", {}).items():
-        ours = milliseconds(row["ours"])
-        if milliseconds(row.get("ours_replayed")):
-            ours = min(ours or row["ours_replayed"]["min_ms"], row["ours_replayed"]["min_ms"])
-        theirs = [t for t in map(milliseconds, (v for k, v in row.items() if not k.startswith("ours"))) if t]
-        rate = found.get("rate", {}).get(math)
-        if ours and case in SMALL:
-            eager = milliseconds(row.get("eager"))
-            small.append((math == "fp32" or ours <= 0.35) and (not eager or eager >= 3 * ours))
-        if ours and case in LARGE and theirs:
-            large.append(min(theirs) >= 1.3 * ours)
-        if ours and case in LARGE and rate and row["ours"]:
-            share.append(row["ours"]["gflop"] / ours * 1e3 >= RATE_SHARE[math] * rate)
-        peaks = [v["cuda_peak_mb"] for v in row.values() if v and v.get("cuda_peak_mb")]
-        if row["ours"] and peaks:
-            memory.append(row["ours"]["peak_mb"] <= 0.6 * min(peaks))
+    steps = found.get("step", {})
+    for case, math in ((case, math) for case in SMALL + LARGE for math in RATE_SHARE):
+        row = steps.get((case, math), {})
+        ours, rate = fastest(row), found.get("rate", {}).get(math)
+        others = {k: v for k, v in row.items() if v and not k.startswith("ours")}
+        theirs = min((t for t in map(milliseconds, others.values()) if t), default=None)
+        if case in SMALL:
+            small.append(all_known(lambda o: math == "fp32" or o <= 0.35, ours))
+            small.append(all_known(lambda o, e: e >= 3 * o, ours, milliseconds(row.get("eager"))))
+        else:
+            large.append(all_known(lambda o, t: t >= 1.3 * o, ours, theirs))
+            share.append(all_known(lambda o, r: row["ours"]["gflop"] / o * 1e3 >= RATE_SHARE[math] * r, ours, rate))
+        peak = min((v["cuda_peak_mb"] for v in others.values() if v.get("cuda_peak_mb")), default=None)
+        mib = row["ours"].get("peak_mb", 0) * 1e6 / 2**20 if row.get("ours") else None  # theirs are MiB
+        memory.append(all_known(lambda o, p: o <= 0.6 * p, mib, peak))
     return {"2 small": verdict(small), "2 large": verdict(large), "2 share of the rate": verdict(share),
             "5 memory": verdict(memory)}
 
@@ -60,7 +70,7 @@ def train_claims(found):
         return verdict([runs[a]["weights"] == runs[b]["weights"]] if a in runs and b in runs and runs[a]["weights"] and runs[b]["weights"] else [])
 
     limits = {"one": 15, "three": 40}
-    return {"3 training": verdict([10 * runs[r]["ms"] <= limits[r] for r in limits if r in runs and runs[r]["ms"]]),
+    return {"3 training": verdict([all_known(lambda ms: 10 * ms <= limits[r], runs.get(r, {}).get("ms")) for r in limits]),
             "3 replay has the weights": same("taken", "replayed"), "3 disk has the weights of host": same("host", "disk")}
 
 

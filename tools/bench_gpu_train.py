@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 STEPS, FEW, WARM = 10000, 2000, 50
+CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # stays: a second call on the machine finds it
 ONE_SHAPE = ["--pool", "citeseer:nc,photo:nc", "--k", "16", "--q", "32"]
 RUNS = {  # name: steps, episodes a step, options
     "one": (STEPS, 1, []),
@@ -22,10 +23,12 @@ RUNS = {  # name: steps, episodes a step, options
 def one_run(bench, folder, name):
     """Milliseconds of a step behind the first ones, and the weights that it ends with."""
     steps, episodes, more = RUNS[name]
+    if bench.dry:
+        steps, more = 60, more + ["--dim", "16", *(["--pool", "citeseer:nc", "--k", "2", "--q", "2"] if more[:1] != ["--pool"] else [])]
     out, maker = os.path.join(folder, name), "cpu" if name in ("host", "disk") else "device"  # of the features
     status, text, seconds = bench.run(
         [bench.program, "train", "--device", "cuda", "--math", "tf32", "--recipe", "paper",
-         "--steps", str(steps), "--episodes-per-step", str(episodes), "--cache", os.path.join(folder, "cache-" + maker),
+         "--steps", str(steps), "--episodes-per-step", str(episodes), "--cache", os.path.join(CACHE, maker),
          *more, "--out", out], 75)
     log, weights = os.path.join(out, "log.jsonl"), os.path.join(out, "weights.safetensors")
     taken = [json.loads(line)["seconds"] for line in open(log)] if os.path.exists(log) else []
@@ -44,6 +47,8 @@ def measure(bench):
     folder = tempfile.mkdtemp(prefix="bench_gpu-run-")
     found = {name: one_run(bench, folder, name) for name in RUNS}
     shutil.rmtree(folder, ignore_errors=True)
-    _, text, _ = bench.run([bench.program, "bench", "step", "nc15", "--device", "cuda", "--math", "tf32", "--profile"], 30)
+    small = ["--dim", "16", "--warmup", "1", "--runs", "1"] if bench.dry else []
+    _, text, _ = bench.run([bench.program, "bench", "step", "lp" if bench.dry else "nc15", *small, "--device", "cuda", "--math", "tf32",
+                            "--profile"], 30)
     bench.say("profile", table=text[-4000:])
     return found

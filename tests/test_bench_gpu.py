@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""tools/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a failed build ends the run, and
+the run ends by its own clock and leaves one archive."""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BENCH = os.path.join(ROOT, "tools", "bench_gpu")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.dont_write_bytecode = True
+import bench_gpu_claims as claims  # noqa: E402
+
+
+def load_bench():
+    loader = importlib.machinery.SourceFileLoader("bench_gpu", BENCH)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_gpu", loader))
+    loader.exec_module(module)
+    return module
+
+
+def steps(ours=0.3, eager=1.2):
+    """What part step finds where all went well."""
+    row = {"ours": {"min_ms": ours, "gflop": 1000.0, "peak_mb": 10}, "eager": {"min_ms": eager, "cuda_peak_mb": 100}}
+    return {(case, math): json.loads(json.dumps(row)) for case in claims.SMALL + claims.LARGE for math in claims.RATE_SHARE}
+
+
+def check_claims():
+    empty = claims.claims({})
+    assert set(empty.values()) == {None}, empty
+    found = {"step": steps(), "rate": {math: 1e6 for math in claims.RATE_SHARE}}
+    met = claims.claims(found)
+    assert met["2 small"] is True and met["2 large"] is True and met["5 memory"] is True, met
+    found["step"]["nc15", "tf32"]["ours"] = None  # it crashed: lp alone proves nothing
+    assert claims.claims(found)["2 small"] is None
+    found["step"] = steps()
+    del found["step"]["nc15", "fp32"]["eager"]
+    assert claims.claims(found)["2 small"] is None
+    found["step"]["lp", "bf16"]["ours"]["min_ms"] = 0.4
+    assert claims.claims(found)["2 small"] is False
+    found["rate"] = {}
+    assert claims.claims(found)["2 share of the rate"] is None
+    assert claims.claims({"train": {"one": {"ms": 1, "weights": "a"}}})["3 training"] is None
+
+
+def check_kernels():
+    bench = load_bench()
+    ncu = ('==PROF== Connected\n"ID","Kernel Name","gpu__time_duration.sum"\n"","","ns"\n"0","map2","1,500"\n"1","gemm","4000"\n'
+           '"2","map2","500"\n')
+    assert bench.sum_kernels(ncu, "Kernel Name", "gpu__time_duration.sum") == [["gemm", 1, 4.0], ["map2", 2, 2.0]]
+    nsys = "Processing\n\nTime (%),Total Time (ns),Instances,Name\n90.0,9000,3,gemm\n"
+    assert bench.sum_kernels(nsys, "Name", "Total Time (ns)") == [["gemm", 3, 9.0]]
+    assert bench.sum_kernels("==ERROR== no permission\n", "Kernel Name", "gpu__time_duration.sum") == []
+
+
+def run(*arguments):
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, BENCH, *arguments], capture_output=True, text=True, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], time.monotonic() - start
+
+
+def check_runs():
+    with tempfile.TemporaryDirectory() as folder:
+        archive = os.path.join(folder, "results.tar.gz")
+        status, lines, _ = run("--prebuilt", folder, "--archive", archive)  # nothing is built there
+        assert status == 1 and [line["part"] for line in lines] == ["build"] and lines[0]["fine"] is False, lines
+        with tarfile.open(archive) as kept:
+            assert "bench_gpu/bench.jsonl" in kept.getnames(), kept.getnames()
+        os.mkdir(os.path.join(folder, "tools"))
+        program = os.path.join(folder, "tools", "mochi")
+        with open(program, "w") as file:  # answers --version, and hangs at anything else
+            file.write('#!/bin/sh\n[ "$1" = --version ] || sleep 60\n')
+        os.chmod(program, 0o755)
+        status, lines, seconds = run("--prebuilt", folder, "--minutes", "0.2", "--archive", archive)
+        assert status == 0 and seconds < 20, seconds
+        assert lines[-1]["part"] == "claims" and lines[-1]["1 suite"] is None, lines[-1]
+        order = [line["name"] for line in lines if line["part"] == "part"]
+        assert order[:3] == ["machine", "suite", "gemm"] and order[-1] == "sanitize", order
+
+
+check_claims()
+check_kernels()
+check_runs()
+print("claims, kernels, runs")
