@@ -27,6 +27,7 @@ typedef struct embed_options {
     const mo_encoder *encoder; /* of weights of an encoder from outside; or NULL */
     int64_t max_rows, memory;
     mo_dtype stack;
+    mo_context_options device; /* and math */
     int hop, threads, argc;
     char **argv;
     bool json, quiet;
@@ -50,6 +51,7 @@ static const struct argp_option options[] = {
     KEEPING_OPTIONS,
     STACK_OPTION,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
+    DEVICE_OPTIONS,
     {"json", KEY_JSON, NULL, 0, "one JSON object a file on standard output, nothing else there", 0},
     {"quiet", KEY_QUIET, NULL, 0, "neither notices on standard error nor, without --json, the files that are written",
         0},
@@ -64,7 +66,8 @@ static const char description[] = "Encodes a graph with trained weights and writ
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
-    if (take_keeping(&o->memory, &o->cache, key, text, state) || take_stack(&o->stack, key, text, state))
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
+        take_stack(&o->stack, key, text, state))
         return 0;
     if (key == KEY_WEIGHTS)
         o->weights = text;
@@ -185,7 +188,8 @@ int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
     embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
-    mo_context *ctx = open_context(o.threads);
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
     bool none = !strcmp(o.weights, "none");

@@ -166,7 +166,8 @@ static void run(report *r) {
 int fit_command(int argc, char **argv) {
     fit_options o;
     parse_fit_options(&o, argc, argv);
-    mo_context *ctx = open_context(o.threads);
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
     mo_embeddings *E = NULL;

@@ -13,6 +13,7 @@ typedef struct fit_options {
     int64_t shots[FIT_SHOTS];
     mo_fit_options fit;
     double lambda, epsilon;
+    mo_context_options device; /* and math */
     int threads, argc;
     char **argv;
     bool diagnose, no_geometry, json, quiet;

@@ -29,6 +29,8 @@ _mochi() {
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         data:get:* | data:verify:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi data list --all 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
+        *:--device:*) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda cuda:1' -- "$current") ;;
+        *:--math:*) mapfile -t COMPREPLY < <(compgen -W 'fp32 tf32 bf16' -- "$current") ;;
         *:--features:*) mapfile -t COMPREPLY < <(compgen -W 'device host disk' -- "$current") ;;
         *:--stack:*) mapfile -t COMPREPLY < <(compgen -W 'float32 float16' -- "$current") ;;
         *:--hop-activation:*) mapfile -t COMPREPLY < <(compgen -W 'none relu' -- "$current") ;;
