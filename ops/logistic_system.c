@@ -54,7 +54,7 @@ mo_logistic_system mo_logistic_open(
     mo_logistic_system s = {t, .dual = dual, .free_intercept = free_intercept, .X = X, .weight = weight};
     s.lambda = s.mu = lambda;
     if (dual)
-        s.Phi = K ? K : mo_matmul(t, X, mo_transpose(t, X));
+        s.Phi = K ? K : mo_gram(t, X);
     else
         s.Phi = free_intercept ? mo_append_ones(t, X) : X;
     if (free_intercept) {

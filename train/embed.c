@@ -173,7 +173,7 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
         all.Z = embed(model, source, max_rows, true);
-        mo_tensor *gram = mo_matmul(t, mo_transpose(t, all.Z), all.Z);
+        mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
         if (mo_ok(ctx)) {
             all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), 2, (int64_t[]){mo_dim(gram, 0), mo_dim(gram, 1)});
             mo_tensor_copy(all.gram, gram);

@@ -16,7 +16,7 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
     if (!mo_ok(ctx) || mo_item(lambda) != 0)
         return Wb;
     mo_tensor *X = mo_append_ones(t, Zs);
-    int64_t rank = mo_rank(t, mo_matmul(t, mo_transpose(t, X), X)), width = mo_dim(X, -1);
+    int64_t rank = mo_rank(t, mo_gram(t, mo_transpose(t, X))), width = mo_dim(X, -1);
     if (mo_ok(ctx) && rank < width)
         mo_fail(ctx, MO_NUMERICAL,
             "logistic: lambda is 0 and the support with its intercept has rank %" PRId64 " of %" PRId64

@@ -41,6 +41,7 @@ void mo_kernel_loo_fit(
     *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, -1, 1)));
 }
 
+/* X X^T by matmul: see ridge.c. */
 static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
     mo_tensor *Z1t = mo_transpose(t, Z1), *alpha;
     mo_kernel_loo_fit(t, mo_matmul(t, Z1, Z1t), Ys, lambda, &alpha, Yloo);

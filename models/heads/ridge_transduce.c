@@ -49,7 +49,7 @@ static void place_labels(mo_tape *t, system *s, mo_tensor *support, mo_tensor *Y
 
 static void make_system(mo_tape *t, system *s, mo_tensor *gram, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
     mo_tensor *Zst = mo_transpose(t, Zs);
-    mo_tensor *G = mo_add(t, mo_matmul(t, Zst, Zs), mo_scale(t, gram, s->r, 0));
+    mo_tensor *G = mo_add(t, mo_gram(t, Zst), mo_scale(t, gram, s->r, 0));
     s->L = mo_cholesky(t, mo_add_diag(t, ridge_transduce_scaled(t, G, s->root), lambda));
     s->Zs_Ys = mo_matmul(t, Zst, Ys);
 }

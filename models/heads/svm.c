@@ -65,7 +65,8 @@ static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
 
 static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
     mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
-    mo_tensor *K = mo_matmul(t, Z1, Z1t), *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
+    mo_tensor *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
+    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
     if (mo_needs_grad(K) || mo_needs_grad(lambda))
         A = differentiable(t, K, Ys, lambda, alpha);
     else
