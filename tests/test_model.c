@@ -140,7 +140,7 @@ static void what_a_table_lacks_is_named(void **state) {
     own_model own;
     mo_model model = make_own(s->ctx, &own, 1);
     mo_model_table table = own_table;
-    expect_refused(s, pool, (mo_model){NULL, &own}, "model: it has no table");
+    expect_refused(s, pool, (mo_model){NULL, &own}, "table");
     table.encode = NULL;
     expect_refused(s, pool, (mo_model){&table, &own}, "model own: its table lacks encode");
     table = own_table;
