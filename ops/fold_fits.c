@@ -1,13 +1,13 @@
-/* ops/fold_fits.c - a readout fitted on a support, and what the fits without each of its folds say of that fold,
- * batched: softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
+/* ops/fold_fits.c - a readout fitted on a support, and the logits of each fold by the fit without it, batched:
+ * softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
  *
  * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
- * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: for the rows stop[f - 1] .. stop[f] - 1 of fold f
- * their logits by the fit of all rows but these. All fits share one Gram matrix (tensor/cpu/logistic_folds.c,
- * svm_folds.c). A softmax regression ends at |gradient| <= tolerance |lambda W| (fold_tolerance in the folds), or at
- * rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
+ * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: the logits of the rows
+ * stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share one Gram matrix
+ * (tensor/cpu/logistic_folds.c, svm_folds.c). A softmax regression ends at |gradient| <= tolerance |lambda W|
+ * (fold_tolerance in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
  * convergence, as where a softmax regression without a penalty leaves a class without support. These ops have no
- * derivative: they are for looking at a fit, logistic.c and models/heads/svm.c for training through one. */
+ * derivative: they serve to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
 #include "ops/ops.h"
 #include "ops/shapes.h"
 #include "tensor/fits.h"
@@ -15,14 +15,14 @@
 #include <string.h>
 
 typedef struct fold_fits_options {
-    bool hinge; /* the machine */
+    bool hinge; /* the Crammer-Singer machine */
     bool free_intercept;
     int folds;
     int64_t stop[MO_FOLDS_AT_ONCE];
     double tolerance, fold_tolerance;
 } fold_fits_options;
 
-static bool shape(mo_call *c) {
+static bool fold_fits_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
     const fold_fits_options *o = c->attributes;
     int leading = X->ndim - 2;
@@ -57,7 +57,7 @@ static double least(mo_tape *t, mo_tensor *lambda) {
     return -mo_item(mo_max(t, mo_neg(t, lambda), 0, MO_DROP_AXES));
 }
 
-static void forward(mo_call *c) {
+static void fold_fits_forward(mo_call *c) {
     const fold_fits_options *o = c->attributes;
     solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
     double lambda = least(c->t, c->in[2]);
@@ -80,7 +80,7 @@ static void forward(mo_call *c) {
     mo_tensor *open = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
-    g.open = mo_tensor_view(open);
+    g.unsolved = mo_tensor_view(open);
     if (!mo_ok(c->ctx))
         return;
     solve(c->ctx, &g);
@@ -93,7 +93,7 @@ static void forward(mo_call *c) {
 static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
 static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
 
-static const mo_sample samples[] = {
+static const mo_sample logistic_folds_samples[] = {
     {.name = "intercept, rows behind the last fold",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -108,7 +108,7 @@ static const mo_sample samples[] = {
         .attributes = &two_folds},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample logistic_folds_error_samples[] = {
     {{.name = "labels of more rows",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -132,15 +132,15 @@ const mo_op mo_op_logistic_folds = {
     .max_in = 3,
     .n_out = 2,
     .attributes_size = sizeof(fold_fits_options),
-    .shape = shape,
-    .forward = forward,
-    .samples = samples,
+    .shape = fold_fits_shape,
+    .forward = fold_fits_forward,
+    .samples = logistic_folds_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = logistic_folds_error_samples,
     .n_error_samples = 3,
 };
 
-static const mo_sample hinge_samples[] = {
+static const mo_sample svm_folds_samples[] = {
     {.name = "rows behind the last fold",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -151,7 +151,7 @@ static const mo_sample hinge_samples[] = {
         .attributes = &hinge_folds},
 };
 
-static const mo_error_sample hinge_errors[] = {
+static const mo_error_sample svm_folds_error_samples[] = {
     {{.name = "labels of more rows",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -165,11 +165,11 @@ const mo_op mo_op_svm_folds = {
     .max_in = 3,
     .n_out = 2,
     .attributes_size = sizeof(fold_fits_options),
-    .shape = shape,
-    .forward = forward,
-    .samples = hinge_samples,
+    .shape = fold_fits_shape,
+    .forward = fold_fits_forward,
+    .samples = svm_folds_samples,
     .n_samples = 2,
-    .error_samples = hinge_errors,
+    .error_samples = svm_folds_error_samples,
     .n_error_samples = 1,
 };
 

@@ -3,10 +3,11 @@
  * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1] whose intercept is not
  * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0: T_i = sum_c Y_ic weighs row i.
- * Where the penalty leaves W free (lambda = 0, the intercept) it is the one of zero class sums. Solved to the noise of
- * rounding, in float64 to a gradient norm below 1e-8; at the cost of n where n <= d (logistic_system.h). Errors: sizes;
- * lambda below 0; a class without support where nothing penalises its intercept, separable rows with lambda = 0 (the
- * optimum is at infinity). Saved: a preconditioner at W, and X X^T where n <= d; nothing grows with the iterations.
+ * If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level of
+ * rounding, in float64 to a gradient norm below 1e-8; at the cost of n if n <= d (logistic_system.h). Errors: sizes;
+ * lambda below 0; a class without support if its intercept is not penalised, separable rows with lambda = 0 (the
+ * optimum is at infinity). Saved: a preconditioner at W, and X X^T if n <= d; the saved memory does not depend on the
+ * iterations.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
  * intercept). Its differential, with H and S of logistic_system.h and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] +
@@ -23,7 +24,7 @@ typedef struct options {
     bool free_intercept;
 } options;
 
-static bool shape(mo_call *c) {
+static bool logistic_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
     bool free_intercept = ((const options *)c->attributes)->free_intercept;
     int leading = X->ndim - 2;
@@ -43,7 +44,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* Every class needs weight where nothing holds its logit back. */
+/* Every class needs weight if its logit is not penalised. */
 static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     mo_tape *t = c->t;
     mo_tensor *weight = mo_class_sum(t, Y);
@@ -69,7 +70,7 @@ static bool check_lambda(mo_call *c) {
     return mo_ok(c->ctx);
 }
 
-/* The items whose matrices a cache of this size holds are solved together. */
+/* As many items are solved together as have matrices that fit in a cache of this size. */
 enum { CACHE_BYTES = 16 << 20 };
 
 static int64_t items_at_once(const mo_tensor *X, bool dual, int64_t batch) {
@@ -82,7 +83,8 @@ static mo_tensor *items(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
     return mo_dim(X, 0) == 1 ? X : mo_slice(t, X, 0, first, stop);
 }
 
-/* Solves items first .. stop-1 into their part of the output; saves what the vjp reads where all are solved at once. */
+/* Solves items first .. stop-1 into their part of the output; saves what the vjp reads if all items are solved at once.
+ */
 static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t first, int64_t stop, bool save) {
     mo_tape *t = c->t;
     bool free_intercept = ((const options *)c->attributes)->free_intercept;
@@ -114,7 +116,7 @@ bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, MO_DROP_AXES)) < 0;
 }
 
-static void forward(mo_call *c) {
+static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
     bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;
     t->recording = false; /* the steps to the solution are not part of the graph */
@@ -136,7 +138,7 @@ static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>
     return mo_sum(t, mo_mul(t, A, B), MO_AXIS(mo_ndim(A) - 2) | MO_AXIS(mo_ndim(A) - 1), MO_DROP_AXES);
 }
 
-static void vjp(mo_vjp *v) {
+static void logistic_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *Y = v->in[1], *lambda = v->in[2], *W = v->out[0];
     bool free_intercept = ((const options *)v->attributes)->free_intercept;
@@ -157,14 +159,15 @@ static void vjp(mo_vjp *v) {
         v->in_bar[2] = mo_neg(t, mo_sum_to(t, matrix_sum(t, U0, W0), lambda->ndim, lambda->shape));
 }
 
-static double flops(const mo_call *c) { /* of one product with the Hessian: how many it takes, the data decide */
+static double logistic_flops(
+    const mo_call *c) { /* of one product with the Hessian; the number of products depends on the data */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }
 
 static const options penalised = {false}, with_intercept = {true};
 
-static const mo_sample samples[] = {
+static const mo_sample logistic_samples[] = {
     {.name = "more rows than columns",
         .n_in = 3,
         .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -192,7 +195,7 @@ static const mo_sample samples[] = {
         .attributes = &with_intercept},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample logistic_error_samples[] = {
     {{.name = "rows",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
@@ -218,13 +221,13 @@ const mo_op mo_op_logistic = {
     .attributes_size = sizeof(options),
     .reads_in = 7,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = logistic_shape,
+    .forward = logistic_forward,
+    .vjp = logistic_vjp,
+    .flops = logistic_flops,
+    .samples = logistic_samples,
     .n_samples = 6,
-    .error_samples = error_samples,
+    .error_samples = logistic_error_samples,
     .n_error_samples = 3,
 };
 

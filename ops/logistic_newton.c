@@ -2,17 +2,18 @@
  *
  * f(W) = sum_i T_i lse(F_i) - <Y, F> + ½ <W, mu W>,  F = Phi W. Each step solves H[V] = -grad f by conjugate gradients
  * (Dembo, Eisenstat and Steihaug 1982: as far as the gradient has fallen), halves it until f falls enough (Armijo 1966)
- * and adds it. The items of a batch converge independently; a finished one moves no more. It is finished at the noise
- * of rounding: a gradient of a few units in the last place of the first one, or one that is small and falls no further.
+ * and adds it. The items of a batch converge independently; a finished item does not move. An item is finished at the
+ * level of rounding: its gradient is a few units in the last place of the first one, or is small and no longer falls.
  *
- * Why no dense factor of H, also where it is small: one costs (C n)^3 / 3 operations, 2.5, 161 and 10,300 million for n
- * = 28, 112 and 448 rows of Cora in C = 7 classes (lambda = 1), where all steps together take 27, 37 and 79 products
- * with H of 2 n^2 C operations, 0.3, 6.5 and 222 million. Where conjugate gradients alone take long (lambda near 0,
- * columns of very different scale), one matrix for all classes preconditions them, n^3 / 3 a step.
+ * A dense factor of H does not pay, even if H is small: it costs (C n)^3 / 3 operations, 2.5, 161 and 10,300 million
+ * for n = 28, 112 and 448 rows of Cora in C = 7 classes (lambda = 1), where all steps together take 27, 37 and 79
+ * products with H of 2 n^2 C operations, 0.3, 6.5 and 222 million. Where conjugate gradients alone take long (lambda
+ * near 0, columns of very different scale), one matrix for all classes preconditions them, at n^3 / 3 operations per
+ * step.
  *
  * With lambda = 0, or for an intercept without penalty, there may be no minimiser: data that W separates are separated
- * better by 2 W. That is certain where every row gives its class more than one half; and where steps still move the
- * logits though no gradient is left, some rows are being separated for ever. */
+ * better by 2 W. That is certain if every row gives its class more than one half; and if steps still move the logits
+ * although the gradient has vanished, some rows are being separated without end. */
 #include "autograd/tape.h"
 #include "ops/logistic_system.h"
 
@@ -27,11 +28,11 @@ typedef struct newton {
     mo_tensor *Y;
     double epsilon;
     bool hard;        /* plain conjugate gradients took too long once: precondition them */
-    bool settled;     /* coordinates have been cleared of what X^T x does not show */
+    bool cleared;     /* the component of the coordinates that X^T x does not contain has been removed */
     mo_tensor *first; /* norm of the first gradient, [B, 1, 1] */
 } newton;
 
-/* What lives from one step to the next. */
+/* The tensors kept from one step to the next. */
 typedef struct newton_state {
     mo_logistic_vector W;
     mo_tensor *norm;   /* of the last gradient */
@@ -41,7 +42,7 @@ typedef struct newton_state {
 
 enum { STATE_TENSORS = sizeof(newton_state) / sizeof(mo_tensor *) };
 
-static mo_tensor *inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
+static mo_tensor *item_inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return mo_item_sum(t, mo_mul(t, X, Y));
 }
 
@@ -57,15 +58,15 @@ static mo_tensor *weighted_logsumexp(const newton *m, mo_tensor *F) {
     return mo_item_sum(m->t, mo_mul(m->t, m->s->weight, mo_logsumexp(m->t, F, MO_AXIS(2), MO_KEEP_AXES)));
 }
 
-/* The step length: 1 or the first half of a half .. at which f has fallen by a ten-thousandth of what the slope
- * promises, up to the rounding of f; 0 where finished. */
+/* The step length: 1, halved until f has fallen by a ten-thousandth of the slope's prediction, up to the rounding of f;
+ * 0 for finished items. */
 static mo_tensor *step_length(
     const newton *m, const newton_state *w, mo_tensor *gradient, const mo_logistic_vector *V) {
     mo_tape *t = m->t;
-    mo_tensor *slope = inner(t, gradient, V->G), *muG = mo_mul(t, m->s->mu, V->G);
-    mo_tensor *start = weighted_logsumexp(m, w->W.F), *linear = inner(t, m->Y, V->F);
-    mo_tensor *q1 = mo_sub(t, inner(t, w->W.x, muG), linear), *q2 = mo_scale(t, inner(t, V->x, muG), 0.5, 0);
-    mo_tensor *size = mo_add(t, mo_abs(t, start), mo_abs(t, inner(t, m->Y, w->W.F)));
+    mo_tensor *slope = item_inner(t, gradient, V->G), *muG = mo_mul(t, m->s->mu, V->G);
+    mo_tensor *start = weighted_logsumexp(m, w->W.F), *linear = item_inner(t, m->Y, V->F);
+    mo_tensor *q1 = mo_sub(t, item_inner(t, w->W.x, muG), linear), *q2 = mo_scale(t, item_inner(t, V->x, muG), 0.5, 0);
+    mo_tensor *size = mo_add(t, mo_abs(t, start), mo_abs(t, item_inner(t, m->Y, w->W.F)));
     mo_tensor *rounding = mo_scale(t, mo_add(t, size, mo_abs(t, q1)), 10 * m->epsilon, 0), *length = w->active;
     for (int k = 0; k < HALVINGS; k++) {
         mo_tensor *F = mo_add(t, w->W.F, mo_mul(t, length, V->F));
@@ -94,7 +95,7 @@ static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     if (m->hard)
         mo_logistic_factor(m->s);
     mo_tensor *r = mo_mul(t, w->active, mo_neg(t, mo_class_centred(t, gradient)));
-    int limit = m->hard ? CONJUGATE_STEPS : PLAIN_STEPS; /* cut short, it descends all the same */
+    int limit = m->hard ? CONJUGATE_STEPS : PLAIN_STEPS; /* stopped early, the step is still a descent direction */
     if (!mo_logistic_conjugate(m->s, r, forcing(m, w->norm), limit, &V))
         m->hard = true;
     mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
@@ -118,19 +119,19 @@ static mo_tensor *gradient_at(const newton *m, const mo_logistic_vector *W, mo_t
     return gradient;
 }
 
-/* Coordinates g of the gradient on dependent rows may be large where X^T g is small, and their rounding then hides the
- * rest. x - g / lambda has the same X^T x as far as X^T g is 0, and no such part; it is taken where the gradient stays
- * small. */
-static void settle(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
+/* On dependent rows, coordinates g of the gradient may be large although X^T g is small, and their rounding then hides
+ * the rest. x - g / lambda has the same X^T x, up to X^T g, and no such component; it is taken for items whose gradient
+ * stays small. */
+static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
     mo_tape *t = m->t;
     mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, gradient, m->s->mu)), *after;
-    mo_logistic_vector settled = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
-    gradient_at(m, &settled, &after);
-    w->W = mo_logistic_image(m->s, mo_where(t, fallen_to(m, after, sqrt(m->epsilon)), settled.x, w->W.x));
+    mo_logistic_vector cleared = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
+    gradient_at(m, &cleared, &after);
+    w->W = mo_logistic_image(m->s, mo_where(t, fallen_to(m, after, sqrt(m->epsilon)), cleared.x, w->W.x));
 }
 
-/* What the sum of the rows' gradients may come to before they cancel, sum_i T_i sum_i T_i |X_i|^2 at most its square: a
- * first gradient far below is rounding, as where all rows are equal. */
+/* An upper bound of the gradient's terms before they cancel, the root of sum_i T_i sum_i T_i |X_i|^2: a first gradient
+ * far below it is rounding, for example if all rows are equal. */
 static mo_tensor *gradient_size(const newton *m) {
     mo_tape *t = m->t;
     mo_tensor *T = m->s->weight, *squares = mo_class_sum(t, mo_square(t, m->s->X));
@@ -138,8 +139,8 @@ static mo_tensor *gradient_size(const newton *m) {
     return mo_sqrt(t, mo_mul(t, mo_item_sum(t, T), mo_item_sum(t, mo_mul(t, T, squares))));
 }
 
-/* The gradient at W, and which items are finished there. */
-static mo_tensor *look(newton *m, newton_state *w) {
+/* The gradient at W; marks the items that are finished there. */
+static mo_tensor *evaluate_gradient(newton *m, newton_state *w) {
     mo_tape *t = m->t;
     mo_tensor *norm, *gradient = gradient_at(m, &w->W, &norm);
     m->first = m->first ? m->first : mo_maximum(t, norm, mo_scale(t, gradient_size(m), 0.125, 0));
@@ -147,10 +148,10 @@ static mo_tensor *look(newton *m, newton_state *w) {
     if (w->norm) {
         mo_tensor *stalled = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
         mo_tensor *stuck = mo_mul(t, mo_mul(t, stalled, fallen_to(m, norm, sqrt(m->epsilon))), complement(t, finished));
-        if (m->s->dual && !m->settled && any(t, stuck) > 0) {
-            m->settled = true;
-            settle(m, w, gradient, stuck);
-            return look(m, w);
+        if (m->s->dual && !m->cleared && any(t, stuck) > 0) {
+            m->cleared = true;
+            remove_null_part(m, w, gradient, stuck);
+            return evaluate_gradient(m, w);
         }
         finished = mo_maximum(t, finished, mo_mul(t, stalled, fallen_to(m, norm, 1e4 * m->epsilon)));
     }
@@ -167,7 +168,7 @@ static int64_t first_item(mo_tape *t, mo_tensor *mask) {
     return i;
 }
 
-/* Items whose rows all give a class that they carry more than one half. */
+/* Items whose rows all give their class more than one half. */
 static mo_tensor *separated(const newton *m) {
     mo_tape *t = m->t;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(m->Y), 0, NULL, 1);
@@ -212,7 +213,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_lo
     w->moved = mo_scale(t, mo_item_sum(t, Y), 0, 0);
     int64_t mark = t->n_tensors;
     for (int k = 0; mo_ok(c->ctx); k++) {
-        mo_tensor *gradient = look(&m, w);
+        mo_tensor *gradient = evaluate_gradient(&m, w);
         if (!check_progress(c, &m, w, penalised) || !(any(t, w->active) > 0))
             break;
         if (k == NEWTON_STEPS)

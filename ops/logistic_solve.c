@@ -2,11 +2,11 @@
  *
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
  * and mu are those of logistic_system.h; U and what is solved for have zero class sums, so U = H^-1 less the class
- * means of B, and H need not be regular beside them. float32 or float64. By conjugate gradients, with the factor that
- * logistic.c saved: backward never factorizes, at any order. Where n <= d the right-hand side has a part off the span
+ * means of B, and H may be singular on class means. float32 or float64. By conjugate gradients, with the factor that
+ * logistic.c saved: backward never factorizes, at any order. If n <= d, the right-hand side has a part off the span
  * of the rows, on which H is lambda: U = B / lambda + X^T V with, in the coordinates of the rows, E^T S[E G V] + mu V =
  * -S[X B_0] / lambda   (and B's intercept row as it is), B_0: B without the intercept. Errors: sizes, conjugate
- * gradients that do not converge. Saved: the preconditioner, where it was not given.
+ * gradients that do not converge. Saved: the preconditioner, if it was not given.
  *
  * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint is that of -<V, dH[U]>,
  *     dH[U] = dPhi^T S[E] + Phi^T S[dPhi U] + Phi^T dS[E] + dlambda U_0,   E = Phi U.
@@ -26,7 +26,7 @@ typedef struct options {
 
 enum { SYSTEM = 5 };
 
-static bool shape(mo_call *c) {
+static bool logistic_solve_shape(mo_call *c) {
     const mo_tensor *X = c->in[0], *F = c->in[1], *T = c->in[2], *lambda = c->in[3], *B = c->in[4];
     bool free_intercept = ((const options *)c->attributes)->free_intercept;
     int leading = X->ndim - 2;
@@ -43,7 +43,7 @@ static bool shape(mo_call *c) {
     return mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
 
-/* The coordinates of the right-hand side, less what is solved at once: B / lambda where dual, returned in part. */
+/* The coordinates of the right-hand side. dual: without B / lambda, which is solved at once and returned in part. */
 static mo_tensor *right_hand_side(const mo_logistic_system *s, mo_tensor *B, mo_tensor **part) {
     mo_tape *t = s->t;
     *part = NULL;
@@ -78,7 +78,7 @@ static mo_tensor *solve(mo_call *c, mo_logistic_system *s, mo_tensor *B) {
     return mo_add(t, U, part);
 }
 
-static void forward(mo_call *c) {
+static void logistic_solve_forward(mo_call *c) {
     mo_tape *t = c->t;
     bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;
     t->recording = false;
@@ -114,7 +114,7 @@ static mo_tensor *curvature(mo_tape *t, mo_tensor *TP, mo_tensor *Q, mo_tensor *
     return mo_mul(t, TP, mo_sub(t, Q, q));
 }
 
-static void vjp(mo_vjp *v) {
+static void logistic_solve_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *T = v->in[2], *lambda = v->in[3], *U = v->out[0];
     bool free_intercept = ((const options *)v->attributes)->free_intercept;
@@ -145,14 +145,14 @@ static void vjp(mo_vjp *v) {
         v->in_bar[4] = V;
 }
 
-static double flops(const mo_call *c) { /* of one product with H */
+static double logistic_solve_flops(const mo_call *c) { /* of one product with H */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }
 
 static const options penalised = {false}, with_intercept = {true};
 
-static const mo_sample samples[] = {
+static const mo_sample logistic_solve_samples[] = {
     {.name = "more rows than columns",
         .n_in = 5,
         .in = {{.ndim = 2, .shape = {7, 3}}, {.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 1}, 0},
@@ -165,7 +165,7 @@ static const mo_sample samples[] = {
         .attributes = &with_intercept},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample logistic_solve_error_samples[] = {
     {{.name = "weights",
          .n_in = 5,
          .in = {{.ndim = 2, .shape = {7, 3}}, {.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 2}, 0},
@@ -188,13 +188,13 @@ const mo_op mo_op_logistic_solve = {
     .attributes_size = sizeof(options),
     .reads_in = 15,
     .reads_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
-    .flops = flops,
-    .samples = samples,
+    .shape = logistic_solve_shape,
+    .forward = logistic_solve_forward,
+    .vjp = logistic_solve_vjp,
+    .flops = logistic_solve_flops,
+    .samples = logistic_solve_samples,
     .n_samples = 2,
-    .error_samples = error_samples,
+    .error_samples = logistic_solve_error_samples,
     .n_error_samples = 2,
 };
 

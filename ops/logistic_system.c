@@ -7,8 +7,8 @@
  * so with s = (D K + lambda)^-1 r and q = (D K + lambda)^-1 D 1: v = s - q b, b = (1^T s - (1^T r - r_b) / lambda) /
  * 1^T q.
  *
- * Conjugate gradients are graph code, whose products use all threads; many systems, or small ones, go to the device's
- * kernel, where it has one. */
+ * Conjugate gradients are graph code, whose products use all threads; many or small systems go to the device's kernel,
+ * if it has one. */
 #include "ops/logistic_system.h"
 #include "autograd/tape.h"
 #include "ops/factor.h"
@@ -17,7 +17,7 @@
 #include <float.h>
 #include <math.h>
 
-/* A matrix of so many elements is worth the threads inside its products. */
+/* From this number of elements on, a matrix is worth the threads inside its products. */
 enum { LARGE_SYSTEM = 1 << 16 };
 
 mo_tensor *mo_item_sum(mo_tape *t, mo_tensor *X) {
@@ -40,7 +40,7 @@ static mo_tensor *below(mo_tape *t, mo_tensor *X, mo_tensor *last_row) {
     return mo_concat(t, (mo_tensor *[]){X, last_row}, 2, mo_ndim(X) - 2);
 }
 
-/* The coordinates without, and of, the intercept. */
+/* The coordinates without the intercept, and those of the intercept. */
 static mo_tensor *upper(mo_tape *t, mo_tensor *X) {
     return mo_slice(t, X, mo_ndim(X) - 2, 0, mo_dim(X, -2) - 1);
 }
@@ -115,9 +115,9 @@ static mo_tensor *trace_of_gram(const mo_logistic_system *s) { /* sum_i D_i |Phi
     return mo_item_sum(t, mo_mul(t, s->D, mo_reshape(t, norms, 3, (int64_t[]){B, n, 1})));
 }
 
-/* What D alone gives: roots, and the ridge. A preconditioner need not be exact: it carries what keeps the factor
- * positive in rounding. */
-static void weigh(mo_logistic_system *s, mo_tensor *D) {
+/* Sets the roots and the ridge, which depend on D alone. The ridge also keeps the factor positive in rounding: a
+ * preconditioner need not be exact. */
+static void set_diagonal(mo_logistic_system *s, mo_tensor *D) {
     mo_tape *t = s->t;
     double epsilon = mo_tensor_dtype(s->X) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     s->D = D;
@@ -126,7 +126,7 @@ static void weigh(mo_logistic_system *s, mo_tensor *D) {
 }
 
 void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L) {
-    weigh(s, D);
+    set_diagonal(s, D);
     s->L = L;
     s->border = s->dual && s->free_intercept ? solve_rows(s, s->D) : NULL;
 }
@@ -134,10 +134,10 @@ void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L) {
 void mo_logistic_factor(mo_logistic_system *s) {
     mo_tape *t = s->t;
     mo_tensor *D = mo_max(t, mo_mul(t, s->TP, mo_scale(t, s->P, -1, 1)), MO_AXIS(2), MO_KEEP_AXES);
-    weigh(s, mo_clamp(t, D, 1e-12, INFINITY));
+    set_diagonal(s, mo_clamp(t, D, 1e-12, INFINITY));
     mo_tensor *M = weighted_gram(s), *diagonal = s->ridge;
     int64_t B = mo_dim(M, 0), rows = mo_dim(M, 2);
-    if (s->free_intercept && !s->dual) /* lambda but for the intercept */
+    if (s->free_intercept && !s->dual) /* lambda, except for the intercept */
         diagonal = mo_add(t, s->ridge, mo_sub(t, s->mu, s->lambda));
     diagonal = mo_contiguous(t, mo_broadcast_to(t, diagonal, 3, (int64_t[]){B, rows, 1}));
     diagonal = mo_reshape(t, diagonal, 2, (int64_t[]){B, rows});
@@ -175,7 +175,7 @@ static mo_tensor *multiply_add(mo_tape *t, mo_tensor *X, mo_tensor *a, mo_tensor
     return mo_add(t, X, mo_mul(t, a, Y));
 }
 
-/* X + a Y; the images that are one tensor stay one. */
+/* X + a Y; images that share a tensor still share one. */
 static mo_logistic_vector vector_add(
     mo_tape *t, const mo_logistic_vector *X, mo_tensor *a, const mo_logistic_vector *Y) {
     mo_logistic_vector Z = {.x = multiply_add(t, X->x, a, Y->x)};
@@ -184,18 +184,18 @@ static mo_logistic_vector vector_add(
     return Z;
 }
 
-static mo_tensor *inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
+static mo_tensor *item_inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return mo_item_sum(t, mo_mul(t, X, Y));
 }
 
-static void step(const mo_logistic_system *s, iterate *i, mo_tensor *target) {
+static void cg_step(const mo_logistic_system *s, iterate *i, mo_tensor *target) {
     mo_tape *t = s->t;
     mo_tensor *Hp = mo_add(t, mo_logistic_pull(s, mo_logistic_curvature(s, i->p.F)), mo_mul(t, s->mu, i->p.x));
-    mo_tensor *a = mo_mul(t, i->alive, mo_div_or_zero(t, i->rz, inner(t, i->p.G, Hp)));
+    mo_tensor *a = mo_mul(t, i->alive, mo_div_or_zero(t, i->rz, item_inner(t, i->p.G, Hp)));
     i->v = vector_add(t, &i->v, a, &i->p);
     i->r = multiply_add(t, i->r, mo_neg(t, a), Hp);
     mo_logistic_vector z = mo_logistic_image(s, precondition(s, i->r));
-    mo_tensor *rz = inner(t, i->r, z.G), *b = mo_mul(t, i->alive, mo_div_or_zero(t, rz, i->rz));
+    mo_tensor *rz = item_inner(t, i->r, z.G), *b = mo_mul(t, i->alive, mo_div_or_zero(t, rz, i->rz));
     i->alive =
         mo_mul(t, i->alive, mo_sub(t, mo_full(t, mo_tensor_dtype(rz), 0, NULL, 1), mo_greater_equal(t, target, rz)));
     i->rz = rz;
@@ -221,13 +221,13 @@ static bool conjugate_composed(
         mo_tensor *tensors[ITERATE_TENSORS];
     } u = {.i = {.p = mo_logistic_image(s, precondition(s, r)), .r = r}};
     iterate *i = &u.i;
-    i->rz = inner(t, r, i->p.G);
+    i->rz = item_inner(t, r, i->p.G);
     mo_tensor *target = mo_mul(t, i->rz, mo_square(t, eta)), *zero = mo_scale(t, i->rz, 0, 0);
     i->alive = mo_sub(t, mo_scale(t, zero, 0, 1), mo_greater_equal(t, zero, i->rz)); /* 1 where rz > 0 */
     i->v = vector_scale(t, &i->p, 0);
     int64_t mark = t->n_tensors;
     for (int k = 0; k < limit && mo_ok(mo_tape_context(t)) && !all_closed(t, i->alive); k++) {
-        step(s, i, target);
+        cg_step(s, i, target);
         mo_tape_sweep(t, mark, u.tensors, ITERATE_TENSORS);
     }
     *solution = i->v;
@@ -258,7 +258,7 @@ static bool conjugate_by_kernel(
     g.ridge = dense(t, s->ridge);
     g.x = dense(t, x);
     g.F = dense(t, F);
-    g.open = dense(t, open);
+    g.unsolved = dense(t, open);
     if (!mo_ok(ctx))
         return false;
     mo_fits_of(ctx, r->dtype)->logistic_cg(ctx, &g);

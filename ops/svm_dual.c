@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool shape(mo_call *c) {
+static bool svm_dual_shape(mo_call *c) {
     const mo_tensor *K = c->in[0], *Y = c->in[1], *lambda = c->in[2];
     int leading = K->ndim - 2;
     size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *K->shape;
@@ -66,7 +66,7 @@ static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
     return mo_call_check(c, check, c->in[0]);
 }
 
-static void forward(mo_call *c) {
+static void svm_dual_forward(mo_call *c) {
     const mo_fits *k = mo_fits_of(c->ctx, c->in[0]->dtype);
     if (!k->svm_dual) {
         mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
@@ -85,7 +85,7 @@ static void forward(mo_call *c) {
     check_above_zero(c, violation, -1, fail_violation);
 }
 
-static const mo_sample samples[] = {
+static const mo_sample svm_dual_samples[] = {
     {.name = "three classes",
         .n_in = 3,
         .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
@@ -97,7 +97,7 @@ static const mo_sample samples[] = {
         .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
 };
 
-static const mo_error_sample error_samples[] = {
+static const mo_error_sample svm_dual_error_samples[] = {
     {{.name = "not square",
          .n_in = 3,
          .in = {{.ndim = 2, .shape = {6, 5}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
@@ -113,11 +113,11 @@ const mo_op mo_op_svm_dual = {
     .min_in = 3,
     .max_in = 3,
     .n_out = 1,
-    .shape = shape,
-    .forward = forward,
-    .samples = samples,
+    .shape = svm_dual_shape,
+    .forward = svm_dual_forward,
+    .samples = svm_dual_samples,
     .n_samples = 3,
-    .error_samples = error_samples,
+    .error_samples = svm_dual_error_samples,
     .n_error_samples = 2,
 };
 

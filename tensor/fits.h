@@ -1,8 +1,8 @@
 /* tensor/fits.h - the table of kernels that fit weights: solvers of estimators, and the step of AdamW (library
  * internal).
  *
- * They are apart from the kernels of tensors (tensor/backend.h), by whose rules they go: one table per float type,
- * views, no failure but what an output says. */
+ * They are kept apart from the kernels of tensors (tensor/backend.h) and follow the same rules: one table per float
+ * type, arguments are views, and a failure is reported through an output. */
 #ifndef MO_FITS_H
 #define MO_FITS_H
 
@@ -31,13 +31,13 @@ typedef struct mo_logistic_cg {
     int limit;                         /* iterations */
     mo_view Phi, P, T, lambda, r, eta; /* T [B, n, 1], lambda [B or 1, 1, 1], r [B, rows, C], eta [B or 1, 1, 1] */
     mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border only if dual */
-    mo_view x, F, open;                /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
+    mo_view x, F, unsolved;            /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
 } mo_logistic_cg;
 
 /* Softmax regressions or Crammer-Singer machines with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of
  * each item: W [B, d (+ 1), C] fitted on all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows
- * stop[f - 1] .. stop[f] - 1) by a fit without it. open [B]: 1 for items that were not solved. lambda [B or 1] > 0. All
- * views are contiguous. */
+ * stop[f - 1] .. stop[f] - 1) by a fit without it. unsolved [B]: 1 for items that were not solved. lambda [B or 1] > 0.
+ * All views are contiguous. */
 enum { MO_FOLDS_AT_ONCE = 16 };
 
 typedef struct mo_folds_call {
@@ -45,7 +45,7 @@ typedef struct mo_folds_call {
     int folds; /* 1 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
     double tolerance, fold_tolerance; /* a regression ends at |gradient| <= tolerance |lambda W|; 0: at rounding */
-    mo_view X, Y, lambda, W, held, open;
+    mo_view X, Y, lambda, W, held, unsolved;
 } mo_folds_call;
 
 /* The dual of the Crammer-Singer machine of each item: the alpha >= 0 with rows that sum to 1 which minimises

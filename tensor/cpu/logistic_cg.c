@@ -26,7 +26,7 @@ static void add_scaled(real *restrict y, double a, const real *restrict x, int64
 }
 
 /* p = z + b p */
-static void turn(real *restrict p, double b, const real *restrict z, int64_t n) {
+static void next_direction(real *restrict p, double b, const real *restrict z, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         p[i] = z[i] + (real)b * p[i];
 }
@@ -36,7 +36,7 @@ static void multiply(const item *s, bool transposed, const real *X, real *Y) {
     few_columns_product(s->Phi, s->n, s->columns, transposed, 1, X, s->classes, Y, s->work);
 }
 
-/* The image and the logits of z. */
+/* Gz and Fz: the metric image and the logits of z. */
 static void image(item *s) {
     int64_t nC = s->n * s->classes;
     if (!s->g->dual) {
@@ -97,7 +97,7 @@ static void scale_rows(real *z, const real *root, bool divide, int64_t n, int64_
             z[i * C + c] *= divide ? 1 / root[i] : root[i];
 }
 
-/* The intercept's coordinates b, and v -= border b. */
+/* Solves for the intercept's coordinates b; v -= border b. */
 static void solve_intercept(item *s) {
     int64_t n = s->n, C = s->classes;
     real total = 0, *b = s->z + n * C, *sums = s->Q;
@@ -112,8 +112,8 @@ static void solve_intercept(item *s) {
             s->z[i * C + c] -= s->border[i] * b[c];
 }
 
-/* z = M r, of zero class sums. */
-static void precondition(item *s) {
+/* z = M r, with class sums of zero. */
+static void cg_precondition(item *s) {
     int64_t C = s->classes, size = s->g->dual ? s->n : s->rows;
     memcpy(s->z, s->r, (size_t)(s->rows * C) * sizeof(real));
     if (!s->L)
@@ -132,10 +132,10 @@ static void precondition(item *s) {
     centre(s->z, s->rows, C);
 }
 
-/* True when done. */
-static bool iterate(item *s, double eta) {
+/* One iteration; returns true when the item is done. */
+static bool cg_iterate(item *s, double eta) {
     int64_t C = s->classes, N = s->rows * C, nC = s->n * C;
-    precondition(s);
+    cg_precondition(s);
     image(s);
     double rz = dot(s->r, s->Gz, N), target = eta * eta * rz;
     memcpy(s->p, s->z, (size_t)N * sizeof(real));
@@ -150,21 +150,21 @@ static bool iterate(item *s, double eta) {
         add_scaled(s->x, a, s->p, N);
         add_scaled(s->F, a, s->Fp, nC);
         add_scaled(s->r, -a, s->Hp, N);
-        precondition(s);
+        cg_precondition(s);
         image(s);
         double next = dot(s->r, s->Gz, N);
         if (next <= target)
             return true;
-        turn(s->p, next / rz, s->z, N);
+        next_direction(s->p, next / rz, s->z, N);
         if (s->g->dual)
-            turn(s->Gp, next / rz, s->Gz, N);
-        turn(s->Fp, next / rz, s->Fz, nC);
+            next_direction(s->Gp, next / rz, s->Gz, N);
+        next_direction(s->Fp, next / rz, s->Fz, nC);
         rz = next;
     }
     return false;
 }
 
-static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
+static void cg_run(const mo_logistic_cg *g, int64_t b, real *scratch) {
     item s = {.g = g,
         .n = g->Phi.shape[1],
         .columns = g->Phi.shape[2],
@@ -190,7 +190,7 @@ static void run(const mo_logistic_cg *g, int64_t b, real *scratch) {
     memset(s.x, 0, (size_t)N * sizeof(real));
     memset(s.F, 0, (size_t)nC * sizeof(real));
     memcpy(s.r, entry_of(&g->r, b), (size_t)N * sizeof(real));
-    ((real *)g->open.data)[b] = iterate(&s, (double)*entry_of(&g->eta, b)) ? 0 : 1;
+    ((real *)g->unsolved.data)[b] = cg_iterate(&s, (double)*entry_of(&g->eta, b)) ? 0 : 1;
 }
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {
@@ -203,5 +203,5 @@ void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {
         return;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++)
-        run(g, b, scratch + b * length);
+        cg_run(g, b, scratch + b * length);
 }

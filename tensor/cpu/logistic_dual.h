@@ -10,20 +10,20 @@ typedef struct logistic_dual {
     logistic_support s;
     const real *X;
     int count;     /* fits */
-    bool inverted; /* the matrix is A^-1, else K */
+    bool inverted; /* A holds A^-1, else K */
     panels matrix;
-    real *A, *border;     /* K, then A^-1; A^-1 1 */
-    real *intercepts;     /* [C] of a direction */
-    real *leads, *images; /* [fits, C, n]: of the fits that still move, what the product takes and gives */
+    real *A, *border;       /* K, then A^-1; A^-1 1 */
+    real *intercepts;       /* [C], of a direction */
+    real *inputs, *outputs; /* [fits, C, n]: inputs and outputs of the product, for the fits that go on */
     logistic_fit fits[MO_FOLDS_AT_ONCE + 1];
 } logistic_dual;
 
-#define logistic_dual_place REAL(logistic_dual_place)
+#define logistic_dual_layout REAL(logistic_dual_layout)
 #define logistic_dual_run REAL(logistic_dual_run)
 
-/* Lays out item sizes of g in `scratch` (NULL: nothing is given out): how much there is. */
-int64_t logistic_dual_place(logistic_dual *s, const mo_folds_call *g, real *scratch);
-/* All fits of item b to g->W and g->held. False where one of them does not end. */
+/* Returns the scratch size of an item of g, in reals; lays the arrays out in `scratch` unless it is NULL. */
+int64_t logistic_dual_layout(logistic_dual *s, const mo_folds_call *g, real *scratch);
+/* Runs all fits of item b; writes g->W and g->held. Returns false if one of them does not converge. */
 bool logistic_dual_run(logistic_dual *s, const mo_folds_call *g, int64_t b);
 
 #endif

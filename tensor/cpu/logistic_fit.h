@@ -6,72 +6,73 @@
 #include "tensor/cpu/panels.h"
 #include "tensor/fits.h"
 
-#define COARSE 0.2 /* what is left of the gradient of all rows where the curvatures are taken from that fit */
+#define COARSE 0.2 /* relative gradient of the fit of all rows at which the curvatures are taken from it */
 
-enum { LOGISTIC_ROUNDS = 1000 }; /* at most, of products */
+enum { LOGISTIC_ROUNDS = 1000 }; /* limit of the products of a fit */
 
-/* What the fits of an item share. Vectors of rows are [C, n], each class `row` numbers from the next, coordinates
- * `width`. */
+/* The data that all fits of an item share. Vectors of rows are [C, n], with classes `row` numbers apart; vectors of
+ * coordinates have classes `width` numbers apart. */
 typedef struct logistic_support {
-    bool free_intercept, primal; /* primal: coordinates are weights, else of rows */
+    bool free_intercept, primal; /* primal: the coordinates are the weights; else one per row */
     int64_t n, d, C, row, width;
     int64_t given;     /* rows */
-    const int32_t *of; /* [given]: which of the n rows each is; NULL: as they come */
-    int64_t penalised; /* coordinates of a class */
+    const int32_t *of; /* [given]: the distinct row of each given row; NULL: the rows themselves */
+    int64_t penalised; /* penalised coordinates per class */
     real lambda;
     real *Y, *weight, *curvature; /* [C, n], [n]: T, [n]: w */
 } logistic_support;
 
-/* One of them: a point a; the Newton step x there; p, the direction of conjugate gradients; r, what is left of the
- * negative gradient: all coordinates. The logits of a, x and p, and the probabilities at a. */
+/* One fit, in coordinates: the point a; the Newton step x there; the direction p of conjugate gradients; the residual r
+ * of Newton's equation. F, Fx, Fp: the logits of a, x and p; P: the probabilities at a. */
 typedef struct logistic_fit {
     real *a, *x, *p, *r;
     real *F, *Fx, *Fp, *P;
-    real *fitted;   /* [n]: m */
-    double left;    /* a fit ends where |gradient| is so much of |lambda a| */
-    double enough;  /* |r|^2 where a Newton step ends */
-    double product; /* of r and its image under the preconditioner; 0 before the first direction */
-    double bend;    /* of the objective along p */
-    double slope;   /* of the objective along x */
+    real *fitted;     /* [n]: m */
+    double tolerance; /* a fit ends at |gradient| <= tolerance |lambda a| */
+    double target;    /* |r|^2 at which a Newton step ends */
+    double product;   /* <r, z> with z = M r; 0 before the first direction */
+    double curvature; /* of the objective along p */
+    double slope;     /* of the objective along x */
     bool moves;
 } logistic_fit;
 
-#define logistic_place REAL(logistic_place)
-#define logistic_take_labels REAL(logistic_take_labels)
-#define logistic_take_held REAL(logistic_take_held)
-#define logistic_begin REAL(logistic_begin)
-#define logistic_begin_fold REAL(logistic_begin_fold)
-#define logistic_weigh REAL(logistic_weigh)
-#define logistic_turn REAL(logistic_turn)
-#define logistic_follow REAL(logistic_follow)
-#define logistic_arrive REAL(logistic_arrive)
-#define logistic_losses REAL(logistic_losses)
-#define logistic_settle REAL(logistic_settle)
+#define logistic_layout REAL(logistic_layout)
+#define logistic_read_labels REAL(logistic_read_labels)
+#define logistic_write_held REAL(logistic_write_held)
+#define logistic_start REAL(logistic_start)
+#define logistic_start_fold REAL(logistic_start_fold)
+#define logistic_set_curvature REAL(logistic_set_curvature)
+#define logistic_direction REAL(logistic_direction)
+#define logistic_step REAL(logistic_step)
+#define logistic_line_search REAL(logistic_line_search)
+#define logistic_loss_gradient REAL(logistic_loss_gradient)
+#define logistic_gradient REAL(logistic_gradient)
 
-/* Room for `count` fits in `scratch` (NULL: none is given out): how much there is of it. */
-int64_t logistic_place(const logistic_support *s, logistic_fit *fits, int count, real *scratch);
-/* s->Y from Y [given, C], class by class, and s->weight, the sums of its rows. */
-void logistic_take_labels(const logistic_support *s, const real *Y);
-/* What the fits say of their folds to g->held of item b. */
-void logistic_take_held(const logistic_support *s, const logistic_fit *fits, const mo_folds_call *g, int64_t b);
+/* Returns the scratch size of `count` fits, in reals; lays them out in `scratch` unless it is NULL. */
+int64_t logistic_layout(const logistic_support *s, logistic_fit *fits, int count, real *scratch);
+/* Fills s->Y from Y [given, C], class by class, and s->weight, the sums of its rows. */
+void logistic_read_labels(const logistic_support *s, const real *Y);
+/* Writes each fit's logits of its held-out fold to g->held of item b. */
+void logistic_write_held(const logistic_support *s, const logistic_fit *fits, const mo_folds_call *g, int64_t b);
 
-/* The fit of all rows at 0. False where a class has no weight and nothing penalises its intercept. */
-bool logistic_begin(const logistic_support *s, logistic_fit *f);
-/* The fit without the rows from .. to - 1 where that of all rows is. False as before. */
-bool logistic_begin_fold(const logistic_support *s, logistic_fit *f, const logistic_fit *all, int64_t from, int64_t to);
-/* s->curvature by the probabilities of f; where f is NULL, the same for all rows. */
-void logistic_weigh(const logistic_support *s, const logistic_fit *f);
+/* Starts the fit of all rows at 0. Returns false if a class has no weight and its intercept is not penalised. */
+bool logistic_start(const logistic_support *s, logistic_fit *f);
+/* Starts the fit without the rows from .. to - 1 at the solution for all rows. Returns false as logistic_start does. */
+bool logistic_start_fold(const logistic_support *s, logistic_fit *f, const logistic_fit *all, int64_t from, int64_t to);
+/* Sets s->curvature from the probabilities of f; equal for all rows if f is NULL. */
+void logistic_set_curvature(const logistic_support *s, const logistic_fit *f);
 
-/* A direction from z, what the preconditioner makes of r, and its logits Fz. Q, by logits, is the part of the losses of
- * the image of p under the Hessian; it may be Fz. */
-void logistic_turn(const logistic_support *s, logistic_fit *f, const real *z, const real *Fz, real *Q);
-/* Goes along p, Hp being Q by coordinates; whether the Newton step has been found. */
-bool logistic_follow(const logistic_support *s, logistic_fit *f, const real *Hp);
-/* Goes along the Newton step. False where there is none: rounding hides where it falls. */
-bool logistic_arrive(const logistic_support *s, logistic_fit *f);
-/* The gradient of the losses by logits. */
-void logistic_losses(const logistic_support *s, const logistic_fit *f, real *G);
-/* Whether the fit moves on, and r, from the gradient of the losses by coordinates, whose rounding has this size. */
-void logistic_settle(const logistic_support *s, logistic_fit *f, const real *G, double rounding);
+/* The next direction p from z = M r and its logits Fz. Writes Q = W Fp, the losses' part of H p on the logits; Q may be
+ * Fz. */
+void logistic_direction(const logistic_support *s, logistic_fit *f, const real *z, const real *Fz, real *Q);
+/* One step of conjugate gradients along p; Hp: Q in coordinates. Returns whether Newton's equation is solved. */
+bool logistic_step(const logistic_support *s, logistic_fit *f, const real *Hp);
+/* The line search along the Newton step. Returns false if the slope is lost in rounding. */
+bool logistic_line_search(const logistic_support *s, logistic_fit *f);
+/* The gradient of the losses in the logits. */
+void logistic_loss_gradient(const logistic_support *s, const logistic_fit *f, real *G);
+/* Sets r from the gradient G of the losses in coordinates, and whether the fit goes on; rounding: the size of rounding
+ * in G. */
+void logistic_gradient(const logistic_support *s, logistic_fit *f, const real *G, double rounding);
 
 #endif

@@ -3,16 +3,16 @@
  *
  * A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + lambda / 2 |W|^2,   F = X W + b,   m_i = 0 where held out, else 1,
- * by Newton's method, its equation solved by conjugate gradients (logistic_fit.c): a step of these costs a product, a
- * pass over rows, and no exponential. With at most as many rows as columns it works on coordinates of the weights in
- * the span of the rows, W = X^T a, whichever of them are fitted (logistic_dual.c), else on weights (logistic_primal.c).
+ * by Newton's method; conjugate gradients solve its equation (logistic_fit.c): each of their steps costs a product and
+ * a pass over rows, and no exponential. With at most as many rows as columns, every fit works on coordinates of the
+ * weights in the span of all rows, W = X^T a (logistic_dual.c), else on weights (logistic_primal.c).
  *
  * The preconditioner is the Hessian that a curvature w_i, the same for all classes, would give each row: T_i sum_c P_ic
  * (1 - P_ic) / C. At a solution few rows are undecided (Cora's hop rows, 64 a class: half of w below 0.005, a tenth
- * above 0.024), so it is taken where the fit of all rows has come close enough to know them. The folds then start from
- * that fit, side by side, with the same preconditioner: of their gradients only the rows are left that they hold out,
- * while putting the coordinates of these to 0 would throw the logits of all others off. Those rows take 23 steps till
- * then, 22 to the end and 20 for a fold. */
+ * above 0.024), so the curvatures are taken when the fit of all rows is close enough to show these rows. The folds then
+ * start at the solution of that fit, side by side, with the same preconditioner: the gradient of a fold consists of its
+ * held-out rows alone (setting their coordinates to 0 instead would change the logits of all other rows). In the
+ * example the fit takes 23 steps before the curvatures are taken and 22 after, and a fold takes 20. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/logistic_dual.h"
 #include "tensor/cpu/logistic_primal.h"
@@ -20,10 +20,10 @@
 
 #include <omp.h>
 
-/* By weights, with threads inside an item where there are more of them than items. */
+/* Fits by weights; if there are more threads than items, threads work inside an item. */
 static void run_primal(mo_context *ctx, const mo_folds_call *g) {
     logistic_primal sizes;
-    int64_t batch = g->X.shape[0], each = logistic_primal_place(&sizes, g, 1, NULL);
+    int64_t batch = g->X.shape[0], each = logistic_primal_layout(&sizes, g, 1, NULL);
     int all = blas_threads(ctx), threads = (int)min_of(all, batch);
     real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
     if (!scratch)
@@ -31,16 +31,16 @@ static void run_primal(mo_context *ctx, const mo_folds_call *g) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         logistic_primal p;
-        logistic_primal_place(&p, g, threads > 1 ? 1 : all, scratch + each * omp_get_thread_num());
+        logistic_primal_layout(&p, g, threads > 1 ? 1 : all, scratch + each * omp_get_thread_num());
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < batch; b++)
-            ((real *)g->open.data)[b] = logistic_primal_run(&p, g, b) ? 0 : 1;
+            ((real *)g->unsolved.data)[b] = logistic_primal_run(&p, g, b) ? 0 : 1;
     }
 }
 
 static void run_dual(mo_context *ctx, const mo_folds_call *g) {
     logistic_dual sizes;
-    int64_t batch = g->X.shape[0], each = logistic_dual_place(&sizes, g, NULL);
+    int64_t batch = g->X.shape[0], each = logistic_dual_layout(&sizes, g, NULL);
     int threads = (int)min_of(blas_threads(ctx), batch);
     real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
     if (!scratch)
@@ -48,10 +48,10 @@ static void run_dual(mo_context *ctx, const mo_folds_call *g) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         logistic_dual s;
-        logistic_dual_place(&s, g, scratch + each * omp_get_thread_num());
+        logistic_dual_layout(&s, g, scratch + each * omp_get_thread_num());
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < batch; b++)
-            ((real *)g->open.data)[b] = logistic_dual_run(&s, g, b) ? 0 : 1;
+            ((real *)g->unsolved.data)[b] = logistic_dual_run(&s, g, b) ? 0 : 1;
     }
 }
 

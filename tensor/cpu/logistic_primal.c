@@ -1,15 +1,14 @@
 /* tensor/cpu/logistic_primal.c - the fits of logistic_folds.c by weights.
  *
- * With X one column wider where there is an intercept and D = 1 for each column that is penalised, else 0, a fit
- * minimises
+ * With an intercept, X has one more column of ones. D is 1 for each penalised column, else 0. A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + lambda / 2 <W, D W>,   F = X W,   gradient G = X^T R + lambda D W,
  * R the residuals m (T P - Y). The fits share the three products of a step: with the inverse of
  * A = X^T diag(w) X + lambda D, from weights to logits and from residuals to weights. As the penalty is strongly
- * convex, |G| is at least lambda times the distance of the weights from the solution (but for the intercept). A fit
- * also ends at what rounding leaves of the sum X^T R.
+ * convex, |G| is at least lambda times the distance of the weights from the solution (except for the intercept). A
+ * fit also ends at the level of rounding of the sum X^T R.
  *
- * Where a class has fewer rows than are drawn of it, rows repeat: those of one fold become one row with the sum of
- * their labels, which is the same sum. */
+ * If a class has fewer rows than are drawn, rows repeat: equal rows of a fold become one row with the sum of their
+ * labels, which gives the same objective. */
 #include "tensor/cpu/logistic_primal.h"
 #include "tensor/cpu/inverse.h"
 #include "tensor/cpu/matrices.h"
@@ -17,16 +16,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* rows that are scaled at once */
+enum { BLOCK = 256 }; /* rows scaled at once */
 
-/* How many rows there are. */
+/* Sets the number of rows. */
 static void set_rows(logistic_primal *p, int64_t n) {
     p->s.n = p->down.columns = p->out.depth = n;
     p->s.row = panels_row(n);
 }
 
-/* Distinct rows of X with their ones, and their panels. */
-static bool prepare(logistic_primal *p, const mo_folds_call *g, const real *X) {
+/* Lists the distinct rows of X with a column of ones, and packs their panels. */
+static bool primal_prepare(logistic_primal *p, const mo_folds_call *g, const real *X) {
     int64_t d = p->s.d, m = p->m, n = 0;
     if (!isfinite(p->s.lambda) || !all_finite(X, p->s.given * d))
         return false;
@@ -45,8 +44,8 @@ static bool prepare(logistic_primal *p, const mo_folds_call *g, const real *X) {
     return true;
 }
 
-/* The panels of A^-1, by the curvatures of the support. */
-static bool invert(logistic_primal *p) {
+/* Computes A^-1 from the curvatures, and packs its panels. */
+static bool primal_invert(logistic_primal *p) {
     int64_t n = p->s.n, m = p->m;
     real *A = p->A;
     for (int64_t first = 0; first < n; first += BLOCK) {
@@ -67,19 +66,21 @@ static bool invert(logistic_primal *p) {
     return true;
 }
 
-/* Gradients where these fits are, and whether they move on. */
-static void settle(const logistic_primal *p, logistic_fit *const *f, int count) {
+/* The gradients of these fits, and whether they go on. */
+static void primal_gradients(const logistic_primal *p, logistic_fit *const *f, int count) {
     int64_t N = p->s.width * p->s.C, rows = p->s.row * p->s.C;
     for (int k = 0; k < count; k++)
-        logistic_losses(&p->s, f[k], p->residuals + rows * k);
+        logistic_loss_gradient(&p->s, f[k], p->residuals + rows * k);
     panels_product(&p->out, p->residuals, count * p->s.C, p->weights);
     for (int k = 0; k < count; k++) {
         const real *R = p->residuals + rows * k;
-        logistic_settle(&p->s, f[k], p->weights + N * k, EPSILON * p->size * sqrt(dot(R, R, rows)));
+        logistic_gradient(&p->s, f[k], p->weights + N * k, EPSILON * p->size * sqrt(dot(R, R, rows)));
     }
 }
 
-/* Intercepts move no probability all together, and rounding may not move them so: their sum becomes 0. */
+/* Adding one number to all intercepts changes no probability: their sum is set to 0, so that rounding does not move
+ * them.
+ */
 static void centre(const logistic_primal *p, real *z) {
     real mean = 0;
     for (int64_t c = 0; c < p->s.C; c++)
@@ -88,8 +89,8 @@ static void centre(const logistic_primal *p, real *z) {
         z[c * p->s.width + p->s.d] -= mean;
 }
 
-/* A step of conjugate gradients of these fits. False where one has nowhere to go. */
-static bool step(const logistic_primal *p, logistic_fit *const *f, int count) {
+/* One step of conjugate gradients for each of these fits. Returns false if one has no direction. */
+static bool primal_step(const logistic_primal *p, logistic_fit *const *f, int count) {
     int64_t N = p->s.width * p->s.C, rows = p->s.row * p->s.C;
     int threads = p->out.threads, arrived = 0, lost = 0;
     bool there[MO_FOLDS_AT_ONCE + 1];
@@ -102,29 +103,29 @@ static bool step(const logistic_primal *p, logistic_fit *const *f, int count) {
     panels_product(&p->down, p->steps, count * p->s.C, p->residuals);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (int k = 0; k < count; k++)
-        logistic_turn(&p->s, f[k], p->steps + N * k, p->residuals + rows * k, p->residuals + rows * k);
+        logistic_direction(&p->s, f[k], p->steps + N * k, p->residuals + rows * k, p->residuals + rows * k);
     panels_product(&p->out, p->residuals, count * p->s.C, p->weights);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(+ : lost) if (threads > 1)
     for (int k = 0; k < count; k++) {
-        there[k] = logistic_follow(&p->s, f[k], p->weights + N * k);
-        lost += there[k] && !logistic_arrive(&p->s, f[k]);
+        there[k] = logistic_step(&p->s, f[k], p->weights + N * k);
+        lost += there[k] && !logistic_line_search(&p->s, f[k]);
     }
     for (int k = 0; k < count; k++)
         if (there[k])
             at[arrived++] = f[k];
     if (arrived)
-        settle(p, at, arrived);
+        primal_gradients(p, at, arrived);
     return lost == 0;
 }
 
-/* `count` fits from the first one on, to what may be left of their gradients. False where one of them does not end. */
-static bool minimise(logistic_primal *p, int first, int count, double left) {
+/* Runs `count` fits from the first one on to the given tolerance. Returns false if one of them does not converge. */
+static bool primal_minimise(logistic_primal *p, int first, int count, double tolerance) {
     logistic_fit *f[MO_FOLDS_AT_ONCE + 1];
     for (int k = 0; k < count; k++) {
         f[k] = &p->fits[first + k];
-        f[k]->left = left;
+        f[k]->tolerance = tolerance;
     }
-    settle(p, f, count);
+    primal_gradients(p, f, count);
     for (int round = 0; round < LOGISTIC_ROUNDS; round++) {
         int moving = 0;
         for (int k = 0; k < count; k++)
@@ -133,7 +134,7 @@ static bool minimise(logistic_primal *p, int first, int count, double left) {
         count = moving;
         if (count == 0)
             return true;
-        if (!step(p, f, count))
+        if (!primal_step(p, f, count))
             return false;
     }
     return false;
@@ -144,28 +145,28 @@ bool logistic_primal_run(logistic_primal *p, const mo_folds_call *g, int64_t b) 
     real *W = (real *)g->W.data + b * entry_length(&g->W);
     logistic_fit *all = &p->fits[0];
     p->s.lambda = *entry_of(&g->lambda, b);
-    if (!prepare(p, g, entry_of(&g->X, b)))
+    if (!primal_prepare(p, g, entry_of(&g->X, b)))
         return false;
-    logistic_take_labels(&p->s, entry_of(&g->Y, b));
-    logistic_weigh(&p->s, NULL);
-    if (!logistic_begin(&p->s, all) || !invert(p) || !minimise(p, 0, 1, COARSE))
+    logistic_read_labels(&p->s, entry_of(&g->Y, b));
+    logistic_set_curvature(&p->s, NULL);
+    if (!logistic_start(&p->s, all) || !primal_invert(p) || !primal_minimise(p, 0, 1, COARSE))
         return false;
-    logistic_weigh(&p->s, all);
-    if (!invert(p) || !minimise(p, 0, 1, g->tolerance))
+    logistic_set_curvature(&p->s, all);
+    if (!primal_invert(p) || !primal_minimise(p, 0, 1, g->tolerance))
         return false;
     for (int k = 1; k < p->count; k++)
-        if (!logistic_begin_fold(&p->s, &p->fits[k], all, k > 1 ? p->stop[k - 2] : 0, p->stop[k - 1]))
+        if (!logistic_start_fold(&p->s, &p->fits[k], all, k > 1 ? p->stop[k - 2] : 0, p->stop[k - 1]))
             return false;
-    if (!minimise(p, 1, g->folds, g->fold_tolerance))
+    if (!primal_minimise(p, 1, g->folds, g->fold_tolerance))
         return false;
-    logistic_take_held(&p->s, p->fits, g, b);
+    logistic_write_held(&p->s, p->fits, g, b);
     for (int64_t j = 0; j < m; j++)
         for (int64_t c = 0; c < C; c++)
             W[j * C + c] = all->a[c * p->s.width + j];
     return true;
 }
 
-int64_t logistic_primal_place(logistic_primal *p, const mo_folds_call *g, int threads, real *scratch) {
+int64_t logistic_primal_layout(logistic_primal *p, const mo_folds_call *g, int threads, real *scratch) {
     int64_t n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2], m = d + g->free_intercept, at = 0;
     *p = (logistic_primal){.m = m, .count = g->folds + 1};
     p->s = (logistic_support){.free_intercept = g->free_intercept,
@@ -192,5 +193,5 @@ int64_t logistic_primal_place(logistic_primal *p, const mo_folds_call *g, int th
     at += distinct_layout(&p->rows, n, scratch ? scratch + at : NULL);
     at = panels_row(at);
     p->s.of = p->rows.of;
-    return at + logistic_place(&p->s, p->fits, p->count, scratch ? scratch + at : NULL);
+    return at + logistic_layout(&p->s, p->fits, p->count, scratch ? scratch + at : NULL);
 }

@@ -10,7 +10,7 @@
 void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
     int64_t batch = g->Y.shape[0], n = g->Y.shape[1], C = g->Y.shape[2], row = panels_row(n);
     svm_fit sizes = {.n = n, .C = C};
-    int64_t each = svm_place(&sizes, NULL);
+    int64_t each = svm_layout(&sizes, NULL);
     int threads = (int)min_of(blas_threads(ctx), batch);
     real *scratch = cpu_workspace(ctx, (size_t)(row + each * threads) * sizeof(real)), *one = scratch;
     if (!scratch)
@@ -20,7 +20,7 @@ void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         svm_fit f = sizes;
-        svm_place(&f, scratch + row + each * omp_get_thread_num());
+        svm_layout(&f, scratch + row + each * omp_get_thread_num());
         f.copies = one;
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < batch; b++) {

@@ -1,11 +1,11 @@
 /* tensor/cpu/svm_face.c - steps of the Crammer-Singer dual among the working rows of a fit (svm_fit.c).
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
- * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the others fixed, the best alpha_i is
- *   the projection of alpha_i + g_i lambda / K_ii onto the simplex, whose size is the number of copies. Most rows move
- *   two or three of their classes: only these columns of F change.
+ * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
+ *   is the projection of alpha_i + g_i lambda / K_ii onto the simplex, whose size is the number of copies. Most rows
+ * move two or three of their classes: only these columns of F change.
  * - A step on the face of the alpha that are above 0 (More and Toraldo 1991): conjugate gradients for the minimum over
- *   the face, followed until an alpha becomes 0, or projected, so that many do. */
+ *   the face, followed until an alpha becomes 0, or projected, so that many alpha become 0. */
 #include "tensor/cpu/svm_fit.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define LEAST_LENGTH 1e-3
 
-/* The threshold with sum max(x - it, 0) = size (Michelot 1986): fewer and fewer x lie above it. */
+/* The threshold t with sum max(x - t, 0) = size (Michelot 1986); the set of x above it shrinks from pass to pass. */
 static real simplex_threshold(const real *x, int64_t n, real size) {
     double threshold = -INFINITY;
     for (int64_t above = n, before = n + 1; above > 0 && above < before;) {
@@ -76,25 +76,25 @@ static void find_face(const svm_working *w) {
         w->share[i] = w->share[i] > 1 ? 1 / w->share[i] : 0;
     for (int64_t c = 0; c < w->C; c++)
         for (int64_t i = 0; i < w->row; i++)
-            w->open[c * w->row + i] = w->alpha[c * w->row + i] > 0 && w->share[i] > 0 ? 1 : 0;
+            w->movable[c * w->row + i] = w->alpha[c * w->row + i] > 0 && w->share[i] > 0 ? 1 : 0;
 }
 
-/* X onto the directions of the face: in every row zero where alpha is, and of zero sum. */
+/* Projects X onto the directions of the face: in every row, zero where alpha is 0, with sum zero. */
 static void onto_face(const svm_working *w, real *X) {
     real *sum = w->sum;
     memset(sum, 0, (size_t)w->row * sizeof(real));
     for (int64_t c = 0; c < w->C; c++)
         for (int64_t i = 0; i < w->row; i++)
-            sum[i] += w->open[c * w->row + i] * X[c * w->row + i];
+            sum[i] += w->movable[c * w->row + i] * X[c * w->row + i];
     for (int64_t i = 0; i < w->row; i++)
         sum[i] *= w->share[i];
     for (int64_t c = 0; c < w->C; c++)
         for (int64_t i = 0; i < w->row; i++)
-            X[c * w->row + i] = w->open[c * w->row + i] * (X[c * w->row + i] - sum[i]);
+            X[c * w->row + i] = w->movable[c * w->row + i] * (X[c * w->row + i] - sum[i]);
 }
 
-/* Conjugate gradients for the minimum over the face: v. True where they converged, to the rounding of logits of that
- * size at least. */
+/* v = the step to the minimum over the face, by conjugate gradients. Returns true if they converged, at least to the
+ * rounding of logits of that size. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
@@ -113,7 +113,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
         if (flat && k > 0)
             return false;
-        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: as far as the face goes */
+        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step beyond the face */
         for (int64_t i = 0; i < N; i++)
             w->v[i] += a * w->p[i];
         if (flat)
@@ -129,8 +129,8 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     return rr <= target;
 }
 
-/* Moves along v until an alpha becomes 0. */
-static void follow(const svm_working *w) {
+/* Moves along v up to the first alpha that becomes 0. */
+static void move_to_bound(const svm_working *w) {
     int64_t N = w->row * w->C, stop = -1;
     real length = 1;
     for (int64_t i = 0; i < N; i++)
@@ -146,8 +146,8 @@ static void follow(const svm_working *w) {
         w->alpha[stop] = 0;
 }
 
-/* p = (alpha + length v projected onto the simplices) - alpha; true where that leaves all of length v. */
-static bool project(const svm_working *w, real length) {
+/* p = (alpha + length v projected onto the simplices) - alpha; returns true if the projection changes nothing. */
+static bool project_step(const svm_working *w, real length) {
     int64_t C = w->C, row = w->row;
     bool whole = true;
     memset(w->p, 0, (size_t)(C * row) * sizeof(real));
@@ -167,12 +167,12 @@ static bool project(const svm_working *w, real length) {
     return whole;
 }
 
-/* Moves to the projection of a point on v where the objective has fallen there, so that many alpha become 0 at once;
- * else to the first that does. True where all of v was taken. */
-static bool search(const svm_working *w) {
+/* Moves to the projection of a point on v if the objective falls there, so that many alpha become 0 at once; else to
+ * the first alpha that becomes 0. Returns true if all of v was taken. */
+static bool face_search(const svm_working *w) {
     int64_t N = w->row * w->C;
     for (real length = 1; length > (real)LEAST_LENGTH; length /= 4) {
-        bool whole = project(w, length);
+        bool whole = project_step(w, length);
         if (!whole) {
             double fall = 0;
             panels_product(&w->K, w->p, w->C, w->q);
@@ -187,12 +187,12 @@ static bool search(const svm_working *w) {
         }
         return whole && length == 1;
     }
-    follow(w);
+    move_to_bound(w);
     return false;
 }
 
 bool svm_face_step(const svm_working *w, int64_t limit, double size, bool *exact) {
     find_face(w);
     *exact = minimise_face(w, limit, size);
-    return search(w);
+    return face_search(w);
 }

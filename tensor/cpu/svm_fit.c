@@ -1,13 +1,13 @@
 /* tensor/cpu/svm_fit.c - one fit of the Crammer-Singer machine by its dual (tensor/backend.h).
  *
- * alpha_i = Y_i, as at the start, gives a row no part in the weights: without rows where that is optimal the problem is
- * the same. So each round works on the others alone: those whose alpha has moved, and those that the logits of all rows
- * say should. Two kinds of steps among them take turns (svm_face.c): over the rows, which finds the alpha that are 0,
- * and on the face of the others, which on the right face is the solution, to rounding. Optimal: in every row g = F - Y
- * is largest where alpha > 0.
+ * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
+ * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the
+ * optimality conditions. Two kinds of steps alternate (svm_face.c): sweeps over the rows, which find the alpha that are
+ * 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in
+ * every row g = F - Y is largest where alpha > 0.
  *
- * Equal rows of one label need be there only once: with m copies the sum of their alpha has a simplex of size m and a
- * label m Y. */
+ * Equal rows of one label are merged: the sum of the alpha of m copies lies in a simplex of size m, with the label m Y.
+ */
 #include "tensor/cpu/svm_fit.h"
 
 #include <math.h>
@@ -30,13 +30,13 @@ static void refresh(const svm_fit *f) {
         }
 }
 
-/* How far the largest g of row i lies above the least one where alpha > 0; size: at least its largest logit. */
+/* The largest g of row i minus the least g with alpha > 0; raises size to the row's largest logit. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
     for (int64_t c = 0; c < f->C; c++) {
         real F = f->F[c * row + i], g = F - f->Y[i * f->C + c] / f->copies[i];
-        if (!isfinite(g) || !isfinite(own)) /* comparisons and fmax would pass over a NaN */
+        if (!isfinite(g) || !isfinite(own)) /* comparisons and fmax would ignore a NaN */
             return INFINITY;
         top = g > top ? g : top;
         low = f->alpha[i * f->C + c] > 0 && g < low ? g : low;
@@ -49,7 +49,7 @@ static bool is_held(const svm_fit *f, int64_t i) {
     return i >= f->held_first && i < f->held_end;
 }
 
-/* The largest violation, and the rows to work on: `count` of them, `fresh` not worked on so far. */
+/* The largest violation, and the rows to work on: `count` rows, `fresh` of them new. */
 static double violation(const svm_fit *f, double *size, int64_t *count, int64_t *fresh) {
     double worst = 0;
     *size = 1;
@@ -66,8 +66,8 @@ static double violation(const svm_fit *f, double *size, int64_t *count, int64_t 
     return worst;
 }
 
-/* Works on the wanted rows: K among them. */
-static void choose(svm_fit *f) {
+/* Makes the wanted rows the working rows, with K among them. */
+static void choose_working_rows(svm_fit *f) {
     svm_working *w = &f->working;
     w->n = 0;
     for (int64_t i = 0; i < f->n; i++)
@@ -110,8 +110,8 @@ static void give_back(const svm_fit *f) {
             f->alpha[w->number[i] * f->C + c] = w->alpha[c * w->row + i];
 }
 
-/* It ends on the exact solution of its face, or where rounding lets it come no closer, though no bound has been in the
- * way of more and more conjugate gradients. */
+/* Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
+ * of conjugate gradients. */
 double svm_fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
     double least = INFINITY, size;
@@ -124,7 +124,7 @@ double svm_fit_rows(svm_fit *f) {
         if (count == 0)
             return -1;
         if (fresh > 0 || 4 * count < 3 * f->working.n)
-            choose(f);
+            choose_working_rows(f);
         take(f);
         for (int sweep = 0; sweep < SWEEPS; sweep++)
             svm_sweep(&f->working);
@@ -144,12 +144,12 @@ double svm_fit_rows(svm_fit *f) {
     return isfinite(left) ? least : left;
 }
 
-int64_t svm_place(svm_fit *f, real *scratch) {
+int64_t svm_layout(svm_fit *f, real *scratch) {
     svm_working *w = &f->working;
     int64_t row = panels_row(f->n), N = f->C * row, at = 0, classes = panels_row(f->C);
     real *number, *moved, *chosen;
     real **arrays[] = {&f->F, &w->K.numbers, &w->copies, &w->step, &w->share, &w->sum, &w->Y, &w->alpha, &w->F,
-        &w->open, &w->v, &w->r, &w->p, &w->q, &w->best, &number, &moved, &chosen};
+        &w->movable, &w->v, &w->r, &w->p, &w->q, &w->best, &number, &moved, &chosen};
     const int64_t length[] = {
         N, panels_length(f->n, f->n), row, row, row, row, N, N, N, N, N, N, N, N, classes, 2 * row, 2 * classes, row};
     w->C = f->C;

@@ -1,8 +1,8 @@
 /* tensor/cpu/svm_folds.c - the Crammer-Singer machine on a support, and on it without each of its folds
  * (tensor/backend.h): each item of the batch on one thread.
  *
- * All fits share K = X X^T of the distinct rows of each fold; a fold starts where the fit of all rows ended, its own
- * rows without a part in the weights (svm_fit.c). Their logits are there when it is done. */
+ * All fits share K = X X^T of the distinct rows of each fold; the fit without a fold starts from the fit of all rows,
+ * with the fold's rows taken out of the weights (svm_fit.c). It also gives the logits of these rows. */
 #include "tensor/cpu/distinct.h"
 #include "tensor/cpu/gram.h"
 #include "tensor/cpu/kernels.h"
@@ -15,18 +15,18 @@
 typedef struct support {
     int64_t d;
     distinct same;
-    real *rows;                          /* [n, d + C]: rows with their labels; the distinct ones above */
+    real *rows;                          /* [n, d + C]: rows with their labels, the distinct ones first */
     real *K, *Y, *copies, *start;        /* of distinct rows; start: alpha of all rows' fit */
-    int64_t first[MO_FOLDS_AT_ONCE + 1]; /* distinct row of each fold, and behind the last */
+    int64_t first[MO_FOLDS_AT_ONCE + 1]; /* the first distinct row of each fold, and the end of the last */
     svm_fit fit;
 } support;
 
-/* Room for n rows in `scratch` (NULL: none is given out): how much there is of it. */
-static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch) {
+/* Returns the scratch size for n rows, in reals; lays the arrays out in `scratch` unless it is NULL. */
+static int64_t svm_folds_layout(support *s, int64_t n, int64_t d, int64_t C, real *scratch) {
     s->d = d;
     s->fit.n = n;
     s->fit.C = C;
-    int64_t at = svm_place(&s->fit, scratch);
+    int64_t at = svm_layout(&s->fit, scratch);
     real **arrays[] = {&s->rows, &s->K, &s->Y, &s->copies, &s->start, &s->fit.alpha};
     const int64_t length[] = {n * (d + C), n * n, n * C, n, n * C, n * C};
     for (int i = 0; i < 6; i++) {
@@ -36,8 +36,8 @@ static int64_t place(support *s, int64_t n, int64_t d, int64_t C, real *scratch)
     return panels_row(at + distinct_layout(&s->same, n, scratch ? scratch + at : NULL));
 }
 
-/* The distinct rows of every fold, with those behind the last, and their Gram matrix. */
-static void merge(support *s, const mo_folds_call *g, int64_t b) {
+/* Lists the distinct rows of every fold and of the rows after the last fold, and computes their Gram matrix. */
+static void merge_rows(support *s, const mo_folds_call *g, int64_t b) {
     int64_t n = g->X.shape[1], d = s->d, C = s->fit.C, width = d + C, count = 0;
     const real *X = entry_of(&g->X, b), *Y = entry_of(&g->Y, b);
     svm_fit *f = &s->fit;
@@ -78,7 +78,7 @@ static void take_weights(const support *s, real *W) {
         s->rows, (blasint)(s->d + f->C), A, (blasint)f->C, 0, W, (blasint)f->C);
 }
 
-/* What is missed of the optimality conditions by the fit without fold k, whose logits go to its rows of `held`. */
+/* Runs the fit without fold k and writes the fold's logits to `held`; returns the fit's violation. */
 static double fit_without(support *s, const mo_folds_call *g, int k, real *held) {
     svm_fit *f = &s->fit;
     int64_t C = f->C, row = panels_row(f->n);
@@ -94,10 +94,10 @@ static double fit_without(support *s, const mo_folds_call *g, int k, real *held)
     return violation;
 }
 
-/* The largest of all fits. */
-static double run(support *s, const mo_folds_call *g, int64_t b) {
+/* Runs all fits of an item; returns their largest violation. */
+static double svm_folds_run(support *s, const mo_folds_call *g, int64_t b) {
     svm_fit *f = &s->fit;
-    merge(s, g, b);
+    merge_rows(s, g, b);
     f->held_first = f->held_end = 0;
     memcpy(f->alpha, f->Y, (size_t)(f->n * f->C) * sizeof(real));
     double worst = svm_fit_rows(f);
@@ -111,7 +111,7 @@ static double run(support *s, const mo_folds_call *g, int64_t b) {
 void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g) {
     int64_t batch = g->X.shape[0], n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2];
     support none;
-    int64_t each = place(&none, n, d, C, NULL);
+    int64_t each = svm_folds_layout(&none, n, d, C, NULL);
     int threads = (int)min_of(blas_threads(ctx), batch);
     real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
     if (!scratch)
@@ -119,9 +119,9 @@ void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         support s;
-        place(&s, n, d, C, scratch + each * omp_get_thread_num());
+        svm_folds_layout(&s, n, d, C, scratch + each * omp_get_thread_num());
 #pragma omp for schedule(dynamic)
         for (int64_t b = 0; b < batch; b++)
-            ((real *)g->open.data)[b] = run(&s, g, b) < 0 ? 0 : 1;
+            ((real *)g->unsolved.data)[b] = svm_folds_run(&s, g, b) < 0 ? 0 : 1;
     }
 }
