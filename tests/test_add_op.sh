@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tree=$PWD
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-parts=(meson.build meson_options.txt autograd models ops tensor tests tools train)
+parts=(meson.build meson_options.txt README.md LICENSE autograd models ops tensor tests tools train)
 cp -r "${parts[@]}" "$copy"
 claim() {
     if ! "${@:2}" >"$copy/log" 2>&1; then
