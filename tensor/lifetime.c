@@ -108,7 +108,7 @@ bool mo_context_in_use(mo_context *ctx) {
     int64_t tapes = 0, bytes = ctx->counters.bytes_live - ctx->empty_bytes;
     for (const mo_holder *h = ctx->tapes; h; h = h->next)
         tapes++;
-    if (!tapes && !ctx->n_csr && !ctx->tensors && bytes <= 0)
+    if (!tapes && !ctx->n_csr && !ctx->tensors)
         return false;
     char text[800] = "";
     size_t used = 0;
@@ -119,7 +119,7 @@ bool mo_context_in_use(mo_context *ctx) {
         used += (size_t)snprintf(
             text + used, sizeof text - used, ", %" PRId64 " CSR matri%s", ctx->n_csr, ctx->n_csr > 1 ? "ces" : "x");
     mo_fail(ctx, MO_STATE,
-        "context_release: %s%s(%" PRId64 " bytes) must be released before their context; nothing was freed",
-        used ? text + 2 : "objects", used ? " " : " of other kinds ", bytes);
+        "context_release: %s (%" PRId64 " bytes) must be released before their context; nothing was freed", text + 2,
+        bytes);
     return true;
 }
