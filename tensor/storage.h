@@ -25,9 +25,9 @@ typedef struct mo_mapped_file {
     char *path;     /* the name in error messages */
 } mo_mapped_file;
 
-/* Who has freed the value of a header that is still there. */
+/* What freed the value of a header that still exists. */
 typedef enum mo_freed {
-    MO_FREED_NOT = 0, /* nobody, or backward */
+    MO_FREED_NOT = 0, /* not freed, or released by backward */
     MO_FREED_BY_RESET,
     MO_FREED_BY_SCOPE,
     MO_FREED_BY_RELEASE
@@ -40,10 +40,11 @@ struct mo_tensor {
     mo_storage *storage; /* NULL: the null tensor, or a value that has been freed */
     mo_freed freed;
     const char *maker; /* the op that computed it, or NULL */
-    /* Tensors of no tape: the other ones of the context that the user owns; or, released, the next one to be freed. */
+    /* For tensors of no tape: neighbours in the context's list of the user's tensors; after release, the next to be
+     * freed. */
     mo_tensor *previous, *next;
     bool listed;
-    uint64_t burial; /* of a released one: its number */
+    uint64_t burial; /* after release: its number in the order of releases */
     mo_dtype dtype;
     int ndim;
     int64_t shape[MO_MAX_AXES];

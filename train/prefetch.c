@@ -73,7 +73,7 @@ static void clear(mo_prefetch *p, slot *s) {
     s->failed = (mo_status){0};
 }
 
-/* Room for so many bytes, larger by half at least than what was there. */
+/* Makes room for `bytes` bytes; grows by at least half of the old room. */
 static bool reserve(mo_prefetch *p, slot *s, size_t bytes) {
     size_t more = s->buffer.bytes + s->buffer.bytes / 2;
     if (bytes <= s->buffer.bytes)

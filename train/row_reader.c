@@ -1,5 +1,5 @@
-/* train/row_reader.c - the thread that fetches rows. It takes orders in turn, knows no context and raises nothing: what
- * goes wrong is said to the one who waits for the order. */
+/* train/row_reader.c - the thread that fetches rows. It takes orders in turn, knows no context and raises no errors: a
+ * failure is stored in its order, and mo_row_reader_wait raises it. */
 #include "train/row_reader.h"
 
 #include "tensor/storage.h"

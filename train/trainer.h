@@ -20,17 +20,17 @@ struct mo_trainer {
     mo_optimizer *optimizer;
     mo_tape *tape;
     mo_prefetch *episodes;
-    mo_replay *replay; /* NULL: not asked for */
+    mo_replay *replay; /* NULL: options.replay is false */
     int64_t step;      /* steps taken */
     int n;             /* parameters */
     mo_tensor **parameter, **grad;
-    /* Gradients of several episodes a step, added pairwise like a binary counter: level i holds the sum of 2^i
+    /* Gradients of several episodes per step, added pairwise like a binary counter: level i holds the sum of 2^i
      * consecutive episodes. */
     int levels;
     mo_tensor **level[MO_TREE_LEVELS]; /* owned */
-    mo_tensor **sum[MO_TREE_LEVELS];   /* the same, as they have changed places within the step */
-    const mo_source **source;          /* of the episodes of a step */
-    mo_task *task;                     /* likewise */
+    mo_tensor **sum[MO_TREE_LEVELS];   /* the tensors of level, exchanged within a step */
+    const mo_source **source;          /* of the episodes of a step, as is task */
+    mo_task *task;                     /* of the episodes of a step */
     mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
     bool resumed;

@@ -112,7 +112,7 @@ inline int64_t entry_length(const mo_view *x) {
 constexpr unsigned block_threads = 256;
 constexpr int64_t most_blocks = 1 << 15; /* beyond them threads take several items */
 
-/* Blocks for so many items, one a thread. */
+/* The number of blocks for `items` items, one item per thread. */
 inline dim3 blocks_for(int64_t items, unsigned threads = block_threads) {
     return dim3((unsigned)least(ceil_div(items, threads), most_blocks));
 }

@@ -23,7 +23,7 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* That device of those that CUDA_VISIBLE_DEVICES leaves, with a stream of its own. */
+/* A device, numbered among those in CUDA_VISIBLE_DEVICES, with a stream of its own. */
 typedef struct seam_choice {
     int device;
     size_t most; /* bytes of it that may be in use; 0: no bound but its own */

@@ -41,7 +41,7 @@ struct seam {
 /* Remembers a failure that has no caller to go to. The runtime's own last error is forgotten: libraries read it behind
  * their launches and would take it for theirs. */
 void seam_note(seam *s, cudaError_t code);
-/* At least so many bytes of device memory, valid until the next call; NULL where there are none. */
+/* At least `bytes` bytes of device memory, valid until the next call; NULL if there is no memory. */
 void *seam_workspace(seam *s, size_t bytes);
 
 const char *seam_open_blas(seam *s);
