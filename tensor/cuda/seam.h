@@ -1,7 +1,7 @@
 /* tensor/cuda/seam.h - the vendor's libraries behind plain C functions: memory, streams, products, factorizations.
  *
- * Four files of thin wrappers implement it (seam_runtime.c, seam_blas.c, seam_solver.c, seam_rows.c); the emulated
- * device of the tests has twins of them. All work is queued on one stream and nothing waits unless its name says so.
+ * Thin wrappers implement it (seam_*.c); the emulated device of the tests has twins of them. All work is queued on one
+ * stream and nothing waits unless its name says so.
  *
  * Where a function returns text it is NULL on success and the vendor's words otherwise; words that begin with "no
  * memory" are ours, for device memory that is not to be had. Matrices are column-major, as the vendor's are; A, B, C

@@ -41,6 +41,8 @@ struct seam {
 /* Remembers a failure that has no caller to go to. The runtime's own last error is forgotten: libraries read it behind
  * their launches and would take it for theirs. */
 void seam_note(seam *s, cudaError_t code);
+/* The pool, which keeps what is released: the driver is asked for memory only where the pool has none. */
+cudaError_t seam_make_pool(seam *s);
 /* At least `bytes` bytes of device memory, valid until the next call; NULL if there is no memory. */
 void *seam_workspace(seam *s, size_t bytes);
 

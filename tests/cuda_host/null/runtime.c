@@ -32,6 +32,12 @@ bool vendor_work(const char *function, const char *format, ...) {
     return true;
 }
 
+bool vendor_done(bool queued) {
+    if (!queued)
+        vendor.last = cudaErrorStreamCaptureInvalidated;
+    return queued && vendor.last == cudaSuccess;
+}
+
 /* The runtime remembers every failure until it is asked for it. */
 static cudaError_t said(cudaError_t code) {
     if (code != cudaSuccess)

@@ -29,6 +29,9 @@ extern vendor_state vendor;
 /* One piece of work: a line "WHAT DETAILS" in the file that MOCHI_CUDA_NULL_TRACE names. Whether it is queued: not
  * behind what broke the capture, and not where `function` breaks it. */
 bool vendor_work(const char *function, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a library's work that was queued or not has succeeded: behind its launch it looks at the runtime's last
+ * error, and takes one that another left there for its own. */
+bool vendor_done(bool queued);
 /* The kernel that the next launch is of, for its line. */
 extern const char *vendor_kernel;
 
