@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the calls of tests/test_inert.c: one function for each symbol of tests/symbols.txt, from the prototypes of
-the public headers, and the table of them. A symbol without a prototype, or with a parameter of a kind that is not
-known here, ends the build.
+"""Writes the calls of tests/test_inert.c and their table: one function for each symbol of tests/symbols.txt and each
+prototype of the public headers (ops/ops.h lists its own symbols). A symbol without a prototype, or a parameter of a
+kind that is not known here, ends the build.
 
 Usage: make_inert_calls.py symbols.txt OUT.c OUT.d SOURCES
 """
@@ -121,7 +121,7 @@ def main():
     paths = sorted(p for f in FOLDERS for p in glob.glob(f"{root}/{f}/**/*.h", recursive=True) if is_public(p))
     headers = Headers([open(path, encoding="utf-8").read() for path in paths])
     names = [s for s in open(symbols, encoding="utf-8").read().split() if s not in FOREIGN]
-    functions = [s for s in names if s not in headers.objects]
+    functions = sorted({s for s in names if s not in headers.objects} | set(headers.prototypes))
     missing = [s for s in functions if s not in headers.prototypes]
     if missing:
         sys.exit("make_inert_calls.py: of tests/symbols.txt without a prototype in a public header: " + " ".join(missing))
