@@ -174,6 +174,10 @@ static void unverified_downloads_ask(void **state) {
     RUN(p, "data", "get", "ring", "--manifest", manifest, "--sha256", the_site.digits);
     assert_got();
     fresh();
+    RUN(p, "data", "get", "ring", "--manifest", manifest, "--accept-unverified", "--json");
+    assert_ended(p, 0, NULL);
+    json_decref(json_line(p, 0, "name,folder,graphs,nodes,edges,features,classes"));
+    fresh();
     RUN(p, "data", "get", "ring", "--manifest", manifest, "--accept-unverified");
     assert_non_null(strstr(p->out, the_site.digits));
     assert_got();

@@ -1,5 +1,6 @@
 /* tools/bench.c - `mochi bench`: options, timing, memory, one line a case. */
 #include "tools/bench.h"
+#include "tools/given.h"
 #include "tools/machine.h"
 
 #include "tensor/clock.h"
@@ -82,7 +83,26 @@ static const benchmark benchmarks[] = {
 typedef struct bench_input {
     bench_options options;
     const benchmark *chosen;
+    given_options given;
 } bench_input;
+
+/* Options that the benchmark does not read. */
+static void refuse_options(const bench_input *in) {
+    static const char *const of_step[] = {"variant", "temperature", "max-rows", "replay"};
+    const given_options *g = &in->given;
+    bool step = in->chosen->run == bench_step, gemm = in->chosen->run == bench_gemm;
+    bool svd = in->chosen->run == bench_svd, features = in->chosen->run == bench_features;
+    bool profiles = step || in->chosen->run == bench_solve || in->chosen->run == bench_head;
+    for (size_t i = 0; i < sizeof of_step / sizeof *of_step; i++)
+        refuse_given(g, of_step[i], !step, "expected the benchmark step");
+    refuse_given(g, "dim", !(step || gemm || svd || features), "expected step, gemm, svd or features");
+    refuse_given(g, "dim", gemm && in->options.cases.count, "the cases say how large the products are");
+    refuse_given(g, "profile", !profiles, "expected step, solve or head");
+    refuse_given(g, "save", !svd, "expected the benchmark svd");
+    refuse_given(
+        g, "replay", in->options.device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
+    refuse_math_on_cpu(g, in->options.device.device);
+}
 
 static void take_word(bench_input *in, const char *text, struct argp_state *state) {
     if (in->chosen) {
@@ -101,6 +121,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
 static error_t take_option(int key, char *text, struct argp_state *state) {
     bench_input *in = state->input;
     bench_options *o = &in->options;
+    note_given(&in->given, key);
     if (take_device(&o->device, key, text, state))
         return 0;
     if (key == KEY_DIM)
@@ -130,6 +151,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
         argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, features, solve, head or rows");
+    else if (key == ARGP_KEY_END)
+        refuse_options(in);
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -280,6 +303,7 @@ int bench_command(int argc, char **argv) {
         .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
+    in.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &in);
     in.options.device.threads = in.options.threads;
     mo_context *ctx = open_context_on(in.options.device);

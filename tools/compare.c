@@ -185,6 +185,34 @@ static void print_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
 }
 
+/* Whether a figure of any of the files has that head, metric or kind of features. */
+static bool occurs(const comparison *c, const char *option, const char *name) {
+    for (int file = 0; file < c->options->n; file++)
+        for (int i = 0; i < arrlen(c->files[file].items); i++) {
+            const result *x = &c->files[file].items[i];
+            const char *has = !strcmp(option, "head") ? x->block : !strcmp(option, "metric") ? x->metric : x->features;
+            if (!strcmp(has, name))
+                return true;
+        }
+    return false;
+}
+
+/* Names that choose nothing. False, said in one line, where there is one. */
+static bool names_occur(const comparison *c) {
+    const compare_options *o = c->options;
+    const names *lists[] = {&o->heads, &o->metrics};
+    const char *const option[] = {"head", "metric", "features"};
+    for (int l = 0; l < 3; l++)
+        for (int i = 0; i < (l < 2 ? lists[l]->count : o->features != NULL); i++) {
+            const char *name = l < 2 ? lists[l]->items[i] : o->features;
+            if (!occurs(c, option[l], name)) {
+                fprintf(stderr, "mochi compare: --%s: no figure of these files has '%s'\n", option[l], name);
+                return false;
+            }
+        }
+    return true;
+}
+
 int compare_command(int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .args_doc = "FILE FILE|paper..", .doc = description};
@@ -198,6 +226,8 @@ int compare_command(int argc, char **argv) {
             fprintf(stderr, "mochi: %s\n", why);
             code = EXIT_FAILED;
         }
+    if (code == EXIT_FINE && !names_occur(&c))
+        code = EXIT_USAGE;
     if (code == EXIT_FINE) {
         show_all(&c);
         if (c.compared == 0) {

@@ -1,6 +1,7 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
 #include "tools/digest.h"
+#include "tools/given.h"
 #include "tools/recipe.h"
 
 #include <stdio.h>
@@ -31,6 +32,7 @@ typedef struct embed_options {
     int hop, threads, argc;
     char **argv;
     bool json, quiet;
+    given_options given;
 } embed_options;
 
 static const struct argp_option options[] = {
@@ -64,8 +66,20 @@ static const char description[] = "Encodes a graph with trained weights and writ
                                   "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy\n"
                                   "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
 
+/* Options without effect on what is asked for. */
+static void refuse_options(const embed_options *o) {
+    bool none = !strcmp(o->weights, "none");
+    refuse_given(&o->given, "hop", !none, "expected --weights none, whose rows are those of one hop");
+    refuse_given(&o->given, "recipe", none, "expected weights of a file, whose recipe it checks");
+    refuse_given(&o->given, "encoder", none, "expected --weights of that encoder beside it, found none");
+    refuse_given(&o->given, "max-rows", none, "nothing is encoded without weights");
+    refuse_given(&o->given, "stack", !o->memory, "expected --memory, as a hop stack in memory is of float32");
+    refuse_math_on_cpu(&o->given, o->device.device);
+}
+
 static error_t take_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
+    note_given(&o->given, key);
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
         take_stack(&o->stack, key, text, state))
         return 0;
@@ -95,10 +109,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !(o->data && o->out))
         argp_failure(state, EXIT_USAGE, 0, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
-    else if (key == ARGP_KEY_END && o->hop >= 0 && strcmp(o->weights, "none") != 0)
-        usage_error(state, "--hop", "--weights none beside it", o->weights);
-    else if (key == ARGP_KEY_END && o->encoder && !strcmp(o->weights, "none"))
-        argp_failure(state, EXIT_USAGE, 0, "--encoder: expected --weights of that encoder beside it, found none");
+    else if (key == ARGP_KEY_END)
+        refuse_options(o);
     else
         return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -187,6 +199,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
     embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
+    o.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     o.device.threads = o.threads;
     mo_context *ctx = open_context_on(o.device);

@@ -41,6 +41,8 @@ void refuse_eval_words(const eval_options *o) {
     const given_options *g = &o->given;
     refuse_given(g, "data", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
     refuse_given(g, "task", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
+    refuse_given(g, "encoder", o->weights.count && !count_weights(o, NULL),
+        "expected --weights of that encoder beside it, found none");
     refuse_given(g, "pool", o->hop >= 0, "--hop says which hop is taken");
     refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
         "expected --features disk or --memory, as a hop stack in memory is of float32");

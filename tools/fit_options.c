@@ -151,10 +151,12 @@ static void refuse_useless(const fit_options *o) {
     refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
     refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
     refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
+    refuse_math_on_cpu(g, o->device.device);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
+    note_given(&o->given, key);
     if (take_device(&o->device, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG && state->arg_num < 2)
@@ -181,7 +183,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->quiet = true;
     else if (key < KEY_HEAD || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
-    note_given(&o->given, key);
     take_number(o, key, text, state);
     return 0;
 }

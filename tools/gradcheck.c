@@ -1,5 +1,5 @@
 /* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops, heads and encoders against central differences. */
-#include "tools/command.h"
+#include "tools/given.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@ typedef struct gradcheck_options {
     int order, threads;
     uint64_t seed;
     bool json;
+    given_options given;
 } gradcheck_options;
 
 static const struct argp_option options[] = {
@@ -57,6 +58,7 @@ static void take_heads(gradcheck_options *o, const char *text, const struct argp
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     gradcheck_options *o = state->input;
+    note_given(&o->given, key);
     if (key == KEY_ORDER)
         o->order = (int)parse_integer(state, "--order", text, 1, 2);
     else if (key == KEY_SEED)
@@ -139,6 +141,16 @@ static int check_encoders(mo_context *ctx, const gradcheck_options *o) {
     return failed;
 }
 
+/* Whether an op that is named comes with the user's objects, whose ops are numbered from `first` on; true where none is
+ * named, or there are no objects. */
+static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int first) {
+    bool asked = !o->ops.count || !o->objects.count;
+    for (int i = first; i < mo_n_ops(ctx); i++)
+        for (int j = 0; j < o->ops.count; j++)
+            asked |= !strcmp(mo_op_at(ctx, i)->name, o->ops.items[j]);
+    return asked;
+}
+
 /* The number of ops that fail, of those named or else from number `first` on; -1 for a name that is not registered. */
 static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
@@ -165,6 +177,7 @@ int gradcheck_command(int argc, char **argv) {
         .doc = description,
         .help_filter = name_heads};
     gradcheck_options o = {.order = 2};
+    o.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     int code = EXIT_FAILED;
@@ -172,6 +185,8 @@ int gradcheck_command(int argc, char **argv) {
         int first = o.objects.count ? mo_n_ops(ctx) : 0;
         for (int i = 0; i < o.objects.count; i++)
             mo_load_ops(ctx, o.objects.items[i]);
+        refuse_given(&o.given, "op", mo_ok(ctx) && !objects_are_asked(ctx, &o, first),
+            "the ops that are named are all of the library");
         int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
         failed += failed >= 0 && mo_ok(ctx) ? check_heads(ctx, &o) + check_encoders(ctx, &o) : 0;
         code = failed < 0 ? EXIT_USAGE : failed > 0 ? EXIT_FAILED : EXIT_FINE;

@@ -1,5 +1,6 @@
 /* tools/graph.c - `mochi graph`: what the tape holds after one training step of a small MOCHI. */
 #include "tools/command.h"
+#include "tools/given.h"
 #include "tools/synthetic.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ typedef struct graph_options {
     mo_print_format format;
     int64_t values;
     bool forward;
+    given_options given;
 } graph_options;
 
 static const struct argp_option options[] = {
@@ -33,6 +35,7 @@ static const char description[] =
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     graph_options *o = state->input;
+    note_given(&o->given, key);
     if (key == KEY_DOT)
         o->format = MO_PRINT_DOT;
     else if (key == KEY_TEXT)
@@ -43,6 +46,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->forward = true;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         o->task = (mo_task)parse_choice(state, "TASK", text, (const char *[]){"nc", "lp", "gc"}, 3);
+    else if (key == ARGP_KEY_END)
+        refuse_given(&o->given, "text", is_given(&o->given, "dot"), "--dot is another form of the same graph");
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -78,6 +83,7 @@ int graph_command(int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .args_doc = "[TASK]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
+    o.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(1);
     if (!ctx)

@@ -2,6 +2,7 @@
  * embeddings.
  */
 #include "tools/pitfalls.h"
+#include "tools/given.h"
 
 #include "tools/fit_report.h"
 #include "tools/pitfalls_chart.h"
@@ -21,7 +22,8 @@ typedef struct pitfalls_options {
     const char *svg;
     int threads, argc;
     char **argv;
-    bool json, seeds_given;
+    bool json;
+    given_options given;
 } pitfalls_options;
 
 static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
@@ -68,16 +70,16 @@ static void check(const pitfalls_options *o, const struct argp_state *state) {
         usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
     if (o->rows && !o->labels)
         usage_error(state, "hull", "Z and y", o->rows);
-    if (o->rows && o->seeds_given)
-        usage_error(state, "--seeds", "no seeds where Z and y are given", "some");
+    refuse_given(&o->given, "seeds", o->rows, "expected a synthetic experiment: Z and y are not drawn");
+    refuse_given(&o->given, "epsilon", !o->rows, "expected hull Z y, which alone asks for it");
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
     pitfalls_options *o = state->input;
-    if (key == KEY_SEEDS) {
+    note_given(&o->given, key);
+    if (key == KEY_SEEDS)
         o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
-        o->seeds_given = true;
-    } else if (key == KEY_EPSILON)
+    else if (key == KEY_EPSILON)
         o->epsilon = parse_positive(state, "--epsilon", text);
     else if (key == KEY_SVG)
         o->svg = text;
@@ -154,6 +156,7 @@ int pitfalls_command(int argc, char **argv) {
         .args_doc = "origin|hull|calibration|all\nhull Z y",
         .doc = description};
     pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
+    o.given = (given_options){.table = options, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)

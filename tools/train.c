@@ -163,8 +163,13 @@ int train_command(int argc, char **argv) {
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
             o.recipe.link_share, on_notice, &now);
-        if (pool)
+        if (pool) {
+            if (new_folder && !share_is_used(&o, pool))
+                rmdir(o.out); /* nothing is in it yet */
+            refuse_given(
+                &o.given, "link-share", !share_is_used(&o, pool), "no graph of the pool takes it for its links");
             mo_pool_set_families(pool, o.recipe.family);
+        }
         code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
         if (new_folder && !pool)
             rmdir(o.out); /* nothing is in it yet */

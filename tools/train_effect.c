@@ -42,6 +42,15 @@ void refuse_train_options(const train_options *o) {
     refuse_math_on_cpu(&o->given, o->device.device);
 }
 
+bool share_is_used(const train_options *o, const mo_pool *pool) {
+    int links = 0, own = 0; /* graphs with links; those that say their own share */
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        links += mo_pool_source(pool, i)->task == MO_TASK_LP;
+    for (int i = 0; i < o->recipe.pool.count; i++)
+        own += strchr(o->recipe.pool.items[i], '@') != NULL;
+    return !is_given(&o->given, "link-share") || links > own;
+}
+
 /* ---- resumed runs ---- */
 
 static char *encode(const json_t *value) {

@@ -26,11 +26,14 @@ typedef struct train_options {
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 
-/* ---- train_effect.c: each ends the program by EXIT_USAGE with one line that names the option ---- */
+/* ---- train_effect.c ---- */
 
-/* An option that has no effect on this run. */
+/* Whether a graph of the pool takes the share of links that --link-share says; true where it was not given. */
+bool share_is_used(const train_options *o, const mo_pool *pool);
+/* Ends the program by EXIT_USAGE, with one line that names it, at an option that has no effect on this run. */
 void refuse_train_options(const train_options *o);
-/* An option that differs from the settings of the run that is resumed, as they were before options changed them. */
+/* The same at an option that differs from the settings of the run that is resumed, as they were before options changed
+ * them. */
 void refuse_contradictions(const train_options *o, const char *kept_text);
 
 #endif
