@@ -158,6 +158,9 @@ mo_tensor *mo_tensor_map(
 /* A read-only tensor of ctx that shares the memory of T. T is contiguous, belongs to another CPU context and must
  * outlive the result. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T);
+/* Entry 0 of the first axis of T, which has one at least, as a tensor of its own on the same storage, which lives until
+ * both are released. Returns the null tensor on failure. */
+mo_tensor *mo_tensor_first(const mo_tensor *T);
 void mo_storage_retain(mo_storage *S);
 void mo_storage_release(mo_storage *S);
 

@@ -92,6 +92,18 @@ mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
     return header_of(ctx, S, T->dtype, T->ndim, T->shape);
 }
 
+mo_tensor *mo_tensor_first(const mo_tensor *T) {
+    if (!mo_ok(T->ctx))
+        return mo_null_tensor(T->ctx);
+    mo_storage_retain(T->storage);
+    mo_tensor *first = header_of(T->ctx, T->storage, T->dtype, T->ndim - 1, T->shape + 1);
+    if (mo_is_null(first))
+        return first;
+    memcpy(first->stride, T->stride + 1, (size_t)first->ndim * sizeof *first->stride);
+    first->offset = T->offset;
+    return first;
+}
+
 mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {
     mo_tensor *T = mo_tensor_create(ctx, dtype, ndim, shape);
     if (mo_is_null(T) || !T->storage->bytes)

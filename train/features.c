@@ -51,19 +51,6 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
     return mo_ok(graph->ctx);
 }
 
-/* Hop 0 as a tensor of its own, on the same storage. */
-static mo_tensor *first_hop(const mo_tensor *hops) {
-    mo_tensor *X0 = mo_ok(hops->ctx) ? mo_host_alloc(hops->ctx, sizeof *X0) : NULL;
-    if (!X0)
-        return mo_null_tensor(hops->ctx);
-    *X0 = *hops;
-    X0->ndim = 2;
-    memmove(X0->shape, X0->shape + 1, 2 * sizeof *X0->shape);
-    memmove(X0->stride, X0->stride + 1, 2 * sizeof *X0->stride);
-    mo_storage_retain(X0->storage);
-    return X0;
-}
-
 /* Everything that hop 0 depends on. */
 static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
     snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
@@ -74,7 +61,7 @@ static void write_key(const mo_graph *graph, const mo_feature_options *o, char *
 /* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */
 static mo_arrays *kept_arrays(mo_tensor *hops) {
     mo_arrays *kept = mo_arrays_create(hops->ctx);
-    if (kept && mo_arrays_take(kept, "x0", first_hop(hops)) == MO_OK)
+    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(hops)) == MO_OK)
         mo_arrays_take(kept, "svd", mo_tensor_create(hops->ctx, MO_F64, 1, (int64_t[]){2}));
     return kept;
 }
