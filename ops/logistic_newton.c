@@ -27,9 +27,10 @@ typedef struct newton {
     mo_tape *t;
     mo_tensor *Y;
     double epsilon;
-    bool hard;        /* plain conjugate gradients took too long once: precondition them */
-    bool cleared;     /* the component of the coordinates that X^T x does not contain has been removed */
-    mo_tensor *first; /* norm of the first gradient, [B, 1, 1] */
+    bool hard;         /* plain conjugate gradients took too long once: precondition them */
+    bool cleared;      /* the component of the coordinates that X^T x does not contain has been removed once */
+    bool just_cleared; /* in this step */
+    mo_tensor *first;  /* norm of the first gradient, [B, 1, 1] */
 } newton;
 
 /* The tensors kept from one step to the next. */
@@ -92,6 +93,7 @@ static mo_tensor *forcing(const newton *m, mo_tensor *norm) {
 static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     mo_tape *t = m->t;
     mo_logistic_vector V;
+    m->just_cleared = false;
     if (m->hard)
         mo_logistic_factor(m->s);
     mo_tensor *r = mo_mul(t, w->active, mo_neg(t, mo_class_centred(t, gradient)));
@@ -119,12 +121,25 @@ static mo_tensor *gradient_at(const newton *m, const mo_logistic_vector *W, mo_t
     return gradient;
 }
 
-/* On dependent rows, coordinates g of the gradient may be large although X^T g is small, and their rounding then hides
- * the rest. x - g / lambda has the same X^T x, up to X^T g, and no such component; it is taken for items whose gradient
- * stays small. */
+/* The part of coordinates g [B, n (+ 1), C] that K = X X^T maps to nothing, delta (K + delta I)^-1 g with a delta that
+ * is large beside the rounding of K and small beside its other eigenvalues; 0 for the intercept. */
+static mo_tensor *null_part(const newton *m, mo_tensor *g) {
+    mo_tape *t = m->t;
+    mo_tensor *K = m->s->Phi;
+    int64_t n = mo_dim(K, -1);
+    mo_tensor *delta = mo_scale(t, mo_trace(t, K), 64 * m->epsilon, (double)FLT_MIN);
+    mo_tensor *rows = mo_solve_spd(t, mo_add_diag(t, K, delta), mo_contiguous(t, mo_slice(t, g, 1, 0, n)));
+    rows = mo_mul(t, rows, mo_reshape(t, delta, 3, (int64_t[]){mo_dim(K, 0), 1, 1}));
+    return m->s->free_intercept ? mo_pad(t, rows, 1, 0, 1) : rows;
+}
+
+/* On dependent rows, the part of the gradient's coordinates g that K maps to nothing may be large although X^T g is
+ * small, and its rounding then hides the rest. x less that part over lambda has the same X^T x and none of it; it is
+ * taken for items whose gradient stays small. The part grows again with each step: it is removed whenever an item is
+ * stuck, after the first time only where the item is not near the level of rounding anyway. */
 static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
     mo_tape *t = m->t;
-    mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, gradient, m->s->mu)), *after;
+    mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, null_part(m, gradient), m->s->mu)), *after;
     mo_logistic_vector cleared = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
     gradient_at(m, &cleared, &after);
     w->W = mo_logistic_image(m->s, mo_where(t, fallen_to(m, after, sqrt(m->epsilon)), cleared.x, w->W.x));
@@ -147,13 +162,15 @@ static mo_tensor *evaluate_gradient(newton *m, newton_state *w) {
     mo_tensor *finished = fallen_to(m, norm, 16 * m->epsilon);
     if (w->norm) {
         mo_tensor *stalled = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
-        mo_tensor *stuck = mo_mul(t, mo_mul(t, stalled, fallen_to(m, norm, sqrt(m->epsilon))), complement(t, finished));
-        if (m->s->dual && !m->cleared && any(t, stuck) > 0) {
-            m->cleared = true;
+        mo_tensor *near = mo_maximum(t, finished, mo_mul(t, stalled, fallen_to(m, norm, 1e4 * m->epsilon)));
+        mo_tensor *stuck = mo_mul(
+            t, mo_mul(t, stalled, fallen_to(m, norm, sqrt(m->epsilon))), complement(t, m->cleared ? near : finished));
+        if (m->s->dual && !m->just_cleared && any(t, stuck) > 0) {
+            m->cleared = m->just_cleared = true;
             remove_null_part(m, w, gradient, stuck);
             return evaluate_gradient(m, w);
         }
-        finished = mo_maximum(t, finished, mo_mul(t, stalled, fallen_to(m, norm, 1e4 * m->epsilon)));
+        finished = near;
     }
     w->active = w->active ? mo_mul(t, w->active, complement(t, finished)) : complement(t, finished);
     w->norm = norm;
