@@ -2,7 +2,7 @@
 # `mochi` on the emulated device: fit gives the figures of the CPU, embed rows of the CPU's shape; a device is chosen by number and its memory
 # bounded. Usage: test_device_options.sh MOCHI
 set -euo pipefail
-mochi=$1
+mochi=$(realpath "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
