@@ -31,7 +31,7 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
-/* example_rows.c: the tensors of rows of examples. */
+/* example_tensors.c: the tensors of rows of examples. */
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e);
 /* Rows of X, which is not resident, as a tensor [.., n, w] of the tape: from `fetched`, or fetched now. */
