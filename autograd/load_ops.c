@@ -1,5 +1,5 @@
 /* autograd/load_ops.c - ops from a shared object: its exported mo_ops, checked for the version it was built for. */
-#include "tensor/file.h"
+#include "tensor/files/file.h"
 #include "tensor/storage.h"
 
 #include "autograd/autograd.h"

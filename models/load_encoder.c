@@ -1,7 +1,7 @@
 /* models/load_encoder.c - an encoder from a shared object: its exported mo_encoder_plugin, checked for what it was
  * built for. */
 #include "models/encoder.h"
-#include "tensor/file.h"
+#include "tensor/files/file.h"
 #include "tensor/given.h"
 
 #include <dlfcn.h>

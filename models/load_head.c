@@ -2,7 +2,7 @@
  * for.
  */
 #include "models/head.h"
-#include "tensor/file.h"
+#include "tensor/files/file.h"
 #include "tensor/given.h"
 
 #include <dlfcn.h>

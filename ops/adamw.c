@@ -1,4 +1,4 @@
-/* ops/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/optimizer.c. */
+/* ops/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c. */
 #include "ops/adamw.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * dY = [dX | 0], hence X_bar = the first d columns of Y_bar. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * end first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: nothing. No derivative: positions are
  * integers. */
 #include "ops/ops.h"
-#include "ops/rows.h"
-#include "ops/shapes.h"
+#include "ops/rules/rows.h"
+#include "ops/rules/shapes.h"
 
 static bool argmax_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];

@@ -10,7 +10,7 @@
  * div_or_zero is constant where B is 0, so its rules are those of the division, with div_or_zero for /. scale is a X +
  * b with plain numbers a and b: X_bar = a Y_bar. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 static bool arithmetic_shape(mo_call *c) {
     int ndim;

@@ -6,7 +6,7 @@
  *
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  *
  * <y_bar, dy> = sum_i y_bar_i dA_ii = <diagonal_embed(y_bar), dA>, so each is the adjoint of the other. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  *
  * dY = sum exp(X) dX / sum exp(X), hence X_bar = Y_bar * exp(X - Y): the softmax of the row times Y_bar. */
 #include "ops/ops.h"
-#include "ops/rows.h"
-#include "ops/shapes.h"
+#include "ops/rules/rows.h"
+#include "ops/rules/shapes.h"
 
 #include <string.h>
 

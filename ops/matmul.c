@@ -8,7 +8,7 @@
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,
  * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <inttypes.h>
 #include <string.h>

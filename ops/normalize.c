@@ -12,7 +12,7 @@
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.
  * r and M are computed again, by ops, so that a gradient of the gradient passes through them. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * labels int64 [..] -> Y [.., classes] of a real dtype, Y[.., c] = 1 where c is the label. Errors: a label outside
  * 0 .. classes-1, named with its position. No derivative: labels are integers. */
-#include "ops/indices.h"
 #include "ops/ops.h"
+#include "ops/rules/indices.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>

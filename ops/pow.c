@@ -10,7 +10,7 @@
  * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and
  * that of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 static bool pow_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, c->in[0]->dtype, c->in[0]->ndim, c->in[0]->shape);

@@ -10,7 +10,7 @@
  * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
  * and memory is that of F without checkpointing. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 #include "tensor/storage.h"
 
 #include <string.h>

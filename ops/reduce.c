@@ -7,7 +7,7 @@
  * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the
  * sum over those axes that broadcasting to the shape of X has repeated. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  *
  * Both only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 #include <inttypes.h>
 #include <string.h>

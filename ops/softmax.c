@@ -16,8 +16,8 @@
  * for the logarithm, Z = G - exp(Y) sum(G):
  *     G_bar = Z_bar - <exp Y, Z_bar>,   Y_bar = -exp(Y) * Z_bar sum(G). */
 #include "ops/ops.h"
-#include "ops/rows.h"
-#include "ops/shapes.h"
+#include "ops/rules/rows.h"
+#include "ops/rules/shapes.h"
 
 extern const mo_op mo_op_softmax_adjoint;
 

@@ -5,7 +5,7 @@
  *
  * A projection P onto the entries of the triangle: dY = P dX and P^T = P, hence X_bar = P Y_bar. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 static bool triangle_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];

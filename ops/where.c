@@ -10,7 +10,7 @@
  * was not taken does not spread. greater_equal is flat in both inputs. maximum is where(A >= B, A, B), minimum
  * where(B >= A, A, B): ties go to A. */
 #include "ops/ops.h"
-#include "ops/shapes.h"
+#include "ops/rules/shapes.h"
 
 /* Widens (ndim, size) so that input i of c broadcasts to it. */
 static bool join(mo_call *c, int i, int *ndim, int64_t *size) {

@@ -1,5 +1,5 @@
 /* tensor/shared_object.c - opening a user's shared object for its symbols. */
-#include "tensor/file.h"
+#include "tensor/files/file.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -96,8 +96,8 @@ typedef struct mo_counters {
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only when out of memory; a device that is
  * absent gives a context in the error state. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
-/* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing and
- * returns MO_STATE; the status then says how many objects live and names the newest tensors. */
+/* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing
+ * and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
 MO_API mo_code mo_context_release(mo_context *ctx);
 /* Returns whether contexts of that device can be made here. Writes the device's name to text, or the reason why it
  * cannot be used, as one line. */

@@ -1,11 +1,11 @@
-/* tests/decomposition.h - an SVD on the host, and what is demanded of every one: for the tests of train/svd.c. */
+/* tests/decomposition.h - an SVD on the host, and what is demanded of every one: for the tests of train/svd/svd.c. */
 #ifndef DECOMPOSITION_H
 #define DECOMPOSITION_H
 
 #include "ops/ops.h"
 #include "scratch.h"
 #include "tensor/storage.h"
-#include "train/svd.h"
+#include "train/svd/svd.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef EMBEDDING_FILES_H
 #define EMBEDDING_FILES_H
 
-#include "program.h"
+#include "tests/cli/program.h"
 
 enum { N = 90, D = 4, C = 3 };
 

@@ -5,7 +5,6 @@
 
 #include "autograd/sample.h"
 #include "ops/ops.h"
-#include "ops/ops.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
 #include "tests/scratch.h"

@@ -4,8 +4,8 @@
 
 #include "tensor/storage.h"
 #include "tests/scratch.h"
-#include "train/graph_build.h"
-#include "train/pool.h"
+#include "train/episodes/pool.h"
+#include "train/graphs/graph_build.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a failed build ends the run, and
+"""tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a failed build ends the run, and
 the run ends by its own clock and leaves one archive."""
 import importlib.machinery
 import importlib.util
@@ -12,8 +12,8 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BENCH = os.path.join(ROOT, "tools", "bench_gpu")
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+BENCH = os.path.join(ROOT, "tools", "bench", "bench_gpu")
+sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
 sys.dont_write_bytecode = True
 import bench_gpu_claims as claims  # noqa: E402
 

@@ -4,7 +4,7 @@
 
 #include "tests/folder.h"
 #include "tests/planted.h"
-#include "train/trainer.h"
+#include "train/run/trainer.h"
 
 typedef struct training_run {
     mo_context *ctx;

@@ -1,7 +1,7 @@
 /* tools/doctor.c - `mochi doctor`: what this machine offers, and whether the program makes use of it. */
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/core_rate.h"
 #include "tools/core.h"
-#include "tools/core_rate.h"
 #include "tools/machine.h"
 #include "tools/versions.h"
 

@@ -2,7 +2,7 @@
  * labels beside them. */
 #include "tools/digest.h"
 #include "tools/given.h"
-#include "tools/recipe.h"
+#include "tools/train/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tools/graph.c - `mochi graph`: what the tape holds after one training step of a small MOCHI. */
+#include "tools/bench/synthetic.h"
 #include "tools/command.h"
 #include "tools/given.h"
-#include "tools/synthetic.h"
 
 #include <stdio.h>
 

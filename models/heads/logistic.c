@@ -1,11 +1,11 @@
-/* models/heads/logistic.c - multinomial logistic regression as a readout (ops/logistic.c).
+/* models/heads/logistic.c - multinomial logistic regression as a readout (ops/fits/logistic.c).
  *
  * [W; b] minimises the cross-entropy of the support, summed over its rows, plus lambda / 2 |W|^2 ("logistic": the
  * intercept b is not penalised, as in scikit-learn, whose C is 1 / lambda) or plus lambda / 2 (|W|^2 + |b|^2)
  * ("logistic_penalised"). logits = Zq W + b, so softmax(logits) are class probabilities. Without a penalty on b every
  * class needs support. lambda = 0 needs rows that are not separable and have full rank. Gradients of both orders flow
  * to Zs, Ys, Zq and lambda. */
-#include "models/heads/folds.h"
+#include "models/heads/folds/folds.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@
  * dL/dW1 = x^T D for the gradient D at A = x W1, the rows' inputs to the units. If the support has no more rows than
  * columns, the steps are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and the final W1 is the
  * initial W1 less lr x^T sum D. */
-#include "models/heads/folds.h"
+#include "models/heads/folds/folds.h"
 
 #include <math.h>
 #include <string.h>

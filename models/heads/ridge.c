@@ -10,7 +10,7 @@
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
  * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
  * stays regular at lambda = 0. */
-#include "models/heads/folds.h"
+#include "models/heads/folds/folds.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>

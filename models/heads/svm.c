@@ -3,14 +3,14 @@
  *
  * With Z1 = [Zs | 1], the intercept penalised like the rest, K = Z1 Z1^T and labels Y, [W; b] minimises
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
- * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/svm_dual.c). Entries of alpha that are 0 stay 0 nearby,
- * so near a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and subtracts their mean; v
- * solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only scales.
- * Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint that
- * reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where factors
- * would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not to the
- * labels. */
-#include "models/heads/folds.h"
+ * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/fits/svm_dual.c). Entries of alpha that are 0 stay 0
+ * nearby, so near a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and subtracts their
+ * mean; v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only
+ * scales. Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint
+ * that reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where
+ * factors would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not
+ * to the labels. */
+#include "models/heads/folds/folds.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0, 1 / the number of such entries in the row (0 if one), A_0, s. */
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };

@@ -4,8 +4,8 @@
  * converts to double exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN
  * becomes 0. */
 #include "tensor/cpu/copy.h"
-#include "tensor/conversion.h"
 #include "tensor/cpu/work.h"
+#include "tensor/files/conversion.h"
 
 #include <math.h>
 #include <string.h>

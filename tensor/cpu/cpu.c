@@ -1,7 +1,7 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
-#include "tensor/cpu/blas_guard.h"
-#include "tensor/cpu/contention.h"
 #include "tensor/cpu/copy.h"
+#include "tensor/cpu/fast/blas_guard.h"
+#include "tensor/cpu/fast/contention.h"
 #include "tensor/cpu/work.h"
 #include "tensor/fits.h"
 

@@ -4,9 +4,9 @@
  * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
  * over which B is constant are merged with the rows of A if the strides allow it. */
 #include "tensor/cpu/copy.h"
+#include "tensor/cpu/fast/product.h"
+#include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/product.h"
-#include "tensor/cpu/shares.h"
 #include "tensor/packed_view.h"
 
 #include <limits.h>

@@ -3,9 +3,9 @@
  * If the batch is short, blocks are tasks of their own, chosen from the sizes alone: the thread count changes no bit.
  */
 #include "tensor/cpu/gram.h"
+#include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/shares.h"
 
 enum {
     TASKS = 8,          /* enough for 8 threads */

@@ -3,8 +3,8 @@
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
  * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs reads
  * this form; log_abs_det reads its diagonal. */
+#include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/lu_small.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/cpu/triangle.h"
 

@@ -2,8 +2,8 @@
  *
  * Batches of small matrices go to potrf_small.c, medium matrices to LAPACK, large ones through the blocked algorithm,
  * whose parts run in parallel. LAPACK returns info 0 on NaN and Inf, so values are checked here. */
+#include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>

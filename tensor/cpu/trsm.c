@@ -3,8 +3,8 @@
  * The columns of B are independent: they are cut into strips of fixed width, and batch times strips is one list of
  * tasks. Small matrices with few columns go side by side in lanes, with more columns through the plain loops; large
  * matrices go to BLAS. */
+#include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
-#include "tensor/cpu/lanes.h"
 #include "tensor/cpu/matrices.h"
 #include "tensor/cpu/triangle.h"
 

@@ -2,9 +2,9 @@
  *
  * The rules of cpu/copy.c: equal dtypes move bits, others pass through double and are rounded once; reals become
  * integers by truncation, saturating; NaN becomes 0. */
-#include "tensor/conversion.h"
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
+#include "tensor/files/conversion.h"
 
 template <typename word> static __global__ void move_kernel(cuda_nest<2> N, const word *x, word *y) {
     for (int64_t i = first_item(); i < N.total; i += item_step()) {

@@ -6,7 +6,7 @@
 #ifndef MO_CUDA_LAUNCH_H
 #define MO_CUDA_LAUNCH_H
 
-#include "tensor/cuda/seam.h"
+#include "tensor/cuda/seams/seam.h"
 
 #include <tuple>
 #include <utility>

@@ -2,7 +2,7 @@
 #ifndef CUDA_HOST_DENSE_H
 #define CUDA_HOST_DENSE_H
 
-#include "tensor/cuda/seam.h"
+#include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/memory.h"
 #include "tests/cuda_host/violation.h"
 

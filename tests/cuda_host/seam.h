@@ -2,7 +2,7 @@
 #ifndef CUDA_HOST_SEAM_H
 #define CUDA_HOST_SEAM_H
 
-#include "tensor/cuda/seam.h"
+#include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/stream.h"
 
 namespace cuda_host {

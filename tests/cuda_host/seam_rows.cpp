@@ -1,4 +1,5 @@
-/* tests/cuda_host/seam_rows.cpp - the twin of tensor/cuda/seam_rows.c: softmax of rows, products of sparse rows. */
+/* tests/cuda_host/seam_rows.cpp - the twin of tensor/cuda/seams/seam_rows.c: softmax of rows, products of sparse rows.
+ */
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/seam.h"
 

@@ -1,4 +1,4 @@
-/* tests/cuda_host/seam_runtime.cpp - the twin of tensor/cuda/seam_runtime.c: memory, stream, graphs. */
+/* tests/cuda_host/seam_runtime.cpp - the twin of tensor/cuda/seams/seam_runtime.c: memory, stream, graphs. */
 #include "tests/cuda_host/seam.h"
 #include "tests/cuda_host/violation.h"
 

@@ -1,4 +1,4 @@
-/* tests/cuda_host/seam_solver.cpp - the twin of tensor/cuda/seam_solver.c: factorizations. */
+/* tests/cuda_host/seam_solver.cpp - the twin of tensor/cuda/seams/seam_solver.c: factorizations. */
 #include "tests/cuda_host/dense.h"
 #include "tests/cuda_host/lapack.h"
 #include "tests/cuda_host/lu.h"

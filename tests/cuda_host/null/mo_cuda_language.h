@@ -3,7 +3,7 @@
 #ifndef MO_CUDA_LANGUAGE_H
 #define MO_CUDA_LANGUAGE_H
 
-#include "tensor/cuda/seam.h"
+#include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/language.h"
 
 #include <tuple>

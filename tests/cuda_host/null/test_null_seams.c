@@ -1,6 +1,6 @@
 /* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda themselves, on libraries that compute nothing: what
  * they do about broken captures, late errors, devices, memory and plans. */
-#include "tensor/cuda/seam.h"
+#include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/null/vendor.h"
 
 #include <setjmp.h>

@@ -1,0 +1,89 @@
+/* models/heads/folds/ridge_folds.c - ridge regression, and the predictions for each fold by the fit without it, for
+ * little more than the cost of one fit.
+ *
+ * With X = [Zs | 1], F the rows of a fold and R those outside it, in dual and in primal form:
+ *     A = X X^T + lambda I, G = A^-1, alpha = G Y,   W = X^T alpha,         held_F = Y_F - G_FF^-1 alpha_F
+ *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
+ *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
+ *
+ * The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and predicts A_FR a for F;
+ * the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels).
+ * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it, where J
+ * runs over the blocks from F to the one before I, U_I = -L_II^-1 (sum of L_IJ U_J). */
+#include "models/heads/folds/folds.h"
+
+/* L_II^-1 */
+static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *folds, int i) {
+    mo_tensor *L = mo_transpose(t, mo_fold_rows(t, mo_transpose(t, rows), folds, i));
+    int64_t shape[MO_MAX_AXES];
+    int ndim = mo_ndim(L);
+    for (int axis = 0; axis < ndim; axis++)
+        shape[axis] = mo_dim(L, axis);
+    mo_tensor *I = mo_is_null(L) ? L : mo_eye(t, mo_tensor_dtype(L), mo_dim(L, -1));
+    return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), MO_LOWER);
+}
+
+/* G_FF of fold f; rows and inverse: the rows of L and L_II^-1 for each block. */
+static mo_tensor *diagonal_block(
+    mo_tape *t, mo_tensor *const *rows, mo_tensor *const *inverse, const mo_folds *folds, int f, int blocks) {
+    mo_tensor *U = inverse[f];
+    int axis = mo_ndim(U) - 2;
+    for (int i = f + 1; i < blocks && !mo_is_null(U); i++) {
+        mo_tensor *before = mo_slice(t, rows[i], axis + 1, mo_fold_start(folds, f), mo_fold_start(folds, i));
+        mo_tensor *below = mo_neg(t, mo_matmul(t, inverse[i], mo_matmul(t, before, U)));
+        U = mo_concat(t, (mo_tensor *[]){U, below}, 2, axis);
+    }
+    return mo_gram(t, mo_transpose(t, U));
+}
+
+/* The dual form; W is written without the bias row. */
+static mo_tensor *dual(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
+    mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
+    int axis = mo_ndim(Zs) - 2,
+        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* + rows in no fold */
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
+    mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
+    for (int i = 0; i < blocks; i++) {
+        rows[i] = mo_fold_rows(t, L, folds, i);
+        inverse[i] = inverse_block(t, rows[i], folds, i);
+    }
+    for (int f = 0; f < folds->n; f++) {
+        mo_tensor *G = diagonal_block(t, rows, inverse, folds, f, blocks);
+        mo_tensor *error = mo_solve_spd(t, G, mo_fold_rows(t, alpha, folds, f));
+        held[f] = mo_sub(t, mo_fold_rows(t, Y, folds, f), error);
+    }
+    mo_tensor *W = mo_matmul(t, mo_transpose(t, Zs), alpha);
+    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), MO_KEEP_AXES)}, 2, axis);
+}
+
+static mo_tensor *primal(
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
+    mo_tensor *H[MO_MAX_FOLDS + 1], *B[MO_MAX_FOLDS + 1], *H_all = NULL, *B_all = NULL;
+    for (int f = 0; f <= folds->n; f++) {
+        mo_tensor *Xt = mo_transpose(t, mo_fold_rows(t, X, folds, f));
+        H[f] = mo_gram(t, Xt);
+        B[f] = mo_matmul(t, Xt, mo_fold_rows(t, Y, folds, f));
+        H_all = f ? mo_add(t, H_all, H[f]) : H[f];
+        B_all = f ? mo_add(t, B_all, B[f]) : B[f];
+    }
+    for (int f = 0; f < folds->n; f++) {
+        mo_tensor *A = mo_add_diag(t, mo_sub(t, H_all, H[f]), lambda);
+        held[f] = mo_matmul(t, mo_fold_rows(t, X, folds, f), mo_solve_spd(t, A, mo_sub(t, B_all, B[f])));
+    }
+    return mo_solve_spd(t, mo_add_diag(t, H_all, lambda), B_all);
+}
+
+mo_tensor *mo_ridge_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
+    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
+    mo_tensor *rows[MO_MAX_FOLDS];
+    if (mo_is_null(Zs) || mo_is_null(Zq))
+        return *held = mo_null_tensor(mo_tape_context(t));
+    int64_t d = mo_dim(Zs, -1);
+    int axis = mo_ndim(Zs) - 2;
+    bool smaller = mo_dim(Zs, -2) <= d + 1;
+    mo_tensor *W = smaller ? dual(t, Zs, Ys, parameters[0], folds, rows)
+                           : primal(t, mo_append_ones(t, Zs), Ys, parameters[0], folds, rows);
+    *held = mo_fold_concat(t, rows, folds);
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, W, axis, 0, d)), mo_slice(t, W, axis, d, d + 1));
+}

@@ -1,0 +1,202 @@
+/* ops/fits/fold_fits.c - a readout fitted on a support, and the logits of each fold by the fit without it, batched:
+ * softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
+ *
+ * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
+ * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: the logits of the rows
+ * stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share one Gram matrix
+ * (tensor/cpu/fits/logistic_folds.c, svm_folds.c). A softmax regression ends at |gradient| <= tolerance |lambda W|
+ * (fold_tolerance in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
+ * convergence, as where a softmax regression without a penalty leaves a class without support. These ops have no
+ * derivative: they serve to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
+#include "ops/ops.h"
+#include "ops/rules/shapes.h"
+#include "tensor/fits.h"
+
+#include <string.h>
+
+typedef struct fold_fits_options {
+    bool hinge; /* the Crammer-Singer machine */
+    bool free_intercept;
+    int folds;
+    int64_t stop[MO_FOLDS_AT_ONCE];
+    double tolerance, fold_tolerance;
+} fold_fits_options;
+
+static bool fold_fits_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
+    const fold_fits_options *o = c->attributes;
+    int leading = X->ndim - 2;
+    size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *X->shape;
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, batch + sizeof *X->shape) != 0 ||
+        mo_numel(Y) == 0)
+        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d] and labels [.., n, C]");
+    if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
+        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
+    for (int f = 0; f < o->folds; f++)
+        if (o->stop[f] <= (f ? o->stop[f - 1] : 0) || o->stop[f] > mo_dim(X, -2))
+            return mo_call_fail(c, MO_INVALID, "fold %d ends at row %lld", f, (long long)o->stop[f]);
+    memcpy(size, X->shape, sizeof size);
+    size[leading] = X->shape[leading + 1] + o->free_intercept;
+    size[leading + 1] = mo_dim(Y, -1);
+    mo_call_output(c, 0, X->dtype, X->ndim, size);
+    size[leading] = o->stop[o->folds - 1];
+    return mo_call_output(c, 1, X->dtype, X->ndim, size);
+}
+
+typedef void (*solver)(mo_context *, const mo_folds_call *);
+
+static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
+    const mo_fits *k = mo_fits_of(ctx, real);
+    return hinge ? k->svm_folds : k->logistic_folds;
+}
+
+static double least(mo_tape *t, mo_tensor *lambda) {
+    return -mo_item(mo_max(t, mo_neg(t, lambda), 0, MO_DROP_AXES));
+}
+
+static void fold_fits_forward(mo_call *c) {
+    const fold_fits_options *o = c->attributes;
+    solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
+    double lambda = least(c->t, c->in[2]);
+    if (!mo_ok(c->ctx))
+        return;
+    if (!(lambda > 0)) {
+        mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", lambda);
+        return;
+    }
+    if (!solve) {
+        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
+        return;
+    }
+    mo_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
+    g.tolerance = o->tolerance;
+    g.fold_tolerance = o->fold_tolerance;
+    g.X = mo_batch_view(mo_call_dense(c, 0), 2);
+    g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
+    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
+    mo_tensor *open = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
+    g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
+    g.unsolved = mo_tensor_view(open);
+    if (!mo_ok(c->ctx))
+        return;
+    solve(c->ctx, &g);
+    if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, 0, MO_DROP_AXES)) > 0)
+        mo_call_fail(c, MO_NUMERICAL,
+            o->hinge ? "a fit has not converged, or the rows hold a value that is not finite"
+                     : "a fit has not converged, or a class has no support in it");
+}
+
+static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
+static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
+
+static const mo_sample logistic_folds_samples[] = {
+    {.name = "intercept, rows behind the last fold",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &two_folds},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {3, 4, 4}}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+        .attributes = &one_fold},
+    {.name = "more rows than columns",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &two_folds},
+};
+
+static const mo_error_sample logistic_folds_error_samples[] = {
+    {{.name = "labels of more rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: expected rows [.., n, d]"},
+    {{.name = "lambda of another shape",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: lambda expected to be a scalar"},
+    {{.name = "a fold behind the last row",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {3, 7}}, {MO_DRAW_POSITIVE, 2, {3, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &two_folds},
+        MO_INVALID, "logistic_folds: fold 1 ends at row 4"},
+};
+
+const mo_op mo_op_logistic_folds = {
+    .name = "logistic_folds",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 2,
+    .attributes_size = sizeof(fold_fits_options),
+    .shape = fold_fits_shape,
+    .forward = fold_fits_forward,
+    .samples = logistic_folds_samples,
+    .n_samples = 3,
+    .error_samples = logistic_folds_error_samples,
+    .n_error_samples = 3,
+};
+
+static const mo_sample svm_folds_samples[] = {
+    {.name = "rows behind the last fold",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 7}}, {MO_DRAW_POSITIVE, 2, {5, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &hinge_folds},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {3, 6, 2}}, {MO_DRAW_POSITIVE, 3, {3, 6, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+        .attributes = &hinge_folds},
+};
+
+static const mo_error_sample svm_folds_error_samples[] = {
+    {{.name = "labels of more rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &hinge_folds},
+        MO_INVALID, "svm_folds: expected rows [.., n, d]"},
+};
+
+const mo_op mo_op_svm_folds = {
+    .name = "svm_folds",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 2,
+    .attributes_size = sizeof(fold_fits_options),
+    .shape = fold_fits_shape,
+    .forward = fold_fits_forward,
+    .samples = svm_folds_samples,
+    .n_samples = 2,
+    .error_samples = svm_folds_error_samples,
+    .n_error_samples = 1,
+};
+
+static bool fold_fits_apply(mo_tape *t, bool hinge, mo_tensor *const in[3], const mo_folds *folds,
+    const mo_fold_options *options, mo_tensor *out[2]) {
+    mo_context *ctx = mo_tape_context(t);
+    const char *what = hinge ? "svm_folds" : "logistic_folds";
+    if (out)
+        out[0] = out[1] = mo_null_tensor(ctx);
+    if (!mo_given(ctx, what, "in", in) || !mo_given(ctx, what, "folds", folds) || !mo_given(ctx, what, "out", out) ||
+        !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
+        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) ||
+        !(least(t, in[2]) > 0))
+        return false;
+    fold_fits_options o = {
+        hinge, options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance, options->fold_tolerance};
+    memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
+    mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
+    mo_apply_all(t, hinge ? &mo_op_svm_folds : &mo_op_logistic_folds, fixed, 3, &o, out);
+    return true;
+}
+
+bool mo_logistic_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
+    return fold_fits_apply(t, false, in, folds, options, out);
+}
+
+bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]) {
+    return fold_fits_apply(t, true, in, folds, &(mo_fold_options){0}, out);
+}

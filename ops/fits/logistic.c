@@ -1,0 +1,237 @@
+/* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched.
+ *
+ * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
+ *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1] whose intercept is not
+ * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0: T_i = sum_c Y_ic weighs row i.
+ * If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level of
+ * rounding, in float64 to a gradient norm below 1e-8; at the cost of n if n <= d (logistic_system.h). Errors: sizes;
+ * lambda below 0; a class without support if its intercept is not penalised, separable rows with lambda = 0 (the
+ * optimum is at infinity). Saved: a preconditioner at W, and X X^T if n <= d; the saved memory does not depend on the
+ * iterations.
+ *
+ * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
+ * intercept). Its differential, with H and S of logistic_system.h and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] +
+ * Phi^T (dT P - dY) + dlambda W_0 = 0,   W_0: W without the intercept. With U = H^-1 W_bar (logistic_solve.c), E = Phi
+ * U and -<U, .> of the other terms, X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0,
+ * W_0>. This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
+#include "autograd/tape.h"
+#include "ops/fits/logistic_system.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+typedef struct options {
+    bool free_intercept;
+} options;
+
+static bool logistic_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0], *Y = c->in[1], *lambda = c->in[2];
+    bool free_intercept = ((const options *)c->attributes)->free_intercept;
+    int leading = X->ndim - 2;
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    if (leading < 0 || Y->ndim != X->ndim || memcmp(X->shape, Y->shape, (size_t)(leading + 1) * sizeof *size) != 0)
+        return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d] and labels [.., n, C] with equal leading axes");
+    if (mo_numel(Y) == 0 || X->shape[leading + 1] == 0)
+        return mo_call_fail(c, MO_INVALID, "expected a row, a column and a class at least");
+    if (lambda->ndim &&
+        (lambda->ndim != leading || memcmp(X->shape, lambda->shape, (size_t)leading * sizeof *size) != 0))
+        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
+    memcpy(size, X->shape, sizeof size);
+    size[leading] = X->shape[leading + 1] + free_intercept;
+    size[leading + 1] = Y->shape[leading + 1];
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+/* Every class needs weight if its logit is not penalised. */
+static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
+    mo_tape *t = c->t;
+    mo_tensor *weight = mo_class_sum(t, Y);
+    if (mo_item(mo_max(t, mo_neg(t, weight), 0, MO_DROP_AXES)) > 0)
+        return mo_call_fail(c, MO_INVALID, "a row of the labels sums to less than 0");
+    if (penalised || mo_dim(Y, 2) == 1)
+        return mo_ok(c->ctx);
+    mo_tensor *support = mo_sum(t, Y, MO_AXIS(1), MO_DROP_AXES); /* [B, C] */
+    for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), 0, MO_DROP_AXES)) >= 0 && i < mo_numel(support); i++) {
+        int64_t b = i / mo_dim(support, 1), k = i % mo_dim(support, 1);
+        if (mo_item(mo_slice(t, mo_slice(t, support, 0, b, b + 1), 1, k, k + 1)) <= 0)
+            return mo_call_fail(c, MO_NUMERICAL,
+                "class %lld of item %lld has no support: its intercept is not penalised, the optimum is at infinity",
+                (long long)k, (long long)b);
+    }
+    return mo_ok(c->ctx);
+}
+
+static bool check_lambda(mo_call *c) {
+    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, MO_DROP_AXES));
+    if (mo_ok(c->ctx) && !(least >= 0))
+        return mo_call_fail(c, MO_INVALID, "lambda %g, expected 0 or above", least);
+    return mo_ok(c->ctx);
+}
+
+/* As many items are solved together as have matrices that fit in a cache of this size. */
+enum { CACHE_BYTES = 16 << 20 };
+
+static int64_t items_at_once(const mo_tensor *X, bool dual, int64_t batch) {
+    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), k = dual ? n : d;
+    int64_t bytes = (k * k + n * d) * (int64_t)mo_dtype_size(X->dtype), fit = CACHE_BYTES / bytes;
+    return fit < 1 ? 1 : fit < batch ? fit : batch;
+}
+
+static mo_tensor *items(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
+    return mo_dim(X, 0) == 1 ? X : mo_slice(t, X, 0, first, stop);
+}
+
+/* Solves items first .. stop-1 into their part of the output; saves what the vjp reads if all items are solved at once.
+ */
+static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t first, int64_t stop, bool save) {
+    mo_tape *t = c->t;
+    bool free_intercept = ((const options *)c->attributes)->free_intercept;
+    mo_tensor *X = items(t, in[0], first, stop), *Y = items(t, in[1], first, stop), *weight = mo_class_sum(t, Y);
+    mo_logistic_system s = mo_logistic_open(t, dual, free_intercept, X, weight, items(t, in[2], first, stop), NULL);
+    mo_logistic_vector W;
+    if (!mo_logistic_minimise(c, &s, Y, &W))
+        return false;
+    mo_tensor *weights = mo_logistic_weights(&s, W.x), *out = c->out[0];
+    int64_t size[] = {stop - first, mo_dim(weights, 1), mo_dim(weights, 2)}, stride[] = {size[1] * size[2], size[2], 1};
+    mo_tensor *window = mo_tape_window(t, out, 3, size, stride, first * stride[0]);
+    mo_view from = mo_tensor_view(weights), to = mo_tensor_view(window);
+    if (!mo_ok(c->ctx))
+        return false;
+    c->ctx->backend->copy(c->ctx, &from, &to);
+    if (save) {
+        mo_logistic_move(&s, W.F);
+        mo_logistic_factor(&s);
+        mo_call_save(c, s.D);
+        mo_call_save(c, s.L);
+        if (dual)
+            mo_call_save(c, s.Phi);
+    }
+    return mo_ok(c->ctx);
+}
+
+bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
+    mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
+    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, MO_DROP_AXES)) < 0;
+}
+
+static void logistic_forward(mo_call *c) {
+    mo_tape *t = c->t;
+    bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;
+    t->recording = false; /* the steps to the solution are not part of the graph */
+    mo_tensor *in[] = {mo_flat_batch(t, c->in[0]), mo_flat_batch(t, c->in[1]), mo_flat_lambda(t, c->in[2])};
+    bool dual = mo_logistic_is_dual(t, in[0], in[2]);
+    int64_t batch = mo_dim(in[0], 0), step = recording ? batch : items_at_once(in[0], dual, batch);
+    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), 0, MO_DROP_AXES)) < 0;
+    bool fine = check_lambda(c) && check_support(c, in[1], penalised);
+    for (int64_t first = 0; fine && first < batch; first += step) {
+        int64_t mark = t->n_tensors;
+        fine = solve_items(c, in, dual, first, first + step < batch ? first + step : batch, recording);
+        if (!recording)
+            mo_tape_sweep(t, mark, NULL, 0);
+    }
+    t->recording = recording;
+}
+
+static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
+    return mo_sum(t, mo_mul(t, A, B), MO_AXIS(mo_ndim(A) - 2) | MO_AXIS(mo_ndim(A) - 1), MO_DROP_AXES);
+}
+
+static void logistic_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *Y = v->in[1], *lambda = v->in[2], *W = v->out[0];
+    bool free_intercept = ((const options *)v->attributes)->free_intercept;
+    int rows = mo_ndim(X) - 2;
+    mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *F = mo_matmul(t, Phi, W), *T = mo_class_sum(t, Y);
+    mo_tensor *const system[] = {X, F, T, lambda, v->out_bar[0]};
+    mo_tensor *U = mo_logistic_solve(t, system, v->saved, free_intercept), *E = mo_matmul(t, Phi, U);
+    mo_tensor *U0 = mo_slice(t, U, rows, 0, mo_dim(X, -1)), *W0 = mo_slice(t, W, rows, 0, mo_dim(X, -1));
+    mo_tensor *P = mo_softmax(t, F, -1), *PE = mo_class_sum(t, mo_mul(t, P, E)), *TP = mo_mul(t, T, P);
+    if (v->needs[0]) { /* S[E] = T P o (E - <P, E>) */
+        mo_tensor *R = mo_sub(t, TP, Y), *SE = mo_mul(t, TP, mo_sub(t, E, PE));
+        mo_tensor *RU = mo_matmul(t, R, mo_transpose(t, U0)), *SEW = mo_matmul(t, SE, mo_transpose(t, W0));
+        v->in_bar[0] = mo_neg(t, mo_add(t, RU, SEW));
+    }
+    if (v->needs[1])
+        v->in_bar[1] = mo_sub(t, E, PE);
+    if (v->needs[2])
+        v->in_bar[2] = mo_neg(t, mo_sum_to(t, matrix_sum(t, U0, W0), lambda->ndim, lambda->shape));
+}
+
+static double logistic_flops(
+    const mo_call *c) { /* of one product with the Hessian; the number of products depends on the data */
+    double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
+    return 4 * (double)mo_numel(c->in[1]) * k;
+}
+
+static const options penalised = {false}, with_intercept = {true};
+
+static const mo_sample logistic_samples[] = {
+    {.name = "more rows than columns",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &penalised},
+    {.name = "fewer rows than columns",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {3, 5}}, {MO_DRAW_POSITIVE, 2, {3, 2}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &penalised},
+    {.name = "intercept, more rows than columns, batch",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {2, 6, 3}}, {MO_DRAW_POSITIVE, 3, {2, 6, 2}, 0}, {MO_DRAW_POSITIVE, 1, {2}, 0}},
+        .attributes = &with_intercept},
+    {.name = "intercept, fewer rows than columns, two batch axes",
+        .n_in = 3,
+        .in = {{.ndim = 4, .shape = {2, 1, 3, 4}}, {MO_DRAW_POSITIVE, 4, {2, 1, 3, 3}, 0},
+            {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &with_intercept},
+    {.name = "one row",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {1, 4}}, {MO_DRAW_POSITIVE, 2, {1, 2}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &penalised},
+    {.name = "one class",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {3, 2}}, {MO_DRAW_POSITIVE, 2, {3, 1}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+        .attributes = &with_intercept},
+};
+
+static const mo_error_sample logistic_error_samples[] = {
+    {{.name = "rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &penalised},
+        MO_INVALID, "logistic: expected rows [.., n, d] and labels [.., n, C] with equal leading axes; got [7, 3]"},
+    {{.name = "no rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {0, 3}}, {MO_DRAW_POSITIVE, 2, {0, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}},
+         .attributes = &penalised},
+        MO_INVALID, "logistic: expected a row, a column and a class at least"},
+    {{.name = "lambda of another shape",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 3}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}},
+         .attributes = &penalised},
+        MO_INVALID, "logistic: lambda expected to be a scalar"},
+};
+
+const mo_op mo_op_logistic = {
+    .name = "logistic",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .attributes_size = sizeof(options),
+    .reads_in = 7,
+    .reads_out = 1,
+    .shape = logistic_shape,
+    .forward = logistic_forward,
+    .vjp = logistic_vjp,
+    .flops = logistic_flops,
+    .samples = logistic_samples,
+    .n_samples = 6,
+    .error_samples = logistic_error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept) {
+    const options o = {intercept == MO_INTERCEPT_FREE};
+    return mo_apply(t, &mo_op_logistic, (mo_tensor *[]){X, Y, lambda}, 3, &o);
+}

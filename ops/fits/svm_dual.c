@@ -1,0 +1,128 @@
+/* ops/fits/svm_dual.c - the dual variables of the multiclass support vector machine of Crammer and Singer (2001),
+ * batched.
+ *
+ * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..] ->
+ * alpha [.., n, C], rows in the simplex, that minimises
+ *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>.
+ * With K = X X^T the machine's weights, which minimise
+ *     sum_i max_c (X_i W_c + 1 - Y_ic) - <Y_i, X_i W> + lambda / 2 |W|^2,
+ * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
+ * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence; a device without the kernel.
+ * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
+#include "ops/ops.h"
+#include "ops/rules/checks.h"
+#include "ops/rules/shapes.h"
+#include "tensor/fits.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool svm_dual_shape(mo_call *c) {
+    const mo_tensor *K = c->in[0], *Y = c->in[1], *lambda = c->in[2];
+    int leading = K->ndim - 2;
+    size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *K->shape;
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    if (leading < 0 || Y->ndim != K->ndim || memcmp(K->shape, Y->shape, batch + sizeof *K->shape) != 0 ||
+        mo_dim(K, -1) != mo_dim(K, -2) || mo_numel(Y) == 0)
+        return mo_call_fail(
+            c, MO_INVALID, "expected K [.., n, n] and labels [.., n, C] with a row and a class at least");
+    if (lambda->ndim && (lambda->ndim != leading || memcmp(K->shape, lambda->shape, batch) != 0))
+        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of K");
+    return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
+}
+
+static void fail_lambda(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)position;
+    (void)before;
+    mo_note_fail(ctx, note, MO_INVALID, "lambda %g, expected above 0", found.real);
+}
+
+static void fail_violation(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    char which[80];
+    mo_note_matrix(note, position, which, sizeof which);
+    if (isfinite(found.real))
+        mo_note_fail(ctx, note, MO_NUMERICAL,
+            "not converged: %s misses the optimality conditions by %g, expected a larger lambda or shorter rows", which,
+            -found.real);
+    else
+        mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
+}
+
+/* States that sign * x is above 0. */
+static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
+    void (*raise)(mo_context *, const mo_note *, int64_t, mo_found, mo_found)) {
+    mo_tensor *signed_x = mo_call_temporary(c, x->dtype, x->ndim, x->shape);
+    mo_tensor *wide = mo_call_temporary(c, MO_F64, x->ndim, x->shape);
+    mo_tensor *zero = mo_call_temporary(c, MO_F64, x->ndim, x->shape);
+    if (!mo_ok(c->ctx))
+        return false;
+    mo_view from = mo_tensor_view(x), to = mo_tensor_view(signed_x);
+    mo_check check = {
+        .condition = MO_VALUES_ABOVE, .values = mo_tensor_view(wide), .bounds = mo_tensor_view(zero), .raise = raise};
+    mo_kernels_of(c->ctx, x->dtype)->map1(c->ctx, MO_MAP_SCALE, sign, 0, &from, &to);
+    c->ctx->backend->copy(c->ctx, &to, &check.values);
+    c->ctx->backend->fill(c->ctx, 0, &check.bounds);
+    return mo_call_check(c, check, c->in[0]);
+}
+
+static void svm_dual_forward(mo_call *c) {
+    const mo_fits *k = mo_fits_of(c->ctx, c->in[0]->dtype);
+    if (!k->svm_dual) {
+        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
+        return;
+    }
+    if (!check_above_zero(c, c->in[2], 1, fail_lambda))
+        return;
+    mo_svm_dual g = {.K = mo_batch_view(mo_call_dense(c, 0), 2), .Y = mo_batch_view(mo_call_dense(c, 1), 2)};
+    mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
+    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
+    g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    g.violation = mo_tensor_view(violation);
+    if (!mo_ok(c->ctx))
+        return;
+    k->svm_dual(c->ctx, &g);
+    check_above_zero(c, violation, -1, fail_violation);
+}
+
+static const mo_sample svm_dual_samples[] = {
+    {.name = "three classes",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+    {.name = "batch, lambda for each",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 3, {3, 4, 4}, 0}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}}},
+    {.name = "one row, one class",
+        .n_in = 3,
+        .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+};
+
+static const mo_error_sample svm_dual_error_samples[] = {
+    {{.name = "not square",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {6, 5}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
+        MO_INVALID, "svm_dual: expected K [.., n, n]"},
+    {{.name = "lambda of another shape",
+         .n_in = 3,
+         .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 1, {2}, 0}}},
+        MO_INVALID, "svm_dual: lambda expected to be a scalar"},
+};
+
+const mo_op mo_op_svm_dual = {
+    .name = "svm_dual",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .shape = svm_dual_shape,
+    .forward = svm_dual_forward,
+    .samples = svm_dual_samples,
+    .n_samples = 3,
+    .error_samples = svm_dual_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda) {
+    mo_tensor *in[] = {mo_stop_gradient(t, K), mo_stop_gradient(t, Y), mo_stop_gradient(t, lambda)};
+    return mo_apply(t, &mo_op_svm_dual, in, 3, NULL);
+}

@@ -1,0 +1,119 @@
+/* ops/rules/factor.c - factors of an op's input 0, and from LAPACK-style info words to errors that name the matrix. */
+#include "ops/rules/factor.h"
+
+#include "ops/rules/checks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool mo_call_square(mo_call *c, int i) {
+    const mo_tensor *A = c->in[i];
+    if (A->ndim < 2 || mo_dim(A, -1) != mo_dim(A, -2))
+        return mo_call_fail(c, MO_INVALID, "expected square matrices [.., n, n]");
+    return true;
+}
+
+bool mo_call_system(mo_call *c) {
+    const mo_tensor *A = c->in[0], *B = c->in[1];
+    if (!mo_call_square(c, 0))
+        return false;
+    if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
+        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
+    return true;
+}
+
+/* ---- info words ---- */
+
+mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X) {
+    mo_tensor *info = mo_call_temporary(c, MO_I32, X->ndim - 2, X->shape);
+    if (!mo_is_null(info))
+        mo_tensor_fill(info, 0);
+    return info;
+}
+
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void fail_matrix(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    char reason[160], which[80];
+    if (found.integer == -1)
+        snprintf(reason, sizeof reason, "holds a value that is not finite");
+    else if (found.integer == -2)
+        snprintf(reason, sizeof reason, "is singular to working precision");
+    else
+        snprintf(reason, sizeof reason, note->check.what, (int)found.integer);
+    mo_note_fail(ctx, note, MO_NUMERICAL, "%s %s", mo_note_matrix(note, position, which, sizeof which), reason);
+}
+
+/* The position of the first word from `first` on that is not 0, and the word; -1 if all are 0. */
+static int64_t next_failed(mo_call *c, const mo_tensor *info, int64_t first, int32_t *word) {
+    int64_t batch = mo_numel(info);
+    int32_t words[256];
+    mo_view v = mo_tensor_view(info);
+    for (; first < batch && mo_ok(c->ctx); first += 256) {
+        int64_t n = batch - first < 256 ? batch - first : 256;
+        c->ctx->backend->download(c->ctx, words, (int32_t *)v.data + first, (size_t)n * sizeof *words);
+        for (int64_t i = 0; i < n; i++)
+            if (words[i]) {
+                *word = words[i];
+                return first + i;
+            }
+    }
+    return -1;
+}
+
+bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect) {
+    mo_check check = {
+        .condition = MO_VALUES_ZERO, .values = mo_tensor_view(info), .what = defect, .raise = fail_matrix};
+    return mo_call_check(c, check, c->in[0]);
+}
+
+void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value) {
+    int32_t word;
+    int64_t batch = mo_numel(info), each = batch ? mo_numel(T) / batch : 0;
+    mo_view all = mo_tensor_view(T);
+    for (int64_t i = next_failed(c, info, 0, &word); i >= 0; i = next_failed(c, info, i + 1, &word)) {
+        mo_view item = {.dtype = all.dtype, .ndim = 1, .shape = {each}, .stride = {1}};
+        item.data = (char *)all.data + i * each * (int64_t)mo_dtype_size(all.dtype);
+        c->ctx->backend->fill(c->ctx, value, &item);
+    }
+}
+
+/* ---- factors ---- */
+
+/* Raises an error for a nonzero word, or fills the factors of its matrix with NaN. */
+static bool resolve_info(
+    mo_call *c, mo_failure failure, const mo_tensor *info, const mo_tensor *F, const char *defect) {
+    if (failure == MO_FAIL_CALL)
+        return mo_check_factor_info(c, info, defect);
+    mo_fill_failed(c, info, F, NAN);
+    return mo_ok(c->ctx);
+}
+
+mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info) {
+    const mo_tensor *A = c->in[0];
+    mo_tensor *L = mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape), *words = mo_factor_info(c, A);
+    if (!mo_ok(c->ctx))
+        return NULL;
+    mo_view a = mo_tensor_view(A), l = mo_tensor_view(L), i = mo_tensor_view(words);
+    c->ctx->backend->copy(c->ctx, &a, &l);
+    mo_kernels_of(c->ctx, A->dtype)->potrf(c->ctx, &l, &i);
+    if (info)
+        *info = words;
+    return resolve_info(c, failure, words, L, "is not positive definite (leading minor %d)") ? L : NULL;
+}
+
+bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info) {
+    const mo_tensor *A = c->in[0];
+    *info = mo_factor_info(c, A);
+    *LU = mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape);
+    *pivot = mo_tape_tensor(c->t, MO_I32, A->ndim - 1, A->shape);
+    if (!mo_ok(c->ctx))
+        return false;
+    mo_view a = mo_tensor_view(A), lu = mo_tensor_view(*LU), p = mo_tensor_view(*pivot), i = mo_tensor_view(*info);
+    c->ctx->backend->copy(c->ctx, &a, &lu);
+    mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
+    if (failure == MO_FAIL_ITEM)
+        mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows that it exchanges are NaN */
+    return resolve_info(c, failure, *info, *LU, "is singular (pivot %d is 0)");
+}

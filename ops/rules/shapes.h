@@ -1,0 +1,36 @@
+/* ops/rules/shapes.h - arithmetic of shapes for several families of ops (library internal). */
+#ifndef MO_SHAPES_H
+#define MO_SHAPES_H
+
+#include "autograd/autograd.h"
+#include "tensor/storage.h"
+
+/* The broadcast of the leading axes of inputs i and j of c, all but the last `trailing`; raises if they do not
+ * broadcast. Writes the common leading shape and its number of axes. */
+bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int64_t *shape);
+/* v with the leading axes shape[0 .. ndim-1] before its last `trailing` axes, through strides of 0. */
+mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape);
+/* v, contiguous, with its leading axes (all but the last `trailing`) merged to one. */
+mo_view mo_batch_view(mo_view v, int trailing);
+/* v with its last two axes swapped. */
+mo_view mo_swap_view(mo_view v);
+/* The diagonal of the last two axes [n, n] of v, as one axis. */
+mo_view mo_diagonal_view(mo_view v);
+/* A set of axes as bits 0 .. ndim - 1: MO_AXIS of a negative axis counts from the end. An axis that is not there stays
+ * as it is. */
+unsigned mo_resolve_axes(unsigned axes, int ndim);
+/* Counts a negative axis from the end; returns -1 if the axis is outside. */
+int mo_resolve_axis(int axis, int ndim);
+bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+/* Elements start .. start+count-1 of one axis of v. */
+mo_view mo_window(mo_view v, int axis, int64_t start, int64_t count);
+
+/* A shape as an op's option. ndim may be out of range: the shape rule says so. */
+typedef struct mo_shape_option {
+    int ndim;
+    int64_t size[MO_MAX_AXES];
+} mo_shape_option;
+
+mo_shape_option mo_shape_option_of(int ndim, const int64_t *shape);
+
+#endif

@@ -1,0 +1,132 @@
+/* ops/solvers/solver.c - from a start to a solution with its gradient, for all iterative solvers. */
+#include "ops/solvers/solver.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_axes) {
+    mo_tensor *size = mo_maximum(t, mo_item_dot(t, x, x, batch_axes), mo_scalar(t, mo_tensor_dtype(x), 1));
+    return mo_div(t, mo_item_dot(t, F, F, batch_axes), size);
+}
+
+static void check(mo_solver *s, mo_tensor *x0, int n) {
+    const mo_implicit_options *o = &s->o.implicit;
+    if (n < 0 || n > MO_MAX_THETA)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d tensors theta, expected 0 to %d", s->name, n, MO_MAX_THETA);
+    else if (mo_is_null(x0))
+        mo_fail(s->ctx, MO_INVALID, "%s: the start is null", s->name);
+    else if (!mo_dtype_is_real(x0->dtype))
+        mo_fail(
+            s->ctx, MO_MISMATCH, "%s: the start is %s, expected float32 or float64", s->name, mo_dtype_name(x0->dtype));
+    else if (o->batch_axes < 0 || o->batch_axes > x0->ndim)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d batch axes, expected 0 to %d", s->name, o->batch_axes, x0->ndim);
+    else if (s->o.iterations < 0 || o->iterations < 0)
+        mo_fail(s->ctx, MO_INVALID, "%s: %d iterations, %d for a linear system, expected 0 (the default) or more",
+            s->name, s->o.iterations, o->iterations);
+    else if (s->o.memory < 0)
+        mo_fail(s->ctx, MO_INVALID, "%s: a memory of %d pairs, expected 0 (the default) or more", s->name, s->o.memory);
+    else if (o->state_size > MO_MAX_STATE)
+        mo_fail(
+            s->ctx, MO_INVALID, "%s: %zu bytes of state, expected at most %d", s->name, o->state_size, MO_MAX_STATE);
+}
+
+bool mo_solver_open(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n) {
+    s->t = t;
+    s->ctx = mo_tape_context(t);
+    s->mode = mo_tape_mode(t);
+    if (mo_ok(s->ctx))
+        check(s, x0, n);
+    if (!mo_ok(s->ctx))
+        return false;
+    s->p.n = n;
+    s->p.options = s->o.implicit;
+    if (s->o.implicit.state_size)
+        memcpy(s->p.state, s->o.implicit.state, s->o.implicit.state_size);
+    s->given = theta;
+    for (int i = 0; i < n; i++)
+        s->theta[i] = s->o.unrolled ? theta[i] : mo_stop_gradient(t, theta[i]);
+    s->tolerance = s->o.tolerance > 0 ? s->o.tolerance : x0->dtype == MO_F64 ? 1e-10 : 1e-5;
+    s->o.iterations = s->o.iterations ? s->o.iterations : 1000;
+    s->items = mo_item_count(x0, s->o.implicit.batch_axes);
+    if (!s->o.unrolled)
+        mo_tape_set_mode(t, MO_EVAL);
+    s->scope = mo_scope_open(t);
+    if (!mo_ok(s->ctx))
+        mo_tape_set_mode(t, s->mode);
+    return mo_ok(s->ctx);
+}
+
+mo_tensor *mo_solver_F(const mo_solver *s, mo_tensor *x) {
+    return s->p.residual(s->t, x, s->theta, s->p.n, mo_implicit_state(&s->p));
+}
+
+mo_tensor *mo_solver_unfinished(mo_solver *s, mo_tensor *F, mo_tensor *x) {
+    mo_tape *t = s->t;
+    mo_tensor *square = mo_item_residual(t, mo_stop_gradient(t, F), mo_stop_gradient(t, x), s->o.implicit.batch_axes);
+    mo_tensor *limit = mo_scalar(t, mo_tensor_dtype(square), s->tolerance * s->tolerance);
+    mo_tensor *active = mo_krylov_unfinished(t, square, limit);
+    s->residual = sqrt(mo_item_worst(t, square, &s->worst));
+    bool more = mo_item(mo_sum(t, active, 0, MO_DROP_AXES)) > 0 && s->iterations < s->o.iterations;
+    return mo_ok(s->ctx) && more ? active : NULL;
+}
+
+void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n) {
+    if (!s->o.unrolled)
+        mo_scope_close(s->t, &s->scope, keep, n);
+}
+
+mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x) {
+    mo_context *ctx = s->ctx;
+    mo_tape_set_mode(s->t, s->mode);
+    bool converged = s->residual <= s->tolerance;
+    if (s->o.report)
+        *s->o.report = (mo_solver_report){s->iterations, s->residual, converged};
+    char which[80] = "";
+    if (s->o.implicit.batch_axes)
+        snprintf(which, sizeof which, " of item %" PRId64, s->worst);
+    if (mo_ok(ctx) && !converged && !s->o.implicit.accept)
+        mo_fail(ctx, MO_NUMERICAL, "%s: the residual%s is %.3g after %d iterations, expected %.3g", s->name, which,
+            s->residual, s->iterations, s->tolerance);
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (s->o.unrolled)
+        return x;
+    mo_implicit_options o = s->p.options;
+    if (o.residual == 0 && s->tolerance > 1e-6)
+        o.residual = s->tolerance;
+    if (o.state_size)
+        o.state = s->p.state;
+    return mo_implicit(s->t, x, s->p.residual, s->given, s->p.n, &o);
+}
+
+mo_tensor *mo_solver_affine(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n,
+    mo_tensor *(*method)(mo_tape *t, mo_krylov *k, mo_tensor *b)) {
+    if (!mo_solver_open(s, t, x0, theta, n))
+        return mo_null_tensor(mo_tape_context(t));
+    bool symmetric = s->p.options.symmetric;
+    mo_jacobian A = {.flags = s->o.unrolled ? MO_CREATE_GRAPH : MO_RETAIN};
+    mo_tensor *x = mo_stop_gradient(t, x0);
+    mo_tape_set_mode(t, MO_RECORD);
+    if (mo_implicit_record(t, &s->p, s->name, x, s->theta, &A.g)) {
+        if (!symmetric)
+            mo_jacobian_open(t, &A);
+        mo_krylov k = {.apply = symmetric ? mo_jacobian_transposed_times : mo_jacobian_times,
+            .state = &A,
+            .batch_axes = s->o.implicit.batch_axes,
+            .tolerance = s->tolerance,
+            .limit = s->o.iterations,
+            .restart = s->o.implicit.restart ? s->o.implicit.restart : 30,
+            .record = s->o.unrolled};
+        mo_tensor *F = s->o.unrolled ? A.g.F : mo_stop_gradient(t, A.g.F);
+        x = mo_add(t, x, method(t, &k, mo_neg(t, F)));
+        s->iterations = k.iterations;
+        s->residual = k.residual;
+        s->worst = k.worst;
+    }
+    mo_solver_end_iteration(s, &x, 1);
+    s->tolerance *= 10; /* allows for rounding in the residual of the recurrences */
+    return mo_solver_finish(s, x);
+}

@@ -1,0 +1,11 @@
+/* tensor/cpu/fast/blas_guard.h - whether BLAS may be called from several threads at once. */
+#ifndef MO_CPU_BLAS_GUARD_H
+#define MO_CPU_BLAS_GUARD_H
+
+#include "tensor/tensor.h"
+
+/* Returns whether such calls are safe: the guard is in place, or the library is not OpenBLAS. Costs one tiny
+ * factorization. */
+bool blas_guard_holds(void);
+
+#endif

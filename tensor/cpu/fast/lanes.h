@@ -1,0 +1,171 @@
+/* tensor/cpu/fast/lanes.h - batches of small matrices side by side: entry e of LANES matrices is one vector.
+ *
+ * A single small matrix would spend its time waiting for divisions and for its own last sum; LANES matrices advance
+ * together, one vector operation per step. Lanes are independent, so a matrix's result does not depend on its
+ * neighbours, and incomplete groups are filled up with identities. */
+#ifndef MO_CPU_LANES_H
+#define MO_CPU_LANES_H
+
+#include "tensor/cpu/matrices.h"
+
+#include <string.h>
+
+enum {
+    LANES = 64 / sizeof(real), /* a cache line */
+    SMALL_COLUMNS = 16,        /* the most right-hand sides solved in lanes */
+    FEW = 4                    /* fewer matrices than this do not fill a vector */
+};
+
+/* One entry of LANES matrices; comparing two gives words of 0 and -1. */
+typedef real lanes __attribute__((vector_size(64)));
+#if MO_REAL_BITS == 32
+typedef int32_t lane_words __attribute__((vector_size(64)));
+#else
+typedef int64_t lane_words __attribute__((vector_size(64)));
+#endif
+
+#define LANE_FUNCTION static inline __attribute__((always_inline))
+
+LANE_FUNCTION lanes lanes_of(real x) {
+    return x - (lanes){0};
+}
+
+/* a if the condition holds, else b. */
+LANE_FUNCTION lanes lanes_choose(lane_words condition, lanes a, lanes b) {
+    return (lanes)((condition & (lane_words)a) | (~condition & (lane_words)b));
+}
+
+LANE_FUNCTION lanes lanes_abs(lanes x) {
+    return (lanes)((lane_words)x & ~(lane_words)(-(lanes){0})); /* clears the sign bit, the only bit of -0 */
+}
+
+LANE_FUNCTION lanes lanes_max(lanes a, lanes b) {
+    return lanes_choose(a > b, a, b);
+}
+
+/* Rows of entries take an odd number of vectors: with an even number, columns would fall on few sets of the cache. */
+LANE_FUNCTION int64_t lane_row(int64_t n) {
+    return n | 1;
+}
+
+/* Interleaves the first halves of a and b, and the second halves, entry by entry. */
+#if MO_REAL_BITS == 32
+#define ZIP_FIRST(a, b) __builtin_shufflevector((a), (b), 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#else
+#define ZIP_FIRST(a, b) __builtin_shufflevector((a), (b), 0, 8, 1, 9, 2, 10, 3, 11)
+#define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 4, 12, 5, 13, 6, 14, 7, 15)
+#endif
+
+/* The transpose of LANES vectors: interleaving the halves of the list rotates the bits of a vector's position by one.
+ */
+LANE_FUNCTION void transpose_lanes(lanes *block) {
+    lanes zipped[LANES];
+#pragma GCC unroll 4
+    for (int bit = LANES; bit > 1; bit /= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES / 2; i++) {
+            zipped[2 * i] = ZIP_FIRST(block[i], block[i + LANES / 2]);
+            zipped[2 * i + 1] = ZIP_SECOND(block[i], block[i + LANES / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            block[i] = zipped[i];
+    }
+}
+
+/* The layout of a matrix among vectors: n entries in a row, rows `row` vectors apart. */
+typedef struct lane_place {
+    int64_t n, row, column, at;
+} lane_place;
+
+LANE_FUNCTION int64_t next_place(lane_place *p) {
+    int64_t at = p->at++;
+    if (++p->column == p->n) {
+        p->column = 0;
+        p->at += p->row - p->n;
+    }
+    return at;
+}
+
+/* W = the matrices A [m, n], in rows of `row` vectors; the lanes beyond `count` repeat the last matrix. */
+static inline void to_lanes(const real *const *A, int64_t count, int64_t m, int64_t n, lanes *restrict W, int64_t row) {
+    lane_place p = {.n = n, .row = row};
+    lanes block[LANES];
+    int64_t e = 0;
+    for (; e + LANES <= m * n; e += LANES) {
+        for (int64_t l = 0; l < LANES; l++)
+            memcpy(&block[l], A[l < count ? l : count - 1] + e, sizeof *block);
+        transpose_lanes(block);
+        for (int64_t k = 0; k < LANES; k++)
+            W[next_place(&p)] = block[k];
+    }
+    for (; e < m * n; e++) {
+        lanes *w = &W[next_place(&p)];
+        for (int64_t l = 0; l < LANES; l++)
+            (*w)[l] = A[l < count ? l : count - 1][e];
+    }
+}
+
+/* The inverse of to_lanes: A = W for the first `count` matrices. */
+static inline void from_lanes(
+    const lanes *restrict W, int64_t row, int64_t count, int64_t m, int64_t n, real *const *A) {
+    lane_place p = {.n = n, .row = row};
+    lanes block[LANES];
+    int64_t e = 0;
+    for (; e + LANES <= m * n; e += LANES) {
+        for (int64_t k = 0; k < LANES; k++)
+            block[k] = W[next_place(&p)];
+        transpose_lanes(block);
+        for (int64_t l = 0; l < count; l++)
+            memcpy(A[l] + e, &block[l], sizeof *block);
+    }
+    for (; e < m * n; e++) {
+        const lanes *w = &W[next_place(&p)];
+        for (int64_t l = 0; l < count; l++)
+            A[l][e] = (*w)[l];
+    }
+}
+
+/* Returns whether systems of order n <= SMALL_MATRIX with m columns go in lanes; otherwise loops run along the columns.
+ */
+static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
+    return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;
+}
+
+/* The system op(T) X = B in lanes: T in W, B [n, m] in x, in rows of m vectors. */
+typedef struct lane_system {
+    const lanes *W;
+    int64_t row, n, m;
+    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
+} lane_system;
+
+LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
+    bool down = s.lower != s.transposed;
+    for (int64_t step = 0; step < s.n; step++) {
+        int64_t k = down ? step : s.n - 1 - step, first = down ? k + 1 : 0, last = down ? s.n : k;
+        lanes inverse = s.unit ? lanes_of(1) : 1 / s.W[k * s.row + k];
+        for (int64_t c = 0; c < s.m && !s.unit; c++)
+            x[k * s.m + c] *= inverse;
+        for (int64_t i = first; i < last; i++) {
+            lanes w = s.transposed ? s.W[k * s.row + i] : s.W[i * s.row + k];
+            for (int64_t c = 0; c < s.m; c++)
+                x[i * s.m + c] -= w * x[k * s.m + c];
+        }
+    }
+}
+
+/* x := op(T)^-1 x: each solved row is subtracted from the rows to come. Common widths are compile-time constants. */
+LANE_FUNCTION void solve_lanes(lane_system s, lanes *restrict x) {
+    const int64_t widths[] = {1, 2, 4, 8};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        if (s.m == widths[i]) {
+            s.m = widths[i];
+            substitute(s, x);
+            return;
+        }
+    substitute(s, x);
+}
+
+#endif

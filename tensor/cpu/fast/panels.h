@@ -1,0 +1,37 @@
+/* tensor/cpu/fast/panels.h - products of some rows with one matrix that is packed once for many products. */
+#ifndef MO_CPU_PANELS_H
+#define MO_CPU_PANELS_H
+
+#include "tensor/cpu/fast/lanes.h"
+
+#define panels_pack REAL(panels_pack)
+#define panels_pack_symmetric REAL(panels_pack_symmetric)
+#define panels_product REAL(panels_product)
+
+enum { PANEL = 2 * LANES }; /* columns of a panel */
+
+/* A matrix [depth, columns] in panels; 64-byte aligned. */
+typedef struct panels {
+    real *numbers; /* panels_length(depth, columns) */
+    int64_t depth, columns;
+    int threads; /* of a product */
+} panels;
+
+/* The distance between vectors of n numbers: n rounded up to whole lanes. */
+static inline int64_t panels_row(int64_t n) {
+    return (n + LANES - 1) / LANES * LANES;
+}
+
+static inline int64_t panels_length(int64_t depth, int64_t columns) {
+    return (columns + PANEL - 1) / PANEL * PANEL * depth;
+}
+
+/* Packs A, whose rows are `down` apart and whose columns are `right` apart. */
+void panels_pack(const panels *p, const real *A, int64_t down, int64_t right);
+/* Packs the symmetric A [depth, depth], of which the lower triangle is read. */
+void panels_pack_symmetric(const panels *p, const real *A);
+
+/* Y = X A for m rows; the padding of the rows of Y becomes 0. The thread count changes no bit. */
+void panels_product(const panels *p, const real *X, int64_t m, real *Y);
+
+#endif

@@ -1,0 +1,288 @@
+/* tensor/cpu/fast/product.c - computing one tile of a matrix product, and choosing the tiles.
+ *
+ * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
+ * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
+#include "tensor/cpu/fast/product.h"
+#include "tensor/cpu/work.h"
+
+#include <string.h>
+
+enum {
+    TILE_ROWS = 384,  /* a tile's share of C stays in the second-level cache, and packing B costs a few percent */
+    LEAST_ROWS = 192, /* with fewer rows the cost of packing shows */
+    LEAST_COLUMNS = 128,
+    TILES = 8,           /* enough for 8 threads */
+    PIECES_C = 1 << 19,  /* for C of at most this size, a long k is cut instead: each operand is then read once */
+    PIECE = 192,         /* least length of a piece of k, also at least the sides of C: adding pieces must stay cheap */
+    VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
+    TINY = 4096,         /* multiplications not worth a BLAS call */
+    TURNED = 1024        /* elements of the second operand of such a product that may be transposed */
+};
+
+/* ---- the plain loop nest ---- */
+
+/* One multiplication C := alpha A B + beta C of plain matrices. */
+typedef struct call {
+    int64_t m, n, k;
+    const real *A, *B;
+    int64_t lda, ldb, ldc;
+    bool transposed_A, transposed_B;
+    real *C;
+    real alpha, beta;
+} call;
+
+static void scale(real *restrict c, int64_t n, real beta) {
+    if (beta == 0)
+        memset(c, 0, (size_t)n * sizeof(real));
+    else if (beta != 1)
+        for (int64_t j = 0; j < n; j++)
+            c[j] *= beta;
+}
+
+/* Row i of C as a sum of rows of B. */
+static void add_rows(const call *g, const real *a, int64_t a_step, real *restrict c) {
+    int64_t first = 0;
+    if (g->beta == 0 && g->k > 0) { /* the first row is written over c: no pass to zero it */
+        real w = g->alpha * a[0];
+        const real *restrict b = g->B;
+        for (int64_t j = 0; j < g->n; j++)
+            c[j] = w * b[j];
+        first = 1;
+    } else {
+        scale(c, g->n, g->beta);
+    }
+    for (int64_t l = first; l < g->k; l++) {
+        real w = g->alpha * a[l * a_step];
+        const real *restrict b = g->B + l * g->ldb;
+        for (int64_t j = 0; j < g->n; j++)
+            c[j] += w * b[j];
+    }
+}
+
+/* Row i of C as products with the rows of B that are columns of op(B). */
+static void add_products(const call *g, const real *a, int64_t a_step, real *restrict c) {
+    scale(c, g->n, g->beta);
+    for (int64_t j = 0; j < g->n; j++) {
+        real sum = 0;
+        for (int64_t l = 0; l < g->k; l++)
+            sum += a[l * a_step] * g->B[j * g->ldb + l];
+        c[j] += g->alpha * sum;
+    }
+}
+
+/* Runs along the rows of B and C: if op transposes B and C has enough rows, B is transposed first. */
+static void run_loops(const call *given) {
+    call g = *given;
+    real turned[TURNED];
+    int64_t a_row = g.transposed_A ? 1 : g.lda, a_step = g.transposed_A ? g.lda : 1;
+    if (g.transposed_B && g.m >= 4 && g.k * g.n <= TURNED) {
+        for (int64_t j = 0; j < g.n; j++)
+            for (int64_t l = 0; l < g.k; l++)
+                turned[l * g.n + j] = g.B[j * g.ldb + l];
+        g.B = turned;
+        g.ldb = g.n;
+        g.transposed_B = false;
+    }
+    for (int64_t i = 0; i < g.m; i++) {
+        if (g.transposed_B)
+            add_products(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
+        else
+            add_rows(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
+    }
+}
+
+/* ---- tiles ---- */
+
+/* count rounded up to 1, 2, 4 or a multiple of 8, so that 2, 4 and 8 threads share evenly. */
+static int64_t even_count(int64_t count) {
+    return count <= 2 ? max_of(1, count) : count <= 4 ? 4 : ceil_div(count, 8) * 8;
+}
+
+static void cut_vector(product *p) {
+    int64_t count = even_count(min_of(64, p->m * p->n * p->k / VECTOR_TILE));
+    if (p->n == 1)
+        p->tiles_m = max_of(1, min_of(count, p->m / 16));
+    else
+        p->tiles_n = max_of(1, min_of(count, p->n / 16));
+}
+
+/* Cuts one matrix into tiles so that the whole batch has about TILES, none of them too small for BLAS. */
+static void cut_matrix(product *p) {
+    p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
+    while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)
+        p->tiles_m *= 2;
+    while (p->tiles_m * p->tiles_n * p->batch < TILES && p->n / (2 * p->tiles_n) >= LEAST_COLUMNS)
+        p->tiles_n *= 2;
+}
+
+void product_cut(product *p) {
+    p->tiles_m = p->tiles_n = p->pieces_k = 1;
+    int64_t multiplications = p->m * p->n * p->k;
+    if (p->batch * multiplications < MO_PARALLEL_FLOP / 2)
+        return;
+    int64_t piece = max_of(PIECE, max_of(p->m, p->n));
+    if (p->batch < TILES && p->m * p->n <= PIECES_C && p->k >= 2 * piece)
+        p->pieces_k = even_count(min_of(TILES, p->k / piece));
+    else if (p->m == 1 || p->n == 1)
+        cut_vector(p);
+    else
+        cut_matrix(p);
+}
+
+/* The start of part i when n is spread evenly over `parts` in multiples of 16. */
+static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
+    return i == parts ? n : ceil_div(n, 16) * i / parts * 16;
+}
+
+tile product_tile(const product *p, int64_t number) {
+    if (p->tiles_m == 1 && p->tiles_n == 1)
+        return (tile){.b = number, .i1 = p->m, .j1 = p->n};
+    int64_t j = number % p->tiles_n, i = number / p->tiles_n % p->tiles_m;
+    return (tile){.b = number / (p->tiles_n * p->tiles_m),
+        .i0 = min_of(p->m, part_start(p->m, p->tiles_m, i)),
+        .i1 = min_of(p->m, part_start(p->m, p->tiles_m, i + 1)),
+        .j0 = min_of(p->n, part_start(p->n, p->tiles_n, j)),
+        .j1 = min_of(p->n, part_start(p->n, p->tiles_n, j + 1))};
+}
+
+static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
+    int64_t offset = 0;
+    for (int i = p->axes - 1; i > 0; i--) {
+        offset += b % p->size[i] * stride[i];
+        b /= p->size[i];
+    }
+    return p->axes ? offset + b * stride[0] : 0; /* divisions cost more than a small product */
+}
+
+/* ---- BLAS, and what goes with a tile ---- */
+
+/* A matrix-vector product: op(A) x into y. */
+static void run_vector(const call *g) {
+    bool column = g->n == 1, transposed = column ? g->transposed_A : !g->transposed_B;
+    const real *M = column ? g->A : g->B, *x = column ? g->B : g->A;
+    int64_t ld = column ? g->lda : g->ldb, rows = column ? g->m : g->n;
+    int64_t x_step = column ? (g->transposed_B ? 1 : g->ldb) : (g->transposed_A ? g->lda : 1);
+    blas_gemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, (blasint)(transposed ? g->k : rows),
+        (blasint)(transposed ? rows : g->k), g->alpha, M, (blasint)ld, x, (blasint)x_step, g->beta, g->C,
+        (blasint)(column ? g->ldc : 1));
+}
+
+static void run_call(const call *g) {
+    if (g->m == 0 || g->n == 0)
+        return;
+    if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
+        run_loops(g);
+    } else if (g->m == 1 || g->n == 1) {
+        run_vector(g);
+    } else {
+        blas_gemm(CblasRowMajor, g->transposed_A ? CblasTrans : CblasNoTrans,
+            g->transposed_B ? CblasTrans : CblasNoTrans, (blasint)g->m, (blasint)g->n, (blasint)g->k, g->alpha, g->A,
+            (blasint)g->lda, g->B, (blasint)g->ldb, g->beta, g->C, (blasint)g->ldc);
+    }
+}
+
+/* C := beta C + bias + addend on a tile. */
+static void start_tile(const product *p, const tile *t, real *C) {
+    const real *addend = p->addend ? p->addend + batch_offset(p, p->addend_stride, t->b) : NULL;
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *restrict c = C + i * p->ldc;
+        scale(c + t->j0, t->j1 - t->j0, p->beta);
+        if (p->bias)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += p->bias[j * p->bias_stride];
+        if (!addend)
+            continue;
+        const real *e = addend + i * p->addend_row;
+        if (p->addend_column == 1)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += e[j];
+        else
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += e[j * p->addend_column];
+    }
+}
+
+static void clip_tile(const product *p, const tile *t, real *C) {
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *c = C + i * p->ldc;
+        for (int64_t j = t->j0; j < t->j1; j++)
+            c[j] = c[j] < 0 ? 0 : c[j]; /* NaN stays NaN */
+    }
+}
+
+static void mask_tile(const product *p, const tile *t, real *C) {
+    const real *above = p->above + batch_offset(p, p->above_stride, t->b);
+    for (int64_t i = t->i0; i < t->i1; i++) {
+        real *restrict c = C + i * p->ldc;
+        const real *y = above + i * p->above_row;
+        if (p->above_column == 1)
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] = y[j] > 0 ? c[j] : 0;
+        else
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] = y[j * p->above_column] > 0 ? c[j] : 0;
+    }
+}
+
+static void finish_tile(const product *p, const tile *t, real *C) {
+    if (p->relu)
+        clip_tile(p, t, C);
+    if (p->above)
+        mask_tile(p, t, C);
+}
+
+static const real *entry(const matrix *M, int64_t i, int64_t j) {
+    return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
+}
+
+void product_run(const product *p, const tile *t) {
+    real *C = p->C + batch_offset(p, p->C_stride, t->b);
+    bool started = p->bias || p->addend;
+    if (started)
+        start_tile(p, t, C);
+    call g = {.m = t->i1 - t->i0,
+        .n = t->j1 - t->j0,
+        .k = p->k,
+        .A = entry(&p->A, t->i0, 0) + batch_offset(p, p->A.batch_stride, t->b),
+        .B = entry(&p->B, 0, t->j0) + batch_offset(p, p->B.batch_stride, t->b),
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = p->ldc,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = C + t->i0 * p->ldc + t->j0,
+        .alpha = p->alpha,
+        .beta = started ? 1 : p->beta};
+    run_call(&g);
+    finish_tile(p, t, C);
+}
+
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
+    call g = {.m = p->m,
+        .n = p->n,
+        .k = k1 - k0,
+        .A = entry(&p->A, 0, k0) + batch_offset(p, p->A.batch_stride, b),
+        .B = entry(&p->B, k0, 0) + batch_offset(p, p->B.batch_stride, b),
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = p->n,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = D,
+        .alpha = p->alpha,
+        .beta = 0};
+    run_call(&g);
+}
+
+void product_finish(const product *p, const tile *t, const real *pieces) {
+    real *C = p->C + batch_offset(p, p->C_stride, t->b);
+    start_tile(p, t, C);
+    for (int64_t i = t->i0; i < t->i1; i++)
+        for (int64_t piece = 0; piece < p->pieces_k; piece++) {
+            const real *D = pieces + (piece * p->m + i) * p->n;
+            real *restrict c = C + i * p->ldc;
+            for (int64_t j = t->j0; j < t->j1; j++)
+                c[j] += D[j];
+        }
+    finish_tile(p, t, C);
+}

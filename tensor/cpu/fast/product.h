@@ -1,0 +1,59 @@
+/* tensor/cpu/fast/product.h - how a matrix product is cut into BLAS calls. */
+#ifndef MO_CPU_PRODUCT_H
+#define MO_CPU_PRODUCT_H
+
+#include "tensor/cpu/real.h"
+
+#include <cblas.h>
+
+/* A matrix in the form that BLAS takes: op(data) with leading dimension ld; batch_stride per batch axis. */
+typedef struct matrix {
+    const real *data;
+    int64_t ld;
+    bool transposed;
+    int64_t batch_stride[MO_MAX_AXES];
+} matrix;
+
+/* C [m, n] over batch axes, cut into tiles of C. If C is small and k long, it is cut into pieces of k instead, whose
+ * partial products are added in order. */
+typedef struct product {
+    int64_t m, n, k;
+    int axes; /* of the batch */
+    int64_t size[MO_MAX_AXES], batch;
+    matrix A, B;
+    real *C;
+    int64_t ldc, C_stride[MO_MAX_AXES];
+    const real *bias, *addend;
+    int64_t bias_stride, addend_row, addend_column, addend_stride[MO_MAX_AXES];
+    const real *above; /* C is set to 0 wherever this is not positive; NULL: nowhere */
+    int64_t above_row, above_column, above_stride[MO_MAX_AXES];
+    real alpha, beta;
+    bool relu;
+    int64_t tiles_m, tiles_n, pieces_k;
+} product;
+
+/* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */
+typedef struct tile {
+    int64_t b, i0, i1, j0, j1;
+} tile;
+
+#define product_cut REAL(product_cut)
+#define product_tile REAL(product_tile)
+#define product_run REAL(product_run)
+#define product_piece REAL(product_piece)
+#define product_finish REAL(product_finish)
+
+/* Chooses the tiles of a product from its sizes alone. */
+void product_cut(product *p);
+/* The tile of that number. */
+tile product_tile(const product *p, int64_t number);
+/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
+void product_run(const product *p, const tile *t);
+/* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever above is not
+ * positive.
+ */
+void product_finish(const product *p, const tile *t, const real *pieces);
+
+#endif

@@ -1,0 +1,252 @@
+/* tensor/cuda/seams/seam_runtime.c - device, memory pool, stream, copies, events and graphs of the CUDA runtime. */
+#include "tensor/cuda/seams/seam_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct seam_event {
+    cudaEvent_t event;
+    seam *of;
+};
+
+struct seam_graph {
+    cudaGraphExec_t graph;
+};
+
+static const char *text_of(cudaError_t code) {
+    return code == cudaSuccess ? NULL : cudaGetErrorString(code);
+}
+
+void seam_note(seam *s, cudaError_t code) {
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    if (s->failure == cudaSuccess)
+        s->failure = code;
+}
+
+const char *seam_reason(seam *s, const char *text) {
+    int current = s->device;
+    if (!text || cudaGetDevice(&current) != cudaSuccess || current == s->device)
+        return text;
+    snprintf(s->foreign, sizeof s->foreign, "device %d is current in this thread, expected %d: call cudaSetDevice",
+        current, s->device);
+    return s->foreign;
+}
+
+/* Kernels are built for compute capability 8.0 and later. */
+enum { LEAST_CAPABILITY = 8 };
+
+/* Why the device cannot be computed on, NULL where it can. The line stands in `text`. */
+static const char *refuse_device(int device, char *text, size_t bytes) {
+    struct cudaDeviceProp p;
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return code ? cudaGetErrorString(code) : "no device found";
+    if (device < 0 || device >= count) {
+        snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d (as CUDA_VISIBLE_DEVICES leaves them)",
+            device, count - 1);
+        return text;
+    }
+    code = cudaGetDeviceProperties(&p, device);
+    if (code != cudaSuccess)
+        return cudaGetErrorString(code);
+    if (p.major >= LEAST_CAPABILITY)
+        return NULL;
+    snprintf(text, bytes, "%s has compute capability %d.%d, expected %d.0 or later", p.name, p.major, p.minor,
+        LEAST_CAPABILITY);
+    return text;
+}
+
+static const char *open_handles(seam *s) {
+    cudaError_t code = cudaSetDevice(s->device);
+    code = code ? code : cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    code = code ? code : seam_make_pool(s);
+    const char *reason = code ? cudaGetErrorString(code) : seam_open_blas(s);
+    return reason ? reason : seam_open_solver(s);
+}
+
+const char *seam_open(seam **out, const seam_choice *which, char *text, size_t bytes) {
+    const char *reason = refuse_device(which->device, text, bytes);
+    seam *s = reason ? NULL : calloc(1, sizeof *s);
+    if (!s)
+        return reason ? reason : "out of host memory";
+    s->device = which->device;
+    s->most = which->most;
+    reason = open_handles(s);
+    if (reason)
+        seam_close(s);
+    else
+        *out = s;
+    return reason;
+}
+
+void seam_close(seam *s) {
+    if (s->stream)
+        cudaStreamSynchronize(s->stream);
+    seam_close_rows(s);
+    seam_close_solver(s);
+    seam_close_blas(s);
+    free(s->host_workspace);
+    if (s->workspace)
+        cudaFreeAsync(s->workspace, s->stream);
+    if (s->stream)
+        cudaStreamSynchronize(s->stream);
+    if (s->pool)
+        cudaMemPoolDestroy(s->pool);
+    if (s->stream)
+        cudaStreamDestroy(s->stream);
+    free(s);
+}
+
+const char *seam_describe(char *text, size_t bytes) {
+    struct cudaDeviceProp p;
+    int driver = 0, runtime = 0, count = 0;
+    const char *reason = refuse_device(0, text, bytes);
+    if (reason)
+        return reason;
+    cudaGetDeviceCount(&count);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    size_t used = 0;
+    for (int i = 0; i < count && used < bytes && cudaGetDeviceProperties(&p, i) == cudaSuccess; i++) {
+        int n = i ? snprintf(text + used, bytes - used, "; cuda:%d ", i) : 0;
+        used += (size_t)n;
+        if (used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s, compute capability %d.%d, %.1f GiB", p.name,
+                p.major, p.minor, (double)p.totalGlobalMem / (1 << 30));
+        if (i == 0 && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, ", driver %d.%d, runtime %d.%d", driver / 1000,
+                driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    }
+    return NULL;
+}
+
+void seam_libraries(char *text, size_t bytes) {
+    int blas[3] = {0}, solver[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        cublasGetProperty((libraryPropertyType)i, &blas[i]);
+        cusolverGetProperty((libraryPropertyType)i, &solver[i]);
+    }
+    int n = snprintf(
+        text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
+    if (n > 0 && (size_t)n < bytes)
+        seam_describe_rows(text + n, bytes - (size_t)n);
+}
+
+const char *seam_failure(seam *s) {
+    cudaError_t code = s->failure;
+    s->failure = cudaSuccess;
+    return text_of(code);
+}
+
+/* ---- copies ---- */
+
+void seam_upload(seam *s, void *device, const void *pinned, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(device, pinned, bytes, cudaMemcpyHostToDevice, s->stream));
+}
+
+void seam_download(seam *s, void *pinned, const void *device, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(pinned, device, bytes, cudaMemcpyDeviceToHost, s->stream));
+}
+
+void seam_copy(seam *s, void *to, const void *from, size_t bytes) {
+    seam_note(s, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->stream));
+}
+
+void seam_fill(seam *s, void *device, int byte, size_t bytes) {
+    seam_note(s, cudaMemsetAsync(device, byte, bytes, s->stream));
+}
+
+const char *seam_wait(seam *s) {
+    cudaError_t code = cudaStreamSynchronize(s->stream);
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    return text_of(code);
+}
+
+/* ---- events, graphs, launches ---- */
+
+seam_event *seam_event_create(seam *s) {
+    seam_event *e = calloc(1, sizeof *e);
+    if (e && cudaEventCreate(&e->event) == cudaSuccess) {
+        e->of = s;
+        return e;
+    }
+    free(e);
+    return NULL;
+}
+
+void seam_event_release(seam_event *e) {
+    if (e)
+        cudaEventDestroy(e->event);
+    free(e);
+}
+
+void seam_event_record(seam *s, seam_event *e) {
+    seam_note(s, cudaEventRecord(e->event, s->stream));
+}
+
+const char *seam_event_wait(seam_event *e) {
+    return text_of(cudaEventSynchronize(e->event));
+}
+
+float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
+    float milliseconds = 0;
+    seam_note(from->of, cudaEventElapsedTime(&milliseconds, from->event, to->event));
+    return milliseconds;
+}
+
+const char *seam_capture(seam *s) {
+    cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
+    s->capturing = code == cudaSuccess;
+    if (!s->capturing) {
+        cudaGetLastError();
+        return text_of(code);
+    }
+    s->before = s->failure;
+    s->failure = cudaSuccess;
+    return NULL;
+}
+
+/* A call that may not be captured ends the capture: launches behind it fail, and so does its end. None of that work has
+ * run, so none of those failures is the device's. */
+const char *seam_capture_end(seam *s, seam_graph **out) {
+    cudaGraph_t recorded = NULL;
+    seam_graph *g = calloc(1, sizeof *g);
+    cudaError_t code = cudaStreamEndCapture(s->stream, &recorded);
+    code = code ? code : s->failure;
+    s->capturing = false;
+    s->failure = s->before;
+    if (code == cudaSuccess && g)
+        code = cudaGraphInstantiate(&g->graph, recorded, 0);
+    if (recorded)
+        cudaGraphDestroy(recorded);
+    if (code == cudaSuccess && g) {
+        *out = g;
+        return NULL;
+    }
+    cudaGetLastError();
+    free(g);
+    return code ? cudaGetErrorString(code) : "out of host memory";
+}
+
+uint64_t seam_moves(const seam *s) {
+    return s->moves;
+}
+
+void seam_graph_launch(seam *s, seam_graph *g) {
+    seam_note(s, cudaGraphLaunch(g->graph, s->stream));
+}
+
+void seam_graph_release(seam_graph *g) {
+    if (g)
+        cudaGraphExecDestroy(g->graph);
+    free(g);
+}
+
+void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
+    dim3 blocks = {g->blocks[0], g->blocks[1], g->blocks[2]}, threads = {g->threads[0], g->threads[1], g->threads[2]};
+    seam_note(s, cudaLaunchKernel(kernel, blocks, threads, arguments, g->shared_bytes, s->stream));
+}

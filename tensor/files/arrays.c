@@ -1,0 +1,93 @@
+/* tensor/files/arrays.c - a list of named tensors, the content of an .npz or safetensors file. */
+#include "tensor/files/arrays.h"
+
+#include "tensor/files/file.h"
+#include "tensor/storage.h"
+
+#include <string.h>
+
+mo_arrays *mo_arrays_create(mo_context *ctx) {
+    mo_arrays *arrays = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *arrays) : NULL;
+    if (arrays)
+        arrays->ctx = ctx;
+    return arrays;
+}
+
+mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name) {
+    for (int64_t i = 0; arrays && name && i < arrays->count; i++)
+        if (strcmp(arrays->items[i].name, name) == 0)
+            return arrays->items[i].tensor;
+    return NULL;
+}
+
+/* Room for count items: 0, 8, 16, 32, ... */
+static int64_t capacity(int64_t count) {
+    int64_t room = count ? 8 : 0;
+    while (room < count)
+        room *= 2;
+    return room;
+}
+
+/* Makes room for one more item. */
+static bool grow(mo_arrays *arrays) {
+    int64_t old = capacity(arrays->count), new = capacity(arrays->count + 1);
+    if (new == old)
+        return true;
+    mo_array *items = mo_host_alloc(arrays->ctx, (size_t) new * sizeof *items);
+    if (!items)
+        return false;
+    if (old)
+        memcpy(items, arrays->items, (size_t)arrays->count * sizeof *items);
+    mo_host_free(arrays->ctx, arrays->items, (size_t)old * sizeof *items);
+    arrays->items = items;
+    return true;
+}
+
+bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T) {
+    size_t bytes = strlen(name) + 1;
+    char *copy = mo_is_null(T) ? NULL : mo_host_alloc(arrays->ctx, bytes);
+    if (!copy || !grow(arrays)) {
+        mo_host_free(arrays->ctx, copy, bytes);
+        mo_tensor_release(T);
+        return false;
+    }
+    arrays->items[arrays->count++] = (mo_array){.name = memcpy(copy, name, bytes), .tensor = T};
+    return true;
+}
+
+mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T) {
+    mo_context *ctx = arrays ? arrays->ctx : NULL;
+    if (mo_ok(ctx) && !name)
+        mo_fail(ctx, MO_INVALID, "arrays: a tensor without a name");
+    if (!mo_ok(ctx)) {
+        mo_tensor_release(T);
+        return mo_code_of(ctx);
+    }
+    char shown[128];
+    mo_quote(name, strlen(name), shown, sizeof shown);
+    if (mo_is_null(T))
+        mo_fail(ctx, MO_INVALID, "arrays: '%s' is the null tensor", shown);
+    else if (mo_tensor_context(T) != ctx)
+        mo_fail(ctx, MO_MISMATCH, "arrays: '%s' belongs to another context", shown);
+    else if (mo_arrays_find(arrays, name))
+        mo_fail(ctx, MO_INVALID, "arrays: there is a tensor '%s' already", shown);
+    if (mo_ok(ctx))
+        mo_arrays_append(arrays, name, T);
+    else
+        mo_tensor_release(T);
+    return mo_context_status(ctx)->code;
+}
+
+void mo_arrays_release(mo_arrays *arrays) {
+    if (!arrays)
+        return;
+    mo_context *ctx = arrays->ctx;
+    for (int64_t i = 0; i < arrays->count; i++) {
+        mo_tensor_release(arrays->items[i].tensor);
+        mo_host_free(ctx, arrays->items[i].name, strlen(arrays->items[i].name) + 1);
+    }
+    mo_host_free(ctx, arrays->items, (size_t)capacity(arrays->count) * sizeof *arrays->items);
+    if (arrays->metadata)
+        mo_host_free(ctx, arrays->metadata, strlen(arrays->metadata) + 1);
+    mo_host_free(ctx, arrays, sizeof *arrays);
+}

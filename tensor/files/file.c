@@ -1,0 +1,286 @@
+/* tensor/files/file.c - reading a file whole, and replacing one all or nothing.
+ *
+ * A replaced file is written beside the old one, synced, renamed over it, and then the folder is synced: a reader of
+ * the path finds the old bytes or the new bytes at any time, also after a crash, never a mix. The new file has no name
+ * until it is whole (O_TMPFILE), so that a process that ends early leaves nothing behind; if the file system cannot do
+ * that, or there is no /proc to name the file by, it has a temporary name from the start. Only regular files are read
+ * or replaced: a rename would destroy a device such as /dev/null. */
+#include "tensor/files/file.h"
+
+#include "tensor/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The length of the UTF-8 sequence at s; 0 if there is none (overlong forms and surrogates do not count). */
+static size_t utf8_length(const unsigned char *s, size_t n) {
+    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+    if (length > n)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    if (length > 2) {
+        unsigned second = s[1];
+        if ((s[0] == 0xE0 && second < 0xA0) || (s[0] == 0xED && second > 0x9F) || (s[0] == 0xF0 && second < 0x90) ||
+            (s[0] == 0xF4 && second > 0x8F))
+            return 0;
+    }
+    return length;
+}
+
+bool mo_is_utf8(const char *text, size_t n) {
+    for (size_t i = 0, length; i < n; i += length)
+        if (!(length = utf8_length((const unsigned char *)text + i, n - i)))
+            return false;
+    return true;
+}
+
+const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes) {
+    const unsigned char *s = (const unsigned char *)text;
+    bool utf8 = mo_is_utf8(text, n);
+    size_t from = 0, used = 0;
+    if (n >= bytes) {
+        from = n - (bytes - 4);
+        while (utf8 && from < n && (s[from] & 0xC0) == 0x80)
+            from++;
+        memcpy(buffer, "...", 3);
+        used = 3;
+    }
+    for (size_t i = from; i < n; i++)
+        buffer[used++] = s[i] < 0x20 || s[i] == 0x7F || (s[i] >= 0x80 && !utf8) ? '?' : text[i];
+    buffer[used] = 0;
+    return buffer;
+}
+
+const char *mo_file_label(const char *kind, const char *path, char *label) {
+    char shown[320];
+    snprintf(label, MO_LABEL, "%s: %s", kind, mo_quote(path, strlen(path), shown, sizeof shown));
+    return label;
+}
+
+void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content) {
+    mo_host_free(ctx, content->data, content->n);
+    *content = (mo_file_bytes){0};
+}
+
+/* The reason why an existing path is not a regular file. */
+static const char *file_type(mode_t mode) {
+    return S_ISDIR(mode) ? "a directory" : S_ISREG(mode) ? "a file" : "a device, pipe or socket";
+}
+
+/* Fills content->data with the content->n bytes that fstat promised. */
+static bool read_all(mo_context *ctx, const char *label, int fd, mo_file_bytes *content) {
+    size_t done = 0;
+    while (done < content->n) {
+        size_t wanted = content->n - done;
+        ssize_t got = read(fd, content->data + done, wanted < (1u << 30) ? wanted : 1u << 30);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            mo_fail(ctx, MO_IO, "%s: cannot read: %s", label, strerror(errno));
+        else if (got == 0)
+            mo_fail(
+                ctx, MO_IO, "%s: changed while it was read: expected %zu bytes, found %zu", label, content->n, done);
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content) {
+    *content = (mo_file_bytes){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer must not block */
+    if (fd < 0) {
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
+        return false;
+    }
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        mo_fail(ctx, MO_IO, "%s: cannot stat: %s", label, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        mo_fail(ctx, MO_IO, "%s: expected a file, found %s", label, file_type(st.st_mode));
+    else if (st.st_size == 0)
+        mo_fail(ctx, MO_FORMAT, "%s: the file is empty", label);
+    else if ((content->data = mo_host_alloc(ctx, (size_t)st.st_size)))
+        content->n = (size_t)st.st_size;
+    bool ok = content->data && read_all(ctx, label, fd, content);
+    close(fd);
+    if (!ok)
+        mo_file_bytes_free(ctx, content);
+    return ok;
+}
+
+ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset) {
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pread(fd, (char *)bytes + done, n - done, offset + (int64_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -1 : (ssize_t)done;
+        done += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
+/* Where a replacement happens: an open folder, the file's name in it, and a temporary name beside it. */
+typedef struct place {
+    int folder;
+    char name[NAME_MAX + 1];
+    char temporary[64]; /* "" while the new file has no name */
+    bool exists;        /* the file exists and is replaced; mode is its mode */
+    mode_t mode;
+} place;
+
+/* Splits a path and opens its folder. A symbolic link is followed, so that the file it points to is replaced. */
+static bool open_place(mo_context *ctx, const char *label, const char *path, place *at) {
+    char resolved[PATH_MAX], folder[PATH_MAX];
+    struct stat st;
+    at->exists = lstat(path, &st) == 0;
+    if (at->exists && S_ISLNK(st.st_mode)) {
+        if (!realpath(path, resolved) || stat(resolved, &st) < 0) {
+            mo_fail(ctx, MO_IO, "%s: cannot follow the symbolic link: %s", label, strerror(errno));
+            return false;
+        }
+        path = resolved;
+    }
+    if (at->exists && !S_ISREG(st.st_mode))
+        mo_fail(ctx, MO_IO, "%s: expected a file or nothing, found %s", label, file_type(st.st_mode));
+    else if (at->exists && access(path, W_OK) < 0) /* rename does not check this */
+        mo_fail(ctx, MO_IO, "%s: cannot write: %s", label, strerror(errno));
+    if (!mo_ok(ctx))
+        return false;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (!*name || strlen(name) > NAME_MAX || strlen(path) >= PATH_MAX) {
+        mo_fail(ctx, MO_IO, "%s: expected the name of a file, found %s", label, *name ? "a name too long" : "a folder");
+        return false;
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    at->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (at->folder < 0) {
+        mo_fail(ctx, MO_IO, "%s: cannot open its folder: %s", label, strerror(errno));
+        return false;
+    }
+    strcpy(at->name, name);
+    at->mode = at->exists ? st.st_mode & 07777 : 0;
+    return true;
+}
+
+/* Tries temporary names in turn (a crash may have left one behind) until `make` succeeds with one. Returns false on
+ * failure, with errno. */
+static bool try_names(place *at, int (*make)(const place *at, int fd), int *fd) {
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        snprintf(at->temporary, sizeof at->temporary, ".mochi-%ld-%d.tmp", (long)getpid(), attempt);
+        int made = make(at, *fd);
+        if (made >= 0)
+            *fd = made;
+        if (made >= 0 || errno != EEXIST)
+            return made >= 0;
+    }
+    return false;
+}
+
+static int create_named(const place *at, int fd) {
+    (void)fd;
+    return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
+/* Gives a name to an open file that has none. */
+static bool link_open(const place *at, int fd, const char *name) {
+    char open_file[64];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, open_file, at->folder, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static int name_unnamed(const place *at, int fd) {
+    return link_open(at, fd, at->temporary) ? fd : -1;
+}
+
+/* Creates the new file, without a name if the file system can; -1 on failure. */
+static int create_temporary(mo_context *ctx, const char *label, place *at) {
+    int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    if (fd < 0 && !try_names(at, create_named, &fd)) {
+        mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
+        return -1;
+    }
+    if (!at->exists || fchmod(fd, at->mode) == 0) /* a private file stays private */
+        return fd;
+    mo_fail(ctx, MO_IO, "%s: cannot keep its mode %04o: %s", label, (unsigned)at->mode, strerror(errno));
+    close(fd);
+    if (*at->temporary)
+        unlinkat(at->folder, at->temporary, 0);
+    return -1;
+}
+
+/* Writes and syncs every byte. */
+static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned char *bytes, size_t n) {
+    size_t done = 0;
+    while (done < n) {
+        ssize_t put = write(fd, bytes + done, n - done < (1u << 30) ? n - done : 1u << 30);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            const char *reason = strerror(put < 0 ? errno : ENOSPC);
+            mo_fail(ctx, MO_IO, "%s: cannot write: %s after %zu of %zu bytes", label, reason, done, n);
+            break;
+        }
+        done += (size_t)put;
+    }
+    bool ok = done == n;
+    if (ok && fsync(fd) < 0) {
+        mo_fail(ctx, MO_IO, "%s: cannot sync: %s", label, strerror(errno));
+        ok = false;
+    }
+    return ok;
+}
+
+/* Puts the new file in place of the old one; if there is no old one, in one call. */
+static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
+    if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
+        return true;
+    if (!*at->temporary && !try_names(at, name_unnamed, &fd)) {
+        *at->temporary = '\0';
+        mo_fail(ctx, MO_IO, "%s: cannot name the new file: %s", label, strerror(errno));
+    } else if (renameat(at->folder, at->temporary, at->folder, at->name) < 0)
+        mo_fail(ctx, MO_IO, "%s: cannot rename the temporary file: %s", label, strerror(errno));
+    return mo_ok(ctx);
+}
+
+/* Names and syncs the complete file in fd. */
+static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
+    bool there = rename_over(ctx, label, at, fd);
+    /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */
+    if (there && fsync(at->folder) < 0 && errno != EINVAL)
+        mo_fail(ctx, MO_IO, "%s: written, but its folder cannot be synced: %s", label, strerror(errno));
+    return there;
+}
+
+mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
+    char label[MO_LABEL];
+    if (mo_ok(ctx) && (!path || (n && !bytes)))
+        mo_fail(ctx, MO_INVALID, "file: no %s given", path ? "bytes" : "path");
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    mo_file_label("file", path, label);
+    place at = {0};
+    if (!open_place(ctx, label, path, &at))
+        return mo_context_status(ctx)->code;
+    int fd = create_temporary(ctx, label, &at);
+    if (fd >= 0) {
+        bool there = write_all(ctx, label, fd, bytes, n) && put_in_place(ctx, label, &at, fd);
+        if (!there && *at.temporary)
+            unlinkat(at.folder, at.temporary, 0);
+        if (close(fd) < 0 && there && errno != EINTR)
+            mo_fail(ctx, MO_IO, "%s: cannot close: %s", label, strerror(errno));
+    }
+    close(at.folder);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,35 @@
+/* tensor/files/file.h - whole files in and out, shared objects, and foreign text made fit for a one-line message
+ * (library internal). */
+#ifndef MO_FILE_H
+#define MO_FILE_H
+
+#include "tensor/tensor.h"
+
+#include <sys/types.h>
+
+/* Room for "npz: path: member 'name'", the start of every message about an array file. */
+#define MO_LABEL 512
+
+/* The content of a file, from mo_host_alloc. */
+typedef struct mo_file_bytes {
+    unsigned char *data;
+    size_t n;
+} mo_file_bytes;
+
+/* Reads a regular file whole. Returns false on failure; label starts the message. */
+bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
+void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
+/* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
+ * Needs no context, so any thread may call it. */
+ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
+
+bool mo_is_utf8(const char *text, size_t n);
+/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII if the
+ * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
+const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
+/* dlopen, after a check that the file is whole. Returns NULL on failure; label, the purpose, starts the message. */
+void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
+/* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
+const char *mo_file_label(const char *kind, const char *path, char *label);
+
+#endif

@@ -1,0 +1,178 @@
+/* tensor/files/npy.c - reading NumPy's .npy arrays into tensors, and writing them.
+ *
+ * Little-endian arrays in C order whose dtype a tensor can hold are copied as they lie; all others are converted
+ * element by element. */
+#include "tensor/files/npy.h"
+
+#include "tensor/files/arrays.h"
+#include "tensor/files/file.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array files are copied to and from little-endian memory");
+
+typedef struct element {
+    char kind;
+    int64_t item; /* bytes in the file */
+    mo_dtype dtype;
+    bool widened;
+} element;
+
+static const element elements[] = {{'b', 1, MO_U8, true}, {'i', 1, MO_I32, true}, {'i', 2, MO_I32, true},
+    {'i', 4, MO_I32, false}, {'i', 8, MO_I64, false}, {'u', 1, MO_U8, false}, {'u', 2, MO_I32, true},
+    {'u', 4, MO_I64, true}, {'u', 8, MO_I64, true}, {'f', 2, MO_F16, false}, {'f', 4, MO_F32, false},
+    {'f', 8, MO_F64, false}};
+
+/* The storage of elements of this dtype; NULL and an error if a tensor cannot hold them. */
+static const element *find_element(mo_context *ctx, const char *label, const mo_npy_header *h) {
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (elements[i].kind == h->kind && elements[i].item == h->item)
+            return &elements[i];
+    if (h->kind == 'O')
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s holds Python objects: expected numbers, found dtype '%s'; NumPy's unique(y, return_inverse=True)[1] "
+            "numbers labels",
+            label, h->descr);
+    else if (h->kind == 'U' || h->kind == 'S')
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s holds text ('%s'): expected numbers; NumPy's unique(y, return_inverse=True)[1] numbers labels", label,
+            h->descr);
+    else
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a boolean, integer or real dtype of at most 64 bits, found '%s'",
+            label, h->descr);
+    return NULL;
+}
+
+/* The bits of one element of 1 to 8 bytes, zero-extended. */
+static uint64_t load(const unsigned char *p, int64_t item, bool big) {
+    uint64_t bits = 0;
+    for (int64_t k = 0; k < item; k++)
+        bits |= (uint64_t)p[big ? item - 1 - k : k] << (8 * k);
+    return bits;
+}
+
+/* Extends the bits of an element to the tensor's dtype; returns the reason if the value does not fit. */
+static const char *widen(const element *e, uint64_t *bits) {
+    unsigned unused = 64 - 8 * (unsigned)e->item;
+    if (e->kind == 'i')
+        *bits = (uint64_t)((int64_t)(*bits << unused) >> unused);
+    else if (e->kind == 'b' && *bits > 1)
+        return "a boolean of 0 or 1";
+    else if (e->kind == 'u' && *bits > INT64_MAX)
+        return "an integer below 2^63";
+    return NULL;
+}
+
+/* Converts the elements at data to row-major host memory. */
+static bool convert(mo_context *ctx, const char *label, const mo_npy_header *h, const element *e,
+    const unsigned char *data, unsigned char *host) {
+    int64_t index[MO_MAX_AXES] = {0}, stride[MO_MAX_AXES], step = 1, at = 0;
+    mo_contiguous_strides(h->ndim, h->shape, stride);
+    for (int a = 0; a < h->ndim && h->fortran; step *= h->shape[a++])
+        stride[a] = step;
+    size_t size = mo_dtype_size(e->dtype);
+    for (int64_t i = 0; i < h->numel; i++) {
+        uint64_t bits = load(data + at * e->item, e->item, h->big);
+        const char *expected = e->widened ? widen(e, &bits) : NULL;
+        if (expected) {
+            mo_fail(ctx, e->kind == 'b' ? MO_FORMAT : MO_UNSUPPORTED,
+                "%s: element %" PRId64 ": expected %s, found %" PRIu64, label, i, expected, bits);
+            return false;
+        }
+        memcpy(host + (size_t)i * size, &bits, size);
+        for (int a = h->ndim - 1; a >= 0; a--) {
+            at += stride[a];
+            if (++index[a] < h->shape[a])
+                break;
+            at -= stride[a] * h->shape[a];
+            index[a] = 0;
+        }
+    }
+    return true;
+}
+
+mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
+    mo_npy_header h;
+    if (!mo_npy_header_read(ctx, label, bytes, n, &h))
+        return mo_null_tensor(ctx);
+    const element *e = find_element(ctx, label, &h);
+    if (!e || !mo_npy_header_fits(ctx, label, &h, n))
+        return mo_null_tensor(ctx);
+    bool reordered = (h.fortran && h.ndim > 1) || (h.big && h.item > 1);
+    if (!reordered && !e->widened)
+        return mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
+    size_t host_bytes = (size_t)h.numel * mo_dtype_size(e->dtype);
+    unsigned char *host = mo_host_alloc(ctx, host_bytes);
+    mo_tensor *T = mo_null_tensor(ctx);
+    if (host && convert(ctx, label, &h, e, bytes + h.data, host))
+        T = mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, host);
+    mo_host_free(ctx, host, host_bytes);
+    return T;
+}
+
+mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {
+    char label[MO_LABEL];
+    mo_file_bytes content;
+    if (!mo_given(ctx, "npy_read", "path", path) ||
+        !mo_file_read(ctx, mo_file_label("npy", path, label), path, &content))
+        return mo_null_tensor(ctx);
+    mo_tensor *T = mo_npy_decode(ctx, label, content.data, content.n);
+    mo_file_bytes_free(ctx, &content);
+    return T;
+}
+
+/* Room for magic, version, length and dictionary of six axes. */
+enum { HEADER_ROOM = 320 };
+
+/* Writes the header of T, padded to a multiple of 64 bytes, and returns its size. */
+static size_t write_header(const mo_tensor *T, char *header) {
+    static const char *const descr[MO_DTYPES] = {"<f4", "<f8", "<i4", "<i8", "|u1", "<f2", NULL};
+    size_t used = 10 + (size_t)snprintf(header + 10, HEADER_ROOM - 10,
+                           "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[T->dtype]);
+    for (int a = 0; a < T->ndim; a++)
+        used += (size_t)snprintf(
+            header + used, HEADER_ROOM - used, T->ndim > 1 && a ? " %" PRId64 "," : "%" PRId64 ",", T->shape[a]);
+    used -= T->ndim > 1; /* only (n,) keeps its last comma */
+    used += (size_t)snprintf(header + used, HEADER_ROOM - used, "), }");
+    size_t total = (used + 1 + 63) / 64 * 64;
+    memset(header + used, ' ', total - 1 - used);
+    header[total - 1] = '\n';
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = (char)((total - 10) & 0xFF);
+    header[9] = (char)((total - 10) >> 8);
+    return total;
+}
+
+size_t mo_npy_encoded_size(const char *label, const mo_tensor *T) {
+    char header[HEADER_ROOM];
+    if (T->dtype != MO_BF16)
+        return write_header(T, header) + (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+    mo_fail(T->ctx, MO_UNSUPPORTED, "%s: expected a dtype that NumPy has, found bfloat16: cast it first", label);
+    return 0;
+}
+
+mo_code mo_npy_encode(const mo_tensor *T, unsigned char *bytes, size_t n) {
+    char header[HEADER_ROOM];
+    size_t start = write_header(T, header);
+    memcpy(bytes, header, start);
+    return mo_tensor_read(T, bytes + start, n - start);
+}
+
+mo_code mo_npy_write(const mo_tensor *T, const char *path) {
+    if (!T)
+        return MO_INVALID;
+    mo_context *ctx = mo_tensor_context(T);
+    char label[MO_LABEL];
+    mo_file_label("npy", path, label);
+    if (mo_ok(ctx) && mo_is_null(T))
+        mo_fail(ctx, MO_INVALID, "%s: expected a tensor, found the null tensor", label);
+    size_t n = mo_ok(ctx) ? mo_npy_encoded_size(label, T) : 0;
+    unsigned char *bytes = n ? mo_host_alloc(ctx, n) : NULL;
+    if (bytes && mo_npy_encode(T, bytes, n) == MO_OK)
+        mo_file_replace(ctx, path, bytes, n);
+    mo_host_free(ctx, bytes, n);
+    return mo_context_status(ctx)->code;
+}

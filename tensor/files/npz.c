@@ -1,0 +1,216 @@
+/* tensor/files/npz.c - NumPy's .npz files: zip archives of .npy members, stored or deflated.
+ *
+ * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory are only claims,
+ * so every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header at no cost in
+ * memory whatever the claim is, then into memory of its true size. */
+#include "tensor/files/npz.h"
+
+#include "tensor/files/arrays.h"
+#include "tensor/files/file.h"
+#include "tensor/files/npy.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+/* No header of an array of numbers is this long; NumPy itself refuses headers above 10000 bytes. */
+enum { HEAD = 16384 };
+enum { SMALLEST_ZIP = 22 };
+
+/* One member of an archive: what the directory claims, and its first bytes. */
+typedef struct member {
+    zip_t *zip;
+    zip_stat_t st;
+    char label[MO_LABEL]; /* starts every message about it */
+    char name[256];       /* without .npy */
+    unsigned char head[HEAD];
+} member;
+
+bool mo_zip_out_of_memory(const zip_error_t *error) {
+    int code = zip_error_code_zip(error); /* libzip reports no error if it lacks memory for a source */
+    return code == ZIP_ER_OK || code == ZIP_ER_MEMORY ||
+           (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
+}
+
+bool mo_zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
+    int zip = zip_error_code_zip(error);
+    if (mo_zip_out_of_memory(error)) {
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", label);
+        return false;
+    }
+    if (zip == ZIP_ER_COMPNOTSUPP || zip == ZIP_ER_ENCRNOTSUPP || zip == ZIP_ER_NOPASSWD || zip == ZIP_ER_MULTIDISK)
+        code = MO_UNSUPPORTED;
+    mo_fail(ctx, code, "%s: %s: %s", label, what, zip_error_strerror(error));
+    return false;
+}
+
+/* Looks a member up and names it. */
+static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, member *m) {
+    char shown[128];
+    if (zip_stat_index(m->zip, i, 0, &m->st) < 0)
+        return mo_zip_failed(ctx, MO_FORMAT, archive, "damaged archive", zip_get_error(m->zip));
+    size_t length = strlen(m->st.name);
+    bool npy = length >= 4 && length - 4 < sizeof m->name && strcmp(m->st.name + length - 4, ".npy") == 0;
+    snprintf(m->name, sizeof m->name, "%.*s", npy ? (int)length - 4 : (int)sizeof m->name - 1, m->st.name);
+    mo_quote(m->name, strlen(m->name), shown, sizeof shown);
+    snprintf(m->label, sizeof m->label, "%s: member '%s'", archive, shown);
+    if (!npy)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a name of at most 255 bytes that ends in .npy", m->label);
+    else if (zip_name_locate(m->zip, m->st.name, 0) != (zip_int64_t)i)
+        mo_fail(ctx, MO_FORMAT, "%s: expected every name once, found it twice", m->label);
+    return mo_ok(ctx);
+}
+
+/* Returns whether the reader can read a member, and whether it lies in an archive of n bytes. used sums the compressed
+ * bytes of the members, so that no two can share bytes. */
+static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used) {
+    const zip_stat_t *st = &m->st;
+    if (st->encryption_method != ZIP_EM_NONE)
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a plain member, found an encrypted one", m->label);
+    else if (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected stored or deflated bytes, found zip method %d", m->label,
+            st->comp_method);
+    else if (st->comp_size > n - *used)
+        mo_fail(ctx, MO_FORMAT, "%s: expected %" PRIu64 " compressed bytes, found %" PRIu64 " left in the file",
+            m->label, (uint64_t)st->comp_size, n - *used);
+    else
+        *used += st->comp_size;
+    return mo_ok(ctx);
+}
+
+/* Inflates the next n bytes; done counts the bytes before them. */
+static bool inflate_next(
+    mo_context *ctx, const member *m, zip_file_t *file, uint64_t done, unsigned char *bytes, size_t n) {
+    for (size_t have = 0; have < n;) {
+        zip_int64_t got = zip_fread(file, bytes + have, n - have);
+        if (got < 0 && mo_zip_out_of_memory(zip_file_get_error(file)))
+            return mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot inflate", zip_file_get_error(file));
+        if (got <= 0) {
+            const char *reason = got < 0 ? zip_error_strerror(zip_file_get_error(file)) : "end of data";
+            mo_fail(ctx, MO_FORMAT, "%s: damaged: expected %" PRIu64 " bytes, found %" PRIu64 ", then %s", m->label,
+                (uint64_t)m->st.size, done + have, reason);
+            return false;
+        }
+        have += (size_t)got;
+    }
+    return true;
+}
+
+static zip_file_t *open_member(mo_context *ctx, const member *m) {
+    zip_file_t *file = zip_fopen_index(m->zip, m->st.index, 0);
+    if (!file)
+        mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
+    return file;
+}
+
+/* Inflates a member once to check its length and CRC-32; keeps its head. */
+static bool verify(mo_context *ctx, member *m) {
+    unsigned char buffer[HEAD], *bytes = m->head;
+    uint32_t crc = 0;
+    zip_file_t *file = open_member(ctx, m);
+    bool ok = file;
+    for (uint64_t done = 0; ok && done < m->st.size; bytes = buffer) {
+        size_t n = m->st.size - done < HEAD ? (size_t)(m->st.size - done) : HEAD;
+        ok = inflate_next(ctx, m, file, done, bytes, n);
+        crc = (uint32_t)crc32_z(crc, bytes, n);
+        done += n;
+    }
+    if (ok && crc != m->st.crc) {
+        mo_fail(ctx, MO_FORMAT, "%s: damaged: expected CRC-32 %08" PRIx32 ", found %08" PRIx32, m->label,
+            (uint32_t)m->st.crc, crc);
+        ok = false;
+    }
+    if (ok && zip_fread(file, buffer, 1) != 0) {
+        mo_fail(ctx, MO_FORMAT, "%s: expected %" PRIu64 " bytes, found more", m->label, (uint64_t)m->st.size);
+        ok = false;
+    }
+    if (file)
+        zip_fclose(file);
+    return ok;
+}
+
+/* Inflates a verified member of numbers and adds it to arrays. */
+static void take_member(mo_arrays *arrays, const member *m) {
+    mo_context *ctx = arrays->ctx;
+    mo_file_bytes content = {.data = mo_host_alloc(ctx, (size_t)m->st.size), .n = (size_t)m->st.size};
+    zip_file_t *file = content.data ? open_member(ctx, m) : NULL;
+    if (file && inflate_next(ctx, m, file, 0, content.data, content.n))
+        mo_arrays_append(arrays, m->name, mo_npy_decode(ctx, m->label, content.data, content.n));
+    if (file)
+        zip_fclose(file);
+    mo_file_bytes_free(ctx, &content);
+}
+
+/* Reads every member of an archive of n bytes; m is room to work in. */
+static void read_members(mo_arrays *arrays, const char *label, member *m, size_t n) {
+    mo_context *ctx = arrays->ctx;
+    uint64_t used = 0;
+    zip_int64_t count = zip_get_num_entries(m->zip, 0);
+    for (zip_int64_t i = 0; i < count; i++) {
+        mo_npy_header h;
+        if (!find_member(ctx, label, (zip_uint64_t)i, m) || !readable(ctx, m, n, &used) || !verify(ctx, m))
+            return;
+        size_t head = m->st.size < HEAD ? (size_t)m->st.size : HEAD;
+        if (!mo_npy_header_read(ctx, m->label, m->head, head, &h))
+            return;
+        bool text = h.kind == 'U' || h.kind == 'S';
+        if (h.kind != 'O' && !mo_npy_header_fits(ctx, m->label, &h, (size_t)m->st.size))
+            return;
+        if (!text)
+            take_member(arrays, m);
+        if (!mo_ok(ctx))
+            return;
+    }
+}
+
+/* Opens an archive in memory; NULL on failure. */
+static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
+    zip_error_t error;
+    zip_error_init(&error);
+    zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
+    zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
+    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */
+        zip = zip_open_from_source(source, ZIP_RDONLY, &error);
+    if (!zip) {
+        mo_zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);
+        zip_source_free(source);
+    }
+    zip_error_fini(&error);
+    return zip;
+}
+
+mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
+    if (n < SMALLEST_ZIP || memcmp(bytes, "PK", 2) != 0) {
+        char found[16];
+        mo_fail(ctx, MO_FORMAT, "%s: expected a zip archive of %d bytes or more (it begins with PK), found %zu: '%s'",
+            label, SMALLEST_ZIP, n, mo_quote((const char *)bytes, n < 4 ? n : 4, found, sizeof found));
+        return NULL;
+    }
+    zip_t *zip = open_archive(ctx, label, bytes, n);
+    mo_arrays *arrays = zip ? mo_arrays_create(ctx) : NULL;
+    member *m = arrays ? mo_host_alloc(ctx, sizeof *m) : NULL;
+    if (m) {
+        m->zip = zip;
+        read_members(arrays, label, m, n);
+    }
+    mo_host_free(ctx, m, sizeof *m);
+    if (zip)
+        zip_discard(zip);
+    if (mo_ok(ctx))
+        return arrays;
+    mo_arrays_release(arrays);
+    return NULL;
+}
+
+mo_arrays *mo_npz_read(mo_context *ctx, const char *path) {
+    char label[MO_LABEL];
+    mo_file_bytes content;
+    if (!mo_given(ctx, "npz_read", "path", path) ||
+        !mo_file_read(ctx, mo_file_label("npz", path, label), path, &content))
+        return NULL;
+    mo_arrays *arrays = mo_npz_decode(ctx, label, content.data, content.n);
+    mo_file_bytes_free(ctx, &content);
+    return arrays;
+}

@@ -1,0 +1,73 @@
+/* tensor/host_array.c - host arrays for loaders. They are malloc'd, not counted by the context: a graph is read once
+ * and outlives every tape, and containers that die on a failed realloc (stb_ds) will not do for millions of edges. */
+#include "tensor/host_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
+    size_t bytes = 0;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, element, &bytes) || bytes > PTRDIFF_MAX) {
+        mo_fail(ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)count, element);
+        return NULL;
+    }
+    void *array = calloc(bytes ? bytes : 1, 1);
+    if (!array)
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)count);
+    return array;
+}
+
+void *mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element) {
+    if (array && needed <= *capacity)
+        return array;
+    int64_t wanted = *capacity + *capacity / 2 + 64;
+    if (wanted < needed)
+        wanted = needed;
+    size_t bytes = 0;
+    if (__builtin_mul_overflow((size_t)wanted, element, &bytes) || bytes > PTRDIFF_MAX) {
+        mo_fail(ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)wanted, element);
+        return NULL;
+    }
+    void *grown = realloc(array, bytes);
+    if (!grown) {
+        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)wanted);
+        return NULL;
+    }
+    *capacity = wanted;
+    return grown;
+}
+
+char *mo_text_copy(mo_context *ctx, const char *text) {
+    char *copy = strdup(text);
+    if (!copy)
+        mo_fail(ctx, MO_MEMORY, "out of memory: a copy of a text of %zu bytes", strlen(text));
+    return copy;
+}
+
+static int compare_int64(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t mo_sort_distinct(int64_t *values, int64_t n) {
+    if (n == 0)
+        return 0;
+    qsort(values, (size_t)n, sizeof *values, compare_int64);
+    int64_t kept = 1;
+    for (int64_t i = 1; i < n; i++)
+        if (values[i] != values[kept - 1])
+            values[kept++] = values[i];
+    return kept;
+}
+
+int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && values[low] == value ? low : -1;
+}

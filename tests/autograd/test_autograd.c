@@ -1,0 +1,247 @@
+/* tests/autograd/test_autograd.c - gradients, and gradients of gradients, on toy ops. */
+#include "tests/toy_ops.h"
+
+static void grad_equals_backward(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *grads[2];
+    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* a a b */
+    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, (mo_tensor *[]){a, b}, grads, 2, MO_RETAIN), MO_OK);
+    assert_values(grads[0], 2 * 2 * 5, 2 * 3 * 7);
+    assert_values(grads[1], 4, 9);
+    assert_null(mo_grad_of(a));
+    assert_int_equal(mo_backward(y->t, loss), MO_OK);
+    assert_values(mo_grad_of(a), at(grads[0], 0), at(grads[0], 1));
+    assert_values(mo_grad_of(b), at(grads[1], 0), at(grads[1], 1));
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+}
+
+static void backward_adds_to_leaves_until_they_are_zeroed(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    for (int i = 1; i <= 3; i++) {
+        mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a)));
+        assert_values(mo_grad_of(a), 4 * i, 6 * i);
+    }
+    mo_zero_grad(a);
+    assert_values(mo_grad_of(a), 0, 0);
+    mo_tensor_release(a);
+}
+
+static void third_derivative_of_the_fourth_power(void **state) {
+    toy *y = *state;
+    mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = x;
+    d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
+    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}}; /* 4 x^3, 12 x^2, 24 x */
+    for (int order = 0; order < 3; order++) {
+        mo_tensor *root = d;
+        assert_int_equal(mo_grad(y->t, &root, NULL, 1, &x, &d, 1, MO_CREATE_GRAPH), MO_OK);
+        assert_values(d, expected[order][0], expected[order][1]);
+    }
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK);
+    assert_values(mo_grad_of(x), 24, 24);
+    mo_tensor_release(x);
+}
+
+static void cotangents_weigh_the_outputs_and_may_be_missing(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *g;
+    mo_tensor *ys[] = {toy_mul(y->t, a, a), toy_add(y->t, a, a)};
+    mo_tensor *gs[] = {mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){10, 100}), NULL};
+    assert_int_equal(mo_grad(y->t, ys, gs, 2, &a, &g, 1, 0), MO_OK);
+    assert_values(g, 10 * 4 + 2, 100 * 6 + 2);
+    mo_tensor_release(a);
+}
+
+static void gradients_of_intermediate_values(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *c = toy_mul(y->t, b, b), *grads[3];
+    /* each as if it moved alone: of c, of b through c, of a through b and c */
+    assert_int_equal(mo_grad(y->t, &c, NULL, 1, (mo_tensor *[]){c, b, a}, grads, 3, 0), MO_OK);
+    assert_values(grads[0], 1, 1);
+    assert_values(grads[1], 8, 18);
+    assert_values(grads[2], 32, 108);
+    mo_tensor_release(a);
+}
+
+static void unconnected_inputs_have_zero_gradient(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *data = toy_leaf(y->ctx, 1, 1), *grads[3];
+    data->requires_grad = false;
+    mo_tensor *later = toy_mul(y->t, b, b), *root = toy_mul(y->t, a, data);
+    assert_int_equal(mo_grad(y->t, &root, NULL, 1, (mo_tensor *[]){b, later, data}, grads, 3, 0), MO_OK);
+    for (int i = 0; i < 3; i++)
+        assert_values(grads[i], 0, 0);
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+    mo_tensor_release(data);
+}
+
+/* Zeros would look like an answer: PyTorch raises as well. */
+static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 1, 1), *g, *h;
+    data->requires_grad = false;
+    mo_tensor *root = toy_mul(y->t, data, data);
+    assert_int_equal(mo_grad(y->t, &root, NULL, 1, &a, &g, 1, 0), MO_INVALID);
+    assert_failed(y->ctx, MO_INVALID, PARTS("grad: output 0, made by toy_mul depends on nothing", "MO_ALLOW_UNUSED"));
+    assert_true(mo_is_null(g));
+    assert_int_equal(mo_grad(y->t, &root, NULL, 1, &a, &g, 1, MO_ALLOW_UNUSED), MO_OK);
+    assert_values(g, 0, 0);
+    mo_tensor *both[] = {root, toy_mul(y->t, a, a)}; /* one of them is enough */
+    assert_int_equal(mo_grad(y->t, both, NULL, 2, &a, &g, 1, MO_RETAIN), MO_OK);
+    assert_values(g, 4, 6);
+    mo_tensor *slope = toy_sum(y->t, g); /* of a gradient that was not recorded */
+    assert_int_equal(mo_grad(y->t, &slope, NULL, 1, &a, &h, 1, 0), MO_INVALID);
+    assert_failed(y->ctx, MO_INVALID, PARTS("made by toy_sum depends on nothing", "with MO_CREATE_GRAPH"));
+    assert_int_equal(mo_grad(y->t, &both[1], NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
+    assert_int_equal(mo_grad(y->t, &g, NULL, 1, &a, &h, 1, 0), MO_OK);
+    assert_values(h, 2, 2);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    root = toy_mul(y->t, a, a);
+    mo_grad(y->t, &root, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("the tape is in MO_EVAL"));
+    mo_grad(y->t, &root, NULL, 0, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("grad: no outputs, expected 1 or more"));
+    mo_grad(y->t, &root, NULL, 1, &a, &g, -1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("1 outputs and -1 inputs"));
+    mo_tensor_release(a);
+    mo_tensor_release(data);
+}
+
+static void only_tensors_that_need_it_get_a_gradient(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 5, 7);
+    data->requires_grad = false;
+    mo_tensor *constant = mo_full(y->t, MO_F64, 1, (int64_t[]){2}, 3);
+    mo_tensor *alone = toy_mul(y->t, data, constant);
+    assert_false(mo_needs_grad(alone));
+    assert_int_equal(mo_tape_nodes(y->t), 0);
+    mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, alone)));
+    assert_values(mo_grad_of(a), 15, 21);
+    assert_null(mo_grad_of(data));
+    assert_null(mo_grad_of(constant));
+    mo_tensor_release(a);
+    mo_tensor_release(data);
+}
+
+static void stop_gradient_holds_a_factor_fixed(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, mo_stop_gradient(y->t, a))));
+    assert_values(mo_grad_of(a), 2, 3);
+    mo_tensor_release(a);
+}
+
+static void constants_of_a_tape_can_be_leaves(void **state) {
+    toy *y = *state;
+    mo_tensor *c = mo_require_grad(mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){2, 3}));
+    mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, c, c)));
+    assert_values(mo_grad_of(c), 4, 6);
+    assert_int_equal(mo_context_status(y->ctx)->code, MO_OK);
+    mo_require_grad(toy_mul(y->t, c, c));
+    assert_failed(y->ctx, MO_STATE, PARTS("computed by toy_mul", "only leaves"));
+}
+
+static void tapes_share_parameters(void **state) {
+    toy *y = *state;
+    mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
+    mo_tensor_write(p, (double[]){2, 3}, 16);
+    mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *first = toy_sum(y->t, toy_mul(y->t, p, p)), *second = toy_sum(other, toy_mul(other, p, p));
+    mo_backward(other, second);
+    assert_values(mo_grad_of(p), 4, 6);
+    mo_tape_release(other);
+    mo_backward(y->t, first);
+    assert_values(mo_grad_of(p), 8, 12);
+    assert_string_equal(mo_tensor_name(p), "weight");
+    mo_tensor_release(p);
+}
+
+/* Y = X^3, whose rule asks the tape for the gradient of X X X instead of knowing it. */
+static void cube_forward(mo_call *c) {
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
+    mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, MO_MAP_POW, 3, 0, &x, &y);
+}
+
+static void cube_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tape_set_mode(t, MO_RECORD); /* the rule records, whether the caller does or not */
+    mo_tensor *one = mo_full(t, MO_F64, v->in[0]->ndim, v->in[0]->shape, 1), *x = toy_mul(t, v->in[0], one);
+    mo_tensor *y = toy_mul(t, toy_mul(t, x, x), x);
+    mo_grad(t, &y, v->out_bar, 1, &x, &v->in_bar[0], 1, MO_CREATE_GRAPH);
+}
+
+static const mo_op cube_op = {.name = "cube",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = toy_shape,
+    .forward = cube_forward,
+    .vjp = cube_vjp,
+    .samples = (const mo_sample[]){{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}}},
+    .n_samples = 1};
+
+static void a_rule_may_take_gradients_itself(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, -3);
+    mo_tensor *loss = toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL));
+    int64_t nodes = mo_tape_nodes(y->t);
+    assert_int_equal(mo_backward(y->t, loss), MO_OK);
+    assert_values(mo_grad_of(a), 12, 27);
+    assert_int_equal(mo_tape_nodes(y->t), nodes); /* what the rule recorded is gone */
+    mo_zero_grad(a);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL))), MO_OK);
+    assert_values(mo_grad_of(a), 12, 27);
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_op(y->ctx, &cube_op, order, 11);
+        if (!r.pass)
+            fail_msg("order %d: %s", order, r.worst);
+    }
+    mo_tensor_release(a);
+}
+
+static void errors_of_backward_say_what_is_wrong(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 2, 3), *g;
+    data->requires_grad = false;
+    mo_backward(y->t, toy_mul(y->t, a, a));
+    assert_failed(y->ctx, MO_INVALID, PARTS("backward: the loss is [2], expected a scalar"));
+    mo_backward(y->t, toy_sum(y->t, data));
+    assert_failed(y->ctx, MO_INVALID, PARTS("depends on nothing that needs a gradient"));
+    mo_tensor *root = toy_mul(y->t, a, a), *wrong = mo_scalar(y->t, MO_F64, 1);
+    mo_grad(y->t, &root, &wrong, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("cotangent [] float64, expected [2] float64"));
+    assert_true(mo_is_null(g));
+    mo_backward(y->t, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("output 0 is null"));
+    mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
+    toy_mul(other, root, a);
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("toy_mul: input 0 belongs to another tape"));
+    mo_grad(other, &root, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("belongs to another tape"));
+    mo_tape_release(other);
+    mo_tensor_release(a);
+    mo_tensor_release(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(grad_equals_backward, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(backward_adds_to_leaves_until_they_are_zeroed, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(third_derivative_of_the_fourth_power, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(cotangents_weigh_the_outputs_and_may_be_missing, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(gradients_of_intermediate_values, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(unconnected_inputs_have_zero_gradient, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(
+            outputs_that_need_no_gradient_are_an_error_unless_allowed, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(only_tensors_that_need_it_get_a_gradient, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(stop_gradient_holds_a_factor_fixed, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(constants_of_a_tape_can_be_leaves, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(tapes_share_parameters, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_rule_may_take_gradients_itself, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(errors_of_backward_say_what_is_wrong, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

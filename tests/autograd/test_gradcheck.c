@@ -1,0 +1,202 @@
+/* tests/autograd/test_gradcheck.c - the checker accepts right rules and catches wrong ones. */
+#include "tests/toy_ops.h"
+
+/* ---- C = A B for [3, 3], with a rule to be chosen ---- */
+
+static void product_forward(mo_call *c) {
+    mo_gemm g = {.A = mo_tensor_view(c->in[0]), .B = mo_tensor_view(c->in[1]), .C = mo_tensor_view(c->out[0])};
+    g.alpha = 1;
+    mo_kernels_of(c->ctx, MO_F64)->gemm(c->ctx, &g);
+}
+
+static void swap_forward(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    mo_call_view(c, 2, X->shape, (int64_t[]){X->stride[1], X->stride[0]}, 0);
+}
+
+static bool swap_shape(mo_call *c) {
+    return mo_call_real(c, 0, 0);
+}
+
+static void swap_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_apply(v->t, v->op, v->out_bar, 1, NULL);
+}
+
+static const mo_sample square_samples[] = {
+    {.name = "square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 3}}, {.ndim = 2, .shape = {3, 3}}}},
+};
+
+static const mo_op swap_op = {.name = "swap",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .is_view = true,
+    .shape = swap_shape,
+    .forward = swap_forward,
+    .vjp = swap_vjp,
+    .samples = square_samples,
+    .n_samples = 1};
+
+static mo_tensor *product(mo_vjp *v, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(v->t, v->op, (mo_tensor *[]){A, B}, 2, NULL);
+}
+
+static mo_tensor *swapped(mo_vjp *v, mo_tensor *A) {
+    return mo_apply(v->t, &swap_op, &A, 1, NULL);
+}
+
+static void right_vjp(mo_vjp *v) {
+    if (v->needs[0])
+        v->in_bar[0] = product(v, v->out_bar[0], swapped(v, v->in[1]));
+    if (v->needs[1])
+        v->in_bar[1] = product(v, swapped(v, v->in[0]), v->out_bar[0]);
+}
+
+static void missing_transpose(mo_vjp *v) {
+    right_vjp(v);
+    if (v->needs[1])
+        v->in_bar[1] = product(v, v->in[0], v->out_bar[0]);
+}
+
+static void wrong_sign(mo_vjp *v) {
+    right_vjp(v);
+    mo_tensor *minus = mo_full(v->t, MO_F64, 2, v->in[0]->shape, -1);
+    if (v->needs[0])
+        v->in_bar[0] = toy_mul(v->t, v->in_bar[0], minus);
+}
+
+static void forgotten_input(mo_vjp *v) {
+    right_vjp(v);
+    v->in_bar[1] = NULL;
+}
+
+static void off_by_a_hundred_thousandth(mo_vjp *v) {
+    right_vjp(v);
+    mo_tensor *nearly = mo_full(v->t, MO_F64, 2, v->in[0]->shape, 1 + 1e-5);
+    if (v->needs[0])
+        v->in_bar[0] = toy_mul(v->t, v->in_bar[0], nearly);
+}
+
+/* Right, but with B as data: its own derivative is lost. */
+static void cut_at_second_order(mo_vjp *v) {
+    mo_tensor *B = mo_stop_gradient(v->t, v->in[1]);
+    if (v->needs[0])
+        v->in_bar[0] = product(v, v->out_bar[0], swapped(v, B));
+    if (v->needs[1])
+        v->in_bar[1] = product(v, swapped(v, v->in[0]), v->out_bar[0]);
+}
+
+static mo_op product_with(void (*vjp)(mo_vjp *v)) {
+    return (mo_op){.name = "product",
+        .min_in = 2,
+        .max_in = 2,
+        .n_out = 1,
+        .reads_in = 3,
+        .shape = toy_shape,
+        .forward = product_forward,
+        .vjp = vjp,
+        .samples = square_samples,
+        .n_samples = 1};
+}
+
+static void right_rules_pass_both_orders(void **state) {
+    toy *y = *state;
+    mo_op op = product_with(right_vjp);
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_op(y->ctx, &op, order, 1);
+        if (!r.pass || r.samples != 1)
+            fail_msg("order %d, %d samples: %s", order, r.samples, r.worst);
+    }
+}
+
+static void assert_caught(toy *y, void (*vjp)(mo_vjp *v), int order, const char *part) {
+    mo_op op = product_with(vjp);
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        mo_check_result r = mo_check_op(y->ctx, &op, order, seed);
+        if (r.pass || r.error <= 1e-6 || !strstr(r.worst, part))
+            fail_msg("seed %d: pass %d, error %g, worst \"%s\"", (int)seed, r.pass, r.error, r.worst);
+        assert_true(mo_ok(y->ctx));
+    }
+}
+
+static void wrong_sign_is_caught(void **state) {
+    assert_caught(*state, wrong_sign, 1, "sample \"square\", input 0: vjp ");
+}
+
+static void missing_transpose_is_caught(void **state) {
+    assert_caught(*state, missing_transpose, 1, "sample \"square\", input 1: vjp ");
+}
+
+static void forgotten_input_is_caught(void **state) {
+    assert_caught(*state, forgotten_input, 1, "input 1: vjp 0, difference quotient");
+}
+
+static void small_errors_are_caught(void **state) {
+    assert_caught(*state, off_by_a_hundred_thousandth, 1, "input 0");
+}
+
+static void a_cut_in_the_rule_is_caught_at_order_two(void **state) {
+    toy *y = *state;
+    mo_op op = product_with(cut_at_second_order);
+    assert_true(mo_check_op(y->ctx, &op, 1, 3).pass);
+    assert_caught(y, cut_at_second_order, 2, "input 1");
+}
+
+static void ops_without_samples_fail(void **state) {
+    toy *y = *state;
+    mo_op op = product_with(right_vjp);
+    op.n_samples = 0;
+    assert_false(mo_check_op(y->ctx, &op, 1, 1).pass);
+    assert_int_equal(mo_register_op(y->ctx, &op), MO_INVALID);
+    assert_failed(y->ctx, MO_INVALID, PARTS("op product has no samples"));
+}
+
+static void samples_that_fail_are_failures_by_name(void **state) {
+    toy *y = *state;
+    mo_op op = product_with(right_vjp);
+    mo_sample s = square_samples[0];
+    s.in[1].shape[0] = 4;
+    op.samples = &s;
+    mo_check_result r = mo_check_op(y->ctx, &op, 1, 1);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "sample \"square\": product: expected equal sizes"));
+    assert_true(mo_ok(y->ctx));
+}
+
+/* ---- graph code of a user's ---- */
+
+static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    assert_int_equal(n_in + n_out, 3);
+    mo_tensor *x = *(bool *)state ? mo_stop_gradient(t, in[0]) : in[0];
+    out[0] = toy_mul(t, toy_mul(t, x, in[1]), in[0]);
+}
+
+static void functions_are_checked_like_ops(void **state) {
+    toy *y = *state;
+    mo_tensor *in[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, -1, 0.5)};
+    bool cut = false;
+    for (int order = 1; order <= 2; order++)
+        assert_true(mo_check_function(y->ctx, cubic, &cut, in, 2, 1, order, 1e-7, 5).pass);
+    cut = true;
+    mo_check_result r = mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "input 0"));
+    assert_values(in[0], 2, 3); /* put back */
+    mo_tensor_release(in[0]);
+    mo_tensor_release(in[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(right_rules_pass_both_orders, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(wrong_sign_is_caught, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(missing_transpose_is_caught, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(forgotten_input_is_caught, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(small_errors_are_caught, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_cut_in_the_rule_is_caught_at_order_two, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(ops_without_samples_fail, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(samples_that_fail_are_failures_by_name, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(functions_are_checked_like_ops, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

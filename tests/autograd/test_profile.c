@@ -1,0 +1,202 @@
+/* tests/autograd/test_profile.c - what the profiler counts, and that it counts it once. */
+#include "tests/text_sink.h"
+#include "tests/toy_ops.h"
+
+#include <time.h>
+
+/* The entry of that op in that place; fails where there is none. */
+static mo_profile_entry entry(const mo_context *ctx, const char *op, bool backward, const char *vjp_of) {
+    mo_profile_entry e[256];
+    int n = mo_profile_entries(ctx, e, 256);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(e[i].op->name, op) && e[i].backward == backward &&
+            (vjp_of ? e[i].vjp_of && !strcmp(e[i].vjp_of->name, vjp_of) : !e[i].vjp_of))
+            return e[i];
+    fail_msg("no entry of %s, backward %d, vjp of %s", op, backward, vjp_of ? vjp_of : "none");
+    return e[0];
+}
+
+static mo_tensor *vector(mo_context *ctx, int64_t n) {
+    return mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n));
+}
+
+static void calls_flops_and_bytes_are_counted(void **state) {
+    toy *y = *state;
+    mo_tensor *a = vector(y->ctx, 1000);
+    mo_profile_start(y->ctx);
+    for (int i = 0; i < 3; i++)
+        toy_mul(y->t, a, a);
+    mo_tensor *s = toy_sum(y->t, a);
+    mo_apply(y->t, &toy_spread_op, &s, 1, &(int64_t){1000});
+    mo_profile_stop(y->ctx);
+    mo_profile_entry mul = entry(y->ctx, "toy_mul", false, NULL), sum = entry(y->ctx, "toy_sum", false, NULL);
+    assert_int_equal(mul.calls, 3);
+    assert_true(mul.flops == 3 * 1000); /* one an output element: the op does not say */
+    assert_true(mul.bytes == 3 * 3 * 1000 * 8);
+    assert_true(sum.flops == 1 && sum.bytes == 1001 * 8);
+    mo_profile_entry view = entry(y->ctx, "toy_spread", false, NULL);
+    assert_int_equal(view.calls, 1);
+    assert_true(view.bytes == 0 && view.flops == 0);
+    mo_tensor_release(a);
+}
+
+static double hundred(const mo_call *c) {
+    (void)c;
+    return 100;
+}
+
+static void the_op_says_its_flops_and_broadcasts_count_once(void **state) {
+    toy *y = *state;
+    mo_op op = toy_mul_op;
+    op.flops = hundred;
+    mo_tensor *a = vector(y->ctx, 1000), *s = toy_sum(y->t, a);
+    mo_tensor *wide = mo_apply(y->t, &toy_spread_op, &s, 1, &(int64_t){1000});
+    mo_profile_start(y->ctx);
+    mo_apply(y->t, &op, (mo_tensor *[]){wide, a}, 2, NULL);
+    mo_profile_entry e = entry(y->ctx, "toy_mul", false, NULL);
+    assert_true(e.flops == 100);
+    assert_true(e.bytes == (1 + 1000 + 1000) * 8);
+    mo_tensor_release(a);
+}
+
+static void forward_and_backward_are_apart(void **state) {
+    toy *y = *state;
+    mo_tensor *a = vector(y->ctx, 10);
+    mo_profile_start(y->ctx);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
+    mo_profile_stop(y->ctx);
+    assert_int_equal(entry(y->ctx, "toy_mul", false, NULL).calls, 1);
+    assert_int_equal(entry(y->ctx, "toy_mul", true, "toy_mul").calls, 2);
+    assert_int_equal(entry(y->ctx, "toy_spread", true, "toy_sum").calls, 1);
+    mo_profile_entry sum = entry(y->ctx, "accumulate", true, NULL); /* both factors, and the leaf's own buffer */
+    assert_int_equal(sum.calls, 2);
+    assert_true(sum.flops == 20 && sum.bytes == 2 * 3 * 10 * 8);
+    mo_profile_entry e[16];
+    int n = mo_profile_entries(y->ctx, e, 16);
+    for (int i = 1; i < n; i++)
+        assert_true(e[i - 1].backward < e[i].backward ||
+                    (e[i - 1].backward == e[i].backward && e[i - 1].seconds >= e[i].seconds));
+    mo_tensor_release(a);
+}
+
+static void wait_ms(double ms) {
+    nanosleep(&(struct timespec){.tv_nsec = (long)(1e6 * ms)}, NULL);
+}
+
+static void inner_forward(mo_call *c) {
+    wait_ms(20);
+    mo_tensor_fill(c->out[0], 1);
+}
+
+static const mo_op inner_op = {
+    .name = "inner", .min_in = 1, .max_in = 1, .n_out = 1, .shape = toy_shape, .forward = inner_forward};
+
+static void outer_forward(mo_call *c) {
+    wait_ms(5);
+    mo_apply(c->t, &inner_op, c->in, 1, NULL);
+    mo_apply(c->t, &inner_op, c->in, 1, NULL);
+    mo_tensor_fill(c->out[0], 1);
+}
+
+static const mo_op outer_op = {
+    .name = "outer", .min_in = 1, .max_in = 1, .n_out = 1, .shape = toy_shape, .forward = outer_forward};
+
+static void time_is_counted_once(void **state) {
+    toy *y = *state;
+    mo_tensor *a = vector(y->ctx, 10);
+    mo_profile_start(y->ctx);
+    mo_apply(y->t, &outer_op, &a, 1, NULL);
+    wait_ms(10);
+    mo_profile_stop(y->ctx);
+    double whole = mo_profile_seconds(y->ctx);
+    mo_profile_entry inner = entry(y->ctx, "inner", false, NULL), outer = entry(y->ctx, "outer", false, NULL);
+    assert_true(inner.seconds >= 0.040 && outer.seconds >= 0.005);
+    assert_true(outer.seconds < inner.seconds); /* without the two calls it made */
+    assert_true(inner.seconds + outer.seconds <= whole - 0.010);
+    assert_true(mo_profile_seconds(y->ctx) == whole); /* stopped */
+    mo_tensor_release(a);
+}
+
+static void off_counts_nothing_and_start_begins_at_zero(void **state) {
+    toy *y = *state;
+    mo_tensor *a = vector(y->ctx, 10);
+    assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
+    assert_true(mo_profile_seconds(y->ctx) == 0);
+    mo_profile_stop(y->ctx);
+    toy_mul(y->t, a, a);
+    assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
+    mo_profile_start(y->ctx);
+    toy_mul(y->t, a, a);
+    mo_profile_stop(y->ctx);
+    toy_mul(y->t, a, a);
+    assert_int_equal(entry(y->ctx, "toy_mul", false, NULL).calls, 1);
+    mo_profile_start(y->ctx);
+    toy_add(y->t, a, a);
+    assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 1);
+    mo_tensor_release(a);
+}
+
+static void failed_ops_are_not_counted(void **state) {
+    toy *y = *state;
+    mo_tensor *a = vector(y->ctx, 10), *b = vector(y->ctx, 11);
+    mo_profile_start(y->ctx);
+    toy_mul(y->t, a, b);
+    assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul"));
+    assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+}
+
+static void any_number_of_ops_fits(void **state) {
+    toy *y = *state;
+    static mo_op ops[200];
+    static char names[200][8];
+    mo_tensor *a = vector(y->ctx, 10);
+    mo_profile_start(y->ctx);
+    for (int i = 0; i < 200; i++) {
+        ops[i] = toy_mul_op;
+        snprintf(names[i], sizeof names[i], "op%d", i);
+        ops[i].name = names[i];
+        mo_apply(y->t, &ops[i], (mo_tensor *[]){a, a}, 2, NULL);
+    }
+    assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 200);
+    assert_int_equal(entry(y->ctx, "op199", false, NULL).calls, 1);
+    mo_tensor_release(a);
+}
+
+static void the_report_is_a_table_with_sums(void **state) {
+    toy *y = *state;
+    text_sink sink = {.n = 0};
+    mo_op op = toy_mul_op;
+    op.flops = hundred;
+    mo_tensor *a = vector(y->ctx, 10), *g;
+    mo_profile_start(y->ctx);
+    mo_tensor *product = mo_apply(y->t, &op, (mo_tensor *[]){a, a}, 2, NULL);
+    mo_grad(y->t, &product, NULL, 1, &a, &g, 1, 0);
+    mo_profile_stop(y->ctx);
+    double rate = 100 / entry(y->ctx, "toy_mul", false, NULL).seconds;
+    mo_profile_report(y->ctx, 2 * rate, sink_text, &sink);
+    for (const char *const *part = PARTS("op ", "where", "GFLOP/s", "toy_mul                  forward ",
+             "toy_mul                  vjp of toy_mul ", "50.0%", "all ops                  backward ", "outside ops",
+             "everything", "100.0%");
+         *part; part++)
+        assert_sunk(&sink, *part);
+    sink.n = 0;
+    mo_profile_report(y->ctx, 0, sink_text, &sink);
+    assert_null(strstr(sink.text, "50.0%"));
+    mo_tensor_release(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(calls_flops_and_bytes_are_counted, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_op_says_its_flops_and_broadcasts_count_once, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(forward_and_backward_are_apart, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(time_is_counted_once, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(off_counts_nothing_and_start_begins_at_zero, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(failed_ops_are_not_counted, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(any_number_of_ops_fits, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_report_is_a_table_with_sums, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

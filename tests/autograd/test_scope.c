@@ -1,0 +1,125 @@
+/* tests/autograd/test_scope.c - scopes: what a loop or an op's forward makes goes with them, on the toy ops. */
+#include "tests/toy_ops.h"
+
+static void a_loop_that_keeps_its_state_uses_constant_memory(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
+    mo_scope scope = mo_scope_open(y->t);
+    int64_t live = 0, tape = 0;
+    for (int i = 0; i < 10000; i++) {
+        mo_tensor *z = toy_mul(y->t, toy_mul(y->t, x, a), a);
+        mo_grad(y->t, &z, NULL, 1, &a, &grad, 1, MO_CREATE_GRAPH);
+        x = z;
+        mo_scope_close(y->t, &scope, &x, 1);
+        if (i == 2) {
+            live = mo_context_counters(y->ctx).bytes_live;
+            tape = mo_context_counters(y->ctx).tape_peak;
+        }
+    }
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live, live);
+    assert_int_equal(mo_context_counters(y->ctx).tape_peak, tape);
+    assert_int_equal(mo_tape_nodes(y->t), 1);
+    assert_values(x, pow(1.001, 20002), pow(0.999, 20002));
+    mo_tensor_release(a);
+}
+
+static void what_is_kept_is_a_constant(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
+    mo_tensor *before = toy_mul(y->t, a, a);
+    mo_scope scope = mo_scope_open(y->t);
+    mo_tensor *kept = toy_mul(y->t, before, a);
+    mo_tensor *keep[] = {kept, before};
+    mo_scope_close(y->t, &scope, keep, 2);
+    assert_values(kept, 8, 27);
+    assert_false(mo_needs_grad(kept));
+    assert_true(mo_needs_grad(before)); /* made outside: untouched */
+    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, kept, before));
+    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &grad, 1, 0), MO_OK);
+    assert_values(grad, 8 * 4, 27 * 6);
+    mo_tensor_release(a);
+}
+
+static void the_mode_is_again_what_it_was(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    mo_scope scope = mo_scope_open(y->t);
+    mo_tape_set_mode(y->t, MO_RECORD);
+    assert_true(mo_needs_grad(toy_mul(y->t, a, a)));
+    mo_scope_close(y->t, &scope, NULL, 0);
+    assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
+    assert_false(mo_needs_grad(toy_mul(y->t, a, a)));
+    mo_tensor_release(a);
+}
+
+static void scopes_nest(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_scope outer = mo_scope_open(y->t);
+    mo_tensor *b = toy_mul(y->t, a, a);
+    mo_scope inner = mo_scope_open(y->t);
+    mo_tensor *c = toy_mul(y->t, b, a);
+    mo_scope_close(y->t, &inner, &c, 1);
+    mo_tensor *d = toy_add(y->t, b, c);
+    mo_scope_close(y->t, &outer, &d, 1);
+    assert_values(d, 12, 36);
+    assert_int_equal(mo_tape_nodes(y->t), 0);
+    int64_t live = mo_context_counters(y->ctx).tape_live;
+    mo_tape_reset(y->t);
+    assert_int_equal(live, 64); /* one value, in a chunk of 64 bytes */
+    assert_int_equal(mo_context_counters(y->ctx).tape_live, 0);
+    mo_tensor_release(a);
+}
+
+/* ---- an op whose forward takes a gradient: Y = d (sum x^3) / dx ---- */
+
+static void slope_forward(mo_call *c) {
+    assert_true(mo_call_recorded(c) == mo_needs_grad(c->in[0]));
+    mo_tape_set_mode(c->t, MO_RECORD);
+    mo_tensor *x = mo_require_grad(mo_stop_gradient(c->t, c->in[0])), *grad;
+    mo_tensor *cube = toy_sum(c->t, toy_mul(c->t, toy_mul(c->t, x, x), x));
+    if (mo_grad(c->t, &cube, NULL, 1, &x, &grad, 1, 0) == MO_OK)
+        mo_tensor_copy(c->out[0], grad);
+}
+
+static void slope_vjp(mo_vjp *v) { /* 6 x y_bar */
+    mo_tensor *six = mo_full(v->t, MO_F64, 1, (int64_t[]){2}, 6);
+    v->in_bar[0] = toy_mul(v->t, toy_mul(v->t, v->in[0], v->out_bar[0]), six);
+}
+
+static const mo_op slope_op = {.name = "slope_of_cube",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .shape = toy_shape,
+    .forward = slope_forward,
+    .vjp = slope_vjp};
+
+static void a_forward_may_take_gradients(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
+    mo_tensor *slope = mo_apply(y->t, &slope_op, &a, 1, NULL);
+    assert_values(slope, 12, 27);
+    assert_int_equal(mo_tape_nodes(y->t), 1);
+    mo_grad(y->t, &slope, NULL, 1, &a, &grad, 1, 0);
+    assert_values(grad, 12, 18);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    mo_tensor *data = mo_stop_gradient(y->t, a);
+    assert_values(mo_apply(y->t, &slope_op, &data, 1, NULL), 12, 27);
+    assert_int_equal(mo_tape_nodes(y->t), 1);
+    assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
+    mo_tensor_release(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_loop_that_keeps_its_state_uses_constant_memory, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(what_is_kept_is_a_constant, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_mode_is_again_what_it_was, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(scopes_nest, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_forward_may_take_gradients, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* tests/autograd/test_tape.c - what a tape keeps, releases, refuses, and what it costs. */
+#include "tests/toy_ops.h"
+
+#include <time.h>
+
+static void eval_records_nothing(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, a, a));
+    assert_true(mo_item(loss) == 13);
+    assert_int_equal(mo_tape_nodes(y->t), 0);
+    assert_false(mo_needs_grad(loss));
+    mo_backward(y->t, loss);
+    assert_failed(y->ctx, MO_INVALID, PARTS("backward: the loss depends on nothing", "MO_EVAL"));
+    mo_tape_set_mode(y->t, MO_RECORD);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
+    assert_values(mo_grad_of(a), 4, 6);
+    mo_tensor_release(a);
+}
+
+static void backward_consumes_its_nodes_by_name(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
+    mo_tensor *loss = toy_sum(y->t, b);
+    assert_int_equal(mo_backward(y->t, loss), MO_OK);
+    assert_true(mo_item(loss) == 13); /* the loss itself stays */
+    assert_int_equal(mo_backward(y->t, loss), MO_STATE);
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_sum was consumed by an earlier backward", "MO_RETAIN"));
+    toy_add(y->t, b, a);
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_add: the value of input 0, made by toy_mul was released", "mo_keep"));
+    mo_stop_gradient(y->t, b);
+    assert_failed(y->ctx, MO_STATE, PARTS("released"));
+    assert_true(isnan(mo_item(b)) || !mo_ok(y->ctx));
+    mo_clear_error(y->ctx);
+    mo_grad(y->t, &b, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("grad: output 0, made by toy_mul was released"));
+    assert_values(mo_grad_of(a), 4, 6); /* and the failures have added nothing */
+    mo_tensor_release(a);
+}
+
+static void retain_lets_backward_run_again(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_OK);
+        assert_values(g, 4, 6);
+    }
+    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, 0), MO_OK);
+    mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_sum was consumed by an earlier backward", "MO_RETAIN"));
+    mo_tensor_release(a);
+}
+
+static void kept_values_survive_backward(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, c)), MO_OK);
+    assert_values(b, 4, 9);
+    mo_tensor_read(c, (double[2]){0}, 16);
+    assert_failed(y->ctx, MO_STATE, PARTS("released by backward: call mo_keep"));
+    mo_tensor_release(a);
+}
+
+static void changed_values_are_found_by_name(void **state) {
+    toy *y = *state;
+    mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
+    mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
+    mo_tensor_write(p, (double[]){1, 2}, 16);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, sum)), MO_OK); /* the rule of toy_add reads no value */
+    mo_backward(y->t, toy_sum(y->t, square));
+    assert_failed(y->ctx, MO_STATE, PARTS("backward: input 0 of toy_mul, weight was changed in place"));
+    assert_values(mo_grad_of(p), 2, 2);
+    mo_tensor_release(p);
+}
+
+static bool wrong_shape(mo_call *c) {
+    return mo_call_output(c, 0, MO_F64, 0, NULL);
+}
+
+static void wrong_forward(mo_call *c) {
+    mo_tensor_fill(c->out[0], 1);
+}
+
+static void wrong_vjp(mo_vjp *v) {
+    v->in_bar[0] = v->out_bar[0]; /* a scalar for a vector */
+}
+
+static void rules_that_break_the_contract_are_named(void **state) {
+    toy *y = *state;
+    mo_op wrong = {.name = "wrong", .min_in = 1, .max_in = 1, .n_out = 1, .shape = wrong_shape};
+    wrong.forward = wrong_forward;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_backward(y->t, mo_apply(y->t, &wrong, &a, 1, NULL));
+    assert_failed(y->ctx, MO_UNSUPPORTED, PARTS("backward: wrong has no vjp"));
+    wrong.vjp = wrong_vjp;
+    mo_backward(y->t, mo_apply(y->t, &wrong, &a, 1, NULL));
+    assert_failed(y->ctx, MO_INVALID, PARTS("the vjp of wrong gave [] float64 for input 0", "expected [2] float64"));
+    mo_apply(y->t, &wrong, (mo_tensor *[]){a, a}, 2, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("wrong: 2 inputs, expected 1 to 1"));
+    wrong.attributes_size = 8;
+    mo_apply(y->t, &wrong, &a, 1, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("wrong: no options given"));
+    mo_tensor_release(a);
+}
+
+static void first_error_stops_all_later_ops(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
+    mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);
+    assert_true(mo_is_null(bad) && mo_is_null(after));
+    assert_true(mo_is_null(toy_sum(y->t, toy_add(y->t, bad, a))));
+    assert_int_equal(mo_backward(y->t, after), MO_INVALID);
+    assert_int_equal(mo_grad(y->t, &after, NULL, 1, &a, &g, 1, 0), MO_INVALID);
+    assert_int_equal(mo_tape_nodes(y->t), 0);
+    mo_tape_reset(y->t);
+    assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul: expected equal sizes; got [2] float64, [] float64"));
+    assert_values(toy_add(y->t, a, a), 4, 6);
+    mo_tensor_release(a);
+}
+
+/* Y = ((a a) a) .. a and its gradient; seconds taken. */
+static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    mo_tensor *x = a;
+    for (int64_t i = 0; i < n; i++)
+        x = toy_add(y->t, x, a);
+    assert_int_equal(mo_tape_nodes(y->t), n);
+    assert_int_equal(mo_backward(y->t, x), MO_OK);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_true(mo_item(mo_grad_of(a)) == (double)(n + 1));
+    mo_zero_grad(a);
+    mo_tape_reset(y->t);
+    return (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
+}
+
+static void million_nodes_take_linear_time_and_no_stack(void **state) {
+    toy *y = *state;
+    mo_tensor *a = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
+    chain_seconds(y, a, 1000000); /* pages of the largest size are at hand from here on */
+    double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
+    whole = fmin(whole, chain_seconds(y, a, 1000000)); /* other programs take their time, too */
+    print_message("1,000,000 nodes: %.2f s, an eighth of them: %.3f s\n", whole, eighth);
+    assert_true(whole < 8 * 4 * eighth); /* linear: 8, quadratic: 64 */
+    mo_tensor_release(a);
+}
+
+/* A step of fixed shapes: a forward of 20 layers, second order, and a backward. */
+static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
+    mo_tensor *x = a, *g;
+    for (int i = 0; i < 20; i++)
+        x = toy_add(t, toy_mul(t, x, b), a);
+    assert_int_equal(mo_grad(t, &x, NULL, 1, &b, &g, 1, MO_CREATE_GRAPH), MO_OK);
+    assert_int_equal(mo_backward(t, toy_sum(t, toy_mul(t, g, x))), MO_OK);
+    mo_tape_reset(t);
+}
+
+static void second_step_allocates_nothing(void **state) {
+    toy *y = *state;
+    int64_t n = 16000; /* 128 KB each: the first step outgrows the first slab many times */
+    mo_tensor *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
+    mo_tensor *b = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
+    take_step(y->t, a, b);
+    mo_counters first = mo_context_counters(y->ctx);
+    for (int i = 0; i < 5; i++)
+        take_step(y->t, a, b);
+    mo_counters later = mo_context_counters(y->ctx);
+    assert_int_equal(later.allocations, first.allocations);
+    assert_int_equal(later.bytes_live, first.bytes_live);
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+}
+
+/* The peak of a chain of n products of that many bytes under backward. */
+static int64_t peak_of_chain(int layers, bool eval) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_tape *t = mo_tape_create(ctx, eval ? MO_EVAL : MO_RECORD);
+    int64_t n = 1 << 18;
+    mo_tensor *a = mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n)), *x = a;
+    for (int i = 0; i < layers; i++)
+        x = toy_mul(t, x, a);
+    if (!eval)
+        assert_int_equal(mo_backward(t, toy_sum(t, x)), MO_OK);
+    mo_tape_release(t);
+    mo_tensor_release(a);
+    int64_t peak = mo_context_counters(ctx).bytes_peak;
+    mo_context_release(ctx);
+    return peak;
+}
+
+static void backward_reuses_what_it_has_released(void **state) {
+    (void)state;
+    int64_t bytes = 8 << 18, peak = peak_of_chain(32, false);
+    print_message("32 products: %.1f times one value at the peak\n", (double)peak / (double)bytes);
+    /* 32 values, the leaf and its gradient, a few gradients on the way; the arena doubles, so up to twice that */
+    assert_true(peak <= 2 * (32 + 8) * bytes);
+}
+
+static void reset_frees_and_release_returns_everything(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    int64_t before = mo_context_counters(y->ctx).bytes_live;
+    mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *constant = mo_require_grad(mo_full(t, MO_F64, 1, (int64_t[]){2}, 3));
+    mo_backward(t, toy_sum(t, toy_mul(t, constant, a)));
+    mo_tape_reset(t);
+    assert_int_equal(mo_tape_nodes(t), 0);
+    assert_values(toy_mul(t, a, a), 4, 9);
+    mo_tape_release(t);
+    mo_tensor_release(mo_tensor_create(y->ctx, MO_F64, 0, NULL));
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live,
+        before + (int64_t)(sizeof(struct mo_tensor) + sizeof(mo_storage) + 2 * sizeof(double)));
+    mo_tensor_release(a); /* with its gradient, which is the difference above */
+}
+
+/* A dtype that is none has no elements to compute with. */
+static void unknown_dtypes_are_refused_on_tapes(void **state) {
+    toy *y = *state;
+    mo_dtype none = (mo_dtype)99;
+    assert_true(mo_is_null(mo_tape_tensor(y->t, none, 0, NULL)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_full(y->t, none, 0, NULL, 1)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_from(y->t, none, 1, (int64_t[]){2}, (double[]){1, 2})));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
+    assert_true(mo_is_null(mo_scalar(y->t, (mo_dtype)-1, 1)));
+    assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unknown_dtypes_are_refused_on_tapes, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(eval_records_nothing, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(backward_consumes_its_nodes_by_name, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(retain_lets_backward_run_again, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(kept_values_survive_backward, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(changed_values_are_found_by_name, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(rules_that_break_the_contract_are_named, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(first_error_stops_all_later_ops, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(million_nodes_take_linear_time_and_no_stack, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(second_step_allocates_nothing, toy_create, toy_release),
+        cmocka_unit_test(backward_reuses_what_it_has_released),
+        cmocka_unit_test_setup_teardown(reset_frees_and_release_returns_everything, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

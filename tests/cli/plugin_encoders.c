@@ -1,0 +1,44 @@
+/* tests/cli/plugin_encoders.c - a shared object with a user's encoder, built several times: as it should be, and each
+ * time with one thing wrong that the build defines. */
+#include "models/encoder.h"
+
+#ifndef PLUGIN_ABI
+#define PLUGIN_ABI MO_ENCODER_ABI
+#endif
+#ifndef PLUGIN_SIZE
+#define PLUGIN_SIZE sizeof(mo_encoder)
+#endif
+#ifndef PLUGIN_SYMBOL
+#define PLUGIN_SYMBOL mo_encoder_plugin
+#endif
+#ifndef PLUGIN_NAME
+#define PLUGIN_NAME "mixed"
+#endif
+#ifndef PLUGIN_ROWS
+#define PLUGIN_ROWS Z
+#endif
+#ifndef PLUGIN_WEIGHT
+#define PLUGIN_WEIGHT parameter[1]
+#endif
+
+/* The hops' rows, weighed, through one layer. */
+static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
+    mo_tensor *X = mo_episode_rows(t, e, "hops");
+    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], 0), 3, (int64_t[]){-1, 1, 1});
+    mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), false), PLUGIN_WEIGHT);
+    return PLUGIN_ROWS;
+}
+
+static const mo_encoder_parameter parameters[] = {
+    {.name = "hop", .start = 0.5, .ndim = 1, .shape = {MO_ENCODER_BLOCKS}},
+    {.name = "layer", .spread = 2, .ndim = 2, .shape = {MO_ENCODER_DIM, 7}},
+};
+
+MO_API const mo_encoder PLUGIN_SYMBOL = {
+    .abi = PLUGIN_ABI,
+    .size = PLUGIN_SIZE,
+    .name = PLUGIN_NAME,
+    .n_parameters = 2,
+    .parameters = parameters,
+    .encode = encode,
+};

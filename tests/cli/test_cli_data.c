@@ -1,0 +1,246 @@
+/* tests/cli/test_cli_data.c - `mochi data list`, `verify` and `convert`, and what a manifest may say. */
+#include "tests/cli/program.h"
+#include "tests/data_at_hand.h"
+
+#include <zlib.h>
+
+static void the_manifest_names_every_data_set_of_the_paper(void **state) {
+    program *p = *state;
+    int evaluation = 0, training = 0;
+    setenv("MOCHI_DATA", p->folder, 1);
+    RUN(p, "data", "list", "--all", "--json");
+    assert_ended(p, 0, NULL);
+    for (int i = 0; i < count_lines(p->out); i++) {
+        json_t *o = json_line(p, i, "name,state,download,paper,licence,cite,page,note"),
+               *paper = json_object_get(o, "paper");
+        assert_true(json_array_size(json_object_get(o, "cite")) > 0);
+        assert_true(!strncmp(json_text_of(o, "page"), "https://", 8));
+        for (size_t k = 0; k < json_array_size(paper); k++) {
+            const char *use = json_string_value(json_array_get(paper, k));
+            evaluation += !strncmp(use, "evaluation ", 11);
+            training += !strncmp(use, "training ", 9);
+        }
+        json_decref(o);
+    }
+    assert_int_equal(evaluation, 20);
+    assert_int_equal(training, 23);
+    RUN(p, "data", "list", "--all");
+    assert_non_null(strstr(p->out, "enron            -         verified    training lp"));
+    assert_non_null(strstr(p->out, "gowalla          -         unverified  evaluation lp"));
+    assert_non_null(strstr(p->out, "goodreads        -         by hand     evaluation lp"));
+}
+
+/* The names that every command knows lie where the manifest says; without the folder of all data sets, the two that
+ * come with the tests do. */
+static void data_at_hand_are_what_the_manifest_says(void **state) {
+    program *p = *state;
+    bool all = strcmp(data_at_hand(), "tests/sources") != 0;
+    setenv("MOCHI_DATA", data_at_hand(), 1);
+    setenv("MOCHI_EMBEDDED", "train/data", 1);
+    RUN(p, "data", "verify", all ? NULL : "mutag", "karate");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->err, "");
+    assert_null(strstr(p->out, "\nunverified"));
+    assert_null(strstr(p->out, "\nabsent"));
+    char *verified = strdup(p->out), name[64], line[96];
+    unsetenv("MOCHI_EMBEDDED");
+    RUN(p, "data", "list");
+    int known = 0, names = 0;
+    for (const char *row = p->out; sscanf(row, "%63s", name) == 1; row = strchr(row, '\n') + 1, names++) {
+        snprintf(line, sizeof line, "ok         %s: ", name);
+        known += strstr(verified, line) != NULL;
+        if (all && !strstr(verified, line))
+            fail_msg("the manifest has no entry whose file is that of %s", name);
+    }
+    assert_true(names >= (all ? 25 : 10) && known >= 2);
+    free(verified);
+}
+
+static const char one_list[] =
+    "{\"datasets\": [{\"name\": \"path\", \"licence\": \"none\", \"page\": \"https://x.org/\", "
+    "\"path\": \"p/edges.txt\", \"counts\": {\"nodes\": 3, \"edges\": 2}, \"files\": [{\"path\": "
+    "\"p/edges.txt\", \"sha256\": \"%s\", \"bytes\": 8}]}]}";
+
+/* A data folder with a graph of two edges, and a manifest that knows it under this SHA-256. */
+static const char *make_data(program *p, const char *sha256, const char *edges) {
+    static char path[512];
+    char text[1024];
+    mkdir(in_folder(p, "data"), 0700);
+    mkdir(in_folder(p, "data/p"), 0700);
+    remove(in_folder(p, "data/p/edges.txt"));
+    remove(in_folder(p, "data/p/edges.txt.gz"));
+    if (edges)
+        write_text(in_folder(p, "data/p/edges.txt"), edges);
+    snprintf(text, sizeof text, one_list, sha256);
+    snprintf(path, sizeof path, "%s", in_folder(p, "manifest.json"));
+    write_text(path, text);
+    setenv("MOCHI_DATA", in_folder(p, "data"), 1);
+    return path;
+}
+
+static void sha256_of(const char *path, char digits[65]) {
+    char command[600];
+    snprintf(command, sizeof command, "sha256sum '%s'", path);
+    FILE *pipe = popen(command, "r");
+    assert_int_equal(fscanf(pipe, "%64s", digits), 1);
+    pclose(pipe);
+}
+
+static void verify_tells_right_wrong_and_missing_files_apart(void **state) {
+    program *p = *state;
+    char digits[65];
+    write_text(in_folder(p, "edges"), "0 1\n1 2\n");
+    sha256_of(in_folder(p, "edges"), digits);
+    const char *manifest = make_data(p, digits, "0 1\n1 2\n");
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_string_equal(
+        p->out, "ok         p/edges.txt\nok         path: 1 graphs, 3 nodes, 2 edges, 0 features, 0 classes\n");
+    make_data(p, digits, "0 1\n1 3\n"); /* the counts are right, the bytes are not */
+    RUN(p, "data", "verify", "PATH", "--manifest", manifest, "--json");
+    assert_int_equal(p->code, 1);
+    json_t *o = json_line(p, 0, "name,path,state,expected,found");
+    assert_string_equal(json_text_of(o, "state"), "differs");
+    assert_string_equal(json_text_of(o, "expected"), digits);
+    json_decref(o);
+    make_data(p, digits, NULL);
+    RUN(p, "data", "verify", "path", "--manifest", manifest);
+    assert_int_equal(p->code, 1);
+    assert_string_equal(p->out, "absent     p/edges.txt\n");
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_ended(p, 1, "expected files of the manifest, found none");
+    RUN(p, "data", "verify", "paht", "--manifest", manifest);
+    assert_ended(p, 1, "'paht': expected a name of the manifest");
+}
+
+static void verify_counts_what_a_loader_finds(void **state) {
+    program *p = *state;
+    char digits[65];
+    write_text(in_folder(p, "edges"), "0 1\n1 2\n2 3\n");
+    sha256_of(in_folder(p, "edges"), digits);
+    const char *manifest = make_data(p, digits, "0 1\n1 2\n2 3\n");
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_ended(p, 1, "path: expected 3 nodes, found 4 in ");
+    assert_string_equal(p->out, "ok         p/edges.txt\n");
+}
+
+static void texts_may_lie_gzipped(void **state) {
+    program *p = *state;
+    char digits[65];
+    write_text(in_folder(p, "edges"), "0 1\n1 2\n");
+    sha256_of(in_folder(p, "edges"), digits);
+    const char *manifest = make_data(p, digits, NULL);
+    gzFile packed = gzopen(in_folder(p, "data/p/edges.txt.gz"), "wb");
+    gzputs(packed, "0 1\n1 2\n");
+    gzclose(packed);
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_int_equal(truncate(in_folder(p, "data/p/edges.txt.gz"), 20), 0);
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_int_equal(p->code, 1);
+    assert_non_null(strstr(p->err, "edges.txt.gz: cannot read"));
+}
+
+static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *file, *part;
+    } cases[] = {
+        {"{\"path\": \"../x\"}", "path: expected a path below the data folder, found \"../x\""},
+        {"{\"path\": \"/etc/x\"}", "path: expected a path below the data folder, found \"/etc/x\""},
+        {"{\"path\": \"a/./x\"}", "path: expected a path below the data folder"},
+        {"{\"path\": \"a//x\"}", "path: expected a path below the data folder"},
+        {"{\"path\": \"a/..\"}", "path: expected a path below the data folder"},
+        {"{\"path\": 3}", "path: expected a text, found 3"},
+        {"{}", "path: expected a text, found nothing"},
+        {"7", "files: expected objects, found 7"},
+        {"{\"path\": \"x\", \"url\": \"file:///etc/passwd\"}", "url: expected an http or https address"},
+        {"{\"path\": \"x\", \"member\": \"y\"}", "url: expected the archive of the member, found nothing"},
+        {"{\"path\": \"x\", \"sha256\": \"ABC\"}", "sha256: expected 64 lower-case hexadecimal digits, found \"ABC\""},
+        {"{\"path\": \"x\", \"bytes\": -1}", "bytes: expected a number of at least 0, found -1"},
+    };
+    const char *manifest = in_folder(p, "bad.json");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+            "{\"datasets\": [{\"name\": \"bad\", \"licence\": \"none\", \"page\": \"https://x.org/\", \"files\": "
+            "[%s]}]}",
+            cases[i].file);
+        write_text(manifest, text);
+        RUN(p, "data", "verify", "--manifest", manifest);
+        assert_ended(p, 1, cases[i].part);
+        assert_non_null(strstr(p->err, manifest));
+        assert_non_null(strstr(p->err, ": bad: "));
+    }
+    write_text(manifest, "{\"datasets\":\n [3,]}");
+    RUN(p, "data", "list", "--all", "--manifest", manifest);
+    assert_ended(p, 1, "bad.json:2: expected a manifest: ");
+    RUN(p, "data", "list", "--all", "--manifest", "/no/such.json");
+    assert_ended(p, 1, "/no/such.json");
+}
+
+/* A name of the manifest is described with its terms, here or not, and its counts stand against those found. */
+static void info_sets_the_manifest_beside_what_is_found(void **state) {
+    program *p = *state;
+    static const char text[] =
+        "{\"datasets\":[{\"name\":\"ring\",\"paper\":[],\"licence\":\"CC0\",\"cite\":[\"Nobody, 1999\",\"Ada, "
+        "2001\"],\"page\":\"https://ring.example/\",\"path\":\"r/ring.txt\",\"counts\":{\"nodes\":4,\"edges\":5},"
+        "\"files\":[{\"path\":\"r/ring.txt\",\"url\":\"https://ring.example/ring.txt\"}]}]}";
+    char folder[300], manifest[300];
+    snprintf(folder, sizeof folder, "%s/about", p->folder);
+    snprintf(manifest, sizeof manifest, "%s/about.json", p->folder);
+    write_text(manifest, text);
+    setenv("MOCHI_DATA", folder, 1);
+    RUN(p, "data", "info", "ring", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_non_null(
+        strstr(p->out, "ring: not here; mochi data get ring\n  expected   4 nodes, 5 edges\n  licence    CC0\n"
+                       "  cite       Nobody, 1999\n             Ada, 2001\n  source     https://ring"));
+    assert_int_equal(mkdir(folder, 0777) | mkdir(in_folder(p, "about/r"), 0777), 0);
+    write_text(in_folder(p, "about/r/ring.txt"), "# SNAP\n0\t1\n1\t2\n2\t3\n3\t0\n");
+    RUN(p, "data", "info", "ring", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  expected   4 nodes, 5 edges (found 4); NOT all found\n"));
+    RUN(p, "data", "info", "ring", "--manifest", manifest, "--json");
+    json_t *line = json_line(p, 0,
+        "path,kind,name,graphs,nodes,edges,isolated,largest_degree,mean_degree,dropped_loops,dropped_duplicates,"
+        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest");
+    const json_t *about = json_object_get(line, "manifest");
+    assert_true(json_is_false(json_object_get(about, "agrees")) && json_is_null(json_object_get(about, "note")));
+    json_decref(line);
+    RUN(p, "data", "info", in_folder(p, "about/r/ring.txt"), "--manifest", manifest);
+    assert_null(strstr(p->out, "expected")); /* a path is a path */
+}
+
+static void convert_writes_what_info_describes_or_nothing(void **state) {
+    program *p = *state;
+    const char *out = in_folder(p, "club.npz");
+    RUN(p, "data", "convert", "tests/graphs/club.gml", out);
+    assert_ended(p, 0, NULL);
+    RUN(p, "data", "info", "tests/graphs/club.gml", out, "tests/graphs/train.txt");
+    assert_ended(p, 0, NULL);
+    const char *hash = strstr(p->out, "hash "), *copy = hash ? strstr(hash + 1, "hash ") : NULL;
+    assert_non_null(copy);
+    assert_memory_equal(hash, copy, 43);
+    RUN(p, "data", "convert", "tests/arrays/f4.npy", in_folder(p, "none.npz"));
+    assert_ended(p, 1, "tests/arrays/f4.npy");
+    assert_int_not_equal(access(in_folder(p, "none.npz"), F_OK), 0);
+    RUN(p, "data", "convert", "cora", "/dev/full/out.npz");
+    assert_ended(p, 1, "/dev/full/out.npz");
+    RUN(p, "data", "convert", "cora");
+    assert_ended(p, 2, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_manifest_names_every_data_set_of_the_paper),
+        cmocka_unit_test(data_at_hand_are_what_the_manifest_says),
+        cmocka_unit_test(verify_tells_right_wrong_and_missing_files_apart),
+        cmocka_unit_test(verify_counts_what_a_loader_finds),
+        cmocka_unit_test(texts_may_lie_gzipped),
+        cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
+        cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
+        cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

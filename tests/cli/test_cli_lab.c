@@ -1,0 +1,112 @@
+/* tests/cli/test_cli_lab.c - mochi lab: the table that shows what each way to a gradient costs, and its chart. */
+#include "tests/cli/program.h"
+
+static const char members[] = "problem,method,iterations,error,ms,peak_bytes";
+static const char *const methods[] = {"analytic", "unrolled", "implicit", "neumann"};
+
+/* Figures of one method at the smallest and the largest number of iterations. */
+typedef struct ends {
+    double first_error, last_error, first_bytes, last_bytes;
+} ends;
+
+static ends run_lab(program *p, const char *problem, const char *method) {
+    RUN(p, "lab", "adjoint", "--problem", problem, "--method", method, "--iterations", "10,100,1000", "--runs", "1",
+        "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 3);
+    json_t *first = json_line(p, 0, members), *last = json_line(p, 2, members);
+    assert_string_equal(json_text_of(first, "method"), method);
+    assert_string_equal(json_text_of(last, "problem"), problem);
+    assert_int_equal(json_real_of(last, "iterations"), 1000);
+    ends e = {json_real_of(first, "error"), json_real_of(last, "error"), json_real_of(first, "peak_bytes"),
+        json_real_of(last, "peak_bytes")};
+    json_decref(first);
+    json_decref(last);
+    return e;
+}
+
+/* 1e-9: the differences themselves are good to about 1e-11. */
+static void all_gradients_become_exact_and_only_unrolled_memory_grows(void **state) {
+    const char *const problems[] = {"ridge", "logistic", "root"};
+    for (int i = 0; i < 3; i++)
+        for (int m = 0; m < 4; m++) {
+            ends e = run_lab(*state, problems[i], methods[m]);
+            bool unrolled = m == 1;
+            if (!(e.last_error < 1e-9) || (m && !(e.first_error > 1e-4)))
+                fail_msg("%s, %s: error %g, then %g", problems[i], methods[m], e.first_error, e.last_error);
+            if (unrolled ? e.last_bytes < 30 * e.first_bytes : e.last_bytes != e.first_bytes)
+                fail_msg("%s, %s: %g bytes, then %g", problems[i], methods[m], e.first_bytes, e.last_bytes);
+        }
+}
+
+static void the_table_has_a_row_a_method_and_number(void **state) {
+    program *p = *state;
+    RUN(p, "lab", "adjoint", "--iterations", "5,50", "--runs", "1", "--seed", "3");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 4 + 4 * 2);
+    assert_non_null(strstr(p->out, "method    iterations      error    tape KiB         ms\n"));
+    for (int m = 0; m < 4; m++)
+        assert_non_null(strstr(p->out, methods[m]));
+}
+
+static void the_chart_has_a_line_a_method_and_panel(void **state) {
+    program *p = *state;
+    const char *path = in_folder(p, "adjoint.svg");
+    skip_without_gnuplot();
+    RUN(p, "lab", "adjoint", "--problem", "ridge", "--method", "unrolled,implicit", "--iterations", "5,50", "--runs",
+        "1", "--svg", path);
+    assert_ended(p, 0, NULL);
+    static char svg[MAX_TEXT];
+    read_text(path, svg);
+    assert_non_null(strstr(svg, "<svg "));
+    assert_non_null(strstr(svg, "</svg>"));
+    int lines = 0;
+    for (const char *at = svg; (at = strstr(at, ">implicit</text>")); at++)
+        lines++;
+    assert_int_equal(lines, 3);
+    assert_null(strstr(svg, ">neumann</text>"));
+    assert_null(strstr(svg, "nan"));
+    assert_null(strstr(svg, "inf"));
+    RUN(p, "lab", "adjoint", "--iterations", "5", "--runs", "1", "--svg", in_folder(p, "none/adjoint.svg"));
+    assert_ended(p, 1, "none/adjoint.svg");
+}
+
+static void a_chart_needs_gnuplot_and_says_so(void **state) {
+    program *p = *state;
+    char *path = strdup(getenv("PATH"));
+    setenv("PATH", p->folder, 1);
+    RUN(p, "lab", "adjoint", "--iterations", "5", "--runs", "1", "--svg", in_folder(p, "never.svg"));
+    setenv("PATH", path, 1);
+    free(path);
+    assert_ended(p, 1, "gnuplot-nox");
+    assert_int_equal(access(in_folder(p, "never.svg"), F_OK), -1);
+}
+
+static void what_cannot_be_done_is_one_line(void **state) {
+    program *p = *state;
+    RUN(p, "lab");
+    assert_ended(p, 2, "expected an experiment: mochi lab adjoint");
+    RUN(p, "lab", "adjoint", "twice");
+    assert_ended(p, 2, "'twice': expected one experiment");
+    RUN(p, "lab", "primal");
+    assert_ended(p, 2, "'primal'");
+    RUN(p, "lab", "adjoint", "--problem", "svm");
+    assert_ended(p, 2, "'svm'");
+    RUN(p, "lab", "adjoint", "--method", "implicit,magic");
+    assert_ended(p, 2, "'magic'");
+    RUN(p, "lab", "adjoint", "--iterations", "10,5");
+    assert_ended(p, 2, "rising numbers");
+    RUN(p, "lab", "adjoint", "--iterations", "0");
+    assert_ended(p, 2, "--iterations");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_gradients_become_exact_and_only_unrolled_memory_grows),
+        cmocka_unit_test(the_table_has_a_row_a_method_and_number),
+        cmocka_unit_test(the_chart_has_a_line_a_method_and_panel),
+        cmocka_unit_test(a_chart_needs_gnuplot_and_says_so),
+        cmocka_unit_test(what_cannot_be_done_is_one_line),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

@@ -1,0 +1,240 @@
+/* tests/cli/test_cli_memory.c - `--memory`: features keep to it or say how many bytes they need; a stack of hops on
+ * disk gives the weights of one in memory, and a killed run goes on where it was. */
+#include "tests/cli/program.h"
+#include "tests/folder.h"
+
+#include <math.h>
+#include <sys/resource.h>
+
+enum { NODES = 40000, CHORDS = 60000 }; /* so many that the hop stack is larger than what its SVD takes */
+
+/* A step on the links of a graph, without --out. */
+#define STEP(graph, dim)                                                                                               \
+    "train", "--recipe", "paper++", "--pool", graph, "--dim", dim, "--k", "2:4", "--q", "2:5", "--steps", "1"
+
+static char ring[300]; /* NAME:lp of the graph */
+
+static int create(void **state) {
+    unsetenv("MOCHI_CACHE");
+    if (program_create(state) != 0)
+        return -1;
+    const char *path = in_folder(*state, "ring.txt");
+    FILE *file = fopen(path, "w");
+    uint32_t x = 1;
+    for (int i = 0; i < NODES; i++)
+        fprintf(file, "%d %d\n", i, (i + 1) % NODES);
+    for (int i = 0; i < CHORDS; i++) {
+        x = x * 1664525u + 1013904223u;
+        uint32_t u = (x >> 8) % NODES;
+        x = x * 1664525u + 1013904223u;
+        fprintf(file, "%u %u\n", u, (x >> 8) % NODES);
+    }
+    snprintf(ring, sizeof ring, "%s:lp", path);
+    return fclose(file);
+}
+
+static void assert_same_weights(const program *p, const char *a, const char *b) {
+    char command[1400];
+    snprintf(command, sizeof command, "cmp '%s/%s/weights.safetensors' '%s/%s/weights.safetensors'", p->folder, a,
+        p->folder, b);
+    assert_int_equal(system(command), 0);
+}
+
+/* What the features of the ring need: in memory, and with the stack on disk; from the refusal of a byte less. */
+static void read_needs(program *p, long long *inside, long long *outside) {
+    char limit[32];
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "little"), "--quiet", "--memory", "1M");
+    assert_ended(p, 1, "with its hop stack on disk; the limit of memory is 1048576");
+    assert_int_equal(sscanf(strstr(p->err, "needs "), "needs %lld bytes, %lld", inside, outside), 2);
+    assert_true(*outside < *inside);
+    snprintf(limit, sizeof limit, "%lld", *outside - 1);
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "less"), "--quiet", "--memory", limit);
+    assert_ended(p, 1, "with its hop stack on disk");
+}
+
+static void what_is_too_much_for_memory_goes_to_disk(void **state) {
+    program *p = *state;
+    long long inside, outside;
+    char limit[32], path[1024], cache[300];
+    snprintf(cache, sizeof cache, "%s/cache", p->folder);
+    read_needs(p, &inside, &outside);
+    snprintf(limit, sizeof limit, "%lld", inside);
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "whole"), "--quiet", "--memory", limit, "--cache", cache);
+    assert_ended(p, 0, NULL);
+    assert_int_equal(folder_files(cache, ".stack", path), 0);
+    snprintf(limit, sizeof limit, "%lld", outside);
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "nowhere"), "--quiet", "--memory", limit);
+    assert_ended(p, 1, "name a cache folder, where its hop stack takes");
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "disk"), "--quiet", "--memory", limit, "--cache", cache);
+    assert_ended(p, 0, NULL);
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".partial", path), 0);
+    assert_same_weights(p, "disk", "whole");
+    RUN(p, "data", "cache", "verify", "--cache", cache, "--json");
+    assert_ended(p, 0, NULL);
+    RUN(p, STEP(ring, "128"), "--out", in_folder(p, "again"), "--memory", limit, "--cache", cache);
+    assert_non_null(strstr(p->out, "(from the cache)"));
+    assert_same_weights(p, "again", "whole");
+}
+
+/* The largest resident size of `mochi words..` in bytes. */
+static long long peak_of(program *p, const char *const *words) {
+    char out[300], err[300];
+    struct rusage usage;
+    int status;
+    snprintf(out, sizeof out, "%s/stdout", p->folder);
+    snprintf(err, sizeof err, "%s/stderr", p->folder);
+    pid_t child = start_program(words, out, err);
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return 1024LL * usage.ru_maxrss;
+}
+
+/* Beside what a run on a small graph takes. A sanitizer keeps what is freed: nothing is measured there. */
+static void the_process_keeps_to_the_limit(void **state) {
+    program *p = *state;
+    long long inside, outside;
+    char limit[32], cache[300];
+    if (getenv("ASAN_OPTIONS"))
+        skip();
+    snprintf(cache, sizeof cache, "%s/measured", p->folder);
+    read_needs(p, &inside, &outside);
+    snprintf(limit, sizeof limit, "%lld", outside);
+    long long small = peak_of(p, (const char *const[]){STEP("mutag", "8"), "--out", in_folder(p, "small"), NULL});
+    long long peak = peak_of(p, (const char *const[]){STEP(ring, "128"), "--out", in_folder(p, "measured-run"),
+                                    "--memory", limit, "--cache", cache, NULL});
+    print_message("limit %lld, peak %lld, of a small run %lld\n", outside, peak, small);
+    assert_true(peak - small <= outside);
+}
+
+/* ---- killed ---- */
+
+enum { GNUTELLA = 8717, DIM = 512, HOPS = 4, PAGE = 4096, BLOCKS = 8 };
+#define ON_DISK STEP("gnutella06:lp", "512"), "--features", "disk"
+
+/* Checksums in the table at the end of a partial file (train/features/hop_store.c). */
+static int finished_blocks(const char *path) {
+    uint64_t digest[BLOCKS] = {0};
+    long table = (PAGE + 4L * HOPS * GNUTELLA * DIM + PAGE - 1) / PAGE * PAGE;
+    int count = 0;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    if (fseek(file, table + 16, SEEK_SET) == 0 && fread(digest, sizeof *digest, BLOCKS, file) == BLOCKS)
+        for (int i = 0; i < BLOCKS; i++)
+            count += digest[i] != 0;
+    fclose(file);
+    return count;
+}
+
+/* Kills a run once a block is written. False where it was too fast. */
+static bool kill_while_writing(const char *cache, const char *run) {
+    char path[1024] = "";
+    pid_t child =
+        start_program((const char *const[]){ON_DISK, "--cache", cache, "--out", run, NULL}, "/dev/null", "/dev/null");
+    for (int i = 0; i < 200000 && waitpid(child, NULL, WNOHANG) == 0; i++) {
+        if (folder_files(cache, ".partial", path) && finished_blocks(path) > 0) {
+            kill(child, SIGKILL);
+            break;
+        }
+        usleep(300);
+    }
+    waitpid(child, NULL, 0);
+    return folder_files(cache, ".partial", path) == 1 && finished_blocks(path) < BLOCKS;
+}
+
+static void a_killed_run_goes_on_where_it_was(void **state) {
+    program *p = *state;
+    char cache[300], run[300], path[1024];
+    bool caught = false;
+    for (int attempt = 0; attempt < 10 && !caught; attempt++) {
+        snprintf(cache, sizeof cache, "%s/killed%d", p->folder, attempt);
+        snprintf(run, sizeof run, "%s/killed-run%d", p->folder, attempt);
+        caught = kill_while_writing(cache, run);
+    }
+    assert_true(caught);
+    RUN(p, ON_DISK, "--cache", cache, "--out", in_folder(p, "resumed"));
+    assert_ended(p, 0, NULL);
+    const char *said = strstr(p->out, " blocks are there from an interrupted run");
+    if (!said || said[-1] == '0')
+        fail_msg("nothing was taken over: %s", p->out);
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    RUN(p, STEP("gnutella06:lp", "512"), "--out", in_folder(p, "unbroken"), "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_same_weights(p, "resumed", "unbroken");
+}
+
+/* One writes, the other waits and reads. */
+static void two_processes_write_one_stack(void **state) {
+    program *p = *state;
+    char cache[300], out[2][300], run[2][300], path[1024];
+    pid_t child[2];
+    snprintf(cache, sizeof cache, "%s/both", p->folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s/out%d", p->folder, i);
+        snprintf(run[i], sizeof run[i], "%s/both%d", p->folder, i);
+        child[i] =
+            start_program((const char *const[]){ON_DISK, "--cache", cache, "--out", run[i], NULL}, out[i], "/dev/null");
+    }
+    for (int i = 0; i < 2; i++) {
+        wait_for_program(p, child[i], out[i], "/dev/null");
+        assert_ended(p, 0, NULL);
+    }
+    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".partial", path), 0);
+    assert_same_weights(p, "both0", "both1");
+}
+
+static void a_stack_in_float16_is_half_the_file(void **state) {
+    program *p = *state;
+    const char *const type[] = {"float32", "float16"};
+    double bytes[2], accuracy[2];
+    for (int i = 0; i < 2; i++) {
+        char cache[300], path[1024];
+        struct stat st;
+        snprintf(cache, sizeof cache, "%s/%s", p->folder, type[i]);
+        RUN(p, "eval", "--data", "cora", "--task", "nc", "--weights", "none", "--dim", "64", "--protocol", "episode",
+            "--episodes", "5", "--shots", "16", "--hop", "2", "--features", "disk", "--cache", cache, "--stack",
+            type[i]);
+        assert_ended(p, 0, NULL);
+        assert_int_equal(folder_files(cache, ".stack", path), 1);
+        assert_int_equal(stat(path, &st), 0);
+        bytes[i] = (double)st.st_size;
+        assert_int_equal(sscanf(strstr(p->out, "\n    16"), "%*d %lf", &accuracy[i]), 1);
+    }
+    assert_true(bytes[1] < 0.55 * bytes[0]);
+    assert_true(accuracy[0] > 30 && fabs(accuracy[1] - accuracy[0]) < 1);
+    RUN(p, "eval", "--data", "cora", "--stack", "float8");
+    assert_ended(p, 2, "expected float32 or float16");
+}
+
+static void a_size_must_be_one(void **state) {
+    program *p = *state;
+    static const char *const bad[] = {"", "4X", "-1", "G", "99999999T"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        RUN(p, "embed", "--data", "cora", "--out", in_folder(p, "x.npy"), "--memory", bad[i]);
+        assert_ended(p, 2, NULL);
+        assert_non_null(strstr(p->err, "--memory: expected"));
+        RUN(p, "eval", "--memory", bad[i]);
+        assert_ended(p, 2, NULL);
+        RUN(p, "train", "--out", in_folder(p, "x"), "--memory", bad[i]);
+        assert_ended(p, 2, NULL);
+    }
+    RUN(p, "embed", "--data", "cora", "--out", in_folder(p, "x.npy"), "--memory", "1000");
+    assert_ended(p, 1, "features: 'cora' needs ");
+    RUN(p, "eval", "--data", "cora", "--quiet", "--memory", "1000");
+    assert_ended(p, 1, "the limit of memory is 1000");
+    assert_int_equal(access(in_folder(p, "x.npy"), F_OK), -1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_too_much_for_memory_goes_to_disk),
+        cmocka_unit_test(the_process_keeps_to_the_limit),
+        cmocka_unit_test(a_killed_run_goes_on_where_it_was),
+        cmocka_unit_test(two_processes_write_one_stack),
+        cmocka_unit_test(a_stack_in_float16_is_half_the_file),
+        cmocka_unit_test(a_size_must_be_one),
+    };
+    return cmocka_run_group_tests(tests, create, program_release);
+}

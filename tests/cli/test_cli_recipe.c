@@ -1,0 +1,242 @@
+/* tests/cli/test_cli_recipe.c - what each recipe sets, what the options change of it, where both are recorded, and that
+ * a resumed run keeps it. */
+#include "program.h"
+
+#include "tensor/tensor.h"
+
+/* A set of small graphs, few steps: only what is recorded counts here. */
+#define SHORT "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--quiet"
+
+/* A member of a JSON file of the folder, by a path of two names; owned. */
+static json_t *member_of(const program *p, const char *file, const char *object, const char *name) {
+    json_error_t error;
+    json_t *all = json_load_file(in_folder(p, file), 0, &error);
+    json_t *member = json_incref(json_object_get(json_object_get(all, object), name));
+    json_decref(all);
+    if (!member)
+        fail_msg("%s has no %s.%s", file, object, name);
+    return member;
+}
+
+/* That a member is the value of this JSON text. */
+static void assert_member(const program *p, const char *file, const char *object, const char *name, const char *text) {
+    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL), *member = member_of(p, file, object, name);
+    char *found = json_dumps(member, JSON_ENCODE_ANY | JSON_COMPACT);
+    bool equal =
+        json_is_number(value) ? json_number_value(value) == json_number_value(member) : json_equal(value, member);
+    if (!equal)
+        fail_msg("%s: %s.%s is %s, expected %s", file, object, name, found, text);
+    free(found);
+    json_decref(value);
+    json_decref(member);
+}
+
+/* The metadata of a file of tensors, to be changed and written back. */
+typedef struct tensor_file {
+    mo_context *ctx;
+    mo_arrays *arrays;
+    json_t *metadata;
+} tensor_file;
+
+static tensor_file open_tensors(const program *p, const char *file) {
+    tensor_file f = {.ctx = mo_context_create(NULL)};
+    f.arrays = mo_safetensors_read(f.ctx, in_folder(p, file));
+    assert_non_null(f.arrays);
+    f.metadata = json_loads(f.arrays->metadata, 0, NULL);
+    assert_non_null(f.metadata);
+    return f;
+}
+
+static void close_tensors(tensor_file *f) {
+    json_decref(f->metadata);
+    mo_arrays_release(f->arrays);
+    mo_context_release(f->ctx);
+}
+
+static void rewrite_tensors(const program *p, const char *file, const tensor_file *f) {
+    char *text = json_dumps(f->metadata, JSON_COMPACT);
+    assert_int_equal(mo_safetensors_write(f->arrays, text, in_folder(p, file)), MO_OK);
+    free(text);
+}
+
+/* That the metadata of weights holds these, "key=value key=value .." . */
+static void assert_metadata(const program *p, const char *file, const char *pairs) {
+    tensor_file f = open_tensors(p, file);
+    char copy[256], *rest = copy, *pair;
+    snprintf(copy, sizeof copy, "%s", pairs);
+    while ((pair = strsep(&rest, " "))) {
+        char *value = strchr(pair, '=');
+        *value++ = '\0';
+        const char *found = json_string_value(json_object_get(f.metadata, pair));
+        if (!found || strcmp(found, value) != 0)
+            fail_msg("%s: %s is %s, expected %s", file, pair, found ? found : "absent", value);
+    }
+    close_tensors(&f);
+}
+
+/* The article: hop layers are linear, the SVDs stand side by side, no LayerNorm. The released program: ReLU, sum and
+ * LayerNorm. */
+static void recipes_set_what_their_sources_say(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *name, *file, *combine, *activation, *norm, *metadata;
+    } recipes[] = {
+        {"paper", "paper/run.json", "\"concat\"", "\"none\"", "\"none\"",
+            "relu_hops=0 combine=concat feature_norm=none"},
+        {"paper++", "paper++/run.json", "\"concat\"", "\"none\"", "\"none\"",
+            "relu_hops=0 combine=concat feature_norm=none"},
+        {"released", "released/run.json", "\"sum\"", "\"relu\"", "\"layer\"",
+            "relu_hops=1 combine=sum feature_norm=layer"},
+    };
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        char weights[64];
+        const char *file = recipes[i].file;
+        RUN(p, SHORT, "--recipe", recipes[i].name, "--out", in_folder(p, recipes[i].name));
+        assert_ended(p, 0, NULL);
+        assert_member(p, file, "settings", "combine", recipes[i].combine);
+        assert_member(p, file, "settings", "hop_activation", recipes[i].activation);
+        assert_member(p, file, "settings", "feature_norm", recipes[i].norm);
+        assert_member(p, file, "settings", "hops", "3");
+        assert_member(p, file, "settings", "smoothing", "0.1");
+        assert_member(p, file, "settings", "weight_decay", "0.0001");
+        assert_member(p, file, "settings", "clip", "1");
+        snprintf(weights, sizeof weights, "%s/weights.safetensors", recipes[i].name);
+        assert_metadata(p, weights, recipes[i].metadata);
+    }
+}
+
+static void every_setting_is_recorded_where_it_acts(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *recipe, *option, *value, *object, *member, *recorded;
+    } settings[] = {
+        {"paper", "--hop-activation", "relu", "model", "relu_hops", "1"},
+        {"paper", "--feature-norm", "layer", "settings", "feature_norm", "\"layer\""},
+        {"released", "--feature-norm", "none", "features", "norm", "\"none\""},
+        {"released", "--hop-activation", "none", "model", "relu_hops", "0"},
+        {"released", "--combine", "concat", "features", "combine", "\"concat\""},
+        {"paper", "--hops", "1", "features", "hops", "1"},
+        {"best", "--hops", "1", "model", "hops", "1"},
+        {"paper", "--smoothing", "0.25", "model", "smoothing", "0.25"},
+        {"best", "--smoothing", "0.25", "model", "smoothing", "0.25"},
+        {"paper", "--weight-decay", "0.5", "settings", "weight_decay", "0.5"},
+        {"paper", "--clip", "0.125", "settings", "clip", "0.125"},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        char name[32], file[64], weights[64];
+        snprintf(name, sizeof name, "setting%zu", i);
+        snprintf(file, sizeof file, "%s/run.json", name);
+        snprintf(weights, sizeof weights, "%s/weights.safetensors", name);
+        RUN(p, SHORT, "--recipe", settings[i].recipe, settings[i].option, settings[i].value, "--out",
+            in_folder(p, name));
+        assert_ended(p, 0, NULL);
+        assert_member(p, file, settings[i].object, settings[i].member, settings[i].recorded);
+        RUN(p, "embed", "--weights", in_folder(p, weights), "--data", "mutag", "--out", in_folder(p, "Z.npy"));
+        assert_ended(p, 0, NULL);
+    }
+}
+
+/* Weights that do not name the norm were trained behind LayerNorm. */
+static void weights_without_a_norm_have_layer_norm(void **state) {
+    program *p = *state;
+    RUN(p, SHORT, "--recipe", "released", "--out", in_folder(p, "older"));
+    assert_ended(p, 0, NULL);
+    char weights[300];
+    snprintf(weights, sizeof weights, "%s/older/weights.safetensors", p->folder);
+    RUN(p, "embed", "--weights", weights, "--data", "mutag", "--out", in_folder(p, "named.npy"));
+    assert_ended(p, 0, NULL);
+    tensor_file f = open_tensors(p, "older/weights.safetensors");
+    assert_int_equal(json_object_del(f.metadata, "feature_norm"), 0);
+    rewrite_tensors(p, "older/weights.safetensors", &f);
+    close_tensors(&f);
+    RUN(p, "embed", "--weights", weights, "--data", "mutag", "--out", in_folder(p, "unnamed.npy"));
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "named.npy", "unnamed.npy");
+}
+
+/* Takes the settings that came later out of an object of run.json's form. */
+static void strip_settings(json_t *run) {
+    static const char *const later[] = {"hop_activation", "feature_norm", "hops", "weight_decay", "clip", "smoothing"};
+    json_t *settings = json_object_get(run, "settings");
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        assert_int_equal(json_object_del(settings, later[i]), 0);
+}
+
+/* As a run of `paper` was left when that recipe had ReLU, the sum and LayerNorm, and run.json did not name them. */
+static void a_run_without_later_settings_goes_on_as_it_began(void **state) {
+    program *p = *state;
+    RUN(p, SHORT, "--recipe", "paper", "--hop-activation", "relu", "--feature-norm", "layer", "--combine", "sum",
+        "--out", in_folder(p, "began"));
+    assert_ended(p, 0, NULL);
+    json_t *run = json_load_file(in_folder(p, "began/run.json"), 0, NULL);
+    strip_settings(run);
+    assert_int_equal(json_dump_file(run, in_folder(p, "began/run.json"), JSON_REAL_PRECISION(17)), 0);
+    json_decref(run);
+    tensor_file f = open_tensors(p, "began/checkpoint.safetensors");
+    json_t *kept = json_loads(json_string_value(json_object_get(f.metadata, "settings")), 0, NULL);
+    strip_settings(kept);
+    char *text = json_dumps(kept, JSON_COMPACT);
+    json_object_set_new(f.metadata, "settings", json_string(text));
+    rewrite_tensors(p, "began/checkpoint.safetensors", &f);
+    free(text);
+    json_decref(kept);
+    close_tensors(&f);
+    RUN(p, "train", "--out", in_folder(p, "began"), "--resume", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_metadata(p, "began/weights.safetensors", "relu_hops=1 combine=sum feature_norm=layer recipe=paper");
+}
+
+/* One line that names the option, what the run has and what was found; nothing is computed. */
+static void a_resumed_run_refuses_what_contradicts_it(void **state) {
+    program *p = *state;
+    RUN(p, SHORT, "--recipe", "paper", "--out", in_folder(p, "resumed"));
+    assert_ended(p, 0, NULL);
+    static const char *const changes[][4] = {
+        {"--recipe", "best", "has \"paper\"", "found \"best\""},
+        {"--recipe", "paper++", "has \"paper\"", "found \"paper++\""},
+        {"--steps", "20", "has 2", "found 20"},
+        {"--k", "3", "has [2,4]", "found [3,3]"},
+        {"--q", "3:5", "has [2,5]", "found [3,5]"},
+        {"--lr", "0.5", "has 0.0003", "found 0.5"},
+        {"--seed", "1", "has 0", "found 1"},
+        {"--dim", "16", "has 8", "found 16"},
+        {"--hops", "2", "has 3", "found 2"},
+        {"--head", "svm", "has \"ridge\"", "found \"svm\""},
+        {"--lambda", "3", "has 10", "found 3"},
+        {"--layers", "2", "has 3", "found 2"},
+        {"--combine", "sum", "has \"concat\"", "found \"sum\""},
+        {"--feature-norm", "layer", "has \"none\"", "found \"layer\""},
+        {"--hop-activation", "relu", "has \"none\"", "found \"relu\""},
+        {"--temperature", "embed", "has \"logit\"", "found \"embed\""},
+        {"--dropout", "0.5", "has 0", "found 0.5"},
+        {"--smoothing", "0.5", "has 0.1", "found 0.5"},
+        {"--weight-decay", "0.5", "has 0.0001", "found 0.5"},
+        {"--clip", "0.5", "has 1", "found 0.5"},
+        {"--link-share", "0.5", "has 0.2", "found 0.5"},
+        {"--power-iterations", "1", "has 2", "found 1"},
+        {"--max-classes", "3", "has 64", "found 3"},
+        {"--max-rows", "9", "has none", "found 9"},
+        {"--episodes-per-step", "3", "has 1", "found 3"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        char option[64];
+        snprintf(option, sizeof option, "%s:", changes[i][0]);
+        RUN(p, "train", "--out", in_folder(p, "resumed"), "--resume", changes[i][0], changes[i][1]);
+        assert_ended(p, 2, option);
+        assert_ended(p, 2, changes[i][2]);
+        assert_ended(p, 2, changes[i][3]);
+    }
+    RUN(p, "train", "--out", in_folder(p, "resumed"), "--resume", "--recipe", "paper", "--steps", "2", "--quiet");
+    assert_ended(p, 0, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recipes_set_what_their_sources_say),
+        cmocka_unit_test(every_setting_is_recorded_where_it_acts),
+        cmocka_unit_test(weights_without_a_norm_have_layer_norm),
+        cmocka_unit_test(a_run_without_later_settings_goes_on_as_it_began),
+        cmocka_unit_test(a_resumed_run_refuses_what_contradicts_it),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

@@ -1,0 +1,103 @@
+/* tests/cli/test_cli_suite.c - suites and pools through the program, and evaluations side by side. */
+#include "program.h"
+
+static const char suite[] = "{\"suite\": \"mini\", \"seeds\": 2, \"heads\": [\"ridge\", \"dot\"], \"tasks\": [\n"
+                            " {\"data\": \"cora\", \"task\": \"nc\", \"k\": [4, 16]},\n"
+                            " {\"data\": \"cora\", \"task\": \"lp\", \"k\": [64], \"metrics\": [\"auc\", \"mrr\"]},\n"
+                            " {\"data\": \"arxiv\", \"task\": \"nc\"},\n"
+                            " {\"data\": \"mutag\", \"task\": \"gc\", \"k\": [4]}]}";
+
+static const char *write_file(const program *p, const char *name, const char *text) {
+    const char *path = in_folder(p, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    fclose(file);
+    return path;
+}
+
+static void a_suite_runs_what_is_there_and_lists_the_rest(void **state) {
+    program *p = *state;
+    int count[4] = {0};
+    const char *kinds[] = {"data", "cell", "absent", "aggregate"};
+    unsetenv("MOCHI_DATA");
+    const char *path = write_file(p, "mini.json", suite);
+    RUN(p, "eval", "--weights", "random", "--dim", "16", "--hop", "2", "--suite", path, "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,device,weights,protocol,seed,suite,seeds");
+    assert_string_equal(json_text_of(run, "suite"), path);
+    assert_int_equal(json_real_of(run, "seeds"), 2);
+    json_decref(run);
+    for (const char *line = strchr(p->out, '\n') + 1; *line; line = strchr(line, '\n') + 1)
+        for (int i = 0; i < 4; i++) {
+            char start[40];
+            snprintf(start, sizeof start, "{\"kind\":\"%s\"", kinds[i]);
+            count[i] += strncmp(line, start, strlen(start)) == 0;
+        }
+    assert_int_equal(count[0], 3);
+    assert_int_equal(count[1], 3 * 2 + 3 * 2 * 2 + 3); /* random, x0, hop; of links two heads and two metrics */
+    assert_int_equal(count[2], 1);
+    assert_int_equal(count[3], 6);
+    assert_non_null(strstr(p->out, "\"kind\":\"absent\",\"data\":\"arxiv\""));
+    assert_null(strstr(p->out, "hits_"));
+    write_file(p, "a.jsonl", p->out);
+    RUN(p, "eval", "--weights", "random", "--dim", "16", "--hop", "2", "--suite", path, "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "not run, as the data are not there: arxiv nc"));
+    assert_non_null(strstr(p->out, "normalised aggregate"));
+}
+
+/* Needs the file of the test before. */
+static void evaluations_are_compared_in_pairs_and_with_the_paper(void **state) {
+    program *p = *state;
+    char a[512];
+    snprintf(a, sizeof a, "%s", in_folder(p, "a.jsonl"));
+    RUN(p, "compare", a, a, "paper", "--head", "ridge", "--metric", "accuracy", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 2 * 3); /* cora at two k, mutag */
+    json_t *own = json_line(p, 0,
+        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart");
+    assert_true(json_real_of(own, "difference") == 0 && json_is_true(json_object_get(own, "paired")) &&
+                json_is_false(json_object_get(own, "apart")));
+    json_decref(own);
+    json_t *paper = json_line(p, 1,
+        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart");
+    assert_string_equal(json_text_of(paper, "other"), "paper");
+    assert_true(json_real_of(paper, "other_mean") == 34.94 && json_is_false(json_object_get(paper, "paired")));
+    json_decref(paper);
+    RUN(p, "compare", a, "paper");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "24.9 ±  1.5   34.9 ±  3.2"));
+}
+
+static void bad_suites_and_runs_end_with_one_line(void **state) {
+    program *p = *state;
+    char run[512];
+    snprintf(run, sizeof run, "%s", write_file(p, "bad.json", "{\"suite\": \"a\",\n \"task\": []}"));
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--suite", run);
+    assert_ended(p, 1, "bad.json:2:2: unknown key \"task\"");
+    RUN(p, "eval", "--suite", "nowhere");
+    assert_ended(p, 1, "suite 'nowhere'");
+    RUN(p, "eval", "--suite", "paper", "--data", "cora");
+    assert_ended(p, 2, "--suite");
+    RUN(p, "train", "--pool", run, "--out", in_folder(p, "run"));
+    assert_ended(p, 1, "bad.json:1:2: unknown key \"suite\"");
+    RUN(p, "compare", run, "paper");
+    assert_ended(p, 1, "bad.json:1: ");
+    RUN(p, "compare", "/no/such.jsonl", "paper");
+    assert_ended(p, 1, "/no/such.jsonl");
+    RUN(p, "compare", "paper");
+    assert_ended(p, 2, "found 1");
+    snprintf(run, sizeof run, "%s", write_file(p, "half.jsonl", "{\"kind\":\"cell\",\"data\":\"cora\"}\n"));
+    RUN(p, "compare", run, "paper");
+    assert_ended(p, 1, "half.jsonl:1: expected a line of `mochi eval --json`");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_suite_runs_what_is_there_and_lists_the_rest),
+        cmocka_unit_test(evaluations_are_compared_in_pairs_and_with_the_paper),
+        cmocka_unit_test(bad_suites_and_runs_end_with_one_line),
+    };
+    return cmocka_run_group_tests_name("cli_suite", tests, program_create, program_release);
+}

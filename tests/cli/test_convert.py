@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""tools/data/convert.py and tools/data/unpickle.py: what they make, and what they refuse. Needs the standard library alone."""
+
+import array
+import collections
+import gzip
+import io
+import json
+import os
+import pathlib
+import pickle
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SHARED = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT.parent / "shared")) / "data"
+SOURCES = SHARED if SHARED.exists() else ROOT / "tests" / "sources"  # data sets in the form of their publishers
+MOCHI = os.environ.get("MOCHI")
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tools" / "data"))
+import unpickle  # noqa: E402
+
+
+def convert(*words):
+    return subprocess.run([sys.executable, "-B", str(ROOT / "tools" / "data" / "convert.py"), *map(str, words)],
+                          capture_output=True, text=True)
+
+
+def described(path):
+    done = subprocess.run([MOCHI, "data", "info", str(path), "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+class Global:
+    """Pickles as a use of module.name with arguments, whether or not there is such a thing here."""
+
+    def __init__(self, module, name, *arguments, state=None):
+        self.text, self.arguments, self.state = f"c{module}\n{name}\n".encode(), arguments, state
+
+
+class Writer(pickle._Pickler):
+    def save(self, o, *rest):
+        if not isinstance(o, Global):
+            return super().save(o, *rest)
+        self.write(o.text)
+        if o.arguments or o.state is not None:
+            super().save(o.arguments)
+            self.write(b"R")
+        if o.state is not None:
+            super().save(o.state)
+            self.write(b"b")
+
+
+def pickled(o):
+    file = io.BytesIO()
+    Writer(file, 2).dump(o)
+    return file.getvalue()
+
+
+class Persistent:
+    """PyTorch's reference to a storage."""
+
+    def __init__(self, *key):
+        self.key = key
+
+
+class StateWriter(Writer):
+    def save(self, o, *rest):
+        if not isinstance(o, Persistent):
+            return super().save(o, *rest)
+        super().save(o.key)
+        self.write(b"Q")
+
+
+def pickled_state(state):
+    file = io.BytesIO()
+    StateWriter(file, 2).dump(state)
+    return file.getvalue()
+
+
+def numpy_array(code, shape, values):
+    dtype = Global("numpy", "dtype", code, 0, 1, state=(3, "<", None, None, None, -1, -1, 0))
+    data = array.array(unpickle.CODES[code], values).tobytes()
+    return Global("numpy.core.multiarray", "_reconstruct", Global("numpy", "ndarray"), (0,), "b",
+                  state=(1, shape, dtype, False, data.decode("latin1")))
+
+
+def matrix(kind, shape, **arrays):
+    """A sparse matrix whose attributes are these."""
+    return Global(f"scipy.sparse.{kind}", f"{kind}_matrix", state={"_shape": shape, **arrays})
+
+
+class Unpickling(unittest.TestCase):
+    def refused(self, data, part, allowed=unpickle.MATRICES):
+        with self.assertRaises(unpickle.Refused) as caught:
+            unpickle.load(io.BytesIO(data), allowed)
+        self.assertIn(part, str(caught.exception))
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_programs_are_refused_before_they_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mark = pathlib.Path(folder) / "mark"
+            for data in (pickled(Global("os", "system", f"touch {mark}")), pickled(Global("posix", "system", f"touch {mark}")),
+                         pickled(Global("builtins", "eval", f"open({str(mark)!r}, 'w')")),
+                         pickled(Global("numpy", "save", str(mark), 1)),
+                         pickled([1, {"a": Global("subprocess", "Popen", ["touch", str(mark)])}]),
+                         b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x05touch\x85R."):
+                self.refused(data, "expected data alone, found a use of ")
+                self.assertFalse(mark.exists())
+
+    def test_no_list_knows_more_than_it_needs(self):
+        newer = pickled(Global("scipy.sparse.coo", "coo_matrix"))
+        self.refused(newer, "scipy.sparse.coo.coo_matrix", unpickle.PLANETOID)
+        self.refused(pickled(Global("torch._utils", "_rebuild_tensor_v2", 1, 2)), "torch._utils")
+        self.refused(pickled(Global("__builtin__", "list")), "__builtin__.list", unpickle.TENSORS)
+
+    def test_every_beginning_is_refused(self):
+        whole = pickled(numpy_array("f4", (2, 2), [1, 2, 3, 4]))
+        self.assertEqual(list(unpickle.load(io.BytesIO(whole), unpickle.MATRICES).values), [1, 2, 3, 4])
+        for n in range(len(whole)):
+            self.refused(whole[:n], "damaged")
+
+    def test_contradictions_are_refused(self):
+        self.refused(pickled(numpy_array("f4", (2, 3), [1, 2, 3, 4])), "expected 6 numbers")
+        objects = numpy_array("f4", (1,), [1])
+        objects.state = (1, (1,), Global("numpy", "dtype", "O8", 0, 1), False, ["x"])
+        self.refused(pickled(objects), "expected an array of numbers, found dtype 'O8'")
+        self.refused(pickled(Global("_codecs", "encode", "x", "rot13")), "latin1")
+
+
+class Conversion(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.scratch.name)
+        self.out = self.folder / "out.npz"
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def made(self, *words):
+        done = convert(*words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def refused(self, part, *words):
+        before = sorted(self.folder.rglob("*"))
+        done = convert(*words)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+
+    @unittest.skipUnless(MOCHI, "needs the program")
+    def test_planetoid_pickles_become_the_graphs_of_another_reader(self):
+        for source in SOURCES.glob("*/planetoid"):
+            name = source.parent.name
+            other = SOURCES / name / f"planetoid_{name}.npz"
+            other = other if other.exists() else ROOT / "train" / "data" / f"{name}.npz"  # made from it
+            self.made("planetoid", source, self.out)
+            self.assertEqual(described(self.out)["hash"], described(other)["hash"])
+
+    def test_equal_input_gives_equal_bytes(self):
+        for out in (self.out, self.folder / "again.npz"):
+            self.made("planetoid", SOURCES / "cora" / "planetoid", out)
+        self.assertEqual(self.out.read_bytes(), (self.folder / "again.npz").read_bytes())
+
+    def write(self, name, data):
+        path = self.folder / name
+        data = data if isinstance(data, bytes) else data.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    @unittest.skipUnless(MOCHI, "needs the program")
+    def test_items_of_a_bipartite_matrix_come_behind_the_users(self):
+        self.write("trn_mat.pkl", pickled(matrix("coo", (2, 3), row=numpy_array("i4", (4,), [0, 1, 1, 0]),
+                                                 col=numpy_array("i4", (4,), [0, 0, 2, 1]),
+                                                 data=numpy_array("f8", (4,), [1, 1, 2, 0]))))
+        self.write("feats.pkl", pickled(numpy_array("f4", (2, 2), [0, 1.5, 2, 0])))
+        self.made("anygraph", self.folder, self.out)
+        members = zipfile.ZipFile(self.out)
+        self.assertEqual(array.array("i", members.read("adj_indices.npy")[-12:]).tolist(), [2, 2, 4])
+        found = described(self.out)
+        self.assertEqual([found[key] for key in ("nodes", "edges", "features", "feature_nnz")], [5, 3, 2, 2])
+
+    @unittest.skipUnless(MOCHI, "needs the program")
+    def test_square_matrices_are_graphs(self):
+        self.write("trn_mat.pkl", pickled(matrix("csr", (3, 3), indptr=numpy_array("i4", (4,), [0, 2, 3, 3]),
+                                                 indices=numpy_array("i4", (3,), [1, 2, 0]),
+                                                 data=numpy_array("f4", (3,), [1, 1, 1]))))
+        self.made("anygraph", self.folder, self.out)
+        self.assertEqual([described(self.out)[key] for key in ("nodes", "edges")], [3, 2])
+
+    @unittest.skipUnless(MOCHI, "needs the program")
+    def test_tables_become_graphs(self):
+        self.write("edge.csv.gz", "0,1\n1,0\n2,2\n1,2\n")
+        self.write("num-node-list.csv.gz", "3\n")
+        self.write("node-feat.csv.gz", "0.5,0\n0,0\n1,-1\n")
+        self.write("node-label.csv.gz", "1\n0\n1\n")
+        self.made("ogb", self.folder, self.out)
+        found = described(self.out)
+        self.assertEqual([found[key] for key in ("nodes", "edges", "features", "feature_nnz", "classes")], [3, 2, 2, 3, [1, 2]])
+        table = self.write("T.csv", 'category,text,label,node_id,neighbour\nA,"x, ""y""",7,1,"[0, 2]"\nB,,3,0,[]\nB,z,3,2,[1]\n')
+        self.made("cstag", table, self.out)
+        found = described(self.out)
+        self.assertEqual([found[key] for key in ("nodes", "edges", "classes")], [3, 2, [2, 1]])
+
+    def test_what_is_wrong_is_named(self):
+        self.refused("No such file", "anygraph", self.folder, self.out)
+        path = self.write("trn_mat.pkl", pickled(Global("os", "system", "true")))
+        self.refused(f"{path}: expected data alone, found a use of os.system", "anygraph", self.folder, self.out)
+        self.write("trn_mat.pkl", pickled([1]))
+        self.refused("expected a sparse matrix, found list", "anygraph", self.folder, self.out)
+        self.write("trn_mat.pkl", pickled(matrix("coo", (2, 2), row=numpy_array("i4", (1,), [5]),
+                                                 col=numpy_array("i4", (1,), [0]), data=numpy_array("f4", (1,), [1]))))
+        self.refused("expected entries in 2 x 2", "anygraph", self.folder, self.out)
+        self.refused("expected one file ind.NAME.graph, found 0", "planetoid", self.folder, self.out)
+        self.write("num-node-list.csv", "2\n")
+        self.write("edge.csv", "0,1\n0,2\n")
+        self.refused("edge.csv:2: expected two nodes 0..1, found [0, 2]", "ogb", self.folder, self.out)
+        self.write("edge.csv", "0,x\n")
+        self.refused("edge.csv:1: expected numbers between commas", "ogb", self.folder, self.out)
+        table = self.write("T.csv", "label,node_id,neighbour\n0,0,[4]\n")
+        self.refused("expected neighbours 0..0", "cstag", table, self.out)
+        self.assertEqual(convert("cstag", table).returncode, 1)
+
+    def state_dict(self, state, storages):
+        path = self.folder / "w.pt"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("w/data.pkl", state)
+            for key, data in storages.items():
+                archive.writestr(f"w/data/{key}", data)
+        return path
+
+    def tensor(self, key, shape, stride, offset=0):
+        return Global("torch._utils", "_rebuild_tensor_v2", Persistent("storage", Global("torch", "FloatStorage"), key, "cpu", 6),
+                      offset, shape, stride, False, collections.OrderedDict())
+
+    def test_state_dicts_become_safetensors(self):
+        values = struct.pack("<6f", *range(6))
+        path = self.state_dict(pickled_state({"a.weight": self.tensor("0", (2, 2), (2, 1), 1), "log_temp": self.tensor("0", (), (), 5)}),
+                               {"0": values})
+        out = self.folder / "w.safetensors"
+        self.made("weights", path, out)
+        data = out.read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8:8 + size])
+        self.assertEqual(header["a.weight"], {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]})
+        self.assertEqual(header["log_temp"], {"dtype": "F32", "shape": [], "data_offsets": [16, 20]})
+        self.assertEqual(struct.unpack("<5f", data[8 + size:]), (1, 2, 3, 4, 5))
+        if MOCHI:
+            self.assertEqual(described(out)["tensors"][0]["max"], 4)
+
+    def test_what_pytorch_wrote_keeps_its_values(self):
+        released = ROOT / "tests" / "golden" / "released"
+        for name in ("mochi", "mochi++"):
+            out = self.folder / "w.safetensors"
+            self.made("weights", released / f"{name}.pt", out)
+            data = out.read_bytes()
+            size = struct.unpack("<Q", data[:8])[0]
+            header = json.loads(data[8:8 + size])
+            header.pop("__metadata__", None)
+            with zipfile.ZipFile(released / f"{name}.npz") as stored:
+                self.assertEqual({f"{key}.npy" for key in header}, set(stored.namelist()))
+                for key, entry in header.items():
+                    begin, end = (8 + size + offset for offset in entry["data_offsets"])
+                    self.assertEqual(data[begin:end], stored.read(f"{key}.npy")[begin - end:], key)
+
+    def test_bad_state_dicts_are_named(self):
+        out = self.folder / "w.safetensors"
+        values = struct.pack("<6f", *range(6))
+        path = self.state_dict(pickled_state({"a": self.tensor("0", (2, 4), (4, 1))}), {"0": values})
+        self.refused("expected 32 bytes for a, found 24", "weights", path, out)
+        path = self.state_dict(pickled_state({"a": self.tensor("0", (2, 3), (1, 2))}), {"0": values})
+        self.refused("expected a to be contiguous", "weights", path, out)
+        path = self.state_dict(pickled_state({"a": self.tensor("1", (1,), (1,))}), {"0": values})
+        self.refused("expected the bytes of a in the archive", "weights", path, out)
+        path = self.state_dict(pickled_state({"a": 3}), {})
+        self.refused("expected tensors alone in the state dict, found 'a': int", "weights", path, out)
+        path = self.state_dict(pickled(Global("os", "system", "true")), {})
+        self.refused("found a use of os.system", "weights", path, out)
+        self.refused("expected a zip", "weights", self.write("x.pt", "no"), out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# tests/cli/test_install.sh - what `meson install` puts into an empty folder is enough for a C program outside the tree.
+# Usage: tests/cli/test_install.sh BUILD      the build folder, up to date
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=$1
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+failed=0
+# claim NAME COMMAND..: the command must succeed; its output is shown where it does not.
+claim() {
+    if "${@:2}" >"$root/log" 2>&1; then
+        echo "[       OK ] $1"
+    else
+        echo "[  FAILED  ] $1: ${*:2}"
+        cat "$root/log"
+        failed=1
+    fi
+}
+
+DESTDIR=$root meson install -C "$build" --no-rebuild >"$root/log"
+prefix=$root$(sed -n 's/^prefix=//p' "$(find "$root" -name mochi.pc)")
+libraries=$(dirname "$(find "$prefix" -name libmochi.so)")
+# pkg-config puts the folder before the prefix of mochi.pc, as for any staged installation.
+export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root LD_LIBRARY_PATH=$libraries
+export MOCHI_EMBEDDED=$prefix/share/mochi/data
+read -ra flags <<<"$(pkg-config --cflags mochi)"
+read -ra shared <<<"$(pkg-config --libs mochi)"
+read -ra static <<<"$(pkg-config --libs --static mochi)"
+compiler=${CC:-cc}
+# A sanitized library wants its programs sanitized; the examples leave what they hold to the end of the process.
+read -ra sanitizers <<<"${SANITIZERS:-}"
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+
+run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
+returns_one() {
+    local status=0
+    "$@" || status=$?
+    [ $status = 1 ]
+}
+no_libmochi() { ! ldd "$1" | grep libmochi; }
+
+# Examples and guides are those of the installation.
+guides=$prefix/share/doc/mochi
+examples=$guides/tools/examples
+for guide in README.md train/FORMATS.md {tensor,autograd,ops,models,train,tools,tools/examples}/README.md; do
+    claim "installs_$guide" test -s "$guides/$guide"
+done
+claim installs_every_example diff <(ls tools/examples) <(ls "$examples")
+for source in "$examples"/*.c; do
+    name=$(basename "$source" .c)
+    claim "${name}_builds_outside_the_tree" \
+        "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
+done
+claim the_program_finds_its_library env -u LD_LIBRARY_PATH "$prefix/bin/mochi" --version
+claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
+# A program whose first object fails reaches its last line, which prints why.
+sed 's/{4, 32}/{-4, 32}/' tools/examples/ridge.c >"$root/ridge_wrong.c"
+"$compiler" "$root/ridge_wrong.c" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/ridge_wrong"
+says_why() {
+    "$root/ridge_wrong" 2>&1 | tee "$root/ridge_wrong.out"
+    [ "${PIPESTATUS[0]}" = 1 ] && grep -q "axis 0 has size -4, expected 0 or more" "$root/ridge_wrong.out"
+}
+claim ridge_of_a_wrong_shape_says_so says_why
+claim maml_learns_to_learn run_example maml "step 3000 .* after one inner step 0\."
+claim hull_ends_as_a_pentagon run_example hull "step 200 .* 0\.691 0\.691 0\.691 0\.691 0\.691"
+claim custom_head_passes run_example custom_head "order 2: .* pass"
+claim deep_equilibrium_learns run_example deep_equilibrium "step 150 .* accuracy 0\.9"
+claim hypergradient_beats_the_grid run_example hypergradient "step 60 .* gradient [+-]0\.000"
+claim implicit_logistic_agrees_with_unrolled run_example implicit_logistic "embeddings: [0-9.]*e-\(0[789]\|1\)"
+claim custom_op_passes run_example custom_op "order 2: .* pass"
+
+# The archive alone: found first, so that the linker cannot take the shared library.
+mkdir "$root/archive"
+cp "$libraries/libmochi.a" "$root/archive"
+claim ridge_links_statically "$compiler" "$examples/ridge.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
+    "${sanitizers[@]}" -o "$root/ridge_static"
+claim the_static_program_needs_no_libmochi no_libmochi "$root/ridge_static"
+claim the_static_program_trains env -u LD_LIBRARY_PATH "$root/ridge_static"
+cat >"$root/guard.c" <<'END'
+#include <mochi/mochi.h>
+int main(void) {
+    mo_context *ctx = mo_context_create(NULL);
+    bool safe = mo_context_blas_is_safe(ctx);
+    mo_context_release(ctx);
+    return !safe;
+}
+END
+claim the_static_program_guards_blas "$compiler" "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
+    "${sanitizers[@]}" -o "$root/guard"
+claim the_static_guard_holds "$root/guard"
+
+# Wholly static, OpenBLAS as well, whose own allocator then stands: BLAS runs on one thread. What has no archive here
+# (Debian's libzip) has functions that nothing calls in its place.
+has_archive() { [ "$("$compiler" -print-file-name="lib$1.a")" != "lib$1.a" ]; }
+if [ -n "${SANITIZERS:-}" ]; then
+    echo "[  SKIPPED ] static programs: a sanitizer has no static library"
+elif ! has_archive openblas || ! has_archive c; then
+    echo "[  SKIPPED ] static programs: no libopenblas.a or libc.a"
+else
+    nm -u "$root/archive/libmochi.a" | sed -n 's/^ *U \(zip_[a-z0-9_]*\)$/void *\1(void) { return 0; }/p' | sort -u >"$root/zip.c"
+    "$compiler" -c "$root/zip.c" -o "$root/zip.o"
+    for name in $(printf '%s\n' "${static[@]}" | sed -n 's/^-l//p' | sort -u); do
+        has_archive "$name" || ar rc "$root/archive/lib$name.a" $([ "$name" = zip ] && echo "$root/zip.o")
+    done
+    # What libgfortran.a needs and openblas.pc does not say; the mutex it refers to weakly and calls at the end.
+    ! has_archive quadmath || static+=(-lquadmath -lm -Wl,-u,pthread_mutex_destroy)
+    claim a_wholly_static_program_links "$compiler" -static "$examples/ridge.c" "${flags[@]}" "-L$root/archive" \
+        "${static[@]}" -o "$root/ridge_wholly_static"
+    claim it_trains "$root/ridge_wholly_static"
+    claim it_prints_what_the_shared_one_does cmp <("$root/ridge_wholly_static") <("$root/ridge")
+    "$compiler" -static "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" -o "$root/guard_static" 2>"$root/log"
+    claim it_knows_that_blas_has_no_guard returns_one "$root/guard_static"
+fi
+
+claim custom_op_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC "$examples"/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
+claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
+claim custom_head_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC "$examples"/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
+claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
+claim the_program_trains_with_the_head "$prefix/bin/mochi" train --recipe paper++ --pool mutag --dim 8 --k 2:4 \
+    --q 2:5 --steps 3 --head "$root/custom_head.so" --out "$root/run" --quiet
+claim the_program_evaluates_the_head "$prefix/bin/mochi" eval --weights "$root/run/weights.safetensors" --data mutag \
+    --shots 4 --seeds 2 --head "$root/custom_head.so"
+
+claim custom_encoder_learns run_example custom_encoder "embeddings of 2708 nodes, 32 wide"
+claim custom_encoder_builds_as_a_shared_object \
+    "$compiler" -shared -fPIC tools/examples/custom_encoder.c "${flags[@]}" "${shared[@]}" -o "$root/custom_encoder.so"
+claim the_program_checks_the_encoder "$prefix/bin/mochi" gradcheck --encoder "$root/custom_encoder.so"
+claim the_program_trains_the_encoder "$prefix/bin/mochi" train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 3 \
+    --encoder "$root/custom_encoder.so" --head "$root/custom_head.so" --out "$root/encoded" --quiet
+claim the_program_evaluates_the_encoder "$prefix/bin/mochi" eval --weights "$root/encoded/weights.safetensors" \
+    --encoder "$root/custom_encoder.so" --data mutag --shots 4 --seeds 2 --head "$root/custom_head.so,ridge"
+claim the_program_embeds_by_the_encoder "$prefix/bin/mochi" embed --weights "$root/encoded/weights.safetensors" \
+    --encoder "$root/custom_encoder.so" --data mutag --out "$root/Z.npy"
+
+# A head of one's own, from the skeleton on: with the build lines that the program prints.
+mkdir "$root/new"
+claim new_writes_a_head eval 'cd "$root/new" && "$prefix/bin/mochi" new head my_head'
+claim the_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_head.c" "${flags[@]}" \
+    "${shared[@]}" -o "$root/new/my_head.so"
+claim the_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --head "$root/new/my_head.so"
+claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head_test.c" "${flags[@]}" \
+    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_head_test"
+claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
+claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
+    --seeds 2 --head "$root/new/my_head.so"
+# The same of an encoder.
+claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
+claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
+    "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"
+claim the_encoder_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --encoder "$root/new/my_encoder.so"
+claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder_test.c" "${flags[@]}" \
+    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_encoder_test"
+claim the_encoder_skeletons_test_passes eval 'cd "$root/new" && ./my_encoder_test | grep -qx pass'
+claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
+    --encoder "$root/new/my_encoder.so" --out "$root/new/run"
+claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
+claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
+claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"
+claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
+    "${flags[@]}" "$prefix/include/mochi/mochi.h"
+# A project with folders of the same names as ours: each side finds its own headers, whichever comes first.
+of_the_prefix_include_alone() { [ "$(printf '%s\n' "${flags[@]}" | grep -F -e "-I$prefix")" = "-I$prefix/include" ]; }
+for header in tensor/tensor autograd/autograd ops/ops models/models models/head train/train train/graph; do
+    mkdir -p "$root/own/${header%/*}"
+    echo "enum { OWN_$(tr a-z/ A-Z_ <<<"$header") };" >"$root/own/$header.h"
+    printf '#include "%s.h"\n' "$header" >>"$root/own/first.h"
+    echo "int uses_${header#*/}_of_${header%/*}[] = {OWN_$(tr a-z/ A-Z_ <<<"$header")};" >>"$root/own/uses.h"
+done
+printf '#include "first.h"\n#include <mochi/mochi.h>\n#include "uses.h"\nmo_trainer *trainer; mo_head head;\n' >"$root/own/before.c"
+printf '#include <mochi/mochi.h>\n#include "first.h"\n#include "uses.h"\nmo_trainer *trainer; mo_head head;\n' >"$root/own/after.c"
+claim flags_add_the_folder_include_alone of_the_prefix_include_alone
+for order in before after; do
+    claim "own_headers_${order}_ours" "$compiler" -fsyntax-only "-I$root/own" "$root/own/$order.c" "${flags[@]}"
+    claim "ours_${order}_own_headers" "$compiler" -fsyntax-only "$root/own/$order.c" "${flags[@]}" "-I$root/own"
+done
+if command -v "${CXX:-c++}" >/dev/null; then
+    claim headers_are_cxx "${CXX:-c++}" -Wall -Wextra -Werror -fsyntax-only -x c++ "${flags[@]}" \
+        "$prefix/include/mochi/mochi.h"
+fi
+
+# Every command has its place in the manual, and completion knows it.
+commands=$("$prefix/bin/mochi" --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p')
+claim the_program_has_commands test "$(wc -w <<<"$commands")" -ge 8
+completes() {
+    local replies
+    replies=$(PATH=$prefix/bin:$PATH bash -c "source '$prefix/share/bash-completion/completions/mochi'
+        COMP_WORDS=($1) COMP_CWORD=$2; _mochi; printf '%s\n' \"\${COMPREPLY[@]}\"")
+    grep -qxF -e "$3" <<<"$replies"
+}
+for command in $commands; do
+    claim "completion_knows_$command" completes "mochi ${command:0:2}" 1 "$command"
+    if command -v scdoc >/dev/null; then
+        claim "manual_explains_$command" grep -q "^\\\\fB$command\\\\fR" "$prefix/share/man/man1/mochi.1"
+    fi
+done
+claim completion_knows_options completes "mochi train --po" 2 --pool
+claim completion_knows_heads completes "mochi train --head ld" 3 lda
+claim completion_knows_graphs completes "mochi eval --data co" 3 cora
+
+exit $failed

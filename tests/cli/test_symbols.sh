@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# tests/cli/test_symbols.sh - the exported symbols are the ops that ops/ops.h declares and the names of tests/symbols.txt,
+# and nothing is imported with which a library could print, exit, or change a setting of its host.
+# Usage: tests/cli/test_symbols.sh LIBRARY [--update]      --update: writes tests/symbols.txt; commit it with the change
+set -euo pipefail
+export LC_ALL=C
+here=$(dirname "${BASH_SOURCE[0]}")
+list=$here/../symbols.txt
+header=$here/../../ops/ops.h
+library=$1
+
+# Names of compilers, sanitizers and OpenMP's locks are not ours to list.
+exported() { nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | grep -v '^__\|^\.' | sort; }
+# The functions of ops/ops.h: a declaration is MO_API, a type and the name before the first parenthesis.
+ops() { tr '\n' ' ' <"$header" | grep -o 'MO_API [^(]*(' | sed 's/ *($//; s/.*[ *]//' | sort; }
+listed() { sort "$list" <(ops); }
+imported() { nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' | sort -u; }
+
+if [ "${2:-}" = --update ]; then
+    comm -23 <(exported) <(ops) >"$list"
+    exit
+fi
+failed=0
+difference=$(diff -U0 <(listed) <(exported) | grep '^[-+][^-+]' || true)
+if [ -n "$difference" ]; then
+    echo "[  FAILED  ] exported symbols differ from ops/ops.h and tests/symbols.txt (- gone, + new):"
+    echo "$difference"
+    echo "Where that is intended: tests/cli/test_symbols.sh $library --update"
+    failed=1
+else
+    echo "[       OK ] $(listed | wc -l) exported symbols as listed, $(ops | wc -l) of them ops"
+fi
+
+# The guard of the BLAS allocator must carry OpenBLAS's name (tensor/cpu/fast/blas_guard.c).
+if exported | grep -v '^mo_\|^blas_memory_alloc$'; then
+    echo "[  FAILED  ] exported names above lack the prefix mo_"
+    failed=1
+else
+    echo "[       OK ] every exported name has the prefix mo_"
+fi
+
+prints='stdout|stderr|_IO_2_1_.*|v?printf|puts|putchar|putc|perror|psignal|err|errx|warn|warnx|syslog|__v?printf_chk'
+ends='exit|_exit|_Exit|quick_exit|abort|raise|kill|atexit|on_exit|__cxa_atexit|execv?.*|fork|system'
+sets='signal|sigaction|sigprocmask|pthread_sigmask|setlocale|uselocale|fesetround|fesetenv|feholdexcept|fesetexceptflag'
+sets+='|feenableexcept|fedisableexcept|feraiseexcept|omp_set_.*|openblas_set_.*|setenv|unsetenv|putenv|clearenv|chdir'
+sets+='|umask|srand|srandom|srand48|setrlimit|sched_setaffinity|alarm|setitimer|mlockall'
+if [ -n "${SANITIZERS:-}" ]; then
+    echo "[  SKIPPED ] imports: a sanitizer brings its own"
+elif imported | grep -xE "$prints|$ends|$sets"; then
+    echo "[  FAILED  ] the imports above print, end the process or change its settings"
+    failed=1
+else
+    echo "[       OK ] nothing is imported that prints, ends the process or changes its settings"
+fi
+exit $failed

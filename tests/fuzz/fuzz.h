@@ -1,0 +1,37 @@
+/* tests/fuzz/fuzz.h - what a fuzz target has: libFuzzer's entry, and the checks that hold for any bytes whatever.
+ *
+ * Under meson a target is linked to fuzz_driver.c. With libFuzzer, in the source folder:
+ *     CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false \
+ *         -Dc_args=-fsanitize=fuzzer-no-link && ninja -C build-fuzz libmochi.a
+ *     clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. tests/fuzz/fuzz_npz.c build-fuzz/libmochi.a \
+ *         $(pkg-config --libs libzip zlib libxxhash jansson openblas) -fopenmp -lm -o build-fuzz/fuzz_npz
+ *     mkdir -p build-fuzz/corpus && build-fuzz/fuzz_npz -max_total_time=60 build-fuzz/corpus tests/arrays */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include "tensor/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static inline mo_context *fuzz_start(int64_t *live) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    if (!mo_ok(ctx))
+        abort();
+    *live = mo_context_counters(ctx).bytes_live;
+    return ctx;
+}
+
+/* A reader either succeeds or leaves one line, and the context gets all its memory back. Anything else aborts. */
+static inline void fuzz_finish(mo_context *ctx, int64_t live, bool succeeded) {
+    const char *message = mo_context_status(ctx)->message;
+    if (succeeded != mo_ok(ctx) || (!succeeded && (!message[0] || strchr(message, '\n'))))
+        abort();
+    if (mo_context_counters(ctx).bytes_live != live)
+        abort();
+    mo_context_release(ctx);
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* tests/models/test_head.c - what a head must be, what it is given, what it returns; and the checker of heads. */
+#include "models/head.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+static mo_tensor *too_few_columns(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)Zs;
+    (void)parameters;
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, 1, 0, 1)));
+}
+
+static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)t;
+    (void)Zs;
+    (void)Ys;
+    (void)Zq;
+    (void)parameters;
+    return NULL;
+}
+
+/* Applies the head to n_s = n_q = 4, d = 3, C = 2 and wants the message. */
+static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Zs = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
+    mo_tensor *Zq = mo_full(t, MO_F64, 2, (int64_t[]){n_q, 3}, 1);
+    assert_true(mo_is_null(mo_head_apply(t, head, Zs, Ys, Zq, NULL)));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, message);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
+static void a_head_of_another_build_is_refused(void **state) {
+    mo_head old = mo_head_prototype_inner, small = mo_head_prototype_inner, empty = mo_head_prototype_inner;
+    char message[160];
+    old.abi = 1;
+    snprintf(message, sizeof message, "head: abi 1 and size %zu, expected %d and %zu: rebuild it against this library",
+        sizeof old, MO_HEAD_ABI, sizeof old);
+    assert_refused(*state, &old, 4, message);
+    small.size = 8;
+    snprintf(message, sizeof message, "head: abi %d and size 8, expected %d and %zu: rebuild it against this library",
+        MO_HEAD_ABI, MO_HEAD_ABI, sizeof old);
+    assert_refused(*state, &small, 4, message);
+    empty.logits = NULL;
+    assert_refused(*state, &empty, 4, "head prototype_inner: it has neither logits nor a residual");
+    mo_head untold = mo_head_prototype_inner;
+    untold.n_samples = 3;
+    assert_refused(*state, &untold, 4, "head prototype_inner: 3 samples without a table of them");
+}
+
+static void wrong_logits_are_refused_with_both_shapes(void **state) {
+    mo_head wrong = mo_head_prototype_inner;
+    wrong.name = "mine";
+    wrong.logits = too_few_columns;
+    assert_refused(*state, &wrong, 4, "head mine: it returned logits [4, 1] float64, expected [4, 2] float64");
+    wrong.logits = nothing;
+    assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
+}
+
+static void rows_and_labels_of_different_length_are_refused(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
+    assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, Z, Ys, Z, NULL)));
+    assert_string_equal(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d], labels "
+                                                         "[.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
+                                                         "[4, 3]");
+    mo_tape_release(t);
+}
+
+static mo_tensor *without_gradient(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_head_prototype_inner.logits(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
+}
+
+/* Takes the mean over the whole batch off the queries. */
+static mo_tensor *across_episodes(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
+}
+
+static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
+    mo_head wrong = mo_head_prototype_inner;
+    wrong.logits = without_gradient;
+    mo_check_result r = mo_check_head(*state, &wrong, 1, 0);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "input 0"));
+    wrong.logits = across_episodes;
+    r = mo_check_head(*state, &wrong, 1, 0);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "logits of a batch differ"));
+    wrong.logits = nothing;
+    r = mo_check_head(*state, &wrong, 1, 0);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "returned no tensor"));
+    assert_true(mo_ok(*state));
+}
+
+static void every_head_passes_the_checker(void **state) {
+    mo_context *ctx = *state;
+    const mo_head *head;
+    int failed = 0;
+    for (int i = 0; (head = mo_head_at(i)); i++)
+        for (int order = 1; order <= head->order; order++) {
+            mo_check_result r = mo_check_head(ctx, head, order, 5);
+            assert_true(mo_ok(ctx));
+            assert_true(r.samples >= 2);
+            failed += !r.pass;
+            if (!r.pass)
+                print_message("%s, order %d: %s\n", head->name, order, r.worst);
+        }
+    assert_int_equal(failed, 0);
+}
+
+static void heads_are_found_by_name(void **state) {
+    (void)state;
+    assert_ptr_equal(mo_find_head("ridge"), &mo_head_ridge);
+    assert_ptr_equal(mo_find_head("prototype_inner"), &mo_head_prototype_inner);
+    assert_null(mo_find_head("Ridge"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_head_of_another_build_is_refused, open_context, close_context),
+        cmocka_unit_test_setup_teardown(wrong_logits_are_refused_with_both_shapes, open_context, close_context),
+        cmocka_unit_test_setup_teardown(rows_and_labels_of_different_length_are_refused, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            the_checker_sees_a_wrong_gradient_and_a_mixed_batch, open_context, close_context),
+        cmocka_unit_test_setup_teardown(every_head_passes_the_checker, open_context, close_context),
+        cmocka_unit_test_setup_teardown(heads_are_found_by_name, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

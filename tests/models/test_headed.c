@@ -1,0 +1,213 @@
+/* tests/models/test_headed.c - an encoder under a head that is not its own: gradients hold, embeddings are those of the
+ * encoder, logits those of the head on them, and weights come back. */
+#include "tests/copies.h"
+
+enum { SUPPORT = 6, QUERIES = 4, DRAWN_WIDTH = 5, EXTRAS = 3, EMBEDDED = 2 * (2 * DRAWN_WIDTH + EXTRAS) };
+
+static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
+    double x[1024];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_from(t, MO_F64, ndim, shape, x);
+}
+
+static mo_episode drawn_episode(mo_tape *t, mo_task task) {
+    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
+    int64_t n = SUPPORT + QUERIES;
+    e.rows[0] = (mo_named){"blocks", draw(t, 4, (int64_t[]){2, 4, n, DRAWN_WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, 2, (int64_t[]){2, DRAWN_WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
+    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
+    return e;
+}
+
+/* Class means in a learned projection. */
+static mo_tensor *projected(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), mo_matmul(t, Zs, parameters[1]));
+    return mo_mul(t, mo_matmul(t, mo_matmul(t, Zq, parameters[1]), mo_transpose(t, P)), parameters[0]);
+}
+
+static const mo_head_parameter parameters[] = {
+    {.name = "scale", .value = 0.5},
+    {.name = "projection", .value = 1, .ndim = 2, .shape = {MO_HEAD_DIM, 3}},
+};
+static const mo_head projection = {.abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "projected",
+    .n_parameters = 2,
+    .parameters = parameters,
+    .logits = projected,
+    .order = 2};
+
+/* The moved encoder under the projection. */
+static mo_model headed_model(mo_context *ctx, mo_temperature temperature) {
+    mo_readout_options o = {
+        .head = &projection, .temperature = temperature, .smoothing = 0.1, .width = {EMBEDDED, EMBEDDED, EMBEDDED}};
+    mo_model model = mo_headed_create(ctx, MO_F64, moved_model(ctx, MO_F64, false), &o, 1);
+    assert_non_null(model.table);
+    return model;
+}
+
+typedef struct problem {
+    mo_model model;
+    mo_task task;
+} problem;
+
+static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)in; /* the model's own parameters */
+    (void)n_in;
+    (void)n_out;
+    const problem *p = state;
+    mo_episode e = drawn_episode(t, p->task);
+    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
+}
+
+/* 1e-5 as of the invariant model itself. */
+static void gradients_hold_in_encoder_head_and_temperature(void **state) {
+    scratch *s = *state;
+    for (int i = 0; i < 2 * MO_TASKS; i++) {
+        problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2)};
+        mo_tensor *in[16];
+        int n = mo_model_n_parameters(p.model);
+        assert_int_equal(n, 3 + 1 + MO_TASKS);
+        for (int j = 0; j < n; j++)
+            in[j] = mo_model_parameter(p.model, j);
+        assert_string_equal(mo_tensor_name(in[3]), "log_temp");
+        assert_string_equal(mo_tensor_name(in[5]), "head.lp.projection");
+        for (int order = 1; order <= 2; order++) {
+            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+        }
+        mo_model_release(p.model);
+    }
+}
+
+/* Logits are the head's, on the rows of mo_embed_all as they are. */
+static void a_head_reads_the_rows_that_embed_gives(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
+    mo_model plain = moved_model(s->ctx, MO_F32, false),
+             headed = mo_headed_create(s->ctx, MO_F32, moved_model(s->ctx, MO_F32, false), &o, 0);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_plan_options plans = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 8, .seed = 2};
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        mo_tensor *Z = mo_embed_all(plain, source, 0), *Y = mo_embed_all(headed, source, 0);
+        assert_int_equal(mo_dim(Z, 1), mo_embedding_width(headed, source));
+        assert_memory_equal(mo_tensor_view(Z).data, mo_tensor_view(Y).data, (size_t)mo_numel(Z) * sizeof(float));
+        mo_plan plan;
+        mo_episode e;
+        mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+        assert_int_equal(mo_plan_draw(source->graph, source->links, source->task, 0, &plans, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+        bool links = source->task == MO_TASK_LP;
+        mo_tensor *Zs = mo_gather_rows(
+                      t, Z, mo_from(t, MO_I64, 1, &plan.n_support, links ? plan.support_pair : plan.support[0])),
+                  *Zq = mo_gather_rows(
+                      t, Z, mo_from(t, MO_I64, 1, &plan.n_query, links ? plan.query_pair : plan.query[0]));
+        mo_head_start(t, o.head, MO_F32, mo_dim(Z, 1), NULL, 0, parameter);
+        mo_tensor *expected =
+            mo_head_apply(t, o.head, Zs, mo_one_hot(t, e.support_label, e.classes, MO_F32), Zq, parameter);
+        mo_tensor *apart = mo_sub(t, mo_model_logits(t, headed, &e, NULL), expected);
+        double most = mo_item(mo_max(t, mo_abs(t, apart), 0, false));
+        assert_true(mo_ok(s->ctx) && most < 1e-4); /* Newton's last step, in float32 */
+        mo_plan_release(&plan);
+        mo_tensor_release(Z);
+        mo_tensor_release(Y);
+    }
+    mo_tape_release(t);
+    mo_model_release(plain);
+    mo_model_release(headed);
+    mo_pool_release(pool);
+}
+
+/* ---- weights ---- */
+
+static mo_trainer_options short_run(const char *folder) {
+    return (mo_trainer_options){.steps = 3,
+        .episodes_per_step = 2,
+        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = {.k_min = 2, .k_max = 4, .q_min = 4, .q_max = 4, .max_classes = 8, .seed = 5},
+        .out = folder,
+        .settings = "{\"recipe\":\"best\"}"};
+}
+
+/* Every parameter of a is bit for bit that of b. */
+static void assert_same_parameters(mo_model a, mo_model b) {
+    assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
+    for (int i = 0; i < mo_model_n_parameters(a); i++) {
+        mo_tensor *P = mo_model_parameter(a, i), *Q = mo_model_parameter(b, i);
+        assert_string_equal(mo_tensor_name(P), mo_tensor_name(Q));
+        assert_int_equal(mo_numel(P), mo_numel(Q));
+        assert_memory_equal(mo_tensor_view(P).data, mo_tensor_view(Q).data, (size_t)mo_numel(P) * sizeof(float));
+    }
+}
+
+static mo_model under_mlp(mo_context *ctx, const mo_pool *pool) {
+    mo_readout_options o = {.head = &mo_head_mlp, .smoothing = 0.1};
+    mo_model encoder = mo_invariant_create(ctx, MO_F32, NULL);
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        o.width[mo_pool_source(pool, i)->task] = mo_embedding_width(encoder, mo_pool_source(pool, i));
+    return mo_headed_create(ctx, MO_F32, encoder, &o, 1);
+}
+
+static void weights_come_back_with_what_the_head_has_learned(void **state) {
+    scratch *s = *state;
+    char folder[300], path[400];
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_model model = under_mlp(s->ctx, pool);
+    snprintf(folder, sizeof folder, "%s/headed", s->folder);
+    snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    mo_trainer_options o = short_run(folder);
+    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    mo_trainer_run(trainer, NULL, NULL);
+    assert_int_equal(mo_trainer_finish(trainer), MO_OK);
+    mo_weights *w = mo_weights_read(s->ctx, path);
+    assert_non_null(w);
+    assert_string_equal(w->kind, "invariant");
+    assert_string_equal(w->head, "mlp");
+    mo_model again = mo_weights_model(w), untrained = mo_weights_model_as(w, &(mo_model_choice){.untrained = true}),
+             other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
+    assert_same_parameters(model, again);
+    assert_int_equal(mo_model_n_parameters(untrained), mo_model_n_parameters(model));
+    assert_int_equal(mo_model_n_parameters(other), 4); /* the encoder's and log_temp */
+    assert_memory_equal(mo_tensor_view(mo_model_parameter(other, 0)).data,
+        mo_tensor_view(mo_model_parameter(model, 0)).data, 16 * sizeof(float));
+    mo_model_release(again);
+    mo_model_release(untrained);
+    mo_model_release(other);
+    mo_weights_release(w);
+    mo_trainer_release(trainer);
+    mo_model_release(model);
+    mo_pool_release(pool);
+    folder_remove(folder);
+}
+
+static void options_out_of_their_domain_are_named(void **state) {
+    scratch *s = *state;
+    mo_readout_options o = {.smoothing = 2};
+    assert_null(mo_headed_create(s->ctx, MO_F32, mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0).table);
+    assert_failed(s->ctx, MO_INVALID, PARTS("head ridge: smoothing is 2"));
+    o = (mo_readout_options){.head = &mo_head_svm, .width = {0, -1, 0}};
+    assert_null(mo_headed_create(s->ctx, MO_F32, mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0).table);
+    assert_failed(s->ctx, MO_INVALID, PARTS("head svm: embeddings of lp are -1 wide"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_hold_in_encoder_head_and_temperature),
+        cmocka_unit_test(a_head_reads_the_rows_that_embed_gives),
+        cmocka_unit_test(weights_come_back_with_what_the_head_has_learned),
+        cmocka_unit_test(options_out_of_their_domain_are_named),
+    };
+    return cmocka_run_group_tests_name("headed", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,209 @@
+/* tests/models/test_heads.c - readouts: equal forms, values by hand, gradients to embeddings and hyper-parameters. */
+#include "models/models.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/largest_difference.h"
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* A float64 leaf of normal draws; rows from `repeat` on copy earlier ones. */
+static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
+    mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
+    double *x = malloc((size_t)(rows * columns) * sizeof *x);
+    for (int64_t i = 0; i < rows * columns; i++)
+        x[i] = i / columns >= repeat ? x[i - repeat * columns] : mo_random_normal(&r);
+    mo_tensor *T = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
+    free(x);
+    return T;
+}
+
+typedef struct ridge_problem {
+    mo_tensor *in[4]; /* Zs, Ys, Zq, lambda */
+} ridge_problem;
+
+static ridge_problem make_ridge(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat, double lambda) {
+    ridge_problem p = {{draw(ctx, n_s, d, repeat, 1), draw(ctx, n_s, 3, n_s, 2), draw(ctx, 5, d, 5, 3)}};
+    p.in[3] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &lambda));
+    return p;
+}
+
+static void release_ridge(ridge_problem *p) {
+    for (int i = 0; i < 4; i++)
+        mo_tensor_release(p->in[i]);
+}
+
+static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *const *in, mo_ridge_form form) {
+    mo_tensor *W, *b;
+    mo_ridge_fit(t, in[0], in[1], in[3], form, &W, &b);
+    return mo_add(t, mo_matmul(t, in[2], W), b);
+}
+
+static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat) {
+    ridge_problem p = make_ridge(ctx, n_s, d, repeat, 0.5);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *G = draw(ctx, 5, 3, 5, 4), *grads[2][4], *logits[2];
+    for (int form = 0; form < 2; form++) {
+        logits[form] = ridge_logits(t, p.in, form ? MO_RIDGE_PRIMAL : MO_RIDGE_DUAL);
+        mo_grad(t, &logits[form], &G, 1, p.in, grads[form], 4, MO_RETAIN);
+    }
+    assert_true(mo_ok(ctx));
+    assert_true(largest_difference(logits[0], logits[1]) < 1e-9);
+    for (int i = 0; i < 4; i++)
+        assert_true(largest_difference(grads[0][i], grads[1][i]) < 1e-9);
+    mo_tensor_release(G);
+    mo_tape_release(t);
+    release_ridge(&p);
+}
+
+static void ridge_dual_equals_primal_in_value_and_gradient(void **state) {
+    compare_forms(*state, 6, 11, 6);   /* n_s < d + 1 */
+    compare_forms(*state, 12, 11, 12); /* n_s = d + 1 */
+    compare_forms(*state, 40, 11, 40); /* n_s > d + 1 */
+    compare_forms(*state, 10, 7, 4);   /* repeated rows */
+    compare_forms(*state, 1, 7, 1);
+}
+
+static void ridge_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    out[0] = ridge_logits(t, in, *(mo_ridge_form *)state);
+}
+
+static void ridge_gradients_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
+        for (int order = 1; order <= 2; order++) {
+            mo_ridge_form f = (mo_ridge_form)form;
+            ridge_problem p = make_ridge(ctx, 6, 4, 6, 2);
+            mo_check_result r =
+                mo_check_function(ctx, ridge_function, &f, p.in, 4, 1, order, order == 1 ? 1e-6 : 1e-5, 3);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+            release_ridge(&p);
+        }
+}
+
+static void ridge_names_itself_where_its_labels_do_not_fit(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
+    mo_tensor *lambda = mo_scalar(t, MO_F32, 1), *row = mo_full(t, MO_F32, 1, (int64_t[]){6}, 1), *W, *b;
+    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(
+        ctx, MO_INVALID, PARTS("ridge_fit: expected Zs [.., n_s, d] and Ys [.., n_s, C]; got [6, 9], [5, 3]"));
+    assert_true(mo_is_null(W) && mo_is_null(b));
+    mo_ridge_fit_intercept(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit_intercept: expected Zs", "got [6, 9], [5, 3]"));
+    mo_ridge_fit(t, row, row, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: expected Zs [.., n_s, d]", "got [6], [6]"));
+    mo_ridge_fit(t, Zs, mo_full(t, MO_F64, 2, (int64_t[]){6, 3}, 1), lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_MISMATCH, PARTS("ridge_fit: Zs is float32, Ys float64, lambda float32"));
+    mo_ridge_fit(t, Zs, NULL, lambda, MO_RIDGE_AUTO, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: Ys is null"));
+    mo_tape_release(t);
+}
+
+static void ridge_backward_never_factorizes(void **state) {
+    mo_context *ctx = *state;
+    ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *logits = ridge_logits(t, p.in, MO_RIDGE_AUTO), *first[4], *second[4];
+    int64_t before = mo_context_counters(ctx).factorizations;
+    assert_int_equal(before, 1);
+    mo_grad(t, &logits, NULL, 1, p.in, first, 4, MO_CREATE_GRAPH);
+    mo_grad(t, first, NULL, 4, p.in, second, 4, 0);
+    assert_true(mo_ok(ctx));
+    assert_int_equal(mo_context_counters(ctx).factorizations, before);
+    mo_tape_release(t);
+    release_ridge(&p);
+}
+
+static void ridge_of_a_batch_equals_single_problems(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    ridge_problem p[3];
+    mo_tensor *parts[3][3], *single[3], *batch[3];
+    for (int b = 0; b < 3; b++) {
+        p[b] = make_ridge(ctx, 4 + 0, 6, 4 - b, 2);
+        for (int i = 0; i < 3; i++)
+            parts[i][b] = p[b].in[i];
+        single[b] = mo_head_apply(t, &mo_head_ridge, p[b].in[0], p[b].in[1], p[b].in[2], &p[0].in[3]);
+    }
+    for (int i = 0; i < 3; i++)
+        batch[i] = mo_stack(t, parts[i], 3, 0);
+    mo_tensor *logits = mo_head_apply(t, &mo_head_ridge, batch[0], batch[1], batch[2], &p[0].in[3]);
+    assert_true(mo_ok(ctx));
+    assert_true(largest_difference(logits, mo_stack(t, single, 3, 0)) < 1e-12);
+    mo_tape_release(t);
+    for (int b = 0; b < 3; b++)
+        release_ridge(&p[b]);
+}
+
+static void prototypes_give_the_values_worked_by_hand(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
+    mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, zs), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, ys);
+    mo_tensor *Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, zq);
+    assert_int_equal(mo_tensor_read(mo_head_apply(t, &mo_head_prototype_inner, Zs, Ys, Zq, NULL), x, sizeof x),
+        MO_OK); /* P = (2, 0), (0, 2) */
+    assert_true(x[0] == 2 && x[1] == 2);
+    double shifted[] = {2, 1};
+    Zq = mo_from(t, MO_F64, 2, (int64_t[]){1, 2}, shifted);
+    assert_int_equal(
+        mo_tensor_read(mo_head_apply(t, &mo_head_prototype_euclidean, Zs, Ys, Zq, NULL), x, sizeof x), MO_OK);
+    assert_true(fabs(x[0] + 1) < 1e-12 && fabs(x[1] + 5) < 1e-12);
+    mo_tape_release(t);
+}
+
+static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, double parameter, const char *part) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double z[] = {1, 2, 3, 1, 2, 3, 0, 1, 5, 2, 2, 2}, y[] = {1, 0, 0, 1, 1, 0, 0, 1}; /* rows 0 and 1 repeat */
+    mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 3}, z), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n_s, 2}, y);
+    mo_tensor *value = mo_scalar(t, MO_F64, parameter);
+    assert_true(mo_is_null(mo_head_apply(t, head, Zs, Ys, Zs, &value)));
+    assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
+    if (!strstr(mo_context_status(ctx)->message, part))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
+static void singular_systems_are_refused_with_their_rank(void **state) {
+    mo_context *ctx = *state;
+    assert_numerical(ctx, &mo_head_ridge, 4, 0, "ridge: lambda is 0 and the support's Gram matrix has rank 3 of 4");
+    assert_numerical(ctx, &mo_head_ridge_intercept, 4, 0, "rank 2 of 3");
+    assert_numerical(ctx, &mo_head_lda, 4, 0, "lda: shrinkage is 0 and the covariance has rank 2 of 3");
+    assert_numerical(ctx, &mo_head_lda, 1, 0.5, "lda: the support rows of each class are equal");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ridge_dual_equals_primal_in_value_and_gradient, open_context, close_context),
+        cmocka_unit_test_setup_teardown(ridge_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(ridge_names_itself_where_its_labels_do_not_fit, open_context, close_context),
+        cmocka_unit_test_setup_teardown(ridge_backward_never_factorizes, open_context, close_context),
+        cmocka_unit_test_setup_teardown(ridge_of_a_batch_equals_single_problems, open_context, close_context),
+        cmocka_unit_test_setup_teardown(prototypes_give_the_values_worked_by_hand, open_context, close_context),
+        cmocka_unit_test_setup_teardown(singular_systems_are_refused_with_their_rank, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora (oracle.h;
+ * skipped where it has no scikit-learn). */
+#include "tests/oracle.h"
+#include "tests/scratch.h"
+#include "train/train.h"
+
+#include <math.h>
+
+enum { DIM = 48, KEPT = 40, CLASSES = 7, QUERIES = 5 };
+
+/* Reads Zs, ys, Zq; writes what scikit-learn scores the queries with, by the name of the case. */
+static const char oracle[] =
+    "import sys\n"
+    "import numpy as np\n"
+    "from sklearn.discriminant_analysis import LinearDiscriminantAnalysis\n"
+    "from sklearn.linear_model import Ridge\n"
+    "folder, k = sys.argv[1:3]\n"
+    "Zs, ys, Zq = (np.load(f'{folder}/{name}{k}.npy') for name in ('Zs', 'ys', 'Zq'))\n"
+    "Y = np.eye(7)[ys]\n"
+    "one = lambda Z: np.c_[Z, np.ones(len(Z))]\n"
+    "def lda(s):\n"
+    "    model = LinearDiscriminantAnalysis(solver='lsqr', shrinkage=s).fit(Zs, ys)\n"
+    "    return model.decision_function(Zq)\n"
+    "for l in (0.1, 10):\n"
+    "    np.save(f'{folder}/ridge{l:g}.npy', Ridge(alpha=l, fit_intercept=False).fit(one(Zs), Y).predict(one(Zq)))\n"
+    "    np.save(f'{folder}/ridge_intercept{l:g}.npy', Ridge(alpha=l).fit(Zs, Y).predict(Zq))\n"
+    "for s in (0.1, 0.7, 1):\n"
+    "    np.save(f'{folder}/lda{s:g}.npy', lda(s))\n"
+    "if len(Zs) > 2 * Zs.shape[1]:\n"
+    "    np.save(f'{folder}/lda0.npy', lda(0.0))\n";
+
+typedef struct few_shot {
+    mo_tape *t;
+    mo_tensor *Zs, *ys, *Zq;
+} few_shot;
+
+/* The first k nodes of each class are the support, the next ones the queries; rows of hop 2, float64. Of the columns,
+ * which sum to 0, the first KEPT, so that the covariance is regular. */
+static few_shot make_few_shot(scratch *s, int64_t k) {
+    few_shot f = {.t = mo_tape_create(s->ctx, MO_EVAL)};
+    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    assert_non_null(graph);
+    mo_features *features =
+        mo_features_open(graph, &(mo_feature_options){.dim = DIM, .hops = 2, .power_iterations = 2});
+    assert_non_null(features);
+    int64_t support[2000], label[2000], query[CLASSES * QUERIES], seen[CLASSES] = {0}, n_s = 0, n_q = 0;
+    for (int64_t i = 0; i < graph->nodes; i++) {
+        int64_t c = graph->label[i], position = seen[c]++;
+        if (position < k) {
+            label[n_s] = c;
+            support[n_s++] = i;
+        } else if (position < k + QUERIES) {
+            query[n_q++] = i;
+        }
+    }
+    assert_int_equal(n_s, k * CLASSES);
+    mo_tensor *hops = mo_cast(f.t, mo_arrays_find(features->arrays, "hops"), MO_F64);
+    mo_tensor *rows = mo_reshape(f.t, mo_slice(f.t, hops, 0, 2, 3), 2, (int64_t[]){graph->nodes, DIM});
+    rows = mo_slice(f.t, rows, 1, 0, KEPT);
+    f.Zs = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_s, support));
+    f.Zq = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_q, query));
+    f.ys = mo_from(f.t, MO_I64, 1, &n_s, label);
+    mo_features_release(features);
+    mo_graph_release(graph);
+    return f;
+}
+
+static void write_input(scratch *s, const char *name, int64_t k, mo_tensor *T) {
+    char file[64];
+    snprintf(file, sizeof file, "%s%d.npy", name, (int)k);
+    assert_int_equal(mo_npy_write(T, scratch_path(s, file)), MO_OK);
+}
+
+/* The head's logits at that parameter against the array of that name. */
+static void assert_scores(scratch *s, const few_shot *f, const char *name, double value) {
+    char file[64];
+    snprintf(file, sizeof file, "%s%g.npy", name, value);
+    mo_tensor *parameter = mo_scalar(f->t, MO_F64, value), *Ys = mo_one_hot(f->t, f->ys, CLASSES, MO_F64);
+    mo_tensor *ours = mo_head_apply(f->t, mo_find_head(name), f->Zs, Ys, f->Zq, &parameter);
+    mo_tensor *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
+    double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), 0, MO_DROP_AXES));
+    double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), 0, MO_DROP_AXES)) / scale;
+    if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers of systems of condition 1e5 at most */
+        fail_msg("%s %g: %s, off by %.3g of %.3g", name, value, mo_context_status(s->ctx)->message, error, scale);
+    mo_tensor_release(theirs);
+}
+
+static void compare(scratch *s, int64_t k) {
+    char command[800];
+    const char *python = python_with("sklearn");
+    few_shot f = make_few_shot(s, k);
+    write_input(s, "Zs", k, f.Zs);
+    write_input(s, "ys", k, f.ys);
+    write_input(s, "Zq", k, f.Zq);
+    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
+    snprintf(command, sizeof command, "%s %s/oracle.py %s %d", python, s->folder, s->folder, (int)k);
+    assert_int_equal(system(command), 0);
+    for (double lambda = 0.1; lambda < 11; lambda *= 100) {
+        assert_scores(s, &f, "ridge", lambda);
+        assert_scores(s, &f, "ridge_intercept", lambda);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_scores(s, &f, "lda", (double[]){0.1, 0.7, 1}[i]);
+    if (k * CLASSES > 2 * KEPT)
+        assert_scores(s, &f, "lda", 0);
+    mo_tape_release(f.t);
+    scratch_files(s, true);
+}
+
+static void scores_equal_scikit_learns_with_fewer_rows_than_columns(void **state) {
+    compare(*state, 4);
+}
+
+static void scores_equal_scikit_learns_with_more_rows_than_columns(void **state) {
+    compare(*state, 20);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_equal_scikit_learns_with_fewer_rows_than_columns),
+        cmocka_unit_test(scores_equal_scikit_learns_with_more_rows_than_columns),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,131 @@
+/* tests/models/test_invariance.c - what the choice of an SVD leaves open changes no logit of the invariant encoder. */
+#include "tests/copies.h"
+
+#include <dirent.h>
+
+/* Logits of a few episodes of every source, one after another. */
+static int64_t logits_of(mo_pool *pool, mo_model model, double *out, int64_t capacity) {
+    mo_context *ctx = pool->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
+    int64_t count = 0;
+    for (uint64_t number = 0; number < 12; number++) {
+        mo_episode e;
+        assert_int_equal(mo_pool_draw(pool, t, number, true, &plans, &e, NULL), MO_OK);
+        for (int i = 0; i < e.n_rows; i++) /* features are float32; what is read from them is compared in float64 */
+            e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
+        mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
+        int64_t n = mo_numel(logits);
+        assert_true(count + n <= capacity);
+        if (mo_tensor_read(logits, out + count, (size_t)n * sizeof *out) != MO_OK)
+            fail_msg("%s", mo_context_status(ctx)->message);
+        count += n;
+        mo_tape_reset(t);
+    }
+    mo_tape_release(t);
+    return count;
+}
+
+/* ---- another valid SVD: the cached basis times an orthogonal matrix for each group of equal singular values ---- */
+
+/* Columns first .. first + g - 1 of B [n, d] times a random orthogonal matrix. */
+static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t first, int64_t g, mo_random *r) {
+    double *x = calloc((size_t)(g * g), sizeof *x), *q = calloc((size_t)(g * g), sizeof *q);
+    mo_tensor *Q, *R;
+    for (int64_t i = 0; i < g * g; i++)
+        x[i] = mo_random_normal(r);
+    mo_qr(t, mo_from(t, MO_F64, 2, (int64_t[]){g, g}, x), &Q, &R);
+    assert_int_equal(mo_tensor_read(Q, q, (size_t)(g * g) * sizeof *q), MO_OK);
+    double sign = mo_random_uniform(r) < 0.5 ? -1 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < g; j++) {
+            x[j] = 0;
+            for (int64_t k = 0; k < g; k++)
+                x[j] += B[i * d + first + k] * q[k * g + j];
+        }
+        for (int64_t j = 0; j < g; j++)
+            B[i * d + first + j] = (float)(sign * x[j]);
+    }
+    mo_tape_reset(t);
+    free(x);
+    free(q);
+}
+
+/* Singular values whose logarithms differ by less than `equal` form a group. Returns how many columns were in groups of
+ * more than one. */
+static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
+    mo_arrays *kept = mo_safetensors_read(ctx, path);
+    assert_non_null(kept);
+    mo_tensor *basis = mo_arrays_find(kept, "basis"), *spectrum = mo_arrays_find(kept, "spectrum");
+    int64_t n = mo_dim(basis, 1), d = mo_dim(basis, 2), shared = 0;
+    float *B = mo_tensor_view(basis).data, *l = mo_tensor_view(spectrum).data;
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 9);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    for (int b = 0; b < 2; b++)
+        for (int64_t first = 0, stop; first < d; first = stop) {
+            for (stop = first + 1; stop < d && fabs(l[b * d + stop] - l[b * d + stop - 1]) < equal; stop++)
+                ;
+            rotate_columns(t, B + b * n * d, n, d, first, stop - first, &r);
+            shared += stop - first > 1 && l[b * d + first] > -10 ? stop - first : 0;
+        }
+    mo_tape_release(t);
+    assert_int_equal(mo_safetensors_write(kept, NULL, path), MO_OK);
+    mo_arrays_release(kept);
+    return shared;
+}
+
+/* The largest change of a logit when the cached bases are rotated inside groups of such singular values. */
+static double largest_change(scratch *s, double equal) {
+    enum { MOST = 8192 };
+    static double before[MOST], after[MOST];
+    char folder[300], path[600];
+    snprintf(folder, sizeof folder, "%s/bases", s->folder);
+    mo_model model = moved_model(s->ctx, MO_F64, false);
+    mo_pool *pool = pool_of_copies(s->ctx, folder);
+    int64_t n = logits_of(pool, model, before, MOST), most = 0;
+    mo_pool_release(pool);
+    DIR *listing = opendir(folder);
+    assert_non_null(listing);
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (strstr(entry->d_name, ".safetensors")) {
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+            int64_t shared = rotate_file(s->ctx, path, equal);
+            assert_true(shared >= 5); /* the graph that lacks links has lost the symmetry of its copies, but not this */
+            most = shared > most ? shared : most;
+        }
+    closedir(listing);
+    assert_true(most > 40);
+    pool = pool_of_copies(s->ctx, folder);
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        assert_true(mo_pool_source(pool, i)->features->from_cache);
+    assert_int_equal(logits_of(pool, model, after, MOST), n);
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        worst = fmax(worst, fabs(after[i] - before[i]));
+        largest = fmax(largest, fabs(before[i]));
+    }
+    assert_true(largest > 1); /* logits that say something */
+    mo_pool_release(pool);
+    mo_model_release(model);
+    folder_remove(folder);
+    return worst;
+}
+
+static void another_valid_svd_changes_no_logit(void **state) {
+    double change = largest_change(*state, 1e-5);
+    if (change > 1e-5)
+        fail_msg("a logit moved by %g", change);
+}
+
+/* What no SVD would return does: the test above can fail. */
+static void a_rotation_between_unequal_singular_values_changes_logits(void **state) {
+    assert_true(largest_change(*state, 0.5) > 1e-3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_valid_svd_changes_no_logit),
+        cmocka_unit_test(a_rotation_between_unequal_singular_values_changes_logits),
+    };
+    return cmocka_run_group_tests_name("invariance", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,305 @@
+/* tests/models/test_invariant.c - the invariant encoder: gradients hold, rows that do not fit are named, a run repeats
+ * and resumes bit for bit. */
+#include "tests/copies.h"
+
+#include <math.h>
+
+enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
+
+static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
+    double x[1024];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
+}
+
+static mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
+    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
+    int64_t n = SUPPORT + QUERIES;
+    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
+    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
+    return e;
+}
+
+typedef struct problem {
+    mo_model model;
+    mo_task task;
+} problem;
+
+static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)in; /* the model's own parameters */
+    (void)n_in;
+    (void)n_out;
+    const problem *p = state;
+    mo_episode e = drawn_episode(t, MO_F64, p->task);
+    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
+}
+
+/* Of all numbers, and of those without the Gaussian kernel's. */
+static void check_gradients(scratch *s, bool linear, int expected) {
+    mo_model model = moved_model(s->ctx, MO_F64, linear);
+    mo_tensor *in[16];
+    int n = mo_model_n_parameters(model), numbers = 0;
+    for (int i = 0; i < n; i++) {
+        in[i] = mo_model_parameter(model, i);
+        numbers += (int)mo_numel(in[i]);
+    }
+    assert_int_equal(numbers, expected);
+    for (int task = 0; task < MO_TASKS; task++)
+        for (int order = 1; order <= 2; order++) {
+            problem p = {model, (mo_task)task};
+            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+        }
+    mo_model_release(model);
+}
+
+static void gradients_of_every_parameter_hold_to_order_two(void **state) {
+    check_gradients(*state, false, 81);
+    check_gradients(*state, true, 71);
+}
+
+/* ---- columns behind the rank ---- */
+
+/* The last two columns of both blocks are zero, as behind the rank of a graph's features, and their l is as given. */
+static mo_episode episode_of_low_rank(mo_tape *t, mo_task task, double l) {
+    mo_episode e = drawn_episode(t, MO_F32, task);
+    double live[] = {1, 1, 1, 0, 0}, spectrum[] = {0, -1, -3, l, l, 0, -0.5, -2, l, l};
+    mo_tensor *mask = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){WIDTH}, live), MO_F32);
+    e.rows[0].tensor = mo_mul(t, e.rows[0].tensor, mask);
+    e.rows[1].tensor = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){2, WIDTH}, spectrum), MO_F32);
+    return e;
+}
+
+static void set_profile(mo_model model, float c, float square) {
+    float x[4] = {c, square, c, square};
+    mo_tensor *profile = mo_model_parameter(model, 1);
+    assert_string_equal(mo_tensor_name(profile), "encoder.profile");
+    assert_int_equal(mo_tensor_write(profile, x, sizeof x), MO_OK);
+}
+
+static void assert_finite(mo_tensor *T) {
+    float x[4096];
+    int64_t n = mo_numel(T);
+    assert_true(n <= 4096);
+    assert_int_equal(mo_tensor_read(T, x, (size_t)n * sizeof *x), MO_OK);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(isfinite(x[i]));
+}
+
+/* c' = 1.9 is where exp(c' l^2 / 4) leaves float32 at l = log(1e-6). */
+static void a_profile_of_any_size_leaves_loss_and_gradients_finite(void **state) {
+    scratch *s = *state;
+    static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
+    enum { SIZES = sizeof size / sizeof *size };
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_tensor *parameter[16], *grad[16], *Zs, *Zq;
+    int n = mo_model_n_parameters(model);
+    for (int i = 0; i < n; i++)
+        parameter[i] = mo_model_parameter(model, i);
+    for (int i = 0; i < SIZES * SIZES * MO_TASKS; i++) {
+        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        mo_episode e = episode_of_low_rank(t, (mo_task)(i % MO_TASKS), log(1e-6));
+        set_profile(model, size[i / MO_TASKS % SIZES], size[i / MO_TASKS / SIZES]);
+        mo_model_embed(t, model, &e, NULL, &Zs, &Zq);
+        assert_finite(Zq);
+        mo_tensor *loss = mo_model_loss(t, model, &e, NULL, NULL);
+        assert_int_equal(mo_grad(t, &loss, NULL, 1, parameter, grad, n, 0), MO_OK);
+        assert_finite(loss);
+        for (int j = 0; j < n; j++)
+            assert_finite(grad[j]);
+        mo_tape_release(t);
+    }
+    mo_model_release(model);
+}
+
+static void what_a_profile_makes_of_zero_columns_reaches_no_embedding(void **state) {
+    scratch *s = *state;
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_tensor *Zs, *Z[2];
+    set_profile(model, -0.5F, 3);
+    for (int i = 0; i < 2; i++) {
+        mo_episode e = episode_of_low_rank(t, MO_TASK_NC, i ? 0 : log(1e-6));
+        mo_model_embed(t, model, &e, NULL, &Zs, &Z[i]);
+        Z[i] = mo_contiguous(t, Z[i]);
+        assert_finite(Z[i]);
+    }
+    assert_memory_equal(mo_tensor_view(Z[0]).data, mo_tensor_view(Z[1]).data, (size_t)mo_numel(Z[0]) * sizeof(float));
+    mo_tape_release(t);
+    mo_model_release(model);
+}
+
+static void rows_that_do_not_fit_are_named(void **state) {
+    scratch *s = *state;
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_episode e = drawn_episode(t, MO_F32, MO_TASK_NC);
+    e.rows[0].name = "hops";
+    assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("blocks"));
+    e.rows[0].name = "blocks";
+    e.rows[1].tensor = draw(t, MO_F32, 2, (int64_t[]){2, WIDTH + 1}, 2);
+    assert_true(mo_is_null(mo_model_logits(t, model, &e, NULL)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("invariant: expected blocks [2, 4, n, d]", "[2, 6]"));
+    mo_tape_release(t);
+    mo_model_release(model);
+    mo_invariant_options bad = {.hops = 99, .smoothing = 0.1};
+    assert_null(mo_invariant_create(s->ctx, MO_F32, &bad).table);
+    assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));
+}
+
+static void a_pool_of_the_other_form_is_refused(void **state) {
+    scratch *s = *state;
+    mo_pool *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
+    mo_model invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_mochi *mochi = planted_model(s->ctx, 1);
+    mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
+    assert_null(mo_trainer_create(invariant, nodes, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows of nodes", "invariant reads rows of examples"));
+    assert_null(mo_trainer_create(mo_mochi_model(mochi), examples, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows of examples", "mochi reads rows of nodes"));
+    assert_true(mo_is_null(mo_embed_all(invariant, mo_pool_source(nodes, 0), 0)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("does not read the rows of planted:nc"));
+    mo_model_release(invariant);
+    mo_mochi_release(mochi);
+    mo_pool_release(nodes);
+    mo_pool_release(examples);
+}
+
+/* ---- all nodes ---- */
+
+typedef struct figures {
+    int n;
+    double mean[4];
+} figures;
+
+static void keep_mean(const mo_eval_row *row, void *state) {
+    figures *f = state;
+    assert_true(f->n < 4);
+    f->mean[f->n++] = row->mean;
+}
+
+static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model model, int64_t max_rows, figures *f) {
+    mo_candidate c[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
+        {.features = "random+T", .model = model, .head = &mo_head_ridge, .transductive = true}};
+    mo_eval_options o = {.protocol = MO_PROTOCOL_EPISODE,
+        .n_shots = 2,
+        .shots = (const int64_t[]){1, 60}, /* 60: rows drawn again */
+        .episodes = 10,
+        .queries = 8,
+        .seeds = 1,
+        .seed = 3,
+        .max_rows = max_rows};
+    *f = (figures){0};
+    return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
+}
+
+static void the_transductive_readout_is_a_candidate_on_nodes_alone(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_mochi *mochi = planted_model(s->ctx, 1);
+    figures whole, parts;
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        if (source->task == MO_TASK_NC) {
+            assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_OK);
+            assert_int_equal(evaluate(s->ctx, source, model, 7, &parts), MO_OK);
+            assert_int_equal(whole.n, 4);
+            assert_memory_equal(whole.mean, parts.mean, sizeof whole.mean);
+            assert_true(whole.mean[2] != whole.mean[0] && whole.mean[2] > 100.0 / 3);
+        } else {
+            assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_UNSUPPORTED);
+            assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("no transductive readout of copies:lp"));
+        }
+    }
+    assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mo_mochi_model(mochi), 0, &whole), MO_UNSUPPORTED);
+    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("the model mochi has no transductive readout"));
+    mo_model_release(model);
+    mo_mochi_release(mochi);
+    mo_pool_release(pool);
+    mo_pool_release(nodes);
+}
+
+/* ---- runs ---- */
+
+/* Trains from the start or from the checkpoint to `steps` of 6. */
+static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps) {
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_trainer_options o = {.steps = 6,
+        .episodes_per_step = 3,
+        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+        .plan = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 4, .max_classes = 8, .seed = 5, .log_uniform = true},
+        .out = folder,
+        .settings = "{\"recipe\":\"best\"}"};
+    o.plan.k_times[MO_TASK_LP] = 2;
+    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
+    if (resume)
+        mo_trainer_resume(trainer);
+    mo_trainer_run(trainer, stop_at, &steps);
+    if (steps == o.steps)
+        mo_trainer_finish(trainer);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    mo_trainer_release(trainer);
+    mo_model_release(model);
+    mo_pool_release(pool);
+}
+
+static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) {
+    scratch *s = *state;
+    char whole[300], halves[300], path[400];
+    snprintf(whole, sizeof whole, "%s/whole", s->folder);
+    snprintf(halves, sizeof halves, "%s/halves", s->folder);
+    run_steps(s, whole, false, 6);
+    run_steps(s, halves, false, 3);
+    run_steps(s, halves, true, 6);
+    assert_same_weights(whole, halves);
+    snprintf(path, sizeof path, "%s/weights.safetensors", whole);
+    mo_weights *w = mo_weights_read(s->ctx, path);
+    assert_non_null(w);
+    assert_string_equal(w->recipe, "best");
+    assert_int_equal(w->features.form, MO_FEATURES_OF_EXAMPLES);
+    assert_int_equal(w->features.dim, ROW_DIM);
+    mo_model model = mo_weights_model(w);
+    assert_string_equal(model.table->name, "invariant");
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_tensor *all = mo_embed_all(model, mo_pool_source(pool, 0), 0),
+              *parts = mo_embed_all(model, mo_pool_source(pool, 0), 7);
+    assert_int_equal(mo_dim(all, 0), NODES);
+    assert_int_equal(mo_dim(all, 1), 2 * (2 * ROW_DIM + 1));
+    size_t bytes = (size_t)mo_numel(all) * sizeof(float);
+    assert_memory_equal(mo_tensor_view(all).data, mo_tensor_view(parts).data, bytes);
+    mo_tensor_release(all);
+    mo_tensor_release(parts);
+    mo_pool_release(pool);
+    mo_model_release(model);
+    mo_weights_release(w);
+    folder_remove(whole);
+    folder_remove(halves);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_of_every_parameter_hold_to_order_two),
+        cmocka_unit_test(a_profile_of_any_size_leaves_loss_and_gradients_finite),
+        cmocka_unit_test(what_a_profile_makes_of_zero_columns_reaches_no_embedding),
+        cmocka_unit_test(rows_that_do_not_fit_are_named),
+        cmocka_unit_test(a_pool_of_the_other_form_is_refused),
+        cmocka_unit_test(the_transductive_readout_is_a_candidate_on_nodes_alone),
+        cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes_and_reads_back),
+    };
+    return cmocka_run_group_tests_name("invariant", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,222 @@
+/* tests/models/test_mlp.c - the head "mlp": what it fits, what it treats alike, what it leaves on the tape, what it
+ * learns. */
+#include "models/models.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LR = 0, STEPS, W1, B1 };
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* Two rings about the origin, of radius 1 and 3, alternating: no linear readout tells them apart. */
+static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
+    double z[2 * 24], y[2 * 24];
+    for (int i = 0; i < 24; i++) {
+        double angle = 0.7 * i, radius = i % 2 ? 3 : 1;
+        z[2 * i] = radius * cos(angle);
+        z[2 * i + 1] = radius * sin(angle);
+        y[2 * i] = i % 2;
+        y[2 * i + 1] = 1 - i % 2;
+    }
+    *Z = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, z);
+    *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
+}
+
+/* Rows whose largest logit is their label's. */
+static int count_right(mo_tensor *logits, mo_tensor *Y) {
+    double l[48], y[48];
+    int right = 0;
+    assert_int_equal(mo_tensor_read(logits, l, sizeof l), MO_OK);
+    assert_int_equal(mo_tensor_read(Y, y, sizeof y), MO_OK);
+    for (int i = 0; i < 24; i++)
+        right += (l[2 * i] > l[2 * i + 1]) == (y[2 * i] > y[2 * i + 1]);
+    return right;
+}
+
+static void it_tells_rings_apart_where_ridge_cannot(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
+    parameter[STEPS] = mo_scalar(t, MO_F64, 400);
+    assert_int_equal(count_right(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter), Y), 24);
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+    assert_true(count_right(mo_head_apply(t, &mo_head_ridge, Z, Y, Z, &lambda), Y) < 20);
+    mo_tape_release(t);
+}
+
+static void it_treats_classes_alike(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
+    mo_tensor *swapped = mo_concat(t, (mo_tensor *[]){mo_slice(t, Y, 1, 1, 2), mo_slice(t, Y, 1, 0, 1)}, 2, 1);
+    mo_tensor *a = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
+    mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
+    mo_tensor *gap = mo_sub(t, mo_slice(t, a, 1, 0, 1), mo_slice(t, b, 1, 1, 2));
+    assert_true(mo_item(mo_max(t, mo_abs(t, gap), 0, MO_DROP_AXES)) < 1e-12);
+    mo_tape_release(t);
+}
+
+/* Logits of 24 values at that many steps; the peak of the bytes that a new tape asked for. */
+static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
+    mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
+    mo_tensor *Z, *Y, *parameter[4];
+    make_rings(t, &Z, &Y);
+    mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
+    parameter[STEPS] = mo_scalar(t, MO_F64, steps);
+    if (recorded)
+        mo_require_grad(parameter[LR]);
+    mo_tensor *out = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
+    assert_int_equal(mo_tensor_read(out, logits, 48 * sizeof *logits), MO_OK);
+    assert_int_equal(mo_tape_mode(t), recorded ? MO_RECORD : MO_EVAL);
+    int64_t held = mo_context_counters(ctx).bytes_live;
+    mo_tape_release(t);
+    return held;
+}
+
+static void recorded_or_not_it_gives_the_same_bits(void **state) {
+    double a[48], b[48];
+    run(*state, true, 30, a);
+    run(*state, false, 30, b);
+    assert_memory_equal(a, b, sizeof a);
+}
+
+static void without_gradients_memory_does_not_grow_with_steps(void **state) {
+    double logits[48];
+    assert_int_equal(run(*state, false, 10, logits), run(*state, false, 300, logits));
+    assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* recorded it does */
+}
+
+/* Each row twice is the same problem, with more rows than columns: the steps are taken on the weights themselves. */
+static void steps_on_rows_and_on_weights_agree(void **state) {
+    enum { N = 5, D = 6, C = 2 };
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double z[N * D], y[N * C] = {0}, logits[2][N * C];
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < N * D; i++)
+        z[i] = mo_random_normal(&r);
+    for (int i = 0; i < N; i++)
+        y[i * C + i % C] = 1;
+    mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, D}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){N, C}, y);
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    mo_head_start(t, &mo_head_mlp, MO_F64, D, NULL, 0, parameter);
+    for (int twice = 0; twice < 2; twice++) {
+        mo_tensor *Zs = twice ? mo_concat(t, (mo_tensor *[]){Z, Z}, 2, 0) : Z;
+        mo_tensor *Ys = twice ? mo_concat(t, (mo_tensor *[]){Y, Y}, 2, 0) : Y;
+        mo_tensor *L = mo_head_apply(t, &mo_head_mlp, Zs, Ys, Z, parameter);
+        assert_int_equal(mo_tensor_read(L, logits[twice], sizeof logits[twice]), MO_OK);
+    }
+    for (int i = 0; i < N * C; i++)
+        assert_true(fabs(logits[0][i] - logits[1][i]) <= 1e-11);
+    mo_tape_release(t);
+}
+
+static void steps_that_are_no_number_of_them_are_refused(void **state) {
+    mo_context *ctx = *state;
+    static const double bad[] = {-1, 0.5, 1e7, NAN};
+    for (int i = 0; i < 4; i++) {
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *Z, *Y, *parameter[4];
+        make_rings(t, &Z, &Y);
+        mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
+        parameter[STEPS] = mo_scalar(t, MO_F64, bad[i]);
+        assert_true(mo_is_null(mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter)));
+        assert_non_null(strstr(mo_context_status(ctx)->message, "steps, expected a whole number from 0 to 1000000"));
+        mo_clear_error(ctx);
+        mo_tape_release(t);
+    }
+}
+
+static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = 8;
+    o.head = &mo_head_mlp;
+    mo_mochi *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
+    int n = mo_mochi_n_parameters(m);
+    mo_tensor *W = mo_mochi_parameter(m, n - 2), *same = mo_mochi_parameter(again, n - 2);
+    assert_string_equal(mo_tensor_name(W), "head.W1");
+    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, n - 1)), "head.b1");
+    assert_int_equal(mo_dim(W, 0), 8);
+    assert_int_equal(mo_dim(W, 1), 32);
+    assert_true(mo_needs_grad(W));
+    float a[8 * 32], b[8 * 32];
+    mo_tensor_read(W, a, sizeof a);
+    mo_tensor_read(same, b, sizeof b);
+    assert_memory_equal(a, b, sizeof a); /* a function of the seed */
+    assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
+    mo_mochi_release(m);
+    mo_mochi_release(again);
+}
+
+/* Folds of 3 and 2 rows with two behind them, soft labels, a first layer with a bias, alone and in a batch: what fits
+ * to the rows outside each fold say. Rows fewer and more than columns. */
+static void folds_side_by_side_are_those_of_refits(void **state) {
+    enum { B = 2, N = 7, Q = 4, C = 3, WIDE = 9 };
+    static const int64_t stop[] = {3, 5};
+    const mo_folds folds = {2, stop};
+    for (int64_t d = 4; d <= WIDE; d += 5)
+        for (int axes = 2; axes <= 3; axes++) {
+            mo_tape *t = mo_tape_create(*state, MO_EVAL);
+            mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)d);
+            double z[B * (N + Q) * WIDE], y[B * N * C], b[32];
+            for (int i = 0; i < B * (N + Q) * WIDE; i++)
+                z[i] = 3 + mo_random_normal(&r);
+            for (int i = 0; i < B * N; i++)
+                for (int c = 0; c < C; c++)
+                    y[i * C + c] = c == i % C ? 0.8 : 0.1;
+            for (int i = 0; i < 32; i++)
+                b[i] = mo_random_normal(&r);
+            mo_tensor *Zs = mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? N : B, axes == 2 ? d : N, d}, z);
+            mo_tensor *Zq =
+                mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? Q : B, axes == 2 ? d : Q, d}, z + B * N * d);
+            mo_tensor *Ys = mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? N : B, axes == 2 ? C : N, C}, y);
+            mo_tensor *parameter[4], *held, *explicit[3], *rows[2];
+            mo_head_start(t, &mo_head_mlp, MO_F64, d, NULL, 5, parameter);
+            parameter[B1] = mo_from(t, MO_F64, 1, (int64_t[]){32}, b);
+            mo_tensor *all = mo_head_mlp.cross_validate(t, Zs, Ys, Zq, parameter, &folds, &held);
+            for (int f = 0, axis = axes - 2; f < 3; f++) {
+                int64_t from = f == 1 ? stop[0] : 0, to = f == 2 ? 0 : stop[f];
+                mo_tensor *Z[] = {mo_slice(t, Zs, axis, 0, from), mo_slice(t, Zs, axis, to, N)};
+                mo_tensor *Y[] = {mo_slice(t, Ys, axis, 0, from), mo_slice(t, Ys, axis, to, N)};
+                explicit[f] = mo_head_mlp.logits(t, mo_concat(t, Z, 2, axis), mo_concat(t, Y, 2, axis),
+                    f == 2 ? Zq : mo_slice(t, Zs, axis, from, to), parameter);
+            }
+            rows[0] = mo_sub(t, held, mo_concat(t, explicit, 2, axes - 2));
+            rows[1] = mo_sub(t, all, explicit[2]);
+            for (int i = 0; i < 2; i++)
+                assert_true(mo_item(mo_max(t, mo_reshape(t, mo_abs(t, rows[i]), 1, (int64_t[]){mo_numel(rows[i])}), 0,
+                                MO_DROP_AXES)) <= 1e-11);
+            assert_true(mo_ok(*state));
+            mo_tape_release(t);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_tells_rings_apart_where_ridge_cannot, open_context, close_context),
+        cmocka_unit_test_setup_teardown(it_treats_classes_alike, open_context, close_context),
+        cmocka_unit_test_setup_teardown(recorded_or_not_it_gives_the_same_bits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(steps_on_rows_and_on_weights_agree, open_context, close_context),
+        cmocka_unit_test_setup_teardown(steps_that_are_no_number_of_them_are_refused, open_context, close_context),
+        cmocka_unit_test_setup_teardown(without_gradients_memory_does_not_grow_with_steps, open_context, close_context),
+        cmocka_unit_test_setup_teardown(folds_side_by_side_are_those_of_refits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            its_first_layer_is_among_the_parameters_of_a_model, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* tests/models/test_residual_head.c - heads that give only a residual: the weights found and their gradients are those
+ * of the closed form where there is one. */
+#include "models/head.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state && mo_register_ops(*state) == MO_OK ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* X^T (X W - Y) + lambda W: the zero is the ridge with a penalised bias. */
+static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    mo_tensor *X = mo_append_ones(t, Zs), *error = mo_sub(t, mo_matmul(t, X, W), Ys);
+    return mo_add(t, mo_matmul(t, mo_transpose(t, X), error), mo_mul(t, W, parameters[0]));
+}
+
+/* Another function with the same zero, whose Jacobian is not symmetric: half of the next row is added to each. */
+static mo_tensor *skewed_residual(
+    mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    mo_tensor *F = ridge_residual(t, W, Zs, Ys, parameters);
+    int rows = mo_ndim(F) - 2;
+    mo_tensor *next = mo_pad(t, mo_slice(t, F, rows, 1, mo_dim(F, rows)), rows, 0, 1);
+    return mo_add(t, F, mo_scale(t, next, 0.5, 0));
+}
+
+/* F = exp(W) + 1 has no zero. */
+static mo_tensor *without_zero(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    (void)Zs;
+    (void)Ys;
+    (void)parameters;
+    return mo_scale(t, mo_exp(t, W), 1, 1);
+}
+
+static mo_tensor *of_another_shape(
+    mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    (void)parameters;
+    (void)Ys;
+    return mo_matmul(t, Zs, mo_slice(t, W, mo_ndim(W) - 2, 0, mo_dim(Zs, -1)));
+}
+
+static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 2}};
+
+static mo_head residual_head(mo_head_residual residual, bool symmetric) {
+    return (mo_head){.abi = MO_HEAD_ABI,
+        .size = sizeof(mo_head),
+        .name = "mine",
+        .n_parameters = 1,
+        .parameters = lambda,
+        .residual = residual,
+        .symmetric = symmetric,
+        .order = 2};
+}
+
+/* A batch of two episodes: Zs [2, 9, d], Ys one-hot [2, 9, 3], Zq [2, 4, d], lambda; owned float64 leaves. */
+static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
+    double x[2 * 9 * 40], y[2 * 9 * 3] = {0}, two = 2;
+    mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)d);
+    for (int side = 0; side < 2; side++) {
+        int64_t shape[] = {2, side ? 4 : 9, d}, n = shape[0] * shape[1] * d;
+        for (int64_t i = 0; i < n; i++)
+            x[i] = 5 * mo_random_normal(&r);
+        in[2 * side] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, shape, x));
+    }
+    for (int i = 0; i < 18; i++)
+        y[3 * i + i % 3] = 1;
+    in[1] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){2, 9, 3}, y));
+    in[3] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &two));
+}
+
+static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), 0, MO_DROP_AXES));
+}
+
+/* Logits and gradients of both heads, on the same episodes. */
+static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head *b, int64_t d) {
+    mo_tensor *in[4], *grads[2][4], *logits[2];
+    const mo_head *heads[] = {a, b};
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    make_episodes(ctx, d, in);
+    for (int i = 0; i < 2; i++) {
+        logits[i] = mo_keep(mo_head_apply(t, heads[i], in[0], in[1], in[2], &in[3]));
+        mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), 0, MO_DROP_AXES);
+        mo_grad(t, &loss, NULL, 1, in, grads[i], 4, 0);
+    }
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    assert_true(distance(t, logits[0], logits[1]) < 1e-9);
+    for (int i = 0; i < 4; i++)
+        assert_true(distance(t, grads[0][i], grads[1][i]) < 1e-8);
+    mo_tape_release(t);
+    for (int i = 0; i < 4; i++)
+        mo_tensor_release(in[i]);
+}
+
+static void a_residual_finds_the_ridge_and_its_gradients(void **state) {
+    mo_head symmetric = residual_head(ridge_residual, true), skewed = residual_head(skewed_residual, false);
+    for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns: factored; 123: conjugate gradients and GMRES */
+        assert_equal_heads(*state, &mo_head_ridge, &symmetric, d);
+        assert_equal_heads(*state, &mo_head_ridge, &skewed, d);
+    }
+}
+
+static void residual_heads_pass_the_checker(void **state) {
+    mo_head heads[] = {residual_head(ridge_residual, true), residual_head(skewed_residual, false)};
+    for (int i = 0; i < 2; i++)
+        for (int order = 1; order <= 2; order++) {
+            mo_check_result r = mo_check_head(*state, &heads[i], order, 2);
+            if (!r.pass)
+                fail_msg("order %d: %s", order, r.worst);
+        }
+}
+
+/* Rows of norm 1e3 in float32: only a residual relative to where it starts can be reached. */
+static void the_scale_of_embeddings_does_not_matter_in_float32(void **state) {
+    mo_context *ctx = *state;
+    mo_head head = residual_head(ridge_residual, true);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *in[4], *small[4];
+    make_episodes(ctx, 40, in);
+    for (int i = 0; i < 4; i++)
+        small[i] = mo_cast(t, i % 2 ? in[i] : mo_scale(t, in[i], 30, 0), MO_F32);
+    mo_tensor *found = mo_head_apply(t, &head, small[0], small[1], small[2], &small[3]);
+    mo_tensor *exact = mo_head_apply(t, &mo_head_ridge, small[0], small[1], small[2], &small[3]);
+    assert_true(mo_ok(ctx));
+    assert_true(distance(t, found, exact) < 1e-2);
+    mo_tape_release(t);
+    for (int i = 0; i < 4; i++)
+        mo_tensor_release(in[i]);
+}
+
+static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, const char *part) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *in[4];
+    make_episodes(ctx, 5, in);
+    assert_true(mo_is_null(mo_head_apply(t, head, in[0], in[1], in[2], &in[3])));
+    assert_int_equal(mo_context_status(ctx)->code, code);
+    if (!strstr(mo_context_status(ctx)->message, part))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+    for (int i = 0; i < 4; i++)
+        mo_tensor_release(in[i]);
+}
+
+static void residuals_that_cannot_be_solved_are_refused(void **state) {
+    mo_head shape = residual_head(of_another_shape, true), zero = residual_head(without_zero, true);
+    assert_refused(
+        *state, &shape, MO_INVALID, "head mine: its residual is [2, 9, 3] float64, expected [2, 6, 3] float64");
+    assert_refused(*state, &zero, MO_NUMERICAL, "singular");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_residual_finds_the_ridge_and_its_gradients, open_context, close_context),
+        cmocka_unit_test_setup_teardown(residual_heads_pass_the_checker, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            the_scale_of_embeddings_does_not_matter_in_float32, open_context, close_context),
+        cmocka_unit_test_setup_teardown(residuals_that_cannot_be_solved_are_refused, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* tests/models/test_ridge_mixture.c - leave-one-out predictions against separate fits, and the mixture that reads them.
+ */
+#include "models/models.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/largest_difference.h"
+#include "tests/mixture_rows.h"
+
+/* Rows of X [n, d] but row i. */
+static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
+    int64_t n = mo_dim(X, 0);
+    return mo_concat(t, (mo_tensor *[]){mo_slice(t, X, 0, 0, i), mo_slice(t, X, 0, i + 1, n)}, 2, 0);
+}
+
+static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo_ridge_form form) {
+    enum { R = 3 };
+    const double lambda[R] = {0.03, 1, 30};
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = draw(ctx, 2, (int64_t[]){n, d}, 1, 1), *Y = labels(ctx, n, 3), *W, *Yloo, *A, *b;
+    mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda);
+    mo_ridge_loo_fit(t, Z, Y, grid, form, &W, &Yloo);
+    for (int r = 0; r < R; r++) {
+        mo_tensor *penalty = mo_scalar(t, MO_F64, lambda[r]);
+        mo_ridge_fit(t, Z, Y, penalty, MO_RIDGE_AUTO, &A, &b);
+        mo_tensor *Wb = mo_concat(t, (mo_tensor *[]){A, b}, 2, 0);
+        assert_true(largest_difference(mo_slice(t, W, 0, r, r + 1), Wb) < 1e-9);
+        for (int64_t i = 0; i < n; i++) {
+            mo_ridge_fit(t, without_row(t, Z, i), without_row(t, Y, i), penalty, MO_RIDGE_AUTO, &A, &b);
+            mo_tensor *expected = mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, i, i + 1), A), b);
+            mo_tensor *got = mo_slice(t, mo_slice(t, Yloo, 0, r, r + 1), 1, i, i + 1);
+            assert_true(largest_difference(got, expected) < 1e-9);
+        }
+    }
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Y);
+}
+
+static void leave_one_out_equals_refits(void **state) {
+    for (int form = MO_RIDGE_AUTO; form <= MO_RIDGE_PRIMAL; form++) {
+        compare_with_separate_fits(*state, 7, 12, (mo_ridge_form)form);
+        compare_with_separate_fits(*state, 13, 12, (mo_ridge_form)form); /* n_s = d + 1 */
+        compare_with_separate_fits(*state, 30, 5, (mo_ridge_form)form);
+        compare_with_separate_fits(*state, 2, 3, (mo_ridge_form)form);
+    }
+}
+
+static void leave_one_out_of_a_batch_equals_single_problems(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    int64_t n[] = {5, 9};
+    for (int i = 0; i < 2; i++) { /* dual and primal */
+        mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, n[i], 6}, 1, 2), *Y = draw(ctx, 3, (int64_t[]){2, n[i], 4}, 1, 3);
+        const double lambda[] = {1, 2, 3, 4, 5, 6};
+        mo_tensor *grid = mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), *W, *Yloo, *W_b, *Yloo_b;
+        mo_ridge_loo_fit(t, Z, Y, grid, MO_RIDGE_AUTO, &W, &Yloo);
+        for (int b = 0; b < 2; b++) {
+            mo_tensor *Zb = mo_reshape(t, mo_slice(t, Z, 0, b, b + 1), 2, (int64_t[]){n[i], 6});
+            mo_tensor *Yb = mo_reshape(t, mo_slice(t, Y, 0, b, b + 1), 2, (int64_t[]){n[i], 4});
+            mo_tensor *lambda_b = mo_reshape(t, mo_slice(t, grid, 0, b, b + 1), 1, (int64_t[]){3});
+            mo_ridge_loo_fit(t, Zb, Yb, lambda_b, MO_RIDGE_AUTO, &W_b, &Yloo_b);
+            assert_true(largest_difference(mo_slice(t, W, 0, b, b + 1), W_b) < 1e-12);
+            assert_true(largest_difference(mo_slice(t, Yloo, 0, b, b + 1), Yloo_b) < 1e-12);
+        }
+        assert_true(mo_ok(ctx));
+        mo_tape_reset(t);
+        mo_tensor_release(Z);
+        mo_tensor_release(Y);
+    }
+    mo_tape_release(t);
+}
+
+static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    mo_ridge_loo_fit(t, in[0], in[1], mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
+}
+
+static void leave_one_out_gradients_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
+        for (int order = 1; order <= 2; order++) {
+            mo_ridge_form f = (mo_ridge_form)form;
+            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, 6, 3}, 1, 5),
+                draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+            mo_check_result r = mo_check_function(ctx, loo_function, &f, in, 3, 2, order, 1e-5, 7);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+            for (int i = 0; i < 3; i++)
+                mo_tensor_release(in[i]);
+        }
+}
+
+static void one_factorization_a_penalty_serves_readout_and_gradient(void **state) {
+    mo_context *ctx = *state;
+    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
+        mo_ridge_form f = (mo_ridge_form)form;
+        mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){6, 4}, 1, 4), draw(ctx, 2, (int64_t[]){6, 3}, 1, 5),
+            draw(ctx, 1, (int64_t[]){3}, 0.5, 6)};
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_tensor *out[2], *first[3], *second[3];
+        int64_t before = mo_context_counters(ctx).factorizations;
+        loo_function(t, in, 3, out, 2, &f);
+        mo_grad(t, out, NULL, 2, in, first, 3, MO_CREATE_GRAPH);
+        mo_grad(t, first, NULL, 3, in, second, 3, 0);
+        assert_true(mo_ok(ctx));
+        assert_int_equal(mo_context_counters(ctx).factorizations - before, 3);
+        mo_tape_release(t);
+        for (int i = 0; i < 3; i++)
+            mo_tensor_release(in[i]);
+    }
+}
+
+/* in: Zs, Zq, log lambda, prior, then sharpness, power, temperature, and perhaps log gamma. */
+static void mixture_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_out;
+    mo_mixture mix = {mo_exp(t, in[2]), in[3], in[4], in[5], in[6], n_in > 7 ? mo_exp(t, in[7]) : NULL};
+    out[0] = mo_ridge_mixture(t, in[0], state, in[1], &mix, NULL);
+}
+
+static mo_tensor *scalar(mo_context *ctx, double value) {
+    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &value));
+}
+
+static void mixture_gradients_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *Y = labels(ctx, 6, 3);
+    for (int kernels = 1; kernels <= 2; kernels++)
+        for (int64_t d = 4; d <= 9; d += 5) /* primal and dual */
+            for (int order = 1; order <= 2; order++) {
+                const int64_t of_experts[] = {2 * kernels, 3};
+                mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
+                    draw(ctx, 2, of_experts, 0.5, 3), draw(ctx, 2, of_experts, 0.5, 4), scalar(ctx, 0.7),
+                    scalar(ctx, 0.4), scalar(ctx, 1.5), scalar(ctx, -1.2)};
+                mo_check_result r =
+                    mo_check_function(ctx, mixture_function, Y, in, kernels == 2 ? 8 : 7, 1, order, 1e-5, 9);
+                if (!r.pass)
+                    print_message("%s\n", r.worst);
+                assert_true(r.pass);
+                for (int i = 0; i < 8; i++)
+                    mo_tensor_release(in[i]);
+            }
+    mo_tensor_release(Y);
+}
+
+static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const double *value) {
+    mo_tensor *parameter[4];
+    for (int i = 0; i < 4; i++)
+        parameter[i] = mo_scalar(t, MO_F64, value[i]);
+    return mo_head_apply(t, &mo_head_ridge_mixture, Zs, Ys, Zq, parameter);
+}
+
+static void without_evidence_the_head_is_the_mean_of_its_ridges(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Zs = draw(ctx, 2, (int64_t[]){6, 8}, 1, 1), *Zq = draw(ctx, 2, (int64_t[]){4, 8}, 1, 2), *W, *b;
+    mo_tensor *Y = labels(ctx, 6, 2), *sum = NULL;
+    const double ratio[] = {1.0 / 30, 1, 30};
+    for (int r = 0; r < 3; r++) {
+        mo_ridge_fit(t, Zs, Y, mo_scalar(t, MO_F64, 2 * ratio[r]), MO_RIDGE_AUTO, &W, &b);
+        mo_tensor *logits = mo_add(t, mo_matmul(t, Zq, W), b);
+        sum = sum ? mo_add(t, sum, logits) : logits;
+    }
+    mo_tensor *mean = mo_scale(t, sum, 1.0 / 3, 0);
+    mo_tensor *mixed = head_logits(t, Zs, Y, Zq, (double[]){2, 0, 0.5, 8});
+    assert_true(largest_difference(mixed, mean) < 1e-12);
+    mo_tensor *weighed = head_logits(t, Zs, Y, Zq, (double[]){2, 1, 0.5, 8});
+    assert_true(largest_difference(weighed, mean) > 1e-3);
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    mo_tensor_release(Zs);
+    mo_tensor_release(Zq);
+    mo_tensor_release(Y);
+}
+
+/* Expert 0 embeds the label, expert 1 noise. */
+static void the_expert_that_predicts_unseen_rows_gets_the_weight(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    enum { N = 24, D = 4 };
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
+    double z[2][N][D], share[2 * 3];
+    for (int m = 0; m < 2; m++)
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < D; j++)
+                z[m][i][j] = mo_random_normal(&r) + (m == 0 && i % 2 == j ? 4 : 0);
+    mo_tensor *Y = labels(ctx, N, 2), *Z = mo_from(t, MO_F64, 3, (int64_t[]){2, N, D}, z), *weight;
+    const double lambda[] = {0.03, 1, 30, 0.03, 1, 30};
+    mo_mixture mix = {mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 0),
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL};
+    mo_ridge_mixture(t, Z, Y, Z, &mix, &weight);
+    assert_int_equal(mo_tensor_read(weight, share, sizeof share), MO_OK);
+    double informed = share[0] + share[1] + share[2], blind = share[3] + share[4] + share[5];
+    assert_true(fabs(informed + blind - 1) < 1e-12);
+    assert_true(informed > 0.95);
+    mo_tape_release(t);
+    mo_tensor_release(Y);
+}
+
+static void shapes_that_do_not_fit_are_named(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){6, 4}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
+    mo_tensor *W, *Yloo, *grid = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
+    mo_ridge_loo_fit(t, Z, Y, grid, MO_RIDGE_AUTO, &W, &Yloo);
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [5, 2], [3]"));
+    assert_true(mo_is_null(W) && mo_is_null(Yloo));
+    mo_clear_error(ctx);
+    mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1), NULL, NULL, NULL, NULL, NULL};
+    assert_true(mo_is_null(mo_ridge_mixture(t, Z, Y, Z, &mix, NULL)));
+    assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_mixture: expected Zs [.., M, n_s, d]"));
+    mo_tape_release(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(leave_one_out_equals_refits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(leave_one_out_of_a_batch_equals_single_problems, open_context, close_context),
+        cmocka_unit_test_setup_teardown(leave_one_out_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            one_factorization_a_penalty_serves_readout_and_gradient, open_context, close_context),
+        cmocka_unit_test_setup_teardown(mixture_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            without_evidence_the_head_is_the_mean_of_its_ridges, open_context, close_context),
+        cmocka_unit_test_setup_teardown(
+            the_expert_that_predicts_unseen_rows_gets_the_weight, open_context, close_context),
+        cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients of the whole, dropout and
+ * all. */
+#include "models/models.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+
+enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64, SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
+
+static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
+    mo_tensor *X = mo_tape_tensor(t, MO_F64, ndim, shape);
+    size_t size = (size_t)mo_numel(X) * sizeof(double);
+    double *x = malloc(size);
+    for (int64_t i = 0; i < mo_numel(X); i++)
+        x[i] = mo_random_normal(&r);
+    mo_tensor_write(X, x, size);
+    free(x);
+    return mo_cast(t, X, real);
+}
+
+static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
+    return mo_from(t, MO_I64, 1, &n, value);
+}
+
+/* The episode's rows among those of a graph, where they lie in another order. */
+static void put_index(mo_tape *t, mo_named *hops) {
+    int64_t index[4 * ROWS];
+    mo_tensor *X = hops->tensor;
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < ROWS; i++)
+            index[k * ROWS + i] = k * (ROWS + 2) + (i * 7 + 1) % ROWS + 2;
+    hops->index = mo_from(t, MO_I64, 2, (int64_t[]){4, ROWS}, index);
+    hops->tensor = mo_full(t, mo_tensor_dtype(X), 3, (int64_t[]){4, ROWS + 2, DIM}, NAN);
+    for (int i = 0; i < ROWS; i++)
+        mo_tensor_copy(mo_slice(t, hops->tensor, 1, index[i], index[i] + 1), mo_slice(t, X, 1, i, i + 1));
+}
+
+/* Rows of nodes; graphs of which one is empty and one is larger than several blocks. */
+static mo_episode node_rows(mo_tape *t, mo_dtype real, mo_task task) {
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 1};
+    bool graphs = task == MO_TASK_GC;
+    e.rows[0] = (mo_named){"hops", draw(t, real, 3, (int64_t[]){4, ROWS, DIM}, 1), NULL};
+    for (int end = 0; end < (task == MO_TASK_LP ? 2 : 1); end++) {
+        e.support[end] = integers(t, 3, graphs ? (int64_t[]){0, 1, 3} : (int64_t[]){0, 21 - end, 7});
+        e.query[end] = integers(t, 2, graphs ? (int64_t[]){4, 2} : (int64_t[]){12, 3 + end});
+    }
+    e.support_label = integers(t, 3, (int64_t[]){0, 1, 0});
+    e.query_label = integers(t, 2, (int64_t[]){1, 0});
+    if (graphs)
+        e.segment = integers(t, GRAPHS + 1, (int64_t[]){0, 2, 3, 3, 19, ROWS});
+    return e;
+}
+
+static mo_episode example_rows(mo_tape *t, mo_dtype real, mo_task task) {
+    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
+    int64_t n = SUPPORT + QUERIES;
+    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    e.support_label = integers(t, SUPPORT, labels);
+    e.query_label = integers(t, QUERIES, labels);
+    return e;
+}
+
+static mo_episode episode_of(mo_tape *t, mo_model m, mo_dtype real, mo_task task) {
+    return m.table->of_examples ? example_rows(t, real, task) : node_rows(t, real, task);
+}
+
+static mo_model gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, double dropout) {
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = DIM;
+    o.encoder.layers = layers;
+    o.encoder.hops = hops;
+    o.encoder.dropout = dropout;
+    return mo_mochi_model(mo_mochi_create(ctx, real, &o, 1));
+}
+
+/* Loss, all gradients one after another, and where the random position came to. */
+typedef struct result {
+    double value[4096];
+    int n;
+    uint64_t position;
+} result;
+
+static void evaluate(
+    mo_context *ctx, mo_model m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
+    mo_random random = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
+    mo_episode e = episode_of(t, m, real, task);
+    e.max_rows = max_rows;
+    if (indexed)
+        put_index(t, &e.rows[0]);
+    int n = mo_model_n_parameters(m);
+    for (int i = 0; i < n; i++)
+        P[i] = mo_model_parameter(m, i);
+    mo_tensor *loss = mo_model_loss(t, m, &e, &random, NULL);
+    mo_grad(t, &loss, NULL, 1, P, G, n, 0);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    *r = (result){.value = {mo_item(loss)}, .n = 1, .position = random.index};
+    for (int i = 0; i < n; i++) {
+        mo_tensor *g = mo_cast(t, G[i], MO_F64);
+        assert_true(r->n + mo_numel(g) <= 4096);
+        mo_tensor_read(mo_contiguous(t, g), r->value + r->n, (size_t)mo_numel(g) * sizeof(double));
+        r->n += (int)mo_numel(g);
+    }
+    mo_tape_release(t);
+}
+
+/* The largest difference of two results over the largest entry of a gradient. */
+static double distance(const result *a, const result *b) {
+    double most = 0, size = 0;
+    assert_int_equal(a->n, b->n);
+    assert_true(a->position == b->position);
+    for (int i = 0; i < a->n; i++) {
+        most = fmax(most, fabs(a->value[i] - b->value[i]));
+        size = fmax(size, i ? fabs(a->value[i]) : 0);
+    }
+    return most / size;
+}
+
+/* Sums in another order: a few roundings, which the small gradients of the graphs show most. */
+static void expect_same(mo_context *ctx, mo_model m, mo_dtype real, const char *name) {
+    double allowed = real == MO_F64 ? 1e-12 : 1e-4, worst = 0;
+    for (int task = 0; task < MO_TASKS; task++) {
+        result whole, blocks;
+        evaluate(ctx, m, real, (mo_task)task, 0, false, &whole);
+        for (int64_t max_rows = 1; max_rows <= ROWS + 1; max_rows += max_rows < 4 ? 1 : 3) {
+            evaluate(ctx, m, real, (mo_task)task, max_rows, false, &blocks);
+            double d = distance(&whole, &blocks);
+            worst = fmax(worst, d);
+            if (!(d <= allowed))
+                fail_msg("%s, %s, %lld rows: off by %g", name, mo_task_name((mo_task)task), (long long)max_rows, d);
+        }
+    }
+    print_message("%s, %s: off by %.1e at most\n", name, mo_dtype_name(real), worst);
+    mo_model_release(m);
+}
+
+static void loss_and_gradients_are_those_of_the_whole(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    for (mo_dtype real = MO_F32; real <= MO_F64; real++) {
+        expect_same(ctx, gamlp(ctx, real, 2, 3, 0), real, "2 layers");
+        expect_same(ctx, gamlp(ctx, real, 3, 3, 0), real, "3 layers");
+        expect_same(ctx, gamlp(ctx, real, 3, 3, 0.4), real, "dropout");
+        expect_same(ctx, mo_invariant_create(ctx, real, NULL), real, "invariant");
+    }
+}
+
+static void rows_by_their_index_are_the_same_rows(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+    for (int task = 0; task < MO_TASKS; task++)
+        for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
+            result plain, indexed;
+            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, false, &plain);
+            evaluate(ctx, m, MO_F32, (mo_task)task, max_rows, true, &indexed);
+            assert_memory_equal(plain.value, indexed.value, (size_t)plain.n * sizeof(double));
+        }
+    mo_model_release(m);
+}
+
+/* The parameters of the most hops that an encoder can have are inputs of one op. */
+static void the_largest_encoder_has_room(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_mochi_options o = mo_mochi_defaults();
+    o.encoder.dim = DIM;
+    o.encoder.hops = 12;
+    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
+    e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
+    e.max_rows = 4;
+    assert_int_equal(mo_backward(t, mo_mochi_loss(t, m, &e, NULL, NULL)), MO_OK);
+    mo_tape_release(t);
+    mo_mochi_release(m);
+}
+
+typedef struct problem {
+    mo_model model;
+    mo_task task;
+} problem;
+
+static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)in; /* the model's own parameters */
+    (void)n_in;
+    (void)n_out;
+    const problem *p = state;
+    mo_episode e = episode_of(t, p->model, MO_F64, p->task);
+    mo_random r = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
+    e.max_rows = 4;
+    out[0] = mo_model_loss(t, p->model, &e, &r, NULL);
+}
+
+static void gradients_hold_to_order_two(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_model model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *in[MAX_PARAMETERS];
+        int n = mo_model_n_parameters(model[i]);
+        for (int j = 0; j < n; j++)
+            in[j] = mo_model_parameter(model[i], j);
+        for (int task = 0; task < MO_TASKS; task++)
+            for (int order = 1; order <= 2; order++) {
+                problem p = {model[i], (mo_task)task};
+                mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
+                if (!r.pass)
+                    fail_msg("%s, %s, order %d: %s", model[i].table->name, mo_task_name((mo_task)task), order, r.worst);
+            }
+        mo_model_release(model[i]);
+    }
+}
+
+static void thread_count_changes_no_bit(void **state) {
+    (void)state;
+    for (int task = 0; task < MO_TASKS; task++) {
+        result of[2];
+        for (int threads = 1; threads <= 2; threads++) {
+            mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+            mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+            evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
+            mo_model_release(m);
+            mo_context_release(ctx);
+        }
+        assert_memory_equal(of[0].value, of[1].value, (size_t)of[0].n * sizeof(double));
+    }
+}
+
+static void a_negative_number_of_rows_is_an_error(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_model model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
+    for (int i = 0; i < 2; i++) {
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
+        e.max_rows = -1;
+        assert_true(mo_is_null(mo_model_loss(t, model[i], &e, NULL, NULL)));
+        assert_failed(ctx, MO_INVALID, PARTS("encode: max_rows is -1, expected 0 (all) or more"));
+        mo_tape_release(t);
+        mo_model_release(model[i]);
+    }
+}
+
+static void offsets_that_do_not_fit_are_an_error(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_model m = gamlp(ctx, MO_F64, 3, 3, 0);
+    for (int i = 0; i < 3; i++) {
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
+        e.max_rows = 4;
+        int64_t offset[GRAPHS + 1] = {i == 2, 2, 3, 3, 19, ROWS + (i == 0) - (i == 1)};
+        e.segment = integers(t, GRAPHS + 1, offset);
+        assert_true(mo_is_null(mo_model_loss(t, m, &e, NULL, NULL)));
+        assert_failed(ctx, MO_INVALID, PARTS("segment_sum: ", "offset"));
+        mo_tape_release(t);
+    }
+    mo_model_release(m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loss_and_gradients_are_those_of_the_whole),
+        cmocka_unit_test(rows_by_their_index_are_the_same_rows),
+        cmocka_unit_test(the_largest_encoder_has_room),
+        cmocka_unit_test(gradients_hold_to_order_two),
+        cmocka_unit_test(thread_count_changes_no_bit),
+        cmocka_unit_test(a_negative_number_of_rows_is_an_error),
+        cmocka_unit_test(offsets_that_do_not_fit_are_an_error),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

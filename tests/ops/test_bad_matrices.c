@@ -1,0 +1,257 @@
+/* tests/ops/test_bad_matrices.c - matrices that cannot be solved with, in every position of a batch: each gives its
+ * error by name in both float types, and with or_nan NaN in its own place alone.
+ *
+ * Sizes reach every path of the kernels: fixed loops, LAPACK, blocked factorizations. */
+#include "tests/host_matrices.h"
+
+#include <stdio.h>
+
+typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
+
+typedef enum defect {
+    ENTRY,     /* A[i][j] = A[j][i] = value */
+    ONE_ENTRY, /* A[i][j] = value */
+    ROW,       /* row i is value */
+    COLUMN,    /* column i is value */
+    SAME_ROWS, /* row j is row i times value */
+    SAME_COLUMNS,
+    COUPLED, /* A[i][j] = A[j][i] so that the minor after max(i, j) is the first that is not positive */
+    SCALED,  /* everything is multiplied by value */
+    DIAGONAL /* every diagonal entry is value */
+} defect;
+
+typedef struct bad_matrix {
+    int n, batch, which;
+    defect kind;
+    int i, j;
+    double value;
+    const char *message; /* after the op's name and "matrix 1 of 4 " */
+} bad_matrix;
+
+static const bad_matrix indefinite[] = {
+    {5, 4, 0, ENTRY, 0, 0, -1, "is not positive definite (leading minor 1)"},
+    {5, 4, 1, ENTRY, 1, 1, -1, "is not positive definite (leading minor 2)"},
+    {5, 4, 2, ENTRY, 2, 2, -1, "is not positive definite (leading minor 3)"},
+    {5, 4, 3, ENTRY, 3, 3, -1, "is not positive definite (leading minor 4)"},
+    {5, 4, 3, ENTRY, 4, 4, -1, "is not positive definite (leading minor 5)"},
+    {1, 1, 0, ENTRY, 0, 0, 0, "is not positive definite (leading minor 1)"},
+    {1, 3, 2, ENTRY, 0, 0, -1e-30, "is not positive definite (leading minor 1)"},
+    {5, 4, 1, COUPLED, 0, 1, 0, "is not positive definite (leading minor 2)"},
+    {5, 4, 1, COUPLED, 4, 0, 0, "is not positive definite (leading minor 5)"},
+    {5, 4, 1, DIAGONAL, 0, 0, -3, "is not positive definite (leading minor 1)"},
+    {5, 4, 2, DIAGONAL, 0, 0, 0, "is not positive definite (leading minor 1)"},
+    {5, 4, 2, SCALED, 0, 0, 0, "is not positive definite (leading minor 1)"},
+    {5, 4, 2, SCALED, 0, 0, -1, "is not positive definite (leading minor 1)"},
+    {16, 9, 8, ENTRY, 15, 15, -1, "is not positive definite (leading minor 16)"},
+    {17, 3, 1, COUPLED, 3, 12, 0, "is not positive definite (leading minor 13)"},
+    {32, 2, 0, ENTRY, 31, 31, 0, "is not positive definite (leading minor 32)"},
+    {33, 2, 1, ENTRY, 0, 0, -1, "is not positive definite (leading minor 1)"},
+    {70, 3, 2, COUPLED, 69, 5, 0, "is not positive definite (leading minor 70)"},
+    {200, 2, 1, ENTRY, 97, 97, -2, "is not positive definite (leading minor 98)"},
+    {300, 2, 0, COUPLED, 10, 299, 0, "is not positive definite (leading minor 300)"},
+    {5, 4, 0, ONE_ENTRY, 0, 0, NAN, "holds a value that is not finite"},
+    {5, 4, 1, ONE_ENTRY, 4, 0, NAN, "holds a value that is not finite"},
+    {5, 4, 3, ONE_ENTRY, 4, 4, NAN, "holds a value that is not finite"},
+    {5, 4, 2, ONE_ENTRY, 4, 0, INFINITY, "holds a value that is not finite"},
+    {5, 4, 2, ONE_ENTRY, 4, 4, INFINITY, "holds a value that is not finite"},
+    {5, 4, 2, ONE_ENTRY, 0, 0, -INFINITY, "holds a value that is not finite"},
+    {40, 2, 1, ONE_ENTRY, 39, 0, INFINITY, "holds a value that is not finite"},
+    {200, 2, 1, ONE_ENTRY, 199, 100, NAN, "holds a value that is not finite"},
+};
+
+static const bad_matrix singular[] = {
+    {5, 4, 0, ONE_ENTRY, 0, 0, NAN, "holds a value that is not finite"},
+    {5, 4, 1, ONE_ENTRY, 0, 4, NAN, "holds a value that is not finite"},
+    {5, 4, 2, ONE_ENTRY, 4, 0, INFINITY, "holds a value that is not finite"},
+    {5, 4, 3, ONE_ENTRY, 4, 4, -INFINITY, "holds a value that is not finite"},
+    {1, 1, 0, ONE_ENTRY, 0, 0, 0, "is singular (pivot 1 is 0)"},
+    {1, 3, 1, ONE_ENTRY, 0, 0, NAN, "holds a value that is not finite"},
+    {5, 4, 0, ROW, 0, 0, 0, "is singular"},
+    {5, 4, 1, ROW, 2, 0, 0, "is singular"},
+    {5, 4, 3, ROW, 4, 0, 0, "is singular"},
+    {5, 4, 0, COLUMN, 0, 0, 0, "is singular"},
+    {5, 4, 2, COLUMN, 4, 0, 0, "is singular"},
+    {5, 4, 1, SAME_ROWS, 0, 1, 1, "is singular"},
+    {5, 4, 1, SAME_ROWS, 4, 2, -3, "is singular"},
+    {5, 4, 1, SAME_COLUMNS, 0, 4, 1, "is singular"},
+    {5, 4, 1, SAME_COLUMNS, 3, 1, 0.1, "is singular"},
+    {5, 4, 2, SCALED, 0, 0, 0, "is singular (pivot 1 is 0)"},
+    {3, 2, 1, ROW, 1, 0, 1e-30, "is singular to working precision"},
+    {8, 3, 2, COLUMN, 7, 0, 1e-25, "is singular to working precision"},
+    {16, 9, 8, SAME_ROWS, 2, 15, 1, "is singular"},
+    {32, 2, 0, ROW, 31, 0, 0, "is singular"},
+    {33, 2, 1, COLUMN, 16, 0, 0, "is singular"},
+    {40, 2, 1, ONE_ENTRY, 0, 39, INFINITY, "holds a value that is not finite"},
+    {70, 3, 2, SAME_COLUMNS, 60, 3, 2, "is singular"},
+    {200, 2, 1, SAME_ROWS, 10, 190, -1, "is singular"},
+    {300, 2, 0, ONE_ENTRY, 299, 0, NAN, "holds a value that is not finite"},
+    {300, 2, 0, COLUMN, 150, 0, 0, "is singular"},
+};
+
+static const bad_matrix triangles[] = {
+    {5, 4, 0, ONE_ENTRY, 0, 0, 0, "is singular: entry 0 of its diagonal is 0"},
+    {5, 4, 1, ONE_ENTRY, 4, 4, 0, "is singular: entry 4 of its diagonal is 0"},
+    {5, 4, 3, ONE_ENTRY, 2, 2, NAN, "is singular: entry 2 of its diagonal is nan"},
+    {5, 4, 3, ONE_ENTRY, 3, 3, INFINITY, "is singular: entry 3 of its diagonal is inf"},
+    {40, 2, 1, ONE_ENTRY, 39, 39, 0, "is singular: entry 39 of its diagonal is 0"},
+    {300, 2, 1, ONE_ENTRY, 257, 257, 0, "is singular: entry 257 of its diagonal is 0"},
+};
+
+/* ---- making them ---- */
+
+/* 3 on the diagonal, and beside it numbers of size 1/n in no pattern, symmetric: positive definite. */
+static void draw_good(int n, double *A) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            A[i * n + j] = i == j ? 3 : ((7 * (i + j) + 3 * i * j) % 11 - 5) / (3.0 * n);
+}
+
+static void spoil(const bad_matrix *b, double *A) {
+    int n = b->n, i = b->i, j = b->j;
+    for (int k = 0; k < n; k++) {
+        if (b->kind == ROW)
+            A[i * n + k] = b->value;
+        else if (b->kind == COLUMN)
+            A[k * n + i] = b->value;
+        else if (b->kind == SAME_ROWS)
+            A[j * n + k] = A[i * n + k] * b->value;
+        else if (b->kind == SAME_COLUMNS)
+            A[k * n + j] = A[k * n + i] * b->value;
+        else if (b->kind == DIAGONAL)
+            A[k * n + k] = b->value;
+    }
+    for (int k = 0; b->kind == SCALED && k < n * n; k++)
+        A[k] *= b->value;
+    if (b->kind == ENTRY || b->kind == ONE_ENTRY)
+        A[i * n + j] = b->value;
+    if (b->kind == ENTRY)
+        A[j * n + i] = b->value;
+    if (b->kind == COUPLED) /* a minor of 9 - 100 in rows i and j */
+        A[i * n + j] = A[j * n + i] = 10;
+}
+
+static mo_tensor *batch_of(fixture *f, const bad_matrix *b, mo_dtype dtype, bool bad) {
+    double *A = zeros(b->batch * b->n, b->n);
+    for (int k = 0; k < b->batch; k++)
+        draw_good(b->n, A + k * b->n * b->n);
+    if (bad)
+        spoil(b, A + b->which * b->n * b->n);
+    mo_tensor *T = tensor_of(f, dtype, 3, (int64_t[]){b->batch, b->n, b->n}, A);
+    free(A);
+    return T;
+}
+
+static mo_tensor *columns_of(fixture *f, const bad_matrix *b, mo_dtype dtype) {
+    return mo_full(f->t, dtype, 3, (int64_t[]){b->batch, b->n, 2}, 1);
+}
+
+/* ---- what they are told ---- */
+
+static void expect_named(fixture *f, const char *op, const bad_matrix *b, solver solve, mo_dtype dtype) {
+    char expected[160];
+    mo_tensor *A = batch_of(f, b, dtype, true), *X = solve(f->t, A, columns_of(f, b, dtype));
+    const mo_status *status = mo_context_status(f->ctx);
+    snprintf(expected, sizeof expected, "%s: matrix %d of %d %s", op, b->which, b->batch, b->message);
+    if (!mo_is_null(X) || status->code != MO_NUMERICAL || strncmp(status->message, expected, strlen(expected)) != 0)
+        fail_msg("\"%s\", expected \"%s\"", status->message, expected);
+    if (!strstr(status->message, dtype == MO_F32 ? "float32" : "float64") || strchr(status->message, '\n'))
+        fail_msg("\"%s\": expected one line with shapes", status->message);
+    mo_clear_error(f->ctx);
+    mo_tape_reset(f->t);
+}
+
+static void expect_nan_there_alone(fixture *f, const char *op, const bad_matrix *b, solver or_nan, mo_dtype dtype) {
+    mo_tensor *B = columns_of(f, b, dtype), *X = or_nan(f->t, batch_of(f, b, dtype, true), B);
+    double *x = values_of(f, X), *good = values_of(f, or_nan(f->t, batch_of(f, b, dtype, false), B));
+    for (int k = 0; k < b->batch * b->n * 2; k++)
+        if (k / (b->n * 2) == b->which ? !isnan(x[k]) : x[k] != good[k])
+            fail_msg("%s or NaN, \"%s\": matrix %d gives %.17g, %.17g without the bad one", op, b->message,
+                k / (b->n * 2), x[k], good[k]);
+    free(x);
+    free(good);
+    mo_tape_reset(f->t);
+}
+
+static void run_table(fixture *f, const char *op, const bad_matrix *table, size_t bytes, solver solve, solver or_nan) {
+    int count = (int)(bytes / sizeof *table);
+    for (int k = 0; k < count; k++)
+        for (int d = 0; d < 2; d++) {
+            expect_named(f, op, &table[k], solve, d ? MO_F64 : MO_F32);
+            if (or_nan)
+                expect_nan_there_alone(f, op, &table[k], or_nan, d ? MO_F64 : MO_F32);
+        }
+    print_message("%s: %d bad matrices in two float types\n", op, count);
+}
+
+static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_solve_triangular(t, A, B, MO_LOWER);
+}
+
+static mo_tensor *solve_upper_transposed(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_solve_triangular(t, A, B, MO_UPPER_TRANSPOSED);
+}
+
+static mo_tensor *factor(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    (void)B;
+    return mo_cholesky(t, A);
+}
+
+static mo_tensor *log_of_determinant(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    (void)B;
+    return mo_logdet(t, A);
+}
+
+static mo_tensor *log_of_magnitude(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    (void)B;
+    return mo_log_abs_det(t, A);
+}
+
+static void indefinite_matrices_are_named_or_nan(void **state) {
+    run_table(*state, "solve_spd", indefinite, sizeof indefinite, mo_solve_spd, mo_solve_spd_or_nan);
+    run_table(*state, "cholesky", indefinite, sizeof indefinite, factor, NULL);
+    run_table(*state, "logdet", indefinite, sizeof indefinite, log_of_determinant, NULL);
+    run_table(*state, "quadratic_form", indefinite, sizeof indefinite, mo_quadratic_form, NULL);
+}
+
+static void singular_matrices_are_named_or_nan(void **state) {
+    run_table(*state, "solve", singular, sizeof singular, mo_solve, mo_solve_or_nan);
+    run_table(*state, "log_abs_det", singular, sizeof singular, log_of_magnitude, NULL);
+}
+
+static void triangles_without_a_diagonal_are_named(void **state) {
+    run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_lower, NULL);
+    run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_upper_transposed, NULL);
+}
+
+/* What lies above the diagonal of a matrix that is read as symmetric may be anything. */
+static void the_other_triangle_is_not_looked_at(void **state) {
+    fixture *f = *state;
+    const int orders[] = {5, 16, 40, 200};
+    for (int k = 0; k < 8; k++) {
+        int n = orders[k / 2];
+        mo_dtype dtype = k & 1 ? MO_F64 : MO_F32;
+        double *A = zeros(n, n);
+        draw_good(n, A);
+        mo_tensor *B = mo_full(f->t, dtype, 2, (int64_t[]){n, 2}, 1);
+        double *expected = values_of(f, mo_solve_spd(f->t, matrix(f, dtype, n, n, A), B));
+        for (int i = 0; i < n; i++)
+            for (int j = i + 1; j < n; j++)
+                A[i * n + j] = (i + j) & 1 ? (double)NAN : (double)INFINITY;
+        double *x = values_of(f, mo_solve_spd(f->t, matrix(f, dtype, n, n, A), B));
+        assert_memory_equal(x, expected, (size_t)n * 2 * sizeof *x);
+        free(A);
+        free(expected);
+        free(x);
+        mo_tape_reset(f->t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(indefinite_matrices_are_named_or_nan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(singular_matrices_are_named_or_nan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(triangles_without_a_diagonal_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_other_triangle_is_not_looked_at, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* tests/ops/test_batched_solve.c - what a matrix gives does not depend on the batch it is in, nor on a bad one beside
+ * it.
+ */
+#include "tests/host_matrices.h"
+
+typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
+
+/* X and the gradients of sum(X G) for matrices first .. first + count - 1 of A and B, as bytes. */
+static void run_part(fixture *f, solver solve, mo_dtype dtype, const double *problem[2], int64_t n, int64_t m,
+    int64_t part[2], char *out[3]) {
+    const double *A = problem[0] + part[0] * n * n, *B = problem[1] + part[0] * n * m;
+    mo_tensor *xs[2], *grads[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t shape[] = {part[1], n, i ? m : n};
+        size_t bytes = (size_t)(part[1] * n * shape[2]) * sizeof *A;
+        double *copy = memcpy(malloc(bytes), i ? B : A, bytes);
+        xs[i] = mo_require_grad(tensor_of(f, dtype, 3, shape, copy));
+        free(copy);
+    }
+    mo_tensor *X = solve(f->t, xs[0], xs[1]), *G = mo_stop_gradient(f->t, xs[1]);
+    mo_grad(f->t, &X, &G, 1, xs, grads, 2, 0);
+    assert_string_equal(mo_context_status(f->ctx)->message, "");
+    for (int i = 0; i < 3; i++) {
+        mo_tensor *T = i == 0 ? X : grads[i - 1];
+        size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(dtype);
+        out[i] = malloc(bytes);
+        mo_tensor_read(T, out[i], bytes);
+    }
+    mo_tape_reset(f->t);
+}
+
+/* Kernels go by groups of matrices: neither its place in one nor the size of the batch may show in a result. */
+static void expect_batch_is_its_singles(fixture *f, solver solve, mo_dtype dtype, int64_t n, int64_t m) {
+    enum { BATCH = 21 };
+    double *A = normals(f, (int)(BATCH * n), (int)n), *B = normals(f, (int)(BATCH * n), (int)m);
+    for (int64_t b = 0; b < BATCH; b++)
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < i; j++)
+                A[(b * n + i) * n + j] = A[(b * n + j) * n + i];
+            A[(b * n + i) * n + i] += solve == mo_solve ? 0 : 3 * sqrt((double)n) + 2;
+        }
+    char *all[3], *one[3];
+    run_part(f, solve, dtype, (const double *[]){A, B}, n, m, (int64_t[]){0, BATCH}, all);
+    for (int64_t b = 0; b < BATCH; b++) {
+        run_part(f, solve, dtype, (const double *[]){A, B}, n, m, (int64_t[]){b, 1}, one);
+        for (int i = 0; i < 3; i++) {
+            size_t bytes = (size_t)(n * (i == 1 ? n : m)) * mo_dtype_size(dtype);
+            if (memcmp(all[i] + (size_t)b * bytes, one[i], bytes) != 0)
+                fail_msg("n = %d, m = %d: result %d of matrix %d has other bits alone", (int)n, (int)m, i, (int)b);
+            free(one[i]);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        free(all[i]);
+    free(A);
+    free(B);
+}
+
+static void a_batch_has_the_bits_of_its_singles(void **state) {
+    const int64_t orders[] = {1, 4, 7, 16, 31, 32, 40}, columns[] = {1, 2, 3, 4, 15, 16, 17, 33};
+    for (int k = 0; k < 7 * 8; k++)
+        for (int d = 0; d < 2; d++) {
+            expect_batch_is_its_singles(*state, mo_solve, d ? MO_F64 : MO_F32, orders[k / 8], columns[k % 8]);
+            expect_batch_is_its_singles(*state, mo_solve_spd, d ? MO_F64 : MO_F32, orders[k / 8], columns[k % 8]);
+        }
+}
+
+/* ---- or NaN ---- */
+
+enum { ITEMS = 5, ORDER = 6, BAD = 2 };
+
+/* Five symmetric positive definite matrices of order 6, one of them made bad, with three right-hand sides each. */
+static mo_tensor *leaf_of(fixture *f, mo_dtype dtype, int columns, const double *x) {
+    double copy[ITEMS * ORDER * ORDER];
+    memcpy(copy, x, (size_t)(ITEMS * ORDER * columns) * sizeof *x);
+    return mo_require_grad(tensor_of(f, dtype, 3, (int64_t[]){ITEMS, ORDER, columns}, copy));
+}
+
+/* X, then the gradients of sum(X G) in A and B, as bytes. */
+static void run_or_nan(fixture *f, solver solve, mo_dtype dtype, const double *A, const double *B, char *bytes[3]) {
+    mo_tensor *xs[] = {leaf_of(f, dtype, ORDER, A), leaf_of(f, dtype, COLUMNS, B)}, *grads[2];
+    mo_tensor *X = solve(f->t, xs[0], xs[1]), *G = leaf_of(f, dtype, COLUMNS, B);
+    mo_grad(f->t, &X, &G, 1, xs, grads, 2, 0);
+    assert_string_equal(mo_context_status(f->ctx)->message, "");
+    for (int i = 0; i < 3; i++) {
+        mo_tensor *T = i == 0 ? X : grads[i - 1];
+        size_t size = (size_t)mo_numel(T) * mo_dtype_size(dtype);
+        bytes[i] = malloc(size);
+        mo_tensor_read(T, bytes[i], size);
+    }
+}
+
+/* Every entry of the bad matrix is NaN, every other has the bits of the run where no matrix is bad. */
+static void expect_only_the_bad_differs(char *const got[3], char *const good[3], mo_dtype dtype) {
+    size_t width = mo_dtype_size(dtype);
+    for (int i = 0; i < 3; i++) {
+        size_t each = (size_t)(ORDER * (i == 1 ? ORDER : COLUMNS)) * width;
+        for (size_t b = 0; b < ITEMS; b++) {
+            if (b != BAD && memcmp(got[i] + b * each, good[i] + b * each, each) != 0)
+                fail_msg("result %d: matrix %d has other bits", i, (int)b);
+            for (size_t k = 0; b == BAD && k < each; k += width) {
+                double value = width == 8 ? *(double *)(got[i] + b * each + k) : *(float *)(got[i] + b * each + k);
+                if (!isnan(value))
+                    fail_msg("result %d: the bad matrix gives %g", i, value);
+            }
+        }
+    }
+}
+
+static void check_or_nan(fixture *f, solver solve, mo_dtype dtype, int row, int column, double value) {
+    double A[ITEMS * ORDER * ORDER], *B = normals(f, ITEMS * ORDER, COLUMNS);
+    char *good[3], *got[3];
+    for (int i = 0; i < ITEMS * ORDER * ORDER; i++) {
+        int r = i / ORDER % ORDER, c = i % ORDER;
+        A[i] = r == c ? 4 + 0.1 * (i / (ORDER * ORDER)) : 0.1 * (r + c);
+    }
+    memset(B + BAD * ORDER * COLUMNS, 0, (size_t)(ORDER * COLUMNS) * sizeof *B); /* zeros do not hide it */
+    run_or_nan(f, solve, dtype, A, B, good);
+    A[(BAD * ORDER + row) * ORDER + column] = A[(BAD * ORDER + column) * ORDER + row] = value;
+    run_or_nan(f, solve, dtype, A, B, got);
+    expect_only_the_bad_differs(got, good, dtype);
+    for (int i = 0; i < 3; i++) {
+        free(good[i]);
+        free(got[i]);
+    }
+    free(B);
+    mo_tape_reset(f->t);
+}
+
+static void a_bad_matrix_becomes_nan_and_the_others_keep_their_bits(void **state) {
+    fixture *f = *state;
+    for (int d = 0; d < 2; d++) {
+        mo_dtype dtype = d ? MO_F64 : MO_F32;
+        check_or_nan(f, mo_solve_spd_or_nan, dtype, 3, 3, -1);
+        check_or_nan(f, mo_solve_spd_or_nan, dtype, 0, 0, 0);
+        check_or_nan(f, mo_solve_spd_or_nan, dtype, 5, 1, NAN);
+        check_or_nan(f, mo_solve_spd_or_nan, dtype, 5, 5, INFINITY);
+        check_or_nan(f, mo_solve_or_nan, dtype, 4, 2, INFINITY);
+        check_or_nan(f, mo_solve_or_nan, dtype, 0, 5, NAN);
+    }
+}
+
+static void a_singular_matrix_becomes_nan(void **state) {
+    fixture *f = *state;
+    double singular[] = {4, 2, 2, 2, 1, 1, 1, 1, 1}, tiny[] = {1, 0, 0, 0, 1, 0, 0, 0, 1e-17}, B[] = {1, 2, 3, 0, 0, 0};
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *b = tensor_of(f, MO_F64, 3, (int64_t[]){2, 3, 1}, B);
+        double *x = values_of(f, mo_solve_or_nan(f->t, second_of_two(f, MO_F64, i ? tiny : singular), b));
+        for (int k = 0; k < 3; k++)
+            assert_true(x[k] == k + 1 && isnan(x[k + 3]));
+        free(x);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_batch_has_the_bits_of_its_singles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_bad_matrix_becomes_nan_and_the_others_keep_their_bits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_singular_matrix_becomes_nan, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* tests/ops/test_cholesky.c - the factor's residual, the triangle it reads, and what an indefinite matrix is told. */
+#include "tests/host_matrices.h"
+
+/* |A - L L^T| / (n |A| eps), with NaN above the diagonal of what the library sees. */
+static void cholesky_once(fixture *f, mo_dtype dtype, int n) {
+    double *Z = normals(f, n, n), *A = product(Z, Z, n, n, n, true);
+    for (int i = 0; i < n; i++) {
+        A[i * n + i] += 1;
+        for (int j = 0; j < n; j++)
+            A[i * n + j] = j > i ? (double)NAN : A[i * n + j];
+    }
+    double *L = values_of(f, mo_cholesky(f->t, matrix(f, dtype, n, n, A)));
+    double *turned = zeros(n, n);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            turned[i * n + j] = L[j * n + i];
+            if (j > i)
+                A[i * n + j] = A[j * n + i];
+            assert_true(j <= i || L[i * n + j] == 0);
+        }
+    double *R = product(L, turned, n, n, n, false);
+    for (int i = 0; i < n * n; i++)
+        R[i] -= A[i];
+    double ratio = norm(R, n, n) / (n * norm(A, n, n) * epsilon(dtype));
+    if (!(ratio < threshold))
+        fail_msg("n = %d: factor ratio %g", n, ratio);
+    free(Z);
+    free(A);
+    free(L);
+    free(turned);
+    free(R);
+}
+
+static void cholesky_reads_the_lower_triangle(void **state) {
+    for_each_size(*state, cholesky_once);
+}
+
+static void an_indefinite_matrix_is_named(void **state) {
+    fixture *f = *state;
+    mo_cholesky(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 0, 2, 1, 0, 0, 0, 1}));
+    expect_error(f->ctx, "cholesky: matrix 1 of 2 is not positive definite (leading minor 2); got [2, 3, 3] float64");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(cholesky_reads_the_lower_triangle, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_indefinite_matrix_is_named, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

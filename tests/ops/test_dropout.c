@@ -1,0 +1,86 @@
+/* tests/ops/test_dropout.c - dropout draws by position, keeps the mean, and is absent from evaluation. */
+#include "ops/ops.h"
+#include "tests/toy_ops.h"
+
+static mo_random start(void) {
+    return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
+}
+
+static void evaluation_and_rate_zero_return_the_input(void **state) {
+    toy *y = *state;
+    mo_tensor *X = toy_leaf(y->ctx, 2, 3);
+    mo_random r = start();
+    assert_ptr_equal(mo_dropout(y->t, X, 0, &r), X);
+    mo_tape_set_mode(y->t, MO_EVAL);
+    assert_ptr_equal(mo_dropout(y->t, X, 0.5, &r), X);
+    assert_int_equal(r.index, start().index);
+    mo_dropout(y->t, X, 1, &r);
+    assert_failed(y->ctx, MO_INVALID, PARTS("dropout: rate 1, expected at least 0 and below 1"));
+    mo_dropout(y->t, X, NAN, &r);
+    assert_failed(y->ctx, MO_INVALID, PARTS("dropout: rate nan"));
+    assert_int_equal(r.index, start().index);
+    mo_tensor_release(X);
+}
+
+static void rate_is_the_share_of_zeros(void **state) {
+    toy *y = *state;
+    const int64_t n = 100000;
+    const double rate = 0.3;
+    mo_random r = start();
+    mo_tensor *Y = mo_dropout(y->t, mo_full(y->t, MO_F32, 1, &n, 1), rate, &r);
+    float *v = malloc((size_t)n * sizeof *v);
+    mo_tensor_read(Y, v, (size_t)n * sizeof *v);
+    int64_t zeros = 0;
+    for (int64_t i = 0; i < n; i++) {
+        assert_true(v[i] == 0 || v[i] == (float)(1 / (1 - rate)));
+        zeros += v[i] == 0;
+    }
+    free(v);
+    assert_int_equal(r.index, start().index + (uint64_t)n);
+    /* five standard deviations of a binomial count */
+    assert_true(fabs((double)zeros - (double)n * rate) < 5 * sqrt((double)n * rate * (1 - rate)));
+}
+
+static void position_alone_decides_the_mask(void **state) {
+    toy *y = *state;
+    mo_random once = start(), parts = start(), again = start();
+    const int64_t ten = 10, four = 4, six = 6;
+    mo_tensor *whole = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &ten, 1), 0.5, &once);
+    mo_tensor *head = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &four, 1), 0.5, &parts);
+    mo_tensor *tail = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &six, 1), 0.5, &parts);
+    mo_tensor *single = mo_dropout(y->t, mo_full(y->t, MO_F32, 1, &ten, 1), 0.5, &again);
+    single = mo_cast(y->t, single, MO_F64);
+    for (int i = 0; i < 10; i++) {
+        assert_true(at(whole, i) == (i < 4 ? at(head, i) : at(tail, i - 4)));
+        assert_true(at(whole, i) == at(single, i));
+    }
+    assert_int_equal(once.index, parts.index);
+    mo_tensor *next = mo_dropout(y->t, mo_full(y->t, MO_F64, 1, &ten, 1), 0.5, &once);
+    int same = 0;
+    for (int i = 0; i < 10; i++)
+        same += at(next, i) == at(whole, i);
+    assert_true(same < 10);
+}
+
+static void gradient_is_the_mask(void **state) {
+    toy *y = *state;
+    const int64_t n = 20;
+    mo_random r = start();
+    mo_tensor *X = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n)), *g;
+    mo_tensor_fill(X, 2);
+    mo_tensor *Y = mo_keep(mo_dropout(y->t, X, 0.25, &r));
+    mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0);
+    for (int i = 0; i < n; i++)
+        assert_true(2 * at(g, i) == at(Y, i));
+    mo_tensor_release(X);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(evaluation_and_rate_zero_return_the_input, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(rate_is_the_share_of_zeros, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(position_alone_decides_the_mask, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(gradient_is_the_mask, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* tests/ops/test_implicit_solve.c - the linear systems of implicit differentiation: factors made once, constant memory,
+ * batches as good as their items, and the report. */
+#include "tests/cubic_systems.h"
+
+static void factors_are_made_in_forward_only(void **state) {
+    fixture *f = *state;
+    draw_cubic(f, MO_F64, 3, 4, false);
+    mo_tensor *x_star = solve_cubic(f->t, f->theta, 30), *grads[2], *second[2];
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    mo_tensor *x = mo_implicit(f->t, x_star, cubic, f->theta, 2, &(mo_implicit_options){.batch_axes = 1});
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
+    mo_grad(f->t, &x, NULL, 1, f->theta, grads, 2, MO_CREATE_GRAPH);
+    mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, MO_RETAIN);
+    assert_int_equal(mo_grad(f->t, grads, NULL, 2, f->theta, second, 2, 0), MO_OK);
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
+}
+
+/* Peak bytes of the gradient where x_star took so many iterations, and the adjoint so many. */
+static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
+    fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
+    mo_register_ops(f.ctx);
+    f.t = mo_tape_create(f.ctx, MO_RECORD);
+    draw_cubic(&f, MO_F64, 2, 40, symmetric);
+    mo_implicit_options o = {
+        .batch_axes = 1, .dense_limit = -1, .restart = 3, .symmetric = symmetric, .tolerance = tolerance};
+    mo_tensor *x = mo_implicit(f.t, solve_cubic(f.t, f.theta, newton), cubic, f.theta, 2, &o);
+    assert_int_equal(mo_backward(f.t, mo_sum(f.t, x, 0, MO_DROP_AXES)), MO_OK);
+    int64_t peak = mo_context_counters(f.ctx).tape_peak;
+    mo_tape_release(f.t);
+    mo_tensor_release(f.theta[0]);
+    mo_tensor_release(f.theta[1]);
+    mo_context_release(f.ctx);
+    return peak;
+}
+
+static void memory_does_not_grow_with_inner_iterations(void **state) {
+    (void)state;
+    for (int symmetric = 0; symmetric < 2; symmetric++) {
+        int64_t few = peak_bytes(10, 1e-1, symmetric);
+        assert_int_equal(peak_bytes(10, 1e-12, symmetric), few);
+        assert_int_equal(peak_bytes(1000, 1e-12, symmetric), few);
+    }
+}
+
+/* Item i alone, and among others. */
+static void a_batch_equals_its_items(void **state) {
+    fixture *f = *state;
+    enum { ITEMS = 5, M = 9 };
+    for (int symmetric = 0; symmetric < 2; symmetric++) {
+        draw_cubic(f, MO_F64, ITEMS, M, symmetric);
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .symmetric = symmetric};
+        double all[ITEMS * M], one[M];
+        mo_tensor *together, *alone, *out;
+        root_function(f->t, f->theta, 2, &out, 1, &o);
+        mo_grad(f->t, &out, NULL, 1, &f->theta[1], &together, 1, 0);
+        assert_int_equal(mo_tensor_read(together, all, sizeof all), MO_OK);
+        for (int i = 0; i < ITEMS; i++) {
+            mo_tensor *theta[2] = {mo_slice(f->t, f->theta[0], 0, i, i + 1),
+                mo_contiguous(f->t, mo_slice(f->t, f->theta[1], 0, i, i + 1))};
+            root_function(f->t, theta, 2, &out, 1, &o);
+            mo_grad(f->t, &out, NULL, 1, &theta[1], &alone, 1, 0);
+            assert_int_equal(mo_tensor_read(alone, one, sizeof one), MO_OK);
+            for (int j = 0; j < M; j++)
+                expect_near(one[j], all[i * M + j], 1e-12);
+        }
+        mo_tape_reset(f->t);
+        mo_tensor_release(f->theta[0]);
+        mo_tensor_release(f->theta[1]);
+    }
+    f->theta[0] = f->theta[1] = NULL;
+}
+
+/* Gradients in float32 against those in float64, by factors, GMRES and conjugate gradients. */
+static void float32_is_as_good_as_its_tolerance(void **state) {
+    fixture *f = *state;
+    enum { ITEMS = 4, M = 8 };
+    for (int method = 0; method < 3; method++) {
+        double g[2][ITEMS * M];
+        for (int wide = 0; wide < 2; wide++) {
+            draw_cubic(f, wide ? MO_F64 : MO_F32, ITEMS, M, method == 2);
+            mo_implicit_options o = {.batch_axes = 1, .dense_limit = method ? -1 : 0, .symmetric = method == 2};
+            mo_tensor *x, *grad;
+            root_function(f->t, f->theta, 2, &x, 1, &o);
+            mo_grad(f->t, &x, NULL, 1, &f->theta[1], &grad, 1, 0);
+            assert_int_equal(mo_tensor_read(mo_cast(f->t, grad, MO_F64), g[wide], sizeof g[wide]), MO_OK);
+            mo_tape_reset(f->t);
+            mo_tensor_release(f->theta[0]);
+            mo_tensor_release(f->theta[1]);
+        }
+        for (int i = 0; i < ITEMS * M; i++)
+            expect_near(g[0][i], g[1][i], 1e-4);
+    }
+    f->theta[0] = f->theta[1] = NULL;
+}
+
+static void evaluation_needs_no_factors(void **state) {
+    fixture *f = *state;
+    draw_cubic(f, MO_F32, 2, 4, false);
+    mo_tape_set_mode(f->t, MO_EVAL);
+    mo_tensor *x_star = solve_cubic(f->t, f->theta, 20);
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    mo_tensor *x = mo_implicit(f->t, x_star, cubic, f->theta, 2, &(mo_implicit_options){.batch_axes = 1});
+    assert_int_equal(mo_context_counters(f->ctx).factorizations, before);
+    assert_int_equal(mo_tape_mode(f->t), MO_EVAL);
+    assert_false(mo_needs_grad(x));
+    assert_true(mo_ok(f->ctx));
+}
+
+static void a_miss_can_be_a_report(void **state) {
+    fixture *f = *state;
+    draw_cubic(f, MO_F64, 2, 9, false);
+    mo_implicit_report report = {0};
+    mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .iterations = 2, .accept = true, .report = &report};
+    mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
+    assert_false(report.missed);
+    assert_true(report.residual < 1e-12);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, MO_DROP_AXES)), MO_OK);
+    assert_true(report.missed);
+    assert_int_equal(report.iterations, 2);
+    assert_int_equal(report.systems, 1);
+    assert_true(report.adjoint_residual > 1e-9 && report.adjoint_residual < 1);
+}
+
+static void restarts_that_cannot_be_are_errors(void **state) {
+    fixture *f = *state;
+    static const int wrong[] = {-1, 10001};
+    draw_cubic(f, MO_F64, 2, 9, false);
+    for (int i = 0; i < 2; i++) {
+        mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .restart = wrong[i]};
+        mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
+        assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, MO_DROP_AXES)), MO_INVALID);
+        assert_non_null(strstr(mo_context_status(f->ctx)->message, "gmres: restart after "));
+        mo_clear_error(f->ctx);
+        mo_tape_reset(f->t);
+    }
+}
+
+/* F = A x - c, with an item of c that is not a number. */
+static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
+    (void)n;
+    (void)state;
+    int64_t items = mo_dim(x, 0), m = mo_dim(x, 1);
+    mo_tensor *Ax = mo_matmul(t, theta[0], mo_reshape(t, x, 3, (int64_t[]){items, m, 1}));
+    return mo_sub(t, mo_reshape(t, Ax, 2, (int64_t[]){items, m}), theta[1]);
+}
+
+static void an_item_without_a_number_leaves_the_others_alone(void **state) {
+    fixture *f = *state;
+    enum { ITEMS = 3, M = 7 };
+    draw_cubic(f, MO_F64, ITEMS, M, true);
+    double c[ITEMS * M], F[ITEMS * M];
+    assert_int_equal(mo_tensor_read(f->theta[1], c, sizeof c), MO_OK);
+    c[M] = NAN;
+    assert_int_equal(mo_tensor_write(f->theta[1], c, sizeof c), MO_OK);
+    mo_tape_set_mode(f->t, MO_EVAL);
+    mo_tensor *start = mo_full(f->t, MO_F64, 2, (int64_t[]){ITEMS, M}, 0), *x;
+    for (int method = 0; method < 2; method++) {
+        mo_solver_options o = {.implicit = {.batch_axes = 1, .accept = true, .residual = -1}};
+        x = (method ? mo_gmres : mo_conjugate_gradients)(f->t, start, affine, f->theta, 2, &o);
+        assert_int_equal(mo_tensor_read(affine(f->t, x, f->theta, 2, NULL), F, sizeof F), MO_OK);
+        for (int i = 0; i < ITEMS * M; i++)
+            assert_true(i / M == 1 ? isnan(F[i]) : fabs(F[i]) < 1e-8);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(factors_are_made_in_forward_only),
+        TEST(memory_does_not_grow_with_inner_iterations),
+        TEST(a_batch_equals_its_items),
+        TEST(float32_is_as_good_as_its_tolerance),
+        TEST(evaluation_needs_no_factors),
+        TEST(a_miss_can_be_a_report),
+        TEST(restarts_that_cannot_be_are_errors),
+        TEST(an_item_without_a_number_leaves_the_others_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+/* tests/ops/test_lapack.c - every solve as LAPACK's own tests look at one: residuals forward and adjoint over sizes,
+ * right-hand sides and conditions up to 1/eps.
+ *
+ * A ratio |A X - B| / (n eps |A| |X|) below 30 says that X solves a system that is A up to rounding, at any condition
+ * (Anderson et al. 1999, LAPACK Working Note 41). Matrices are D scaled from both sides by products of reflections, D
+ * graded from 1 down to the reciprocal condition. A solve may refuse a matrix whose condition is within 10 of 1/eps, by
+ * name: such a one may be singular to working precision. */
+#include "tests/host_matrices.h"
+
+static const int orders[] = {0, 1, 2, 3, 5, 10, 50, 512}, right_hand_sides[] = {0, 1, 2, 15, 1025};
+enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, CONDITIONS = 4, SAFE_CONDITIONS = 2 };
+
+static double condition_of(int level, mo_dtype dtype) {
+    const double levels[] = {2, 0.1 / sqrt(epsilon(dtype)), 0.1 / epsilon(dtype), 1 / epsilon(dtype)};
+    return levels[level];
+}
+
+/* What a family of solves is: the op, its matrices, and which system the adjoint solves. */
+typedef struct family {
+    const char *name, *refusal;
+    mo_tensor *(*solve)(mo_tape *t, mo_tensor *A, mo_tensor *B);
+    void (*draw)(fixture *f, double *A, int n, double condition);
+} family;
+
+typedef struct tally {
+    int solved, refused;
+    double worst;
+} tally;
+
+/* ---- matrices ---- */
+
+/* A := H A, or A H, with H = I - 2 u u^T / u^T u. */
+static void reflect(double *A, int n, const double *u, bool right) {
+    double length = 0, *w = zeros(n, 1);
+    for (int i = 0; i < n; i++)
+        length += u[i] * u[i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            w[right ? i : j] += A[i * n + j] * u[right ? j : i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            A[i * n + j] -= 2 / length * (right ? w[i] * u[j] : u[i] * w[j]);
+    free(w);
+}
+
+/* diag(1 .. 1/condition), falling geometrically. */
+static void draw_graded(double *A, int n, double condition) {
+    for (int i = 0; i < n; i++)
+        A[i * n + i] = n > 1 ? pow(condition, -(double)i / (n - 1)) : 1;
+}
+
+static void draw_general(fixture *f, double *A, int n, double condition) {
+    draw_graded(A, n, condition);
+    for (int k = 0; k < 4; k++) {
+        double *u = normals(f, n, 1);
+        reflect(A, n, u, k & 1);
+        free(u);
+    }
+}
+
+static void draw_spd(fixture *f, double *A, int n, double condition) {
+    draw_graded(A, n, condition);
+    for (int k = 0; k < 2; k++) {
+        double *u = normals(f, n, 1);
+        reflect(A, n, u, false);
+        reflect(A, n, u, true);
+        free(u);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            A[j * n + i] = A[i * n + j];
+}
+
+/* Rows of a well-conditioned triangle, each scaled; the grades in shuffled order. */
+static void draw_lower(fixture *f, double *A, int n, double condition) {
+    int64_t *order = malloc((size_t)n * sizeof *order + 1);
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    mo_random_shuffle(&f->r, order, n);
+    for (int i = 0; i < n; i++) {
+        double scale = n > 1 ? pow(condition, -(double)order[i] / (n - 1)) : 1;
+        for (int j = 0; j < i; j++)
+            A[i * n + j] = scale * mo_random_normal(&f->r) / n;
+        A[i * n + i] = scale * (mo_random_normal(&f->r) > 0 ? 1 : -1);
+    }
+    free(order);
+}
+
+static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_solve_triangular(t, A, B, MO_LOWER);
+}
+
+/* ---- residuals, in float64 ---- */
+
+static double norm_of(fixture *f, mo_tensor *X) {
+    double *x = values_of(f, X), largest = norm(x, (int)mo_dim(X, 0), (int)mo_dim(X, 1));
+    free(x);
+    return largest;
+}
+
+static mo_tensor *wide(fixture *f, mo_tensor *X) {
+    return mo_cast(f->t, mo_stop_gradient(f->t, X), MO_F64);
+}
+
+/* |A X - B| / (n eps |A| |X|) */
+static double residual_ratio(fixture *f, mo_tensor *A, mo_tensor *X, mo_tensor *B, mo_dtype dtype) {
+    double n = (double)mo_dim(A, 1), size = norm_of(f, A) * norm_of(f, X);
+    double residual = norm_of(f, mo_sub(f->t, mo_matmul(f->t, A, X), B));
+    return residual == 0 ? 0 : residual / (n * size * epsilon(dtype));
+}
+
+static void expect_ratio(const family *s, tally *sum, const char *what, double ratio, int n, int m) {
+    if (!(ratio < threshold))
+        fail_msg("%s, n = %d, %d right-hand sides, %s: ratio %g", s->name, n, m, what, ratio);
+    sum->worst = fmax(sum->worst, ratio);
+}
+
+/* X, then for a random X_bar: A^T B_bar = X_bar, and A_bar (its symmetric part where A is symmetric, its triangle where
+ * A is triangular) = -B_bar X^T. */
+static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *xs[2], mo_tensor *X) {
+    int n = (int)mo_dim(xs[1], 0), m = (int)mo_dim(xs[1], 1);
+    mo_dtype dtype = mo_tensor_dtype(X);
+    double *g = normals(f, n, m);
+    mo_tensor *G = matrix(f, dtype, n, m, g), *grads[2], *A = wide(f, xs[0]);
+    free(g);
+    assert_int_equal(mo_grad(f->t, &X, &G, 1, xs, grads, 2, 0), MO_OK);
+    mo_tensor *B_bar = wide(f, grads[1]), *A_bar = wide(f, grads[0]);
+    expect_ratio(s, sum, "forward", residual_ratio(f, A, wide(f, X), wide(f, xs[1]), dtype), n, m);
+    expect_ratio(s, sum, "adjoint", residual_ratio(f, mo_transpose(f->t, A), B_bar, wide(f, G), dtype), n, m);
+    mo_tensor *M = mo_neg(f->t, mo_matmul(f->t, B_bar, mo_transpose(f->t, wide(f, X))));
+    if (s->draw == draw_spd)
+        M = mo_scale(f->t, mo_add(f->t, M, mo_transpose(f->t, M)), 0.5, 0);
+    if (s->draw == draw_lower)
+        M = mo_tril(f->t, M);
+    double size = norm_of(f, B_bar) * norm_of(f, mo_transpose(f->t, wide(f, X))) * m * epsilon(dtype);
+    double error = norm_of(f, mo_sub(f->t, A_bar, M));
+    expect_ratio(s, sum, "A_bar", error == 0 ? 0 : error / size, n, m);
+    sum->solved++;
+}
+
+static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, int level, tally *sum) {
+    double *A = zeros(n, n), *B = normals(f, n, m);
+    s->draw(f, A, n, condition_of(level, dtype));
+    mo_tensor *xs[] = {mo_require_grad(matrix(f, dtype, n, n, A)), mo_require_grad(matrix(f, dtype, n, m, B))};
+    mo_tensor *X = s->solve(f->t, xs[0], xs[1]);
+    if (mo_ok(f->ctx)) {
+        assert_true(mo_dim(X, 0) == n && mo_dim(X, 1) == m);
+        if (n && m)
+            check_solution(f, s, sum, xs, X);
+    } else {
+        const mo_status *status = mo_context_status(f->ctx);
+        if (level < SAFE_CONDITIONS || n < 2 || status->code != MO_NUMERICAL || !strstr(status->message, s->refusal))
+            fail_msg("%s, n = %d, condition %g: %s", s->name, n, condition_of(level, dtype), status->message);
+        sum->refused++;
+        mo_clear_error(f->ctx);
+    }
+    free(A);
+    free(B);
+    mo_tape_reset(f->t);
+}
+
+static void run_family(fixture *f, const family *s) {
+    tally sum = {0};
+    for (int d = 0; d < 2; d++)
+        for (int i = 0; i < ORDERS; i++)
+            for (int j = 0; j < RIGHT_HAND_SIDES; j++)
+                for (int level = 0; level < CONDITIONS; level++)
+                    run(f, s, d ? MO_F64 : MO_F32, orders[i], right_hand_sides[j], level, &sum);
+    print_message("%s: %d solved, worst ratio %.3g; %d refused\n", s->name, sum.solved, sum.worst, sum.refused);
+}
+
+static void solve_leaves_small_residuals(void **state) {
+    run_family(*state, &(family){"solve", "solve: the matrix is singular", mo_solve, draw_general});
+}
+
+static void solve_spd_leaves_small_residuals(void **state) {
+    run_family(*state, &(family){"solve_spd", "solve_spd: the matrix is not positive definite (leading minor ",
+                           mo_solve_spd, draw_spd});
+}
+
+static void solve_triangular_leaves_small_residuals(void **state) {
+    run_family(*state, &(family){"solve_triangular", "nothing", solve_lower, draw_lower});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(solve_leaves_small_residuals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(solve_spd_leaves_small_residuals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(solve_triangular_leaves_small_residuals, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* tests/ops/test_logdet.c - log determinants and quadratic forms: beyond the range of a determinant, factors kept at
+ * every order, what bad matrices are told. */
+#include "tests/host_matrices.h"
+
+static void a_determinant_beyond_the_range_has_a_logarithm(void **state) {
+    fixture *f = *state;
+    int n = 200;
+    double *A = zeros(n, n);
+    for (int i = 0; i < n; i++)
+        A[i * n + i] = 1e4;
+    for (int d = 0; d < 2; d++) {
+        double *y = values_of(f, mo_logdet(f->t, matrix(f, d ? MO_F64 : MO_F32, n, n, A)));
+        double *z = values_of(f, mo_log_abs_det(f->t, matrix(f, d ? MO_F64 : MO_F32, n, n, A)));
+        assert_true(fabs(y[0] / (n * log(1e4)) - 1) < 100 * epsilon(d ? MO_F64 : MO_F32));
+        assert_true(fabs(z[0] - y[0]) < 100 * epsilon(d ? MO_F64 : MO_F32) * y[0]);
+        free(y);
+        free(z);
+    }
+    free(A);
+}
+
+static void the_sign_is_left_out(void **state) {
+    fixture *f = *state;
+    double *y = values_of(f, mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){0, 2, 0, 3, 0, 0, 0, 0, 5})));
+    assert_true(y[0] == 0 && fabs(y[1] - log(30)) < 1e-15);
+    free(y);
+}
+
+/* A batch of three symmetric diagonally dominant matrices of order 5 and columns for them. */
+static void draw_problem(fixture *f, mo_tensor *xs[2]) {
+    double *A = zeros(75, 1), *X = normals(f, 30, 1);
+    for (int i = 0; i < 75; i++)
+        A[i] = (i % 25) % 6 == 0 ? 4 : 0.1 * (i % 25 % 5 + i % 25 / 5);
+    xs[0] = mo_require_grad(tensor_of(f, MO_F64, 3, (int64_t[]){3, 5, 5}, A));
+    xs[1] = mo_require_grad(tensor_of(f, MO_F64, 3, (int64_t[]){3, 5, 2}, X));
+    free(A);
+    free(X);
+}
+
+static mo_tensor *sum_of_squares(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, mo_square(t, X), 0, MO_DROP_AXES);
+}
+
+/* Gradients in A to order three: factorizations stay at the three of the forward. */
+static void expect_three_factorizations(fixture *f, mo_tensor *A, int64_t before, mo_tensor *y) {
+    for (int order = 1; order <= 3; order++) {
+        mo_tensor *s = sum_of_squares(f->t, y);
+        assert_int_equal(mo_grad(f->t, &s, NULL, 1, &A, &y, 1, MO_CREATE_GRAPH), MO_OK);
+    }
+    assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
+}
+
+static void factors_are_reused_at_every_order(void **state) {
+    fixture *f = *state;
+    mo_tensor *xs[2];
+    draw_problem(f, xs);
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    expect_three_factorizations(f, xs[0], before, mo_logdet(f->t, xs[0]));
+    before += 3;
+    expect_three_factorizations(f, xs[0], before, mo_log_abs_det(f->t, xs[0]));
+    before += 3;
+    expect_three_factorizations(f, xs[0], before, mo_quadratic_form(f->t, xs[0], xs[1]));
+}
+
+/* Not only up to rounding. */
+static void gradients_of_symmetric_matrices_are_symmetric(void **state) {
+    fixture *f = *state;
+    mo_tensor *xs[2], *grad;
+    draw_problem(f, xs);
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *y = i ? mo_logdet(f->t, xs[0]) : mo_quadratic_form(f->t, xs[0], xs[1]);
+        assert_int_equal(mo_grad(f->t, &y, NULL, 1, xs, &grad, 1, 0), MO_OK);
+        double *g = values_of(f, grad);
+        for (int k = 0; k < 75; k++)
+            assert_true(g[k] == g[k / 25 * 25 + k % 5 * 5 + k % 25 / 5]);
+        free(g);
+    }
+}
+
+/* x^T A^-1 x against <x, solve(A, x)>; never negative, even where rounding is all there is. */
+static void the_quadratic_form_is_that_of_a_solve(void **state) {
+    fixture *f = *state;
+    mo_tensor *xs[2];
+    draw_problem(f, xs);
+    mo_tensor *W = mo_solve_spd(f->t, xs[0], xs[1]);
+    double *expected = values_of(f, mo_sum(f->t, mo_mul(f->t, xs[1], W), MO_AXIS(1), MO_DROP_AXES));
+    double *got = values_of(f, mo_quadratic_form(f->t, xs[0], xs[1]));
+    for (int i = 0; i < 6; i++)
+        assert_true(fabs(got[i] - expected[i]) <= 1e-14 * expected[i] && got[i] >= 0);
+    free(expected);
+    free(got);
+}
+
+static void bad_matrices_are_named(void **state) {
+    fixture *f = *state;
+    mo_tensor *X = tensor_of(f, MO_F64, 3, (int64_t[]){2, 3, 1}, (double[]){1, 1, 1, 1, 1, 1});
+    mo_tensor *indefinite = second_of_two(f, MO_F64, (double[]){1, 2, 0, 2, 1, 0, 0, 0, 1});
+    mo_logdet(f->t, indefinite);
+    expect_error(f->ctx, "logdet: matrix 1 of 2 is not positive definite (leading minor 2); got [2, 3, 3] float64");
+    mo_quadratic_form(f->t, indefinite, X);
+    expect_error(f->ctx, "quadratic_form: matrix 1 of 2 is not positive definite (leading minor 2); got [2, 3, 3] "
+                         "float64, [2, 3, 1] float64");
+    mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){4, 2, 2, 2, 1, 1, 1, 1, 1}));
+    expect_error(f->ctx, "log_abs_det: matrix 1 of 2 is singular (pivot 2 is 0); got [2, 3, 3] float64");
+    mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 3, 2, 4, 6, 1, INFINITY, 1}));
+    expect_error(f->ctx, "log_abs_det: matrix 1 of 2 holds a value that is not finite; got [2, 3, 3] float64");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_determinant_beyond_the_range_has_a_logarithm, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_sign_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(factors_are_reused_at_every_order, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gradients_of_symmetric_matrices_are_symmetric, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_quadratic_form_is_that_of_a_solve, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bad_matrices_are_named, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

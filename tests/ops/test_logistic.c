@@ -1,0 +1,265 @@
+/* tests/ops/test_logistic.c - logistic regression: optimal, and the same by every path, derivatives included. */
+#include "models/head.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int begin(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int end(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+/* A batch of problems: rows drawn about a mean a class, one-hot labels, `spread` apart. */
+typedef struct problem {
+    int64_t batch, n, d, classes;
+    double spread, lambda;
+    mo_tensor *X, *Y, *lambda_tensor; /* float64 leaves */
+} problem;
+
+static void draw_problem(mo_context *ctx, problem *p, uint64_t seed) {
+    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 1);
+    int64_t rows = p->batch * p->n;
+    int64_t d = p->d, C = p->classes;
+    double *x = calloc((size_t)(rows * d + rows * C + C * d), sizeof *x), *y = x + rows * d, *mean = y + rows * C;
+    for (int64_t i = 0; i < C * d; i++)
+        mean[i] = p->spread * mo_random_normal(&r);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t c = i % p->n % C;
+        y[i * C + c] = 1;
+        for (int64_t j = 0; j < d; j++)
+            x[i * d + j] = mean[c * d + j] + mo_random_normal(&r);
+    }
+    p->X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x));
+    p->Y = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y));
+    p->lambda_tensor = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &p->lambda));
+    free(x);
+}
+
+static void release_problem(problem *p) {
+    mo_tensor_release(p->X);
+    mo_tensor_release(p->Y);
+    mo_tensor_release(p->lambda_tensor);
+}
+
+static double norm(mo_tape *t, mo_tensor *A) {
+    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), 0, MO_DROP_AXES)));
+}
+
+static double largest_difference(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), 0, MO_DROP_AXES));
+}
+
+/* The gradient of the objective at W, written out again. */
+static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W, mo_intercept intercept) {
+    mo_tensor *Phi = intercept == MO_INTERCEPT_FREE ? mo_append_ones(t, p->X) : p->X;
+    mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, Phi, W), -1), p->Y);
+    mo_tensor *penalty = mo_mul(t, p->lambda_tensor, mo_slice(t, W, 1, 0, p->d));
+    if (intercept == MO_INTERCEPT_FREE)
+        penalty = mo_pad(t, penalty, 1, 0, 1);
+    return mo_add(t, mo_matmul(t, mo_transpose(t, Phi), R), penalty);
+}
+
+static void the_gradient_vanishes_at_the_solution(void **state) {
+    mo_context *ctx = *state;
+    static const problem problems[] = {
+        {.batch = 1, .n = 40, .d = 7, .classes = 3, .spread = 1, .lambda = 1},
+        {.batch = 3, .n = 15, .d = 30, .classes = 5, .spread = 1, .lambda = 0.1},
+        {.batch = 1, .n = 20, .d = 30, .classes = 4, .spread = 4, .lambda = 1e-6}, /* nearly at infinity */
+        {.batch = 2, .n = 60, .d = 5, .classes = 2, .spread = 0.1, .lambda = 1e-4},
+        {.batch = 1, .n = 300, .d = 280, .classes = 7, .spread = 0.3, .lambda = 1}, /* one large: composed */
+        {.batch = 2, .n = 30, .d = 12, .classes = 3, .spread = 30, .lambda = 100},
+        {.batch = 1, .n = 1, .d = 4, .classes = 1, .spread = 1, .lambda = 1},
+        {.batch = 2, .n = 40, .d = 60, .classes = 20, .spread = 1, .lambda = 1e-6},
+        {.batch = 1, .n = 200, .d = 30, .classes = 20, .spread = 0.2, .lambda = 1e-6},
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
+            problem p = problems[i];
+            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            draw_problem(ctx, &p, 11);
+            mo_tensor *W = mo_logistic(t, p.X, p.Y, p.lambda_tensor, (mo_intercept)intercept);
+            double residual = norm(t, objective_gradient(t, &p, W, (mo_intercept)intercept));
+            if (!mo_ok(ctx) || !(residual <= 1e-8))
+                fail_msg("problem %zu, intercept %d: gradient norm %g; %s", i, intercept, residual,
+                    mo_context_status(ctx)->message);
+            mo_tape_release(t);
+            release_problem(&p);
+        }
+}
+
+/* Solution and gradients of sum(W o G) in X, Y and lambda. */
+static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *grads[3]) {
+    mo_tensor *W = mo_logistic(t, in[0], in[1], in[2], intercept),
+              *G = mo_stop_gradient(t, W); /* weigh W with itself */
+    mo_grad(t, &W, &G, 1, in, grads, 3, MO_RETAIN);
+    return W;
+}
+
+/* Columns of zeros change nothing, but make the problem one of fewer rows than columns. */
+static void rows_and_columns_give_the_same_solution_and_gradients(void **state) {
+    mo_context *ctx = *state;
+    for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
+        problem p = {.batch = 2, .n = 12, .d = 5, .classes = 3, .spread = 1, .lambda = 0.3};
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        draw_problem(ctx, &p, 12);
+        mo_tensor *narrow[3], *wide[3], *in[] = {p.X, p.Y, p.lambda_tensor};
+        mo_tensor *W = solve(t, in, (mo_intercept)intercept, narrow);
+        in[0] = mo_pad(t, p.X, 2, 0, 20);
+        mo_tensor *V = solve(t, in, (mo_intercept)intercept, wide);
+        if (!mo_ok(ctx))
+            fail_msg("%s", mo_context_status(ctx)->message);
+        assert_true(largest_difference(t, W,
+                        mo_concat(t, (mo_tensor *[]){mo_slice(t, V, 1, 0, 5), mo_slice(t, V, 1, 25, 25 + intercept)}, 2,
+                            1)) < 1e-9);
+        assert_true(largest_difference(t, narrow[0], mo_slice(t, wide[0], 2, 0, 5)) < 1e-9);
+        assert_true(largest_difference(t, narrow[1], wide[1]) < 1e-9);
+        assert_true(largest_difference(t, narrow[2], wide[2]) < 1e-9);
+        mo_tape_release(t);
+        release_problem(&p);
+    }
+}
+
+/* The kernel of small systems and the graph code of large ones: a system above the bound alone, and twice in a batch.
+ */
+static void kernel_and_composed_iterations_agree(void **state) {
+    mo_context *ctx = *state;
+    for (int64_t n = 250; n <= 400; n += 150) {
+        problem p = {.batch = 1, .n = n, .d = 300, .classes = 3, .spread = 0.5, .lambda = 1};
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        draw_problem(ctx, &p, 13);
+        mo_tensor *one[3], *two[3], *in[] = {p.X, p.Y, p.lambda_tensor};
+        mo_tensor *W = solve(t, in, MO_INTERCEPT_FREE, one);
+        for (int i = 0; i < 2; i++)
+            in[i] = mo_concat(t, (mo_tensor *[]){in[i], in[i]}, 2, 0);
+        mo_tensor *V = solve(t, in, MO_INTERCEPT_FREE, two);
+        assert_true(mo_ok(ctx));
+        assert_true(largest_difference(t, W, mo_slice(t, V, 0, 1, 2)) < 1e-9);
+        assert_true(largest_difference(t, one[0], mo_slice(t, two[0], 0, 1, 2)) < 1e-9);
+        assert_true(largest_difference(t, one[1], mo_slice(t, two[1], 0, 1, 2)) < 1e-9);
+        mo_tape_release(t);
+        release_problem(&p);
+    }
+}
+
+/* Items that need few steps beside items that need many. */
+static void a_batch_equals_its_items(void **state) {
+    mo_context *ctx = *state;
+    for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
+        problem p = {.batch = 3, .n = 10, .d = 14, .classes = 5, .spread = 1, .lambda = 0.05};
+        mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+        draw_problem(ctx, &p, 14);
+        double scale[] = {0.01, 1, 50};
+        mo_tensor *scales = mo_from(t, MO_F64, 3, (int64_t[]){3, 1, 1}, scale), *X = mo_mul(t, p.X, scales);
+        mo_tensor *all[3], *single[3];
+        mo_tensor *W = solve(t, (mo_tensor *[]){X, p.Y, p.lambda_tensor}, (mo_intercept)intercept, all);
+        double lambda_bar = 0;
+        for (int64_t b = 0; b < 3; b++) {
+            mo_tensor *in[] = {mo_slice(t, X, 0, b, b + 1), mo_slice(t, p.Y, 0, b, b + 1), p.lambda_tensor};
+            mo_tensor *V = solve(t, in, (mo_intercept)intercept, single);
+            assert_true(mo_ok(ctx));
+            assert_true(largest_difference(t, V, mo_slice(t, W, 0, b, b + 1)) < 1e-9);
+            for (int i = 0; i < 2; i++)
+                assert_true(largest_difference(t, single[i], mo_slice(t, all[i], 0, b, b + 1)) < 1e-9);
+            lambda_bar += mo_item(single[2]);
+        }
+        assert_true(fabs(lambda_bar - mo_item(all[2])) < 1e-9 * fabs(lambda_bar));
+        mo_tape_release(t);
+        release_problem(&p);
+    }
+}
+
+static void derivatives_hold_at_the_size_of_an_episode(void **state) {
+    static const mo_head_sample samples[] = {
+        {.support = 20, .queries = 6, .dim = 32, .classes = 5},
+        {.support = 40, .queries = 6, .dim = 6, .classes = 4},
+        {.support = 10, .queries = 4, .dim = 12, .classes = 2, .batch = 3},
+    };
+    const mo_head *heads[] = {&mo_head_logistic, &mo_head_logistic_penalised};
+    for (int h = 0; h < 2; h++)
+        for (int order = 1; order <= 2; order++) {
+            mo_head head = *heads[h];
+            head.samples = samples;
+            head.n_samples = 3;
+            mo_check_result r = mo_check_head(*state, &head, order, 15);
+            if (!r.pass || !(r.error <= (order == 1 ? 1e-6 : 1e-5)))
+                fail_msg("%s, order %d: error %g; %s", head.name, order, r.error, r.worst);
+        }
+}
+
+static void one_node_is_recorded_and_backward_never_factorizes(void **state) {
+    mo_context *ctx = *state;
+    problem p = {.batch = 4, .n = 8, .d = 12, .classes = 2, .spread = 1, .lambda = 0.5};
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    draw_problem(ctx, &p, 16);
+    mo_tensor *in[] = {p.X, p.Y, p.lambda_tensor}, *first[3], *second[3];
+    mo_tensor *W = mo_logistic(t, in[0], in[1], in[2], MO_INTERCEPT_FREE);
+    assert_int_equal(mo_tape_nodes(t), 1);
+    int64_t before = mo_context_counters(ctx).factorizations;
+    mo_grad(t, &W, NULL, 1, in, first, 3, MO_CREATE_GRAPH);
+    mo_grad(t, first, NULL, 3, in, second, 3, 0);
+    assert_true(mo_ok(ctx));
+    assert_int_equal(mo_context_counters(ctx).factorizations, before);
+    mo_tape_release(t);
+    release_problem(&p);
+}
+
+static void a_weight_of_two_is_a_row_twice(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 0.5), *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, x);
+    mo_tensor *twice = mo_logistic(t, X, mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y), lambda, MO_INTERCEPT_FREE);
+    mo_tensor *weighted = mo_logistic(
+        t, mo_slice(t, X, 0, 0, 3), mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, doubled), lambda, MO_INTERCEPT_FREE);
+    assert_true(mo_ok(ctx));
+    assert_true(largest_difference(t, twice, weighted) < 1e-12);
+    mo_tape_release(t);
+}
+
+/* Columns of very different scale: the gradient falls to the noise of its own sum, 1e-8 of the largest column here. */
+static void columns_of_very_different_scale_are_no_obstacle(void **state) {
+    mo_context *ctx = *state;
+    for (int wide = 0; wide < 2; wide++)
+        for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
+            problem p = {.batch = 1, .n = wide ? 30 : 120, .d = 40, .classes = 20, .spread = 0.3, .lambda = 1e-6};
+            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            draw_problem(ctx, &p, 5);
+            double scale[40];
+            for (int j = 0; j < 40; j++)
+                scale[j] = pow(10, j % 7 - 3);
+            mo_tensor *X = p.X;
+            p.X = mo_mul(t, mo_stop_gradient(t, X), mo_from(t, MO_F64, 1, (int64_t[]){40}, scale));
+            mo_tensor *W = mo_logistic(t, p.X, p.Y, p.lambda_tensor, (mo_intercept)intercept);
+            double residual = norm(t, objective_gradient(t, &p, W, (mo_intercept)intercept));
+            if (!mo_ok(ctx) || !(residual <= 1e3 * 1e-8))
+                fail_msg("wide %d, intercept %d: gradient norm %g; %s", wide, intercept, residual,
+                    mo_context_status(ctx)->message);
+            p.X = X;
+            mo_tape_release(t);
+            release_problem(&p);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_gradient_vanishes_at_the_solution, begin, end),
+        cmocka_unit_test_setup_teardown(rows_and_columns_give_the_same_solution_and_gradients, begin, end),
+        cmocka_unit_test_setup_teardown(kernel_and_composed_iterations_agree, begin, end),
+        cmocka_unit_test_setup_teardown(a_batch_equals_its_items, begin, end),
+        cmocka_unit_test_setup_teardown(derivatives_hold_at_the_size_of_an_episode, begin, end),
+        cmocka_unit_test_setup_teardown(one_node_is_recorded_and_backward_never_factorizes, begin, end),
+        cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, begin, end),
+        cmocka_unit_test_setup_teardown(columns_of_very_different_scale_are_no_obstacle, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

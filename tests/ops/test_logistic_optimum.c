@@ -1,0 +1,128 @@
+/* tests/ops/test_logistic_optimum.c - which rows have an optimum of logistic regression, and what is said of those that
+ * have none. */
+#include "models/head.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int begin(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int end(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+static void without_penalty_rows_that_overlap_have_their_optimum(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
+    mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y);
+    mo_tensor *W = mo_logistic(t, X, Y, mo_scalar(t, MO_F64, 0), MO_INTERCEPT_NONE);
+    assert_int_equal(mo_tensor_read(W, w, 2 * sizeof *w), MO_OK); /* odds of 2 to 1: W = +-log(2) / 2 */
+    assert_true(fabs(w[0] - log(2) / 2) < 1e-12 && fabs(w[1] + log(2) / 2) < 1e-12);
+    mo_tape_release(t);
+}
+
+typedef struct refusal {
+    int64_t n, d, classes;
+    double x[8], y[12], lambda;
+    mo_intercept intercept;
+    const char *message;
+} refusal;
+
+static void what_has_no_optimum_is_refused_in_one_line(void **state) {
+    mo_context *ctx = *state;
+    static const refusal cases[] = {
+        {4, 1, 2, {1, 2, -1, -3}, {1, 0, 1, 0, 0, 1, 0, 1}, 0, MO_INTERCEPT_NONE, "separable"},
+        {4, 1, 2, {1, 2, 3, 4}, {1, 0, 1, 0, 0, 1, 0, 1}, 0, MO_INTERCEPT_FREE, "the optimum is at infinity"},
+        {4, 2, 2, {1, 1, 1, 1, 1, 0, 1, 0}, {1, 0, 0, 1, 1, 0, 1, 0}, 0, MO_INTERCEPT_NONE, "infinity"}, /* in part */
+        {2, 2, 3, {1, 2, 3, 4}, {1, 0, 0, 0, 1, 0}, 1, MO_INTERCEPT_FREE, "class 2 of item 0 has no support"},
+        {1, 2, 2, {1, 2}, {0, 1}, 1, MO_INTERCEPT_FREE, "class 0 of item 0 has no support"},
+        {2, 2, 2, {1, 2, 3, 4}, {1, 0, 0, 1}, -1, MO_INTERCEPT_NONE, "lambda -1, expected 0 or above"},
+        {2, 2, 2, {1, NAN, 3, 4}, {1, 0, 0, 1}, 1, MO_INTERCEPT_NONE, "not finite"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const refusal *c = &cases[i];
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->d}, c->x);
+        mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){c->n, c->classes}, c->y);
+        assert_true(mo_is_null(mo_logistic(t, X, Y, mo_scalar(t, MO_F64, c->lambda), c->intercept)));
+        if (!strstr(mo_context_status(ctx)->message, c->message))
+            fail_msg("case %zu: '%s'", i, mo_context_status(ctx)->message);
+        mo_clear_error(ctx);
+        mo_tape_release(t);
+    }
+}
+
+/* Rows that say nothing: the gradient is rounding from the first, in float32 too. */
+static void equal_rows_give_equal_classes(void **state) {
+    mo_context *ctx = *state;
+    for (int real = 0; real < 2; real++) {
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_dtype dtype = real ? MO_F64 : MO_F32;
+        mo_tensor *X = mo_full(t, dtype, 2, (int64_t[]){12, 6}, 0.7), *label, *logits;
+        int64_t y[12];
+        for (int i = 0; i < 12; i++)
+            y[i] = i % 3;
+        label = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){12}, y), 3, dtype);
+        mo_tensor *lambda = mo_scalar(t, dtype, 1);
+        logits = mo_head_apply(t, &mo_head_logistic, X, label, X, &lambda);
+        assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), 0, MO_DROP_AXES)) < 1e-5);
+        mo_tape_release(t);
+    }
+}
+
+/* Rows that contradict one another and depend on one another: an optimum, but not one set of weights. */
+static void without_a_penalty_dependent_rows_are_named_by_their_rank(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
+           apart[] = {1, 0, 1, 0, 0, 1, 0, 1};
+    mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){4, 3}, x), *lambda = mo_scalar(t, MO_F64, 0);
+    const mo_head *heads[] = {&mo_head_logistic, &mo_head_logistic_penalised};
+    for (int h = 0; h < 2; h++)
+        for (int separable = 0; separable < 2; separable++) {
+            mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, separable ? apart : y);
+            assert_true(mo_is_null(mo_head_apply(t, heads[h], Zs, Ys, Zs, &lambda)));
+            const char *said = separable ? "the optimum is at infinity" : "has rank 2 of 4";
+            if (!strstr(mo_context_status(ctx)->message, said))
+                fail_msg("%s: '%s'", heads[h]->name, mo_context_status(ctx)->message);
+            mo_clear_error(ctx);
+        }
+    mo_tape_release(t);
+}
+
+/* Repeated rows, a class without support and a single row are fine where the penalty holds every weight. */
+static void a_penalty_on_everything_always_has_an_optimum(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
+    for (int64_t n = 1; n <= 3; n += 2) {
+        mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, x), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, y);
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 1e-3), *Zq = mo_slice(t, Zs, 0, 0, 1);
+        mo_tensor *L = mo_head_apply(t, &mo_head_logistic_penalised, Zs, Ys, Zq, &lambda);
+        assert_int_equal(mo_tensor_read(L, logits, sizeof logits), MO_OK);
+        assert_true(logits[0] > logits[1] && logits[1] >= logits[2] - 1e-12);
+        assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows against one */
+    }
+    mo_tape_release(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(without_penalty_rows_that_overlap_have_their_optimum, begin, end),
+        cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, begin, end),
+        cmocka_unit_test_setup_teardown(equal_rows_give_equal_classes, begin, end),
+        cmocka_unit_test_setup_teardown(without_a_penalty_dependent_rows_are_named_by_their_rank, begin, end),
+        cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

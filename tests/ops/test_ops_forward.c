@@ -1,0 +1,145 @@
+/* tests/ops/test_ops_forward.c - every registered op gives the same whatever the float type, the strides of its inputs
+ * and the number of threads. */
+#include "tests/op_runs.h"
+
+/* 2^-24 a rounding: samples have rows of at most a dozen terms and matrices of condition below 100, and gradients pass
+ * through two or three such operations. */
+static const double float32_tolerance = 1e-5;
+
+static void compare_float_types(op_case *c) {
+    op_case single = op_case_open(c->ctx, c->op, c->sample, MO_F32);
+    op_result got = op_case_plain(&single), expected = op_case_plain(c);
+    assert_results_close(&single, &got, &expected, float32_tolerance);
+    op_result_release(&got);
+    op_result_release(&expected);
+    op_case_close(&single);
+}
+
+static void float32_agrees_with_float64(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
+    mo_context_release(ctx);
+}
+
+/* X with its values, but every stride its own: axes in reversed order in memory, and between any two elements one of
+ * NaN (or -1) that nothing may read. */
+static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
+    int gap = X->ndim < MO_MAX_AXES, axes[MO_MAX_AXES];
+    int64_t size[MO_MAX_AXES], n = mo_numel(X);
+    for (int i = 0; i < X->ndim; i++) {
+        size[i] = X->shape[X->ndim - 1 - i];
+        axes[i] = X->ndim - 1 - i;
+    }
+    if (gap)
+        size[X->ndim] = 2;
+    mo_tensor *M = mo_tape_tensor(t, X->dtype, X->ndim + gap, size);
+    mo_tensor_fill(M, mo_dtype_is_real(X->dtype) ? NAN : X->dtype == MO_U8 ? 255 : -1);
+    mo_tensor *view = M;
+    if (mo_needs_grad(X)) /* the values are written below, through the view */
+        mo_require_grad(M);
+    if (gap)
+        view = mo_reshape(t, mo_slice(t, M, X->ndim, 0, 1), X->ndim, size);
+    view = mo_permute(t, view, axes);
+    void *values = malloc((size_t)n * mo_dtype_size(X->dtype) + 1);
+    mo_tensor_read(X, values, (size_t)n * mo_dtype_size(X->dtype));
+    mo_tensor_write(view, values, (size_t)n * mo_dtype_size(X->dtype));
+    free(values);
+    assert_case_fine(c);
+    assert_true(!gap || n < 2 || !mo_is_contiguous(view));
+    return view;
+}
+
+/* Products take other code paths for other strides: the same up to rounding. */
+static void compare_strides(op_case *c) {
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    mo_tensor *in[MO_MAX_INPUTS];
+    for (int i = 0; i < c->sample->n_in; i++)
+        in[i] = scattered(c, t, c->in[i]);
+    op_result got = op_case_run(c, t, in);
+    if (!mo_ok(c->ctx) && c->op->is_view && strstr(mo_context_status(c->ctx)->message, "mo_contiguous")) {
+        mo_clear_error(c->ctx); /* a view that these strides do not allow: no copy is hidden */
+    } else {
+        assert_case_fine(c);
+        op_result expected = op_case_plain(c);
+        assert_results_close(c, &got, &expected, c->real == MO_F64 ? 1e-13 : 1e-6);
+        op_result_release(&expected);
+    }
+    op_result_release(&got);
+    mo_tape_release(t);
+}
+
+static void strides_of_inputs_do_not_matter(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, compare_strides);
+    for_each_case(ctx, MO_F32, compare_strides);
+    mo_context_release(ctx);
+}
+
+static bool same_bits(const op_value *a, const op_value *b) {
+    return a->n == b->n && (a->n < 0 || !memcmp(a->raw, b->raw, a->bytes));
+}
+
+static void assert_same_bits(const op_case *c, const op_result *got, const op_result *expected) {
+    for (int i = 0; i < c->op->n_out; i++)
+        if (!same_bits(&got->out[i], &expected->out[i]))
+            fail_msg("%s: output %d has other bits on two threads", op_case_name(c), i);
+    for (int i = 0; i < c->sample->n_in; i++)
+        if (!same_bits(&got->grad[i], &expected->grad[i]))
+            fail_msg("%s: the gradient of input %d has other bits on two threads", op_case_name(c), i);
+}
+
+static void compare_threads_of(const mo_op *op, const mo_sample *s, mo_dtype real) {
+    mo_context *one = op_context(1), *two = op_context(2);
+    op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
+    op_result expected = op_case_plain(&a), got = op_case_plain(&b);
+    assert_same_bits(&b, &got, &expected);
+    op_result_release(&expected);
+    op_result_release(&got);
+    op_case_close(&a);
+    op_case_close(&b);
+    mo_context_release(one);
+    mo_context_release(two);
+}
+
+static void compare_threads(op_case *c) {
+    compare_threads_of(c->op, c->sample, c->real);
+}
+
+/* The first sample of an op with its first axis made long, so that two threads share the work. */
+static void compare_threads_of_long(mo_context *ctx, const char *name, int k, int64_t rows, mo_dtype real) {
+    mo_op op = *mo_find_op(ctx, name);
+    mo_sample s = op.samples[k];
+    int64_t old = s.in[0].shape[0];
+    for (int i = 0; i < s.n_in; i++)
+        if (s.in[i].ndim && s.in[i].shape[0] == old)
+            s.in[i].shape[0] = rows;
+    op.samples = &s;
+    compare_threads_of(&op, &s, real);
+}
+
+static void threads_give_equal_bits(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F32, compare_threads);
+    const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
+        "softmax_cross_entropy", "layer_norm", "l2_normalize", "norm", "dropout", "contiguous", "append_ones"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        compare_threads_of_long(ctx, names[i], 0, 20011, MO_F32);
+        compare_threads_of_long(ctx, names[i], 0, 20011, MO_F64);
+    }
+    compare_threads_of_long(ctx, "matmul", 0, 20011, MO_F32);
+    compare_threads_of_long(ctx, "matmul", 1, 5003, MO_F32);
+    compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(float32_agrees_with_float64),
+        cmocka_unit_test(strides_of_inputs_do_not_matter),
+        cmocka_unit_test(threads_give_equal_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* tests/ops/test_ops_gradient.c - every registered op has the gradient it claims, at orders one and two, and takes it
+ * without factorizing again. */
+#include "tests/op_runs.h"
+
+static void check_order(int order) {
+    mo_context *ctx = op_context(1);
+    double worst = 0;
+    int failed = 0, samples = 0;
+    for (int i = 0; i < mo_n_ops(ctx); i++) {
+        const mo_op *op = mo_op_at(ctx, i);
+        mo_check_result r = mo_check_op(ctx, op, order, 2024);
+        if (!r.pass) {
+            print_error("%s, order %d: error %.3g; %s\n", op->name, order, r.error, r.worst);
+            failed++;
+        }
+        worst = r.error > worst ? r.error : worst;
+        samples += r.samples;
+        assert_true(mo_ok(ctx));
+    }
+    print_message("order %d: %d ops, %d samples, worst error %.2g\n", order, mo_n_ops(ctx), samples, worst);
+    assert_int_equal(failed, 0);
+    mo_context_release(ctx);
+}
+
+static void every_op_has_the_gradient_it_claims(void **state) {
+    (void)state;
+    check_order(1);
+}
+
+static void every_gradient_has_the_gradient_it_claims(void **state) {
+    (void)state;
+    check_order(2);
+}
+
+/* Forward, gradient with a graph, gradient of the gradient: only the first may factorize. */
+static void backward_without_factorizing(op_case *c) {
+    mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS], *xs[MO_MAX_INPUTS], *first[MO_MAX_INPUTS];
+    mo_tensor *second[MO_MAX_INPUTS];
+    int nx = 0;
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    for (int i = 0; i < c->sample->n_in; i++)
+        if (mo_needs_grad(c->in[i]))
+            xs[nx++] = c->in[i];
+    mo_apply_all(t, c->op, c->in, c->sample->n_in, op_case_attributes(c), out);
+    assert_case_fine(c);
+    op_cotangents(c, out, gs);
+    int64_t before = mo_context_counters(c->ctx).factorizations;
+    if (c->op->vjp && nx) {
+        mo_grad(t, out, gs, c->op->n_out, xs, first, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
+        mo_grad(t, first, NULL, nx, xs, second, nx, MO_ALLOW_UNUSED);
+    }
+    assert_case_fine(c);
+    if (mo_context_counters(c->ctx).factorizations != before)
+        fail_msg("%s: backward factorized", op_case_name(c));
+    for (int i = 0; i < c->op->n_out; i++)
+        mo_tensor_release(gs[i]);
+    mo_tape_release(t);
+}
+
+static void no_backward_factorizes(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, backward_without_factorizing);
+    for_each_case(ctx, MO_F32, backward_without_factorizing);
+    mo_context_release(ctx);
+}
+
+static void solve_spd_factorizes_each_matrix_once(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    const mo_op *op = mo_find_op(ctx, "solve_spd");
+    for (int k = 0; k < op->n_samples; k++) {
+        op_case c = op_case_open(ctx, op, &op->samples[k], MO_F64);
+        int64_t matrices = 1, before = mo_context_counters(ctx).factorizations;
+        for (int i = 0; i < c.in[0]->ndim - 2; i++)
+            matrices *= c.in[0]->shape[i];
+        backward_without_factorizing(&c);
+        assert_int_equal(mo_context_counters(ctx).factorizations - before, matrices);
+        op_case_close(&c);
+    }
+    mo_context_release(ctx);
+}
+
+static void ops_without_samples_are_refused(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    const mo_op *add = mo_find_op(ctx, "add");
+    mo_op bare = *add;
+    bare.name = "bare";
+    bare.n_samples = 0;
+    assert_int_equal(mo_register_op(ctx, &bare), MO_INVALID);
+    assert_failed(ctx, MO_INVALID, PARTS("op bare has no samples"));
+    assert_null(mo_find_op(ctx, "bare"));
+    assert_int_equal(mo_register_op(ctx, add), MO_INVALID);
+    assert_failed(ctx, MO_INVALID, PARTS("an op named add already"));
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_has_the_gradient_it_claims),
+        cmocka_unit_test(every_gradient_has_the_gradient_it_claims),
+        cmocka_unit_test(no_backward_factorizes),
+        cmocka_unit_test(solve_spd_factorizes_each_matrix_once),
+        cmocka_unit_test(ops_without_samples_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* tests/ops/test_ops_inputs.c - every registered op treats its inputs as it should: one used twice, ones that need no
+ * gradient, ones that are wrong. */
+#include "tests/op_runs.h"
+
+/* Whether one tensor can stand in both places: equal shapes, both differentiated, and a draw that fits both. */
+static bool exchangeable(const mo_sample *s, int i, int j, mo_sample_input *both) {
+    const mo_sample_input *a = &s->in[i], *b = &s->in[j];
+    *both = a->draw == MO_DRAW_NORMAL ? *b : *a;
+    return mo_draw_is_differentiable(a->draw) && mo_draw_is_differentiable(b->draw) && a->ndim == b->ndim &&
+           !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) &&
+           (a->draw == b->draw || a->draw == MO_DRAW_NORMAL || b->draw == MO_DRAW_NORMAL);
+}
+
+static int repeated; /* cases seen, counted in this file alone */
+
+/* X in slots i and j against X and an equal X' there. */
+static void compare_repeated(op_case *c, int i, int j, const mo_sample_input *both) {
+    mo_random r1 = mo_random_at(5, MO_PURPOSE_CHECK, 0), r2 = r1;
+    mo_tensor *X = mo_sample_tensor(c->ctx, both, c->real, &r1), *twin = mo_sample_tensor(c->ctx, both, c->real, &r2);
+    mo_tensor *in[MO_MAX_INPUTS];
+    memcpy(in, c->in, sizeof in);
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    in[i] = in[j] = X;
+    op_result once = op_case_run(c, t, in);
+    in[j] = twin;
+    op_result apart = op_case_run(c, t, in);
+    assert_case_fine(c);
+    for (int64_t k = 0; k < apart.grad[i].n; k++)
+        apart.grad[i].x[k] += apart.grad[j].x[k];
+    assert_close(c, "gradient of repeated input", i, &once.grad[i], &apart.grad[i], 1e-13);
+    assert_close(c, "gradient of repeated input", j, &once.grad[j], &apart.grad[i], 1e-13);
+    assert_close(c, "output", 0, &once.out[0], &apart.out[0], 0);
+    op_result_release(&once);
+    op_result_release(&apart);
+    mo_tape_release(t);
+    mo_tensor_release(X);
+    mo_tensor_release(twin);
+    repeated++;
+}
+
+static void compare_all_repeated(op_case *c) {
+    mo_sample_input both;
+    for (int i = 0; c->op->vjp && i < c->sample->n_in; i++)
+        for (int j = i + 1; j < c->sample->n_in; j++)
+            if (exchangeable(c->sample, i, j, &both))
+                compare_repeated(c, i, j, &both);
+}
+
+static void an_input_used_twice_gets_both_gradients(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, compare_all_repeated);
+    print_message("%d pairs of slots\n", repeated);
+    assert_true(repeated >= 10);
+    mo_context_release(ctx);
+}
+
+/* sum_i <G_i, out_i>, as graph code. */
+static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, mo_tensor *const *gs) {
+    mo_tensor *loss = NULL;
+    for (int i = 0; i < c->op->n_out; i++) {
+        if (!gs[i])
+            continue;
+        mo_tensor *term = mo_sum(t, mo_mul(t, out[i], gs[i]), 0, MO_DROP_AXES);
+        loss = loss ? mo_add(t, loss, term) : term;
+    }
+    return loss;
+}
+
+/* mo_backward with only input k in need (-1: none). */
+static void compare_alone(op_case *c, int k, const op_result *full) {
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS];
+    for (int i = 0; i < c->sample->n_in; i++)
+        c->in[i]->requires_grad = i == k;
+    mo_apply_all(t, c->op, c->in, c->sample->n_in, op_case_attributes(c), out);
+    assert_case_fine(c);
+    op_cotangents(c, out, gs);
+    mo_tensor *loss = weighted(t, c, out, gs);
+    if (k < 0 && mo_tape_nodes(t) != 0)
+        fail_msg("%s: recorded although no input needs a gradient", op_case_name(c));
+    if (k >= 0 && loss && mo_needs_grad(loss))
+        mo_backward(t, loss);
+    assert_case_fine(c);
+    for (int i = 0; i < c->sample->n_in; i++) {
+        mo_tensor *grad = mo_grad_of(c->in[i]);
+        if (i != k && grad)
+            fail_msg("%s: input %d got a gradient although it needs none", op_case_name(c), i);
+        if (i != k || !grad)
+            continue;
+        op_value got = op_value_of(grad);
+        assert_close(c, "gradient of the only input", i, &got, &full->grad[i], 1e-13);
+        free(got.raw);
+        free(got.x);
+        mo_tensor_release(c->in[i]->grad);
+        c->in[i]->grad = NULL;
+    }
+    for (int i = 0; i < c->op->n_out; i++)
+        mo_tensor_release(gs[i]);
+    mo_tape_release(t);
+}
+
+static void compare_each_alone(op_case *c) {
+    op_result full = op_case_plain(c);
+    for (int k = -1; k < c->sample->n_in; k++)
+        if (k < 0 || (c->op->vjp && mo_draw_is_differentiable(c->sample->in[k].draw)))
+            compare_alone(c, k, &full);
+    op_result_release(&full);
+}
+
+static void inputs_that_need_no_gradient_get_none(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, compare_each_alone);
+    mo_context_release(ctx);
+}
+
+static void assert_rejected(mo_context *ctx, const mo_op *op, const mo_error_sample *e) {
+    op_case c = op_case_open(ctx, op, &e->sample, MO_F64);
+    assert_case_fine(&c);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *out[MO_MAX_OUTPUTS];
+    mo_apply_all(t, op, c.in, e->sample.n_in, op_case_attributes(&c), out);
+    mo_code code = mo_context_wait(ctx);
+    const mo_status *status = mo_context_status(ctx);
+    char start[64];
+    snprintf(start, sizeof start, "%s: ", op->name);
+    if (code != e->code || status->code != e->code)
+        fail_msg("%s: code %s, expected %s (%s)", op_case_name(&c), mo_code_name(code), mo_code_name(e->code),
+            status->message);
+    if (!strstr(status->message, e->message) || strncmp(status->message, start, strlen(start)) != 0 ||
+        strchr(status->message, '\n'))
+        fail_msg("%s: message \"%s\", expected one line \"%s.. %s ..\"", op_case_name(&c), status->message, start,
+            e->message);
+    if (mo_context_device(ctx) != MO_CPU)
+        mo_tape_reset(t); /* values are looked at after the call: it left its result */
+    for (int i = 0; i < op->n_out && mo_context_device(ctx) == MO_CPU; i++)
+        assert_true(mo_is_null(out[i]));
+    assert_int_equal(mo_tape_nodes(t), 0);
+    mo_clear_error(ctx);
+    op_case_close(&c);
+    op_case again = op_case_open(ctx, op, &op->samples[0], MO_F64);
+    op_result fine = op_case_run(&again, t, again.in); /* the same tape, the same context */
+    assert_case_fine(&again);
+    op_result_release(&fine);
+    op_case_close(&again);
+    mo_tape_release(t);
+}
+
+static void wrong_inputs_give_their_error_and_no_harm(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    int count = 0;
+    for (int i = 0; i < mo_n_ops(ctx); i++) {
+        const mo_op *op = mo_op_at(ctx, i);
+        for (int k = 0; k < op->n_error_samples && !op_is_host_only(ctx, op); k++, count++)
+            assert_rejected(ctx, op, &op->error_samples[k]);
+    }
+    print_message("%d error samples\n", count);
+    mo_context_release(ctx);
+}
+
+/* What every op refuses, whatever its shape rule says. */
+static void null_and_foreign_inputs_are_refused(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1), *other = op_context(1);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD), *second = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
+    mo_tensor *foreign = mo_tensor_create(other, MO_F64, 1, (int64_t[]){2});
+    mo_exp(t, NULL);
+    assert_failed(ctx, MO_INVALID, PARTS("exp: input 0 is null"));
+    mo_softmax(t, NULL, 0);
+    assert_failed(ctx, MO_INVALID, PARTS("softmax: input 0 is null"));
+    mo_logsumexp(t, NULL, 1, MO_KEEP_AXES);
+    assert_failed(ctx, MO_INVALID, PARTS("logsumexp: input 0 is null"));
+    mo_mean(t, mo_null_tensor(ctx), 0, MO_DROP_AXES);
+    assert_failed(ctx, MO_INVALID, PARTS("sum: input 0 is null"));
+    mo_add(t, X, foreign);
+    assert_failed(ctx, MO_MISMATCH, PARTS("add: input 1 belongs to another context"));
+    mo_add(second, X, X);
+    assert_failed(ctx, MO_MISMATCH, PARTS("add: input 0 belongs to another tape"));
+    mo_tensor_release(foreign);
+    mo_tape_release(second);
+    mo_tape_release(t);
+    mo_context_release(other);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_input_used_twice_gets_both_gradients),
+        cmocka_unit_test(inputs_that_need_no_gradient_get_none),
+        cmocka_unit_test(wrong_inputs_give_their_error_and_no_harm),
+        cmocka_unit_test(null_and_foreign_inputs_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

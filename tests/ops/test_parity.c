@@ -1,0 +1,250 @@
+/* tests/ops/test_parity.c - the CPU and CUDA agree: every registered op, its gradient and the gradient of that, in both
+ * float types, on its samples and on every sample with one of its sizes made 0, 1, 31, 32, 33, 1023 and 1025. Random
+ * values are the same bits.
+ *
+ * Bounds, relative to the largest value of the array (at least 1). In float64 1e-8: sums are formed in other orders,
+ * and solvers stop at other iterates, but nothing is computed in less. In float32 `units` machine epsilons; where the
+ * two differ by more, both are held against the CPU in float64: what is badly conditioned may move both, CUDA `worse`
+ * times as far as the CPU. Skipped where no CUDA device answers. */
+#include "tests/op_variants.h"
+
+#include <float.h>
+
+enum { FORWARD = 0, ORDERS = 3 };
+#ifdef __SANITIZE_ADDRESS__ /* several times as slow: the sizes on either side of a warp and of a block alone */
+enum { SIZES = 4 };
+static const int64_t sizes[SIZES] = {0, 1, 33, 1025};
+#else
+enum { SIZES = 7 };
+static const int64_t sizes[SIZES] = {0, 1, 31, 32, 33, 1023, 1025};
+#endif
+static const double wide = 1e-8, units = 512, worse = 64;
+
+/* Ops that some sizes cannot reach: those of their attributes (broadcast_to, spmm, implicit_solve), matrices above,
+ * what is no input (the mean over no row), what has no empty problem (svm_dual). */
+enum { FIXED_SIZES = 6 };
+
+/* Arrays of one execution: outputs, gradients, gradients of gradients; n is -1 where there is none. */
+typedef struct arrays {
+    op_value of[ORDERS][MO_MAX_INPUTS];
+    bool refused; /* by the op: the sizes do not go together */
+    mo_code code;
+    char message[1024];
+} arrays;
+
+typedef struct parity {
+    mo_tape *cpu, *cuda;
+    int compared, refused, unsupported;
+    int ops_unsupported, covered[SIZES]; /* ops */
+    double worst[2];                     /* difference in epsilons, by float type */
+} parity;
+
+static void arrays_release(arrays *a) {
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++) {
+            free(a->of[order][i].raw);
+            free(a->of[order][i].x);
+        }
+}
+
+/* Standard normal cotangents like T, NULL for integers. */
+static mo_tensor *cotangent(mo_context *ctx, const mo_tensor *T, mo_random *r) {
+    mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = T->ndim};
+    memcpy(like.shape, T->shape, sizeof like.shape);
+    return mo_dtype_is_real(T->dtype) ? mo_sample_tensor(ctx, &like, T->dtype, r) : NULL;
+}
+
+/* Takes the gradient of ys, weighted by random cotangents, in the nx tensors xs; the cotangents are left in gs. */
+static void differentiate(
+    mo_tape *t, mo_tensor **ys, mo_tensor **gs, int ny, mo_tensor **xs, mo_tensor **grads, int nx) {
+    mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < ny; i++)
+        gs[i] = cotangent(mo_tape_context(t), ys[i], &r);
+    mo_grad(t, ys, gs, ny, xs, grads, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
+}
+
+static void keep(arrays *a, int order, mo_tensor *const *T, int n) {
+    for (int i = 0; i < n; i++)
+        a->of[order][i] = op_value_of(T[i]);
+}
+
+static arrays run(mo_tape *t, const variant *v, mo_dtype real) {
+    arrays a;
+    mo_context *ctx = mo_tape_context(t);
+    memset(&a, 0, sizeof a);
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++)
+            a.of[order][i].n = NONE;
+    op_case c = op_case_open(ctx, v->op, &v->sample, real);
+    mo_tensor *out[MO_MAX_OUTPUTS], *xs[MO_MAX_INPUTS], *first[MO_MAX_INPUTS], *second[MO_MAX_INPUTS];
+    mo_tensor *gs[2 * MO_MAX_INPUTS] = {0};
+    int nx = 0;
+    for (int i = 0; v->op->vjp && i < v->sample.n_in; i++)
+        if (mo_needs_grad(c.in[i]))
+            xs[nx++] = c.in[i];
+    if (mo_ok(ctx))
+        mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out);
+    if (mo_context_wait(ctx) == MO_OK) { /* a device finds some errors later */
+        keep(&a, FORWARD, out, v->op->n_out);
+        if (nx) {
+            differentiate(t, out, gs, v->op->n_out, xs, first, nx);
+            if (mo_context_wait(ctx) == MO_OK) {
+                keep(&a, 1, first, nx);
+                differentiate(t, first, gs + MO_MAX_INPUTS, nx, xs, second, nx);
+            }
+            if (mo_context_wait(ctx) == MO_OK)
+                keep(&a, 2, second, nx);
+        }
+    }
+    a.refused = !mo_ok(ctx);
+    a.code = mo_context_status(ctx)->code;
+    snprintf(a.message, sizeof a.message, "%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_tape_reset(t);
+    for (int i = 0; i < 2 * MO_MAX_INPUTS; i++)
+        mo_tensor_release(gs[i]);
+    op_case_close(&c);
+    return a;
+}
+
+static double largest_of(const op_value *v) {
+    double largest = 1;
+    for (int64_t k = 0; k < v->n; k++)
+        if (isfinite(v->x[k]))
+            largest = fmax(largest, fabs(v->x[k]));
+    return largest;
+}
+
+/* Both not a number, or both the same infinity, or the distance. */
+static double distance(double a, double b) {
+    return (isnan(a) && isnan(b)) || a == b ? 0 : isfinite(a) && isfinite(b) ? fabs(a - b) : INFINITY;
+}
+
+static double greatest_distance(const op_value *a, const op_value *b) {
+    double d = 0;
+    for (int64_t k = 0; k < a->n; k++)
+        d = fmax(d, distance(a->x[k], b->x[k]));
+    return d;
+}
+
+/* Whether CUDA is as near to float64 as the CPU, whose errors in the arrays of one order are counted together: one of
+ * them may happen to be right. */
+static bool as_good_as_cpu(const arrays *cpu, const arrays *cuda, const arrays *exact, int order, int i) {
+    double allowed = units * FLT_EPSILON * largest_of(&exact->of[order][i]);
+    for (int k = 0; k < MO_MAX_INPUTS; k++)
+        allowed = fmax(allowed, worse * greatest_distance(&cpu->of[order][k], &exact->of[order][k]));
+    return greatest_distance(&cuda->of[order][i], &exact->of[order][i]) <= allowed;
+}
+
+static void compare(parity *p, const variant *v, mo_dtype real, const arrays *cpu, const arrays *cuda) {
+    static const char *const names[ORDERS] = {"output", "gradient", "gradient of the gradient"};
+    if (cuda->refused != cpu->refused)
+        fail_msg("%s: CPU \"%s\", CUDA \"%s\"", variant_name(v, real), cpu->message, cuda->message);
+    if (cpu->refused) /* CUDA may find out later, when there are results already */
+        return;
+    double epsilon = real == MO_F64 ? DBL_EPSILON : FLT_EPSILON;
+    for (int order = 0; order < ORDERS; order++)
+        for (int i = 0; i < MO_MAX_INPUTS; i++) {
+            const op_value *a = &cpu->of[order][i], *b = &cuda->of[order][i];
+            if (a->n != b->n)
+                fail_msg("%s: %s %d has %lld elements on CUDA, %lld on the CPU", variant_name(v, real), names[order], i,
+                    (long long)b->n, (long long)a->n);
+            double difference = a->n > 0 ? greatest_distance(a, b) / (epsilon * largest_of(a)) : 0;
+            if (difference <= (real == MO_F64 ? wide / epsilon : units)) {
+                p->worst[real] = fmax(p->worst[real], difference);
+                continue;
+            }
+            arrays exact = run(p->cpu, v, MO_F64);
+            if (real == MO_F64 || !as_good_as_cpu(cpu, cuda, &exact, order, i))
+                fail_msg("%s: %s %d differs by %.3g epsilons", variant_name(v, real), names[order], i, difference);
+            arrays_release(&exact);
+        }
+}
+
+/* Whether CPU and CUDA agree on a variant; false where the op refuses its sizes. */
+static bool agree(parity *p, const variant *v) {
+    bool fine = true;
+    for (int real = MO_F64; real >= MO_F32; real--) {
+        arrays cpu = run(p->cpu, v, (mo_dtype)real), cuda = run(p->cuda, v, (mo_dtype)real);
+        bool unsupported = cuda.code == MO_UNSUPPORTED && !cpu.refused; /* said so, instead of a silent copy */
+        p->unsupported += unsupported;
+        if (!unsupported)
+            compare(p, v, (mo_dtype)real, &cpu, &cuda);
+        fine = fine && !cpu.refused && !unsupported;
+        arrays_release(&cpu);
+        arrays_release(&cuda);
+    }
+    p->compared += fine;
+    p->refused += !fine;
+    return fine;
+}
+
+static void every_op_agrees(void **state) {
+    parity *p = *state;
+    const mo_context *ctx = mo_tape_context(p->cpu);
+    for (int o = 0; o < mo_n_ops(ctx); o++) {
+        const mo_op *op = mo_op_at(ctx, o);
+        bool covered[SIZES] = {0};
+        for (int k = 0; k < op->n_samples; k++) {
+            variant plain = {.op = op, .sample = op->samples[k], .from = NONE};
+            int unsupported = p->unsupported;
+            if (!agree(p, &plain) && p->unsupported == unsupported)
+                fail_msg("%s: refused", variant_name(&plain, MO_F64));
+            if (p->unsupported > unsupported) {
+                print_message("%s is not supported on CUDA\n", op->name);
+                p->ops_unsupported++;
+                break;
+            }
+            int64_t found[MO_MAX_INPUTS * MO_MAX_AXES];
+            int n = op->samples[k].prepare ? 0 : sizes_of(&op->samples[k], found);
+            for (int i = 0; i < n * SIZES; i++) {
+                variant v = {.op = op, .sample = op->samples[k], .from = found[i / SIZES], .to = sizes[i % SIZES]};
+                if (v.from != v.to && resize(&v) && agree(p, &v))
+                    covered[i % SIZES] = true;
+            }
+        }
+        for (int i = 0; i < SIZES; i++)
+            p->covered[i] += covered[i];
+    }
+    print_message("%d samples agree, %d refused; worst %.3g epsilons in float32, %.3g in float64\n", p->compared,
+        p->refused, p->worst[MO_F32], p->worst[MO_F64]);
+    assert_true(p->ops_unsupported <= HOST_ONLY);
+    for (int i = 0; i < SIZES; i++)
+        if (p->covered[i] + p->ops_unsupported + FIXED_SIZES < mo_n_ops(ctx))
+            fail_msg("size %lld: only %d of %d ops", (long long)sizes[i], p->covered[i], mo_n_ops(ctx));
+}
+
+static mo_tape *open_device(mo_device device) {
+    mo_context *ctx = device_context(device);
+    assert_int_equal(mo_register_ops(ctx), MO_OK);
+    return mo_tape_create(ctx, MO_RECORD);
+}
+
+static void close_device(mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+static int open_devices(void **state) {
+    parity *p = calloc(1, sizeof *p);
+    p->cpu = open_device(MO_CPU);
+    p->cuda = open_device(MO_CUDA);
+    *state = p;
+    return 0;
+}
+
+static int close_devices(void **state) {
+    parity *p = *state;
+    close_device(p->cpu);
+    close_device(p->cuda);
+    free(p);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_agrees),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

@@ -1,0 +1,145 @@
+/* tests/ops/test_qr.c - Q R against A, least squares against the normal equations and its gradient, dependent columns.
+ */
+#include "tests/host_matrices.h"
+
+static void expect_ratio(const char *what, int m, int n, double ratio) {
+    if (!(ratio < threshold))
+        fail_msg("%s, %d x %d: ratio %g", what, m, n, ratio);
+}
+
+static void decompose(fixture *f, mo_dtype dtype, int m, int n) {
+    double *A = normals(f, m, n);
+    mo_tensor *Q, *R;
+    mo_qr(f->t, matrix(f, dtype, m, n, A), &Q, &R);
+    double *q = values_of(f, Q), *r = values_of(f, R), *back = product(q, r, m, n, n, false);
+    double *gram = product(q, q, n, m, n, true);
+    for (int i = 0; i < m * n; i++)
+        back[i] -= A[i];
+    for (int i = 0; i < n; i++) {
+        gram[i * n + i] -= 1;
+        assert_true(r[i * n + i] > 0);
+        for (int j = 0; j < i; j++)
+            assert_true(r[i * n + j] == 0);
+    }
+    expect_ratio("|A - Q R|", m, n, norm(back, m, n) / (m * norm(A, m, n) * epsilon(dtype)));
+    expect_ratio("|I - Q^T Q|", m, n, norm(gram, n, n) / (m * epsilon(dtype)));
+    free(A);
+    free(q);
+    free(r);
+    free(back);
+    free(gram);
+    mo_tape_reset(f->t);
+}
+
+static void q_times_r_is_the_matrix(void **state) {
+    for (int i = 0; i < SIZES; i++)
+        for (int d = 0; d < 2; d++) {
+            decompose(*state, d ? MO_F64 : MO_F32, sizes[i], sizes[i]);
+            decompose(*state, d ? MO_F64 : MO_F32, 2 * sizes[i] + 3, sizes[i]);
+        }
+}
+
+/* A^T (B - A X) = 0. */
+static void the_residual_is_orthogonal_to_the_columns(void **state) {
+    fixture *f = *state;
+    for (int i = 0; i < SIZES; i++)
+        for (int d = 0; d < 2; d++) {
+            mo_dtype dtype = d ? MO_F64 : MO_F32;
+            int n = sizes[i], m = 2 * n + 3;
+            double *A = normals(f, m, n), *B = normals(f, m, COLUMNS);
+            mo_tensor *a = matrix(f, dtype, m, n, A);
+            double *x = values_of(f, mo_least_squares(f->t, a, matrix(f, dtype, m, COLUMNS, B)));
+            double *r = product(A, x, m, n, COLUMNS, false), size = norm(B, m, COLUMNS) * norm(A, m, n);
+            for (int k = 0; k < m * COLUMNS; k++)
+                r[k] = B[k] - r[k];
+            double *g = product(A, r, n, m, COLUMNS, true);
+            expect_ratio("|A^T (B - A X)|", m, n, norm(g, n, COLUMNS) / (m * size * epsilon(dtype)));
+            free(A);
+            free(B);
+            free(x);
+            free(r);
+            free(g);
+            mo_tape_reset(f->t);
+        }
+}
+
+static void solution(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)state;
+    assert_int_equal(n_in + n_out, 3);
+    out[0] = mo_least_squares(t, in[0], in[1]);
+}
+
+static void least_squares_has_its_gradient(void **state) {
+    fixture *f = *state;
+    double *A = normals(f, 36, 1), *B = normals(f, 24, 1);
+    for (int i = 0; i < 36; i++)
+        A[i] = 0.4 * A[i] + 2 * (i / 3 % 6 == i % 3);
+    mo_tensor *in[] = {mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A)),
+        mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B))};
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_function(f->ctx, solution, NULL, in, 2, 1, order, order == 1 ? 1e-7 : 1e-6, 3);
+        if (!r.pass)
+            fail_msg("order %d: %s", order, r.worst);
+    }
+    int64_t before = mo_context_counters(f->ctx).factorizations;
+    mo_tensor *X = mo_least_squares(f->t, in[0], in[1]), *grads[2], *second[2];
+    mo_grad(f->t, &X, NULL, 1, in, grads, 2, MO_CREATE_GRAPH);
+    assert_int_equal(mo_grad(f->t, grads, NULL, 2, in, second, 2, 0), MO_OK);
+    assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 2);
+    mo_tensor_release(in[0]);
+    mo_tensor_release(in[1]);
+    free(A);
+    free(B);
+}
+
+static mo_tensor *second_tall(fixture *f, mo_dtype dtype, const double *A) {
+    double both[24] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
+    memcpy(both + 12, A, 12 * sizeof *A);
+    return tensor_of(f, dtype, 3, (int64_t[]){2, 4, 3}, both);
+}
+
+static void dependent_columns_are_named(void **state) {
+    fixture *f = *state;
+    const double twice[] = {1, 1, 5, 2, 2, 6, 3, 3, 7, 4, 4, 9}, zero[] = {0, 1, 2, 0, 1, 3, 0, 2, 4, 0, 3, 4},
+                 sum[] = {0.1, 0.7, 0.8, 0.2, 0.6, 0.8, 0.3, 0.1, 0.4, 0.4, 0.9, 1.3};
+    mo_tensor *Q, *R;
+    for (int d = 0; d < 2; d++) {
+        mo_qr(f->t, second_tall(f, d ? MO_F64 : MO_F32, twice), &Q, &R);
+        assert_true(mo_is_null(Q) && mo_is_null(R));
+        expect_error(
+            f->ctx, d ? "qr: matrix 1 of 2 is rank-deficient: column 1 is a combination of those before it, to "
+                        "working precision; got [2, 4, 3] float64"
+                      : "qr: matrix 1 of 2 is rank-deficient: column 1 is a combination of those before it, to "
+                        "working precision; got [2, 4, 3] float32");
+    }
+    mo_qr(f->t, second_tall(f, MO_F64, zero), &Q, &R);
+    expect_error(f->ctx,
+        "qr: matrix 1 of 2 is rank-deficient: column 0 is a combination of those before it, to working "
+        "precision; got [2, 4, 3] float64");
+    mo_least_squares(f->t, second_tall(f, MO_F64, sum), second_tall(f, MO_F64, sum));
+    expect_error(f->ctx,
+        "qr: matrix 1 of 2 is rank-deficient: column 2 is a combination of those before it, to working "
+        "precision; got [2, 4, 3] float64");
+}
+
+/* Rank is relative to each column's size: 1e-30 beside 1 is no defect, in float32 neither. */
+static void scaled_columns_are_not_dependent(void **state) {
+    fixture *f = *state;
+    mo_tensor *Q, *R;
+    for (int d = 0; d < 2; d++) {
+        double A[] = {1e-30, 1, 1e18, 2e-30, 1, 3e18, 1e-30, 2, -1e18, 0, 1, 1e18};
+        mo_qr(f->t, second_tall(f, d ? MO_F64 : MO_F32, A), &Q, &R);
+        assert_string_equal(mo_context_status(f->ctx)->message, "");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(q_times_r_is_the_matrix, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_residual_is_orthogonal_to_the_columns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(least_squares_has_its_gradient, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dependent_columns_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scaled_columns_are_not_dependent, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

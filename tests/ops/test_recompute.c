@@ -1,0 +1,136 @@
+/* tests/ops/test_recompute.c - gradient checkpointing: nothing of the inside stays, every run begins with the same
+ * state, and what the function must not do is an error. Derivatives to order two are checked with those of all ops. */
+#include "ops/ops.h"
+#include "tests/scratch.h"
+
+enum { DEPTH = 24, WIDTH = 64 };
+
+/* Layers one after another, all of which a plain backward keeps. */
+static mo_tensor *deep(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)n;
+    (void)state;
+    mo_tensor *X = in[0];
+    for (int i = 0; i < DEPTH; i++)
+        X = mo_tanh(t, mo_matmul(t, X, in[1]));
+    return X;
+}
+
+static mo_tensor *filled(mo_context *ctx, double value) {
+    mo_tensor *X = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){WIDTH, WIDTH});
+    mo_tensor_fill(X, value);
+    return mo_require_grad(X);
+}
+
+typedef struct cost {
+    int64_t nodes, after_forward, peak;
+    double gradient;
+} cost;
+
+/* Four stretches of layers, plain or recomputed. */
+static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recompute) {
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_context_reset_peaks(ctx);
+    mo_tensor *part[2] = {in[0], in[1]}, *grad;
+    for (int i = 0; i < 4; i++)
+        part[0] = recompute ? mo_recompute(t, deep, part, 2, NULL, 0) : deep(t, part, 2, NULL);
+    mo_tensor *y = mo_sum(t, part[0], 0, MO_DROP_AXES);
+    cost c = {.nodes = mo_tape_nodes(t), .after_forward = mo_context_counters(ctx).tape_live};
+    mo_grad(t, &y, NULL, 1, (mo_tensor *[]){in[1]}, &grad, 1, 0);
+    c.peak = mo_context_counters(ctx).tape_peak;
+    double g[WIDTH * WIDTH];
+    mo_tensor_read(grad, g, sizeof g);
+    c.gradient = g[WIDTH + 1];
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    return c;
+}
+
+static void memory_holds_the_inside_of_one_stretch(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
+    cost plain = run_stretches(ctx, in, false), recomputed = run_stretches(ctx, in, true);
+    const int64_t matrix = WIDTH * WIDTH * (int64_t)sizeof(double);
+    print_message("after forward %lld and %lld KiB, at most %lld and %lld KiB\n", (long long)plain.after_forward / 1024,
+        (long long)recomputed.after_forward / 1024, (long long)plain.peak / 1024, (long long)recomputed.peak / 1024);
+    assert_int_equal(recomputed.nodes, 4 + 1);
+    assert_true(plain.after_forward > 8 * DEPTH * matrix);
+    assert_true(recomputed.after_forward <= 6 * matrix);
+    assert_true(recomputed.peak <= (2 * DEPTH + 16) * matrix);
+    assert_true(recomputed.gradient == plain.gradient); /* the same ops on the same numbers in the same order */
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+}
+
+/* Draws from its state, and moves it on. */
+static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)n;
+    return mo_dropout(t, mo_square(t, in[0]), 0.5, state);
+}
+
+static void every_run_begins_with_the_same_state(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *X = filled(ctx, 3), *grad;
+    mo_random *r = malloc(sizeof *r);
+    *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
+    mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, 0, MO_DROP_AXES);
+    assert_int_equal(r->index, 0); /* the copy was drawn from */
+    free(r);
+    mo_grad(t, &y, NULL, 1, &X, &grad, 1, 0);
+    double value[WIDTH * WIDTH], g[WIDTH * WIDTH];
+    mo_tensor_read(Y, value, sizeof value);
+    mo_tensor_read(grad, g, sizeof g);
+    assert_true(mo_ok(ctx));
+    int kept = 0;
+    for (int i = 0; i < WIDTH * WIDTH; i++) {
+        kept += value[i] != 0;
+        assert_true(g[i] == (value[i] != 0 ? 12 : 0) && value[i] == (value[i] != 0 ? 18 : 0));
+    }
+    assert_true(kept > WIDTH * WIDTH / 3 && kept < 2 * WIDTH * WIDTH / 3);
+    mo_tape_release(t);
+    mo_tensor_release(X);
+}
+
+/* Reads a tensor that is not among its inputs. */
+static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    (void)n;
+    return mo_mul(t, in[0], state);
+}
+
+static void a_hidden_input_that_needs_a_gradient_is_an_error(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
+    mo_tensor *Y = mo_recompute(t, captures, &X, 1, mo_stop_gradient(t, hidden), 0); /* as data it may be read */
+    assert_true(mo_ok(ctx) && mo_needs_grad(Y));
+    assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, hidden, 0)));
+    assert_failed(ctx, MO_INVALID, PARTS("recompute: the function reads a tensor that needs a gradient", "[64, 64]"));
+    char large[MO_MAX_STATE + 1] = {0};
+    assert_true(mo_is_null(mo_recompute(t, captures, &X, 1, large, sizeof large)));
+    assert_failed(ctx, MO_INVALID, PARTS("recompute: 257 bytes of state, expected at most 256"));
+    mo_tape_release(t);
+    mo_tensor_release(X);
+    mo_tensor_release(hidden);
+}
+
+static void in_eval_only_the_result_stays(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
+    mo_recompute(t, deep, in, 2, NULL, 0);
+    assert_int_equal(mo_context_counters(ctx).tape_live, WIDTH * WIDTH * sizeof(double));
+    assert_int_equal(mo_tape_nodes(t), 0);
+    mo_tape_release(t);
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_holds_the_inside_of_one_stretch),
+        cmocka_unit_test(every_run_begins_with_the_same_state),
+        cmocka_unit_test(a_hidden_input_that_needs_a_gradient_is_an_error),
+        cmocka_unit_test(in_eval_only_the_result_stays),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,264 @@
+/* tests/ops/test_reduce.c - sum, mean, variance, max and logsumexp over every set of axes, against loops; ties,
+ * extremes, nothing. */
+#include "ops/ops.h"
+#include "tests/toy_ops.h"
+
+static const int64_t cube[] = {2, 3, 4};
+
+/* A float64 leaf [2, 3, 4] of distinct values, shuffled. */
+static mo_tensor *cube_leaf(mo_context *ctx) {
+    double x[24];
+    for (int i = 0; i < 24; i++)
+        x[i] = 0.25 * ((i * 7) % 24) - 2;
+    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, cube, x));
+}
+
+/* The reduction of the cube by a plain loop: out[k] for the k-th kept index. Returns the count of kept indices. */
+static int loop_reduction(const double *x, unsigned axes, char kind, double *out) {
+    int n = 0, terms = 0;
+    for (int k = 0; k < 24; k++)
+        out[k] = kind == 'm' ? -INFINITY : 0;
+    for (int i = 0; i < 24; i++) {
+        int index[] = {i / 12, i / 4 % 3, i % 4}, k = 0;
+        for (int a = 0; a < 3; a++)
+            if (axes && !(axes >> a & 1))
+                k = k * (int)cube[a] + index[a];
+        n = k + 1 > n ? k + 1 : n;
+        out[k] = kind == 'm' ? fmax(out[k], x[i]) : out[k] + (kind == 'l' ? exp(x[i]) : x[i]);
+    }
+    terms = 24 / n;
+    for (int k = 0; k < n; k++)
+        out[k] = kind == 'l' ? log(out[k]) : kind == 'a' ? out[k] / terms : out[k];
+    return n;
+}
+
+static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep, char kind,
+    mo_tensor *(*op)(mo_tape *, mo_tensor *, unsigned, mo_reduced)) {
+    double x[24], expected[24];
+    mo_tensor_read(X, x, sizeof x);
+    mo_tensor *Y = op(y->t, X, axes, keep);
+    int n = loop_reduction(x, axes, kind, expected), axis = 0;
+    assert_int_equal(mo_numel(Y), n);
+    for (int a = 0; a < 3; a++)
+        if (axes && !(axes >> a & 1))
+            assert_int_equal(mo_dim(Y, axis++), cube[a]);
+        else if (keep)
+            assert_int_equal(mo_dim(Y, axis++), 1);
+    assert_int_equal(mo_ndim(Y), axis);
+    for (int k = 0; k < n; k++)
+        if (!(fabs(at(Y, k) - expected[k]) <= 1e-12))
+            fail_msg("%c over 0x%x, element %d: %g, expected %g", kind, axes, k, at(Y, k), expected[k]);
+}
+
+static void every_set_of_axes_matches_loops(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    for (unsigned axes = 0; axes < 8; axes++)
+        for (int keep = 0; keep < 2; keep++) {
+            check_reduction(y, X, axes, keep, 's', mo_sum);
+            check_reduction(y, X, axes, keep, 'a', mo_mean);
+            check_reduction(y, X, axes, keep, 'm', mo_max);
+            check_reduction(y, X, axes, keep, 'l', mo_logsumexp);
+        }
+    mo_tensor_release(X);
+}
+
+typedef struct choice {
+    unsigned axes;
+    mo_reduced keep;
+} choice;
+
+/* Four outputs for one cube, with views and copies in between. */
+static void reductions(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    const choice *c = state;
+    assert_int_equal(n_in + n_out, 5);
+    out[0] = mo_square(t, mo_sum(t, in[0], c->axes, c->keep));
+    out[1] = mo_square(t, mo_mean(t, in[0], c->axes, c->keep));
+    out[2] = mo_square(t, mo_max(t, in[0], c->axes, c->keep));
+    out[3] = mo_logsumexp(t, in[0], c->axes, c->keep);
+}
+
+static void every_set_of_axes_has_its_gradient(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    for (unsigned axes = 0; axes < 8; axes++)
+        for (int order = 1; order <= 2; order++) {
+            choice c = {axes, axes & 1};
+            mo_check_result r = mo_check_function(y->ctx, reductions, &c, &X, 1, 4, order, 1e-7, axes);
+            if (!r.pass)
+                fail_msg("axes 0x%x, order %d: %s", axes, order, r.worst);
+        }
+    mo_tensor_release(X);
+}
+
+static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
+    toy *y = *state;
+    double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
+    mo_tensor *X = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
+    const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* along rows, down columns, over all */
+    const unsigned axes[] = {MO_AXIS(1), MO_AXIS(0), 0};
+    for (int k = 0; k < 3; k++) {
+        mo_tensor *Y = mo_max(y->t, X, axes[k], MO_DROP_AXES);
+        assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0), MO_OK);
+        for (int i = 0; i < 12; i++) {
+            bool chosen = false;
+            for (int j = 0; j < 4; j++)
+                chosen |= first[k][j] == i;
+            assert_true(at(g, i) == chosen);
+        }
+    }
+    mo_tensor_release(X);
+}
+
+static void logsumexp_is_exact_at_extremes(void **state) {
+    toy *y = *state;
+    mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
+    assert_true(mo_item(mo_logsumexp(y->t, high, 0, MO_DROP_AXES)) == 1e4 + log(2));
+    assert_true(mo_item(mo_logsumexp(y->t, low, 0, MO_DROP_AXES)) == -1e4 + log(2));
+    mo_tensor *Y = mo_logsumexp(y->t, far, 0, MO_DROP_AXES), *g;
+    assert_true(mo_item(Y) == 1e4);
+    mo_grad(y->t, &Y, NULL, 1, &far, &g, 1, 0);
+    assert_true(at(g, 0) == 1 && at(g, 1) == 0);
+    mo_tensor_release(high);
+    mo_tensor_release(low);
+    mo_tensor_release(far);
+}
+
+static void negative_axes_count_from_the_end(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, unsigned, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
+    for (int o = 0; o < 4; o++)
+        for (int a = 0; a < 3; a++)
+            for (int keep = 0; keep < 2; keep++) {
+                unsigned with = MO_AXIS((a + 1) % 3);
+                mo_tensor *A = ops[o](y->t, X, MO_AXIS(a) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                mo_tensor *B = ops[o](y->t, X, MO_AXIS(a - 3) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                assert_int_equal(mo_ndim(A), mo_ndim(B));
+                for (int i = 0; i < mo_ndim(A); i++)
+                    assert_int_equal(mo_dim(A, i), mo_dim(B, i));
+                for (int64_t i = 0; i < mo_numel(A); i++)
+                    assert_true(at(A, i) == at(B, i));
+            }
+    mo_sum(y->t, X, MO_AXIS(-4), MO_DROP_AXES);
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("sum: axes 0x10000000, expected bits below 3, or MO_AXIS(-3) to MO_AXIS(-1)"));
+    mo_logsumexp(y->t, X, MO_AXIS(-4), MO_DROP_AXES);
+    assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: axes 0x10000000", "or MO_AXIS(-3) to MO_AXIS(-1)"));
+    mo_tensor_release(X);
+}
+
+static void reductions_of_nothing_are_zero_or_an_error(void **state) {
+    toy *y = *state;
+    mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
+    mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), MO_DROP_AXES);
+    assert_values(S, 0, 0);
+    assert_int_equal(mo_numel(mo_mean(y->t, X, MO_AXIS(0), MO_DROP_AXES)), 0);
+    assert_int_equal(mo_numel(mo_max(y->t, X, MO_AXIS(0), MO_DROP_AXES)), 0);
+    mo_mean(y->t, X, MO_AXIS(1), MO_DROP_AXES);
+    assert_failed(y->ctx, MO_INVALID, PARTS("mean: over no elements; got [2, 0]"));
+    mo_max(y->t, X, MO_AXIS(1), MO_DROP_AXES);
+    assert_failed(y->ctx, MO_INVALID, PARTS("max: over no elements; got [2, 0] float64"));
+    mo_logsumexp(y->t, X, 0, MO_DROP_AXES);
+    assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: over no elements"));
+    mo_max(y->t, X, MO_AXIS(2), MO_DROP_AXES);
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("max: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [2, 0]"));
+}
+
+/* In one pass, E x^2 - (E x)^2, nothing would be left of it. */
+static void variance_is_exact_about_a_large_mean(void **state) {
+    toy *y = *state;
+    double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};
+    float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
+    mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
+              *S = mo_from(y->t, MO_F32, 1, (int64_t[]){4}, single);
+    assert_true(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 0)) == 3.5);
+    assert_true(fabs(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 1)) - 14.0 / 3) < 1e-15);
+    assert_true(mo_item(mo_var(y->t, S, 0, MO_KEEP_AXES, 0)) == 14);
+    assert_values(mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 0), 0.25, 2.25);
+    mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 2);
+    assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
+}
+
+static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)state;
+    assert_int_equal(n_in + n_out, 3);
+    out[0] = mo_square(t, mo_var(t, in[0], MO_AXIS(0) | MO_AXIS(2), MO_KEEP_AXES, 0));
+    out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), MO_DROP_AXES, 1));
+}
+
+static void variance_has_its_gradient(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_function(y->ctx, variances, NULL, &X, 1, 2, order, order == 1 ? 1e-7 : 1e-6, 5);
+        if (!r.pass)
+            fail_msg("order %d: %s", order, r.worst);
+    }
+    mo_tensor_release(X);
+}
+
+static void sum_to_undoes_broadcasting(void **state) {
+    toy *y = *state;
+    double x[24];
+    for (int i = 0; i < 24; i++)
+        x[i] = i;
+    mo_tensor *X = mo_from(y->t, MO_F64, 3, cube, x);
+    assert_ptr_equal(mo_sum_to(y->t, X, 3, cube), X);
+    mo_tensor *row = mo_sum_to(y->t, X, 1, (int64_t[]){4}), *column = mo_sum_to(y->t, X, 2, (int64_t[]){3, 1});
+    assert_int_equal(mo_ndim(row), 1);
+    assert_int_equal(mo_ndim(column), 2);
+    assert_true(at(row, 1) == 1 + 5 + 9 + 13 + 17 + 21);
+    assert_true(at(column, 1) == 4 + 5 + 6 + 7 + 16 + 17 + 18 + 19);
+    assert_true(mo_item(mo_sum_to(y->t, X, 0, NULL)) == 276);
+    mo_tensor *ones = mo_full(y->t, MO_F64, 3, (int64_t[]){1, 1, 4}, 2);
+    assert_true(at(mo_sum_to(y->t, ones, 1, (int64_t[]){4}), 3) == 2);
+    mo_sum_to(y->t, X, 2, (int64_t[]){3, 2});
+    assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [2, 3, 4], expected a shape that [3, 2] broadcasts to"));
+    mo_sum_to(y->t, row, 2, (int64_t[]){1, 4});
+    assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [4]"));
+}
+
+static void argmax_finds_the_first_largest_along_any_axis(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx);
+    double x[24];
+    mo_tensor_read(X, x, sizeof x);
+    for (int axis = -3; axis < 3; axis++) {
+        int a = axis < 0 ? axis + 3 : axis, inner = a == 2 ? 1 : a == 1 ? 4 : 12, m = (int)cube[a];
+        int64_t place[24];
+        mo_tensor *index = mo_argmax(y->t, X, axis);
+        assert_int_equal(mo_numel(index), 24 / m);
+        assert_int_equal(mo_ndim(index), 2);
+        assert_int_equal(mo_dim(index, 0), cube[a == 0]);
+        mo_tensor_read(index, place, (size_t)(24 / m) * sizeof *place);
+        for (int k = 0; k < 24 / m; k++) {
+            const double *line = x + k / inner * inner * m + k % inner;
+            for (int i = 0; i < m; i++)
+                assert_true(i == place[k] || line[i * inner] < line[place[k] * inner]);
+        }
+    }
+    mo_tensor *ties = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 3}, (double[]){1, 4, 4, 5, 5, 5});
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 0, 1)) == 1);
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 1, 2)) == 0);
+    mo_argmax(y->t, X, 3);
+    assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axis 3 is not one of [2, 3, 4]"));
+    mo_tensor_release(X);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_set_of_axes_matches_loops, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(every_set_of_axes_has_its_gradient, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(gradient_of_max_goes_to_the_first_of_ties, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(argmax_finds_the_first_largest_along_any_axis, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(negative_axes_count_from_the_end, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(variance_has_its_gradient, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(sum_to_undoes_broadcasting, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

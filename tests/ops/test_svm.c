@@ -1,0 +1,250 @@
+/* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch,
+ * differentiable on its active set, and equal to scikit-learn's (oracle.h; skipped where absent). */
+#include "models/head.h"
+#include "tests/device.h"
+#include "tests/oracle.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+
+typedef struct problem {
+    int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
+    double lambda;
+    mo_tensor *X, *Y, *lambda_tensor;
+} problem;
+
+static void draw_problem(mo_tape *t, problem *p) {
+    mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
+    int64_t rows = p->batch * p->n;
+    double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < p->d; j++)
+            x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : mo_random_normal(&r);
+        y[i * p->classes + i % p->classes] = 1;
+    }
+    p->X = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x);
+    p->Y = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->classes}, y);
+    p->lambda_tensor = mo_scalar(t, MO_F64, p->lambda);
+    free(x);
+    free(y);
+}
+
+static double sum(mo_tape *t, mo_tensor *A) {
+    return mo_item(mo_sum(t, A, 0, MO_DROP_AXES));
+}
+
+/* The weights of feasible dual variables have a primal value; where it equals the dual one, both are optimal. */
+static void primal_and_dual_values_meet(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    static const problem problems[] = {
+        {.batch = 1, .n = 12, .d = 20, .classes = 3, .repeat = 12, .lambda = 1},
+        {.batch = 3, .n = 30, .d = 4, .classes = 5, .repeat = 90, .lambda = 0.5},
+        {.batch = 1, .n = 40, .d = 6, .classes = 2, .repeat = 15, .lambda = 0.1}, /* repeated rows, other labels too */
+        {.batch = 2, .n = 25, .d = 50, .classes = 4, .repeat = 50, .lambda = 30},
+        {.batch = 1, .n = 60, .d = 3, .classes = 3, .repeat = 60, .lambda = 1e-3},
+        {.batch = 1, .n = 1, .d = 3, .classes = 2, .repeat = 1, .lambda = 1},
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        problem p = problems[i];
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        draw_problem(t, &p);
+        mo_tensor *Xt = mo_transpose(t, p.X), *K = mo_matmul(t, p.X, Xt);
+        mo_tensor *alpha = mo_svm_dual_variables(t, K, p.Y, p.lambda_tensor), *A = mo_sub(t, p.Y, alpha);
+        if (!mo_ok(ctx))
+            fail_msg("problem %zu: %s", i, mo_context_status(ctx)->message);
+        mo_tensor *W = mo_scale(t, mo_matmul(t, Xt, A), 1 / p.lambda, 0), *F = mo_matmul(t, p.X, W);
+        double penalty = p.lambda / 2 * sum(t, mo_square(t, W));
+        double hinge = sum(t, mo_max(t, mo_scale(t, mo_sub(t, F, p.Y), 1, 1), MO_AXIS(2), MO_KEEP_AXES));
+        double primal = hinge - sum(t, mo_mul(t, p.Y, F)) + penalty, dual = sum(t, mo_mul(t, p.Y, A)) - penalty;
+        double below = -mo_item(mo_max(t, mo_neg(t, alpha), 0, MO_DROP_AXES));
+        mo_tensor *off = mo_scale(t, mo_sum(t, alpha, MO_AXIS(2), MO_KEEP_AXES), 1, -1);
+        if (!(fabs(primal - dual) <= 1e-9 * (1 + fabs(primal))) || below < 0 || sum(t, mo_abs(t, off)) > 1e-11)
+            fail_msg("problem %zu: primal %.12g, dual %.12g, least alpha %g", i, primal, dual, below);
+        mo_tape_release(t);
+    }
+}
+
+static void a_batch_equals_its_items(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
+    draw_problem(t, &p);
+    mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
+    for (int64_t b = 0; b < p.batch; b++) {
+        mo_tensor *X = mo_slice(t, p.X, 0, b, b + 1), *Y = mo_slice(t, p.Y, 0, b, b + 1);
+        mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, X, &p.lambda_tensor);
+        assert_true(mo_ok(ctx));
+        mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, 0, b, b + 1)));
+        assert_true(mo_item(mo_max(t, off, 0, MO_DROP_AXES)) < 1e-9);
+    }
+    mo_tape_release(t);
+}
+
+static void gradients_hold_at_the_size_of_an_episode(void **state) {
+    static const mo_head_sample samples[] = {
+        {.support = 20, .queries = 6, .dim = 30, .classes = 5},
+        {.support = 40, .queries = 6, .dim = 5, .classes = 3},
+        {.support = 10, .queries = 4, .dim = 12, .classes = 2, .batch = 3},
+    };
+    mo_head head = mo_head_svm;
+    head.samples = samples;
+    head.n_samples = 3;
+    mo_check_result r = mo_check_head(((scratch *)*state)->ctx, &head, 1, 22);
+    if (!r.pass || !(r.error <= 1e-6))
+        fail_msg("error %g; %s", r.error, r.worst);
+}
+
+/* Rows of norm 2e3 beside lambda = 1: float32 would have no digit of Y - alpha. */
+static void long_rows_are_fitted_in_float32(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    problem p = {.batch = 2, .n = 12, .d = 6, .classes = 3, .repeat = 24, .lambda = 1};
+    draw_problem(t, &p);
+    mo_tensor *long_rows = mo_scale(t, p.X, 1e3, 0);
+    mo_tensor *expected = mo_head_apply(t, &mo_head_svm, long_rows, p.Y, long_rows, &p.lambda_tensor);
+    mo_tensor *X = mo_keep(mo_cast(t, long_rows, MO_F32)), *lambda = mo_scalar(t, MO_F32, 1), *grad;
+    mo_require_grad(X);
+    mo_tensor *found = mo_head_apply(t, &mo_head_svm, X, mo_cast(t, p.Y, MO_F32), X, &lambda);
+    assert_int_equal(mo_tensor_dtype(found), MO_F32);
+    mo_tensor *off = mo_abs(t, mo_sub(t, mo_cast(t, found, MO_F64), expected)),
+              *total = mo_sum(t, found, 0, MO_DROP_AXES);
+    assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), 0, MO_DROP_AXES)) < 1e-4);
+    assert_int_equal(mo_grad(t, &total, NULL, 1, &X, &grad, 1, 0), MO_OK);
+    assert_int_equal(mo_tensor_dtype(grad), MO_F32);
+    mo_tape_release(t);
+}
+
+static void lambda_has_to_be_above_zero(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
+    draw_problem(t, &p);
+    mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor), 0, MO_DROP_AXES));
+    assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
+/* Of the column of ones, X and the logits, which have a free mean in every row. Of support vectors the logits tie, so
+ * predictions are not compared. */
+static const char oracle[] =
+    "import sys, numpy as np\n"
+    "from sklearn.svm import LinearSVC\n"
+    "X, Y, F, lam = (np.load(f'{sys.argv[1]}/{k}.npy') for k in ('X', 'Y', 'F', 'lam'))\n"
+    "y = Y.argmax(1)\n"
+    "m = LinearSVC(multi_class='crammer_singer', C=1 / lam.item(), fit_intercept=False, tol=1e-9, max_iter=1000000,\n"
+    "              random_state=0).fit(X, y)\n"
+    "G = X @ m.coef_.T\n"
+    "G -= G.mean(1, keepdims=True); F -= F.mean(1, keepdims=True)\n"
+    "print(np.abs(G - F).max() / np.abs(F).max())\n";
+
+static void logits_equal_those_of_scikit_learn(void **state) {
+    scratch *s = *state;
+    char command[1600];
+    if (test_device() != MO_CPU) {
+        print_message("skipped: parity holds the op against the CPU's, which this test holds against scikit-learn's\n");
+        skip();
+    }
+    const char *python = python_with("sklearn.svm");
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    problem p = {.batch = 1, .n = 60, .d = 8, .classes = 4, .repeat = 60, .lambda = 0.7};
+    draw_problem(t, &p);
+    mo_tensor *F = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
+    mo_tensor *X1 = mo_reshape(t, mo_append_ones(t, p.X), 2, (int64_t[]){60, 9});
+    assert_int_equal(mo_npy_write(X1, scratch_path(s, "X.npy")), MO_OK);
+    mo_npy_write(mo_reshape(t, p.Y, 2, (int64_t[]){60, 4}), scratch_path(s, "Y.npy"));
+    mo_npy_write(mo_reshape(t, F, 2, (int64_t[]){60, 4}), scratch_path(s, "F.npy"));
+    mo_npy_write(p.lambda_tensor, scratch_path(s, "lam.npy"));
+    assert_true(mo_ok(s->ctx));
+    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
+    snprintf(command, sizeof command, "%s %s/oracle.py %s 2>/dev/null", python, s->folder, s->folder);
+    FILE *answer = popen(command, "r");
+    double error = NAN;
+    assert_int_equal(fscanf(answer, "%lf", &error), 1);
+    assert_int_equal(pclose(answer), 0);
+    if (!(error < 1e-6))
+        fail_msg("logits differ by %g of their size", error);
+    mo_tape_release(t);
+    scratch_files(s, true);
+}
+
+/* The gradient of the summed squares of the logits, or their sum alone. */
+static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
+    static const double y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1};
+    mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){6, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){6, 3}, y), *bar;
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+    if (gradient)
+        mo_require_grad(Z);
+    mo_tensor *loss = mo_sum(t, mo_square(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda)), 0, MO_DROP_AXES);
+    double value = mo_item(loss);
+    if (gradient && mo_grad(t, &loss, NULL, 1, &Z, &bar, 1, 0) == MO_OK)
+        mo_tensor_read(bar, gradient, 12 * sizeof *gradient);
+    mo_tape_reset(t);
+    return value;
+}
+
+/* Equal support vectors: their shares of alpha are not unique, the weights are. */
+static void equal_rows_have_a_gradient(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
+    loss_of(t, z, gradient);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    for (int i = 0; i < 4; i++) { /* row 0 with row 2, its copy; row 1 */
+        int other = i < 2 ? i + 4 : i;
+        double moved[2], both = gradient[i] + (other != i ? gradient[other] : 0);
+        for (int side = 0; side < 2; side++) {
+            double at[12];
+            memcpy(at, z, sizeof at);
+            at[i] += side ? -1e-5 : 1e-5;
+            at[other] = at[i];
+            moved[side] = loss_of(t, at, NULL);
+        }
+        double slope = (moved[0] - moved[1]) / 2e-5;
+        if (!(fabs(slope - both) <= 1e-5 * fmax(1, fabs(slope))))
+            fail_msg("element %d: %.9g, by differences %.9g", i, both, slope);
+    }
+    mo_tape_release(t);
+}
+
+static void rows_that_are_no_numbers_are_an_error(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    const double wrong[] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        const double z[] = {1, 2, wrong[i], 1, -1, -2}, y[] = {1, 0, 0, 1, 0, 1};
+        mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, y);
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
+        mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda), 0, MO_DROP_AXES));
+        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
+        assert_non_null(strstr(mo_context_status(ctx)->message, "the rows or lambda hold a value that is not finite"));
+        mo_clear_error(ctx);
+    }
+    mo_tape_release(t);
+}
+
+/* On the device of MOCHI_DEVICE. */
+static int scratch_on_device(void **state) {
+    int failed = scratch_create(state);
+    scratch *s = *state;
+    if (!failed) {
+        mo_context_release(s->ctx);
+        s->ctx = device_context(test_device());
+    }
+    return failed;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(primal_and_dual_values_meet),
+        cmocka_unit_test(a_batch_equals_its_items),
+        cmocka_unit_test(gradients_hold_at_the_size_of_an_episode),
+        cmocka_unit_test(long_rows_are_fitted_in_float32),
+        cmocka_unit_test(lambda_has_to_be_above_zero),
+        cmocka_unit_test(equal_rows_have_a_gradient),
+        cmocka_unit_test(rows_that_are_no_numbers_are_an_error),
+        cmocka_unit_test(logits_equal_those_of_scikit_learn),
+    };
+    return cmocka_run_group_tests(tests, scratch_on_device, scratch_release);
+}

@@ -1,0 +1,182 @@
+/* tests/ops/test_svm_folds.c - Crammer-Singer machines without a fold, all at once, are those one by one. */
+#include "models/head.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/largest_difference.h"
+
+enum { BATCH = 3, N = 30, D = 40, C = 4, FOLDS = 3 };
+
+static const int64_t stop[FOLDS] = {9, 16, 26}; /* the last four rows are in every fit */
+static const mo_folds folds = {FOLDS, stop};
+
+/* What rows are like: copies of others with the same label or another, in the fold and outside it; labels that are
+ * shares of several classes; a class that one fold has alone; fewer columns than rows. */
+typedef struct kind {
+    bool copies, soft, lacking, narrow;
+} kind;
+
+/* Where copy i of the rows comes from: the row before in its fold, with its label; a row of its fold, one of another
+ * and one behind the last fold with other labels; else -1. */
+static int source(int i) {
+    return i == 5 || i == 6 ? 1 : i == 12 ? 10 : i == 20 ? 3 : i == 28 ? 27 : i == 29 ? 0 : -1;
+}
+
+static void draw(mo_tape *t, mo_dtype real, kind k, mo_tensor *in[3]) {
+    static double x[BATCH * N * D], y[BATCH * N * C];
+    double mean[C * D];
+    mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 1);
+    for (int i = 0; i < C * D; i++)
+        mean[i] = 0.5 * mo_random_normal(&r);
+    for (int i = 0; i < BATCH * N; i++) {
+        int row = i % N, from = k.copies ? source(row) : -1, label = row % C;
+        if (from >= 0 && row < 10)
+            label = from % C;
+        if (k.lacking && label == 0 && row >= stop[0])
+            label = 1;
+        for (int c = 0; c < C; c++)
+            y[i * C + c] = k.soft ? 0.1 + 0.6 * (c == label) : c == label;
+        for (int j = 0; j < D; j++)
+            x[i * D + j] = from >= 0 ? x[(i - row + from) * D + j] : mean[row % C * D + j] + mo_random_normal(&r);
+    }
+    in[0] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, D}, x), real);
+    in[0] = mo_contiguous(t, mo_slice(t, in[0], 2, 0, k.narrow ? 6 : D));
+    in[1] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, C}, y), real);
+    in[2] = mo_cast(t, mo_scalar(t, MO_F64, k.soft ? 20 : 0.7), real);
+}
+
+static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
+    mo_tensor *above = mo_slice(t, X, 1, 0, f ? stop[f - 1] : 0), *below = mo_slice(t, X, 1, stop[f], N);
+    return mo_concat(t, (mo_tensor *[]){above, below}, 2, 1);
+}
+
+/* The largest logit, and how far those of all fits at once are from the ones of the head, fit by fit. */
+static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
+    mo_tensor *lambda = in[2], *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], &lambda);
+    double worst = largest_difference(mo_cast(t, all, MO_F64), F);
+    *size = mo_item(mo_max(t, mo_abs(t, F), 0, MO_DROP_AXES));
+    for (int f = 0; f < FOLDS; f++) {
+        int64_t first = f ? stop[f - 1] : 0;
+        mo_tensor *rows = mo_slice(t, in[0], 1, first, stop[f]);
+        mo_tensor *one = mo_head_apply(t, &mo_head_svm, outside(t, in[0], f), outside(t, in[1], f), rows, &lambda);
+        mo_tensor *mine = mo_slice(t, mo_cast(t, held, MO_F64), 1, first, stop[f]);
+        worst = fmax(worst, largest_difference(mo_contiguous(t, mine), one));
+    }
+    return worst;
+}
+
+/* Float32 is compared with float64: near the optimum alpha moves far for little, so more than rounding is left. */
+static void folds_together_are_folds_one_by_one(void **state) {
+    mo_context *ctx = *state;
+    for (int how = 0; how < 32; how++) {
+        const kind k = {how & 1, how & 2, how & 4, how & 8};
+        mo_dtype real = how & 16 ? MO_F32 : MO_F64;
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *in[3], *wide[3], *held = NULL;
+        draw(t, real, k, in);
+        for (int i = 0; i < 3; i++)
+            wide[i] = mo_cast(t, in[i], MO_F64);
+        mo_tensor *all = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &held);
+        double size = 0, worst = mo_ok(ctx) ? distance(t, wide, all, held, &size) : NAN;
+        if (!(worst <= (real == MO_F64 ? 1e-9 : 1e-3) * fmax(size, 1)))
+            fail_msg("case %d: off by %g of %g; %s", how, worst, size, mo_context_status(ctx)->message);
+        mo_tape_release(t);
+    }
+}
+
+/* A penalty for each item of a batch: those of the items alone. */
+static void every_item_has_its_penalty(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *in[3], *out[2], *alone[2];
+    draw(t, MO_F64, (kind){.copies = true}, in);
+    in[2] = mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.1, 3, 50});
+    assert_true(mo_svm_folds(t, in, &folds, out));
+    for (int64_t b = 0; b < BATCH; b++) {
+        mo_tensor *item[3];
+        for (int i = 0; i < 3; i++)
+            item[i] = mo_slice(t, in[i], 0, b, b + 1);
+        assert_true(mo_svm_folds(t, item, &folds, alone));
+        for (int i = 0; i < 2; i++)
+            assert_true(largest_difference(mo_contiguous(t, mo_slice(t, out[i], 0, b, b + 1)), alone[i]) == 0);
+    }
+    mo_tape_release(t);
+}
+
+static void threads_change_no_bit(void **state) {
+    static double all[2][BATCH * N * C], held[2][BATCH * 26 * C];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2 * k + 1});
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_tensor *in[3], *rows = NULL;
+        draw(t, MO_F64, (kind){.copies = true}, in);
+        mo_tensor *F = mo_head_svm.cross_validate(t, in[0], in[1], in[0], &in[2], &folds, &rows);
+        assert_int_equal(mo_tensor_read(F, all[k], sizeof all[k]), MO_OK);
+        assert_int_equal(mo_tensor_read(rows, held[k], sizeof held[k]), MO_OK);
+        mo_tape_release(t);
+        mo_context_release(ctx);
+    }
+    assert_memory_equal(all[0], all[1], sizeof all[0]);
+    assert_memory_equal(held[0], held[1], sizeof held[0]);
+}
+
+/* No alpha moves there, and that is the solution. */
+static void rows_of_zeros_have_logits_of_zero(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *in[3], *out[2];
+    draw(t, MO_F64, (kind){0}, in);
+    in[0] = mo_scale(t, in[0], 0, 0);
+    assert_true(mo_svm_folds(t, in, &folds, out));
+    for (int i = 0; i < 2; i++)
+        assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), 0, MO_DROP_AXES)) == 0);
+    mo_tape_release(t);
+}
+
+/* No penalty: nothing is done. A NaN: an error, and no endless loop. */
+static void what_it_cannot_do_is_said(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *in[3], *out[2];
+    draw(t, MO_F64, (kind){0}, in);
+    mo_tensor *none[] = {in[0], in[1], mo_scale(t, in[2], 0, 0)};
+    assert_false(mo_svm_folds(t, none, &folds, out));
+    assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
+
+    const double wrong[] = {NAN, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *broken[] = {mo_scale(t, in[0], wrong[i], 0), in[1], in[2]};
+        assert_true(mo_svm_folds(t, broken, &folds, out));
+        assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
+        assert_non_null(
+            strstr(mo_context_status(ctx)->message, "svm_folds: a fit has not converged, or the rows hold"));
+        mo_clear_error(ctx);
+    }
+    mo_tape_release(t);
+}
+
+static int begin(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+static int end(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(folds_together_are_folds_one_by_one, begin, end),
+        cmocka_unit_test_setup_teardown(every_item_has_its_penalty, begin, end),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test_setup_teardown(rows_of_zeros_have_logits_of_zero, begin, end),
+        cmocka_unit_test_setup_teardown(what_it_cannot_do_is_said, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Writes the calls of tests/tensor/test_inert.c and their table: one function for each symbol of tests/symbols.txt and each
+prototype of the public headers (ops/ops.h lists its own symbols). A symbol without a prototype, or a parameter of a
+kind that is not known here, ends the build.
+
+Usage: make_inert_calls.py symbols.txt OUT.c OUT.d SOURCES
+"""
+import glob
+import re
+import sys
+
+# Objects of one block that a constructor returns, or the engine lends: what a failed constructor gives is NULL.
+LENT = {"mo_call"}
+FOLDERS = ["tensor", "autograd", "ops", "models", "train"]
+NUMBERS = {"int", "unsigned", "int64_t", "uint64_t", "size_t", "double", "bool"}
+# Not one of the library's own functions: the guard that stands before OpenBLAS's (tensor/cpu/fast/blas_guard.c).
+FOREIGN = {"blas_memory_alloc"}
+# What these return belongs to their argument.
+BORROWED = {"mo_tape_context", "mo_tensor_context"}
+# These return a context or a tape in any state; after those the object may be gone.
+OF_ITS_OWN = {
+    "mo_context_create": "mo_context_release({});",
+    "mo_tape_create": "mo_tape_release({});",
+    "mo_tape_release": "{}; g->tape = NULL;",
+    "mo_context_release": "if ({} == MO_OK) g->context = NULL;",
+}
+
+
+def is_public(path):
+    return "MO_API " in open(path, encoding="utf-8").read()
+
+
+def without_comments(text):
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return re.sub(r"__attribute__\(\(format\(printf, \d, \d\)\)\)", " ", text)
+
+
+class Headers:
+    def __init__(self, texts):
+        text = "\n".join(without_comments(t) for t in texts)
+        self.prototypes = {}
+        for declaration in re.findall(r"MO_API\s+([^;{]*?\))\s*;", text, flags=re.S):
+            declaration = " ".join(declaration.split())
+            head, parameters = declaration.split("(", 1)
+            name = re.search(r"(\w+)\s*$", head).group(1)
+            self.prototypes[name] = (head[: -len(name)].strip(), split_parameters(parameters[:-1]))
+        self.objects = set(re.findall(r"extern MO_API const \w+ (\w+);", text))
+        self.functions = set(re.findall(r"typedef [^;{]*?\(\*(\w+)\)\(", text))
+        self.enums = set(re.findall(r"typedef enum (\w+)", text))
+        defined = set(re.findall(r"struct (\w+) \{", text))
+        declared = set(re.findall(r"typedef struct \w+ (\w+);", text))
+        made = {r.rstrip("* ") for r, _ in self.prototypes.values() if r.endswith("*") and not r.startswith("const")}
+        self.handles = (declared - defined) | {m for m in made if m.startswith("mo_")} | LENT
+        self.values = defined
+
+
+def split_parameters(text):
+    parts, depth, part = [], 0, ""
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += letter
+    return [p for p in parts + [part.strip()] if p and p != "void"]
+
+
+def argument(headers, symbol, parameter):
+    """The C expression given for one parameter."""
+    if parameter == "...":
+        return '"more"'
+    if "(*" in parameter:  # a function
+        return "NULL"
+    kind = re.sub(r"\b(\w+)(\[[^\]]*\])?$", lambda m: "*" if m.group(2) else "", parameter).strip()
+    bare = " ".join(kind.replace("const", " ").split())
+    base, stars = bare.rstrip("* "), bare.count("*")
+    if base == "mo_context" and stars == 1:
+        return "g->context"
+    if base == "mo_tape" and stars == 1:
+        return "g->tape"
+    if base == "mo_tensor" and stars:
+        return "g->tensor" if stars == 1 else "g->outputs" if "const" not in kind else "g->tensors"
+    if base == "char" and stars == 1 and "const" in kind:
+        return '"%s"' if parameter.endswith("format") else "g->text"
+    if stars == 1 and base in headers.handles:
+        return "NULL"
+    if stars:
+        return "g->buffer"
+    if base in NUMBERS:
+        return f"({base})g->number"
+    if base in headers.enums:
+        return f"({base})0"
+    if base in headers.functions:
+        return "NULL"
+    if base in headers.values:
+        return f"({base}){{0}}"
+    sys.exit(f"make_inert_calls.py: parameter '{parameter}' of {symbol}: what to give for it is not known")
+
+
+def call(headers, symbol):
+    result, parameters = headers.prototypes[symbol]
+    text = f"{symbol}({', '.join(argument(headers, symbol, p) for p in parameters)})"
+    bare = " ".join(result.split())
+    release = bare.rstrip("* ") + "_release"
+    if symbol in OF_ITS_OWN:
+        return OF_ITS_OWN[symbol].format(text)
+    if bare == "mo_tensor *":
+        return f"take_tensor(g, {text});"
+    if bare.endswith("*") and release in headers.prototypes and symbol not in BORROWED:
+        return f"{bare}object = {text}; take_object(g, object); {release}(object);"
+    if bare == "mo_code":
+        return f"take_code(g, {text});"
+    if bare == "mo_model":
+        return f"take_model(g, {text});"
+    return f"(void){text};"
+
+
+def main():
+    symbols, out, depfile, root = sys.argv[1:]
+    paths = sorted(p for f in FOLDERS for p in glob.glob(f"{root}/{f}/**/*.h", recursive=True) if is_public(p))
+    headers = Headers([open(path, encoding="utf-8").read() for path in paths])
+    names = [s for s in open(symbols, encoding="utf-8").read().split() if s not in FOREIGN]
+    functions = sorted({s for s in names if s not in headers.objects} | set(headers.prototypes))
+    missing = [s for s in functions if s not in headers.prototypes]
+    if missing:
+        sys.exit("make_inert_calls.py: of tests/symbols.txt without a prototype in a public header: " + " ".join(missing))
+    lines = ["/* Made by tests/tensor/make_inert_calls.py. */", '#include "tests/tensor/inert_calls.h"', ""]
+    for name in functions:
+        lines += [f"static void call_{name}(given *g) {{", "    (void)g;", f"    {call(headers, name)}", "}", ""]
+    lines += ["const inert_call inert_calls[] = {"]
+    lines += [f'    {{"{name}", call_{name}}},' for name in functions]
+    lines += ["};", f"const int n_inert_calls = {len(functions)};", ""]
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    with open(depfile, "w", encoding="utf-8") as file:
+        file.write(f"{out}: {' '.join(paths)}\n")
+
+
+main()

@@ -1,0 +1,106 @@
+/* tests/tensor/test_bad_device.c - a device that is not there or too small, and matrices that cannot be factored on it:
+ * one clear line, after which the context works on. Skipped where no CUDA device answers. */
+#include "tests/device.h"
+#include "tests/scratch.h"
+
+#include "ops/ops.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double A[4 * 9] = {0}, B[4 * 3] = {0}, X[4 * 3];
+    for (int i = 0; i < 4 * 3; i++)
+        A[i / 3 * 9 + i % 3 * 4] = B[i] = i == 2 * 3 + 1 ? -4 : 4; /* the diagonals; of matrix 2 the second entry */
+    mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 3}, A), *b = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 1}, B);
+    mo_tensor *x = mo_solve_spd(t, a, b);
+    assert_int_not_equal(mo_tensor_read(x, X, sizeof X), MO_OK);
+    assert_failed(ctx, MO_NUMERICAL, PARTS("solve_spd: matrix 2 of 4 is not positive definite", "leading minor 2"));
+    mo_tape_reset(t);
+    A[2 * 9 + 4] = 4;
+    a = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 3}, A);
+    b = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 1}, B);
+    assert_int_equal(mo_tensor_read(mo_solve_spd(t, a, b), X, sizeof X), MO_OK);
+    for (int i = 0; i < 4 * 3; i++)
+        assert_true(X[i] == (i == 2 * 3 + 1 ? -1 : 1));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* Of several matrices the one is named that holds no number, whatever order the device looks at them in. */
+static void a_matrix_that_is_not_finite_is_named(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double A[5 * 4];
+    for (int i = 0; i < 5 * 4; i++)
+        A[i] = i % 4 == 0 || i % 4 == 3;
+    A[3 * 4 + 2] = NAN;
+    mo_tensor *w, *V;
+    mo_eigh(t, mo_from(t, MO_F64, 3, (int64_t[]){5, 2, 2}, A), &w, &V);
+    assert_int_not_equal(mo_context_wait(ctx), MO_OK);
+    assert_failed(ctx, MO_NUMERICAL, PARTS("eigh: matrix 3 of 5"));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+static void pivots_off_the_diagonal_are_followed(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double A[2 * 4] = {0, 2, 1, 0, 1, 4, 4, 1}, B[2 * 2] = {2, 3, 5, 5}, X[2 * 2];
+    mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 2}, A), *b = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 1}, B);
+    assert_int_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
+    const double expected[] = {3, 1, 1, 1};
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(X[i] - expected[i]) < 1e-14); /* a few roundings */
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    int64_t n = (int64_t)1 << 42;
+    char asked[64];
+    snprintf(asked, sizeof asked, "%" PRId64 " bytes", n * 4);
+    mo_tensor *small = mo_full(t, MO_F32, 1, (int64_t[]){4}, 1);
+    assert_false(mo_is_null(small));
+    assert_true(mo_is_null(mo_full(t, MO_F32, 1, &n, 1)));
+    assert_failed(ctx, MO_MEMORY, PARTS("out of memory", asked, "held", "free"));
+    mo_tape_reset(t);
+    assert_true(mo_item(mo_sum(t, mo_full(t, MO_F32, 1, (int64_t[]){4}, 3), 0, MO_DROP_AXES)) == 12);
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* Only the emulated device can be taken away. */
+static void a_missing_device_is_one_line(void **state) {
+    (void)state;
+    mo_context_release(device_context(MO_CUDA));
+    setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    unsetenv("MOCHI_CUDA_HOST_FAIL");
+    if (mo_ok(ctx)) {
+        mo_context_release(ctx);
+        skip();
+    }
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("cuda: no device to compute on: a failure planned by the test"));
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_indefinite_matrix_of_a_batch_is_named),
+        cmocka_unit_test(a_matrix_that_is_not_finite_is_named),
+        cmocka_unit_test(pivots_off_the_diagonal_are_followed),
+        cmocka_unit_test(too_large_a_tensor_names_bytes_asked_held_and_free),
+        cmocka_unit_test(a_missing_device_is_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

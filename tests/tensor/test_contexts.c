@@ -1,0 +1,270 @@
+/* tests/tensor/test_contexts.c - contexts do not know of each other, and the library leaves its host process as it was.
+ *
+ * Under ThreadSanitizer: meson setup tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false, then
+ * TSAN_OPTIONS=suppressions=tests/tsan.supp tsan/tests/test_contexts */
+#include "tests/planted.h"
+#include "train/train.h"
+
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+enum { STEPS = 6, MAX_VALUES = 1 << 14 };
+
+/* ThreadSanitizer does not know the barriers of OpenMP: under it each context runs in its own thread alone. */
+#ifdef __SANITIZE_THREAD__
+enum { MORE_THREADS = 0 };
+#else
+enum { MORE_THREADS = 1 };
+#endif
+
+/* ---- a whole training run, in whatever thread, without assertions ---- */
+
+typedef struct run {
+    uint64_t seed;
+    int threads;
+    char folder[600]; /* of the run's files */
+    mo_code code;
+    char message[256];
+    int64_t n;
+    float weights[MAX_VALUES]; /* of all parameters, one after the other */
+} run;
+
+static void keep_weights(run *r, const mo_mochi *model) {
+    for (int i = 0; i < mo_mochi_n_parameters(model); i++) {
+        mo_tensor *P = mo_mochi_parameter(model, i);
+        int64_t n = mo_numel(P);
+        if (r->n + n <= MAX_VALUES)
+            mo_tensor_read(P, r->weights + r->n, (size_t)n * sizeof(float));
+        r->n += n;
+    }
+}
+
+/* Loads embedded graphs, computes their features, trains, writes weights and reads them back. */
+static void *train(void *state) {
+    run *r = state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = r->threads});
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_open(ctx, (const char *const[]){"mutag", "cora:nc"}, 2, &features, 0.2, NULL, NULL);
+    mo_mochi_options options = mo_mochi_defaults();
+    options.encoder.dim = PLANTED_DIM;
+    options.encoder.hops = PLANTED_HOPS;
+    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
+    mo_trainer_options o = {.steps = STEPS,
+        .episodes_per_step = 1,
+        .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+        .plan = planted_plans(r->seed),
+        .out = r->folder};
+    mo_trainer *trainer = pool && model ? mo_trainer_create(mo_mochi_model(model), pool, &o) : NULL;
+    if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
+        mo_trainer_finish(trainer);
+    char path[700];
+    snprintf(path, sizeof path, "%s/weights.safetensors", r->folder);
+    mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
+    if (weights && mo_mochi_load(model, weights->arrays) == MO_OK)
+        keep_weights(r, model);
+    r->code = mo_context_status(ctx)->code;
+    snprintf(r->message, sizeof r->message, "%.255s", mo_context_status(ctx)->message);
+    mo_weights_release(weights);
+    mo_trainer_release(trainer);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+    return NULL;
+}
+
+static run *make_run(scratch *s, const char *name, uint64_t seed, int threads) {
+    run *r = calloc(1, sizeof *r);
+    r->seed = seed;
+    r->threads = threads;
+    snprintf(r->folder, sizeof r->folder, "%s", scratch_path(s, name));
+    return r;
+}
+
+static void remove_run(const run *r) {
+    static const char *const names[] = {"weights.safetensors", "checkpoint.safetensors", "log.jsonl", "run.json"};
+    char path[700];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", r->folder, names[i]);
+        unlink(path);
+    }
+    rmdir(r->folder);
+}
+
+static void assert_run(const run *r) {
+    if (r->code != MO_OK)
+        fail_msg("%s", r->message);
+    assert_true(r->n > 0 && r->n <= MAX_VALUES);
+}
+
+static void two_threads_train_as_each_alone(void **state) {
+    scratch *s = *state;
+    run *alone[2], *together[2];
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) {
+        alone[i] = make_run(s, i ? "alone1" : "alone0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
+        train(alone[i]);
+        remove_run(alone[i]);
+        assert_run(alone[i]);
+        together[i] = make_run(s, i ? "together1" : "together0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, train, together[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        remove_run(together[i]);
+        assert_run(together[i]);
+        assert_int_equal(together[i]->n, alone[i]->n);
+        assert_memory_equal(together[i]->weights, alone[i]->weights, (size_t)alone[i]->n * sizeof(float));
+    }
+    assert_memory_not_equal(together[0]->weights, together[1]->weights, (size_t)alone[0]->n * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        free(alone[i]);
+        free(together[i]);
+    }
+}
+
+static void *fail_in_thread(void *state) {
+    mo_context *ctx = mo_context_create(NULL);
+    mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){-1});
+    *(mo_code *)state = mo_context_status(ctx)->code;
+    mo_context_release(ctx);
+    return NULL;
+}
+
+static void an_error_stays_in_its_context(void **state) {
+    scratch *s = *state;
+    pthread_t thread;
+    mo_code code = MO_OK;
+    assert_int_equal(pthread_create(&thread, NULL, fail_in_thread, &code), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(code, MO_INVALID);
+    assert_true(mo_ok(s->ctx));
+}
+
+/* ---- the host process ---- */
+
+typedef struct host {
+    void (*handler[65])(int);
+    int flags[65];
+    char locale[256], folder[1024];
+    int rounding, exceptions, omp_threads, omp_dynamic, omp_levels;
+    unsigned control; /* of SSE arithmetic, without its sticky flags */
+    mode_t mask;
+    int blocked[65];
+    char **environment;
+} host;
+
+static host look_at_host(void) {
+    host h;
+    memset(&h, 0, sizeof h); /* compared as bytes */
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    for (int i = 1; i <= 64; i++) {
+        struct sigaction action;
+        if (sigaction(i, NULL, &action) != 0)
+            continue; /* two that the C library keeps to itself */
+        h.handler[i] = action.sa_handler;
+        h.flags[i] = action.sa_flags;
+        h.blocked[i] = sigismember(&blocked, i);
+    }
+    snprintf(h.locale, sizeof h.locale, "%s", setlocale(LC_ALL, NULL));
+    assert_non_null(getcwd(h.folder, sizeof h.folder));
+    h.rounding = fegetround();
+    h.exceptions = fegetexcept();
+    h.omp_threads = omp_get_max_threads();
+    h.omp_dynamic = omp_get_dynamic();
+    h.omp_levels = omp_get_max_active_levels();
+#if defined(__x86_64__)
+    h.control = _mm_getcsr() & 0xffc0u;
+#endif
+    h.mask = umask(022);
+    umask(h.mask);
+    h.environment = environ;
+    return h;
+}
+
+static void on_signal(int number) {
+    (void)number;
+}
+
+/* What prints, exits or traps in careless libraries. */
+static void provoke(scratch *s) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *A = mo_full(t, MO_F64, 2, (int64_t[]){3, 3}, 1), *B = mo_full(t, MO_F64, 2, (int64_t[]){3, 1}, NAN);
+    mo_tensor *const attempts[] = {mo_solve_spd(t, A, B), mo_matmul(t, A, NULL)};
+    assert_false(mo_ok(ctx));
+    mo_clear_error(ctx);
+    mo_solve(t, A, B);
+    mo_clear_error(ctx);
+    mo_div(t, A, mo_scale(t, A, 0, 0));
+    mo_npy_read(ctx, "/no/such/file");
+    mo_clear_error(ctx);
+    mo_safetensors_read(ctx, "tests/tensor/test_contexts.c");
+    mo_clear_error(ctx);
+    mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){INT64_MAX / 4, 16});
+    assert_false(mo_ok(ctx));
+    (void)attempts;
+    mo_tape_release(t);
+    mo_context_release(ctx);
+    run *r = make_run(s, "host", 3, 1 + MORE_THREADS);
+    train(r);
+    remove_run(r);
+    assert_run(r);
+    free(r);
+}
+
+static void settings_of_the_host_are_left_alone(void **state) {
+    scratch *s = *state;
+    signal(SIGUSR1, on_signal);
+    signal(SIGFPE, on_signal);
+    signal(SIGSEGV, on_signal);
+    setlocale(LC_ALL, "C.UTF-8");
+    omp_set_num_threads(3);
+    omp_set_dynamic(1);
+    fesetround(FE_UPWARD);
+    host before = look_at_host();
+    provoke(s);
+    host after = look_at_host();
+    fesetround(FE_TONEAREST);
+    omp_set_dynamic(0);
+    assert_memory_equal(&before, &after, sizeof before);
+}
+
+static void nothing_is_written_to_the_standard_streams(void **state) {
+    scratch *s = *state;
+    fflush(NULL);
+    int kept[] = {dup(1), dup(2)}, file = open(scratch_path(s, "streams"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(file >= 0);
+    dup2(file, 1);
+    dup2(file, 2);
+    provoke(s);
+    fflush(NULL);
+    off_t written = lseek(file, 0, SEEK_END);
+    for (int i = 0; i < 2; i++) {
+        dup2(kept[i], i + 1);
+        close(kept[i]);
+    }
+    close(file);
+    unlink(scratch_path(s, "streams"));
+    assert_int_equal(written, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_threads_train_as_each_alone),
+        cmocka_unit_test(an_error_stays_in_its_context),
+        cmocka_unit_test(settings_of_the_host_are_left_alone),
+        cmocka_unit_test(nothing_is_written_to_the_standard_streams),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

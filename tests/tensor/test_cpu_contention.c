@@ -1,0 +1,82 @@
+/* tests/tensor/test_cpu_contention.c - a context works alone while others want its processor.
+ *
+ * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
+#include "tensor/cpu/fast/contention.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *work_until_told(void *rest) {
+    while (!atomic_load((_Atomic int *)rest))
+        ;
+    return NULL;
+}
+
+/* Works for at most that long, until that many threads are offered; whether they were. */
+static int works_until(contention *c, int threads, double most) {
+    double end = seconds() + most;
+    while (seconds() < end)
+        if (contention_threads(c, 8) == threads)
+            return 1;
+    return 0;
+}
+
+static void keep_to_one_processor(void) {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        skip();
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0)
+        skip();
+}
+
+static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
+    (void)state;
+    keep_to_one_processor();
+    contention c = {0};
+    _Atomic int rest = 0;
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, work_until_told, &rest), 0);
+    int alone = works_until(&c, 1, 30), again = works_until(&c, 8, 30);
+    double first = c.pause;
+    int alone_again = works_until(&c, 1, 30);
+    double second = c.pause;
+    atomic_store(&rest, 1);
+    pthread_join(other, NULL);
+    assert_true(alone && again && alone_again);
+    assert_true(first > 0 && second > 0);
+}
+
+static void one_thread_stays_one(void **state) {
+    (void)state;
+    contention c = {0};
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(contention_threads(&c, 1), 1);
+    assert_true(c.start == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_put_aside_works_alone_and_tries_again),
+        cmocka_unit_test(one_thread_stays_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* tests/tensor/test_cpu_linalg.c - factorizations and solves: residuals against plain products, and what is refused. */
+#include "tests/tensor/cpu_views.h"
+
+typedef struct batch {
+    int64_t b, n, m;
+} batch;
+
+static const batch SHAPES[] = {{0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {700, 6, 3}, {40, 32, 1}, {1, 130, 150},
+    {5, 60, 0}, {2, 0, 3}, {2, 200, 3}};
+enum { SHAPE_COUNT = 10 };
+
+static double entry(const mo_view *A, int64_t b, int64_t i, int64_t j) {
+    int64_t rows = A->shape[1], columns = A->shape[2];
+    return element(A, (b * rows + i) * columns + j);
+}
+
+/* A = M M^T / n + I, of condition below about 10. */
+static mo_view spd_view(mo_dtype dtype, int64_t b, int64_t n) {
+    mo_view M = UNIFORM_VIEW(MO_F64, 3, b, n, n), A = NEW_VIEW(dtype, b, n, n);
+    for (int64_t s = 0; s < b; s++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j <= i; j++) {
+                double sum = i == j;
+                for (int64_t k = 0; k < n; k++)
+                    sum += entry(&M, s, i, k) * entry(&M, s, j, k) / (double)n;
+                set_element(&A, (s * n + i) * n + j, sum);
+                set_element(&A, (s * n + j) * n + i, sum);
+            }
+    free(M.data);
+    return A;
+}
+
+static void assert_info_zero(const mo_view *info) {
+    for (int64_t i = 0; i < count_of(info); i++)
+        assert_int_equal((int)element(info, i), 0);
+}
+
+/* op(L) op(R), entry (i, j) of batch s, over n. */
+static double product_entry(
+    const mo_view *L, bool tl, const mo_view *R, bool tr, int64_t s, int64_t i, int64_t j, int64_t n) {
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += (tl ? entry(L, s, k, i) : entry(L, s, i, k)) * (tr ? entry(R, s, j, k) : entry(R, s, k, j));
+    return sum;
+}
+
+static void cholesky_gives_back_the_matrix(void **state) {
+    (void)state;
+    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
+        batch z = SHAPES[c / 2];
+        mo_dtype dtype = REALS[c & 1];
+        mo_context *ctx = context_with(2);
+        mo_view A = spd_view(dtype, z.b, z.n), L = clone_view(&A), info = NEW_VIEW(MO_I32, z.b);
+        for (int64_t s = 0; s < z.b; s++) /* the upper triangle is not read */
+            for (int64_t i = 0; i + 1 < z.n; i++)
+                set_element(&L, (s * z.n + i) * z.n + i + 1, NAN);
+        mo_kernels_of(ctx, dtype)->potrf(ctx, &L, &info);
+        assert_info_zero(&info);
+        assert_int_equal(mo_context_counters(ctx).factorizations, z.b);
+        for (int64_t s = 0; s < z.b; s++)
+            for (int64_t i = 0; i < z.n; i++)
+                for (int64_t j = 0; j < z.n; j++) {
+                    double found = product_entry(&L, false, &L, true, s, i, j, z.n);
+                    assert_near("L L^T", i * z.n + j, found, entry(&A, s, i, j), 20 * epsilon_of(dtype));
+                    assert_true(j <= i || entry(&L, s, i, j) == 0);
+                }
+        free(A.data);
+        free(L.data);
+        free(info.data);
+        mo_context_release(ctx);
+    }
+}
+
+static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
+    (void)state;
+    const int64_t sizes[] = {5, 32, 33, 100, 250};
+    for (int c = 0; c < 10; c++) {
+        int64_t n = sizes[c / 2];
+        mo_dtype dtype = REALS[c & 1];
+        mo_context *ctx = context_with(2);
+        mo_view A = spd_view(dtype, 4, n), info = NEW_VIEW(MO_I32, 4);
+        set_element(&A, (1 * n + 3) * n + 3, -1);
+        set_element(&A, (2 * n + n - 1) * n + 1, NAN);
+        set_element(&A, (3 * n + n - 1) * n + n - 1, INFINITY);
+        mo_kernels_of(ctx, dtype)->potrf(ctx, &A, &info);
+        const double expected[] = {0, 4, -1, -1};
+        for (int i = 0; i < 4; i++)
+            assert_near("info", i, element(&info, i), expected[i], 0);
+        free(A.data);
+        free(info.data);
+        mo_context_release(ctx);
+    }
+}
+
+static void check_triangle(mo_dtype dtype, batch z, bool lower, bool transposed, bool shared) {
+    mo_context *ctx = context_with(2);
+    mo_view T = spd_view(dtype, shared ? 1 : z.b, z.n), X = UNIFORM_VIEW(dtype, 9, z.b, z.n, z.m), B = clone_view(&X);
+    for (int64_t s = 0; s < T.shape[0]; s++) /* the other triangle is not read */
+        for (int64_t i = 0; i + 1 < z.n; i++)
+            set_element(&T, (s * z.n + (lower ? i : i + 1)) * z.n + (lower ? i + 1 : i), 1e30);
+    mo_view wide = T;
+    wide.shape[0] = z.b;
+    wide.stride[0] = shared ? 0 : T.stride[0];
+    mo_kernels_of(ctx, dtype)->trsm(ctx, lower, transposed, &wide, &X);
+    for (int64_t s = 0; s < z.b; s++)
+        for (int64_t i = 0; i < z.n; i++)
+            for (int64_t j = 0; j < z.m; j++) {
+                double sum = 0, size = 0;
+                for (int64_t k = 0; k < z.n; k++) {
+                    int64_t r = transposed ? k : i, c = transposed ? i : k;
+                    double t = (lower ? r >= c : r <= c) ? value_at(&wide, s * wide.stride[0] + r * z.n + c) : 0;
+                    sum += t * entry(&X, s, k, j);
+                    size += fabs(t * entry(&X, s, k, j));
+                }
+                assert_near("T X", i * z.m + j, sum, entry(&B, s, i, j), 20 * epsilon_of(dtype) * (size + 1));
+            }
+    mo_view *all[] = {&T, &X, &B};
+    for (int i = 0; i < 3; i++)
+        free(all[i]->data);
+    mo_context_release(ctx);
+}
+
+static void triangular_solves_give_back_the_right_side(void **state) {
+    (void)state;
+    for (int c = 0; c < 16 * SHAPE_COUNT; c++)
+        check_triangle(REALS[c & 1], SHAPES[c / 16], c & 2, c & 4, c & 8);
+}
+
+static void lu_solves_both_ways(void **state) {
+    (void)state;
+    for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
+        batch z = SHAPES[c / 4];
+        mo_dtype dtype = REALS[c & 1];
+        bool transposed = c & 2;
+        mo_context *ctx = context_with(2);
+        mo_view A = UNIFORM_VIEW(dtype, 3, z.b, z.n, z.n), LU = NEW_VIEW(dtype, z.b, z.n, z.n);
+        for (int64_t s = 0; s < z.b; s++) /* well conditioned, but in need of exchanges */
+            for (int64_t i = 0; i < z.n; i++) {
+                int64_t at = (s * z.n + i) * z.n + (i * 7 + 3) % z.n;
+                set_element(&A, at, element(&A, at) + (z.n % 7 ? 2.0 * sqrt((double)z.n) : 0));
+            }
+        memcpy(LU.data, A.data, (size_t)count_of(&A) * mo_dtype_size(dtype));
+        mo_view pivot = NEW_VIEW(MO_I32, z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
+        mo_view X = UNIFORM_VIEW(dtype, 5, z.b, z.n, z.m), B = clone_view(&X);
+        mo_kernels_of(ctx, dtype)->getrf(ctx, &LU, &pivot, &info);
+        assert_info_zero(&info);
+        assert_int_equal(mo_context_counters(ctx).factorizations, z.b);
+        mo_kernels_of(ctx, dtype)->getrs(ctx, transposed, &LU, &pivot, &X);
+        for (int64_t s = 0; s < z.b; s++)
+            for (int64_t i = 0; i < z.n; i++)
+                for (int64_t j = 0; j < z.m; j++)
+                    assert_near("A X", i * z.m + j, product_entry(&A, transposed, &X, false, s, i, j, z.n),
+                        entry(&B, s, i, j), 400 * epsilon_of(dtype));
+        mo_view *all[] = {&A, &LU, &pivot, &info, &X, &B};
+        for (int i = 0; i < 6; i++)
+            free(all[i]->data);
+        mo_context_release(ctx);
+    }
+}
+
+static void lu_reports_singular_and_not_finite(void **state) {
+    (void)state;
+    mo_context *ctx = context_with(1);
+    mo_view A = spd_view(MO_F64, 3, 6), pivot = NEW_VIEW(MO_I32, 3, 6), info = NEW_VIEW(MO_I32, 3);
+    for (int64_t i = 0; i < 6; i++)
+        set_element(&A, 36 + i * 6 + 5, 0); /* an empty column */
+    set_element(&A, 72, NAN);
+    mo_kernels_of(ctx, MO_F64)->getrf(ctx, &A, &pivot, &info);
+    assert_true(element(&info, 0) == 0 && element(&info, 1) > 0 && element(&info, 2) == -1);
+    free(A.data);
+    free(pivot.data);
+    free(info.data);
+    mo_context_release(ctx);
+}
+
+static void eigenvectors_diagonalize(void **state) {
+    (void)state;
+    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
+        batch z = SHAPES[c / 2];
+        mo_dtype dtype = REALS[c & 1];
+        mo_context *ctx = context_with(2);
+        mo_view A = spd_view(dtype, z.b, z.n), V = clone_view(&A), w = NEW_VIEW(dtype, z.b, z.n);
+        mo_view info = NEW_VIEW(MO_I32, z.b);
+        mo_kernels_of(ctx, dtype)->syevd(ctx, &V, &w, &info);
+        assert_info_zero(&info);
+        for (int64_t s = 0; s < z.b; s++)
+            for (int64_t i = 0; i < z.n; i++)
+                for (int64_t j = 0; j < z.n; j++) {
+                    double expected = element(&w, s * z.n + j) * entry(&V, s, i, j);
+                    assert_near(
+                        "A V", i, product_entry(&A, false, &V, false, s, i, j, z.n), expected, 100 * epsilon_of(dtype));
+                    assert_near(
+                        "V^T V", i, product_entry(&V, true, &V, false, s, i, j, z.n), i == j, 100 * epsilon_of(dtype));
+                    assert_true(j == 0 || element(&w, s * z.n + j - 1) <= element(&w, s * z.n + j));
+                }
+        mo_view *all[] = {&A, &V, &w, &info};
+        for (int i = 0; i < 4; i++)
+            free(all[i]->data);
+        mo_context_release(ctx);
+    }
+}
+
+static void qr_is_orthonormal_and_unique(void **state) {
+    (void)state;
+    const batch shapes[] = {{0, 3, 4}, {1, 1, 1}, {2, 5, 5}, {3, 31, 200}, {1, 33, 1023}, {200, 3, 7}, {2, 0, 4}};
+    for (int c = 0; c < 14; c++) {
+        batch z = shapes[c / 2];
+        mo_dtype dtype = REALS[c & 1];
+        mo_context *ctx = context_with(2);
+        mo_view A = UNIFORM_VIEW(dtype, 3, z.b, z.m, z.n), Q = clone_view(&A), R = NEW_VIEW(dtype, z.b, z.n, z.n);
+        mo_view info = NEW_VIEW(MO_I32, z.b);
+        mo_kernels_of(ctx, dtype)->qr(ctx, &Q, &R, &info);
+        assert_info_zero(&info);
+        double tolerance = 100 * epsilon_of(dtype);
+        for (int64_t s = 0; s < z.b; s++) {
+            for (int64_t i = 0; i < z.m; i++)
+                for (int64_t j = 0; j < z.n; j++)
+                    assert_near(
+                        "Q R", i, product_entry(&Q, false, &R, false, s, i, j, z.n), entry(&A, s, i, j), tolerance);
+            for (int64_t i = 0; i < z.n; i++)
+                for (int64_t j = 0; j < z.n; j++) {
+                    assert_near("Q^T Q", i, product_entry(&Q, true, &Q, false, s, i, j, z.m), i == j, tolerance);
+                    assert_true(i < j ? true : i == j ? entry(&R, s, i, j) >= 0 : entry(&R, s, i, j) == 0);
+                }
+        }
+        mo_view *all[] = {&A, &Q, &R, &info};
+        for (int i = 0; i < 4; i++)
+            free(all[i]->data);
+        mo_context_release(ctx);
+    }
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
+        batch z = SHAPES[c / 2];
+        mo_view first_L = {0}, first_X = {0};
+        for (int threads = 1; threads <= 5; threads += 2) {
+            mo_context *ctx = context_with(threads);
+            mo_view L = spd_view(REALS[c & 1], z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
+            mo_view X = UNIFORM_VIEW(REALS[c & 1], 9, z.b, z.n, z.m);
+            mo_kernels_of(ctx, REALS[c & 1])->potrf(ctx, &L, &info);
+            mo_kernels_of(ctx, REALS[c & 1])->trsm(ctx, true, false, &L, &X);
+            if (threads == 1) {
+                first_L = clone_view(&L);
+                first_X = clone_view(&X);
+            }
+            assert_same_bits(&first_L, &L);
+            assert_same_bits(&first_X, &X);
+            free(L.data);
+            free(X.data);
+            free(info.data);
+            mo_context_release(ctx);
+        }
+        free(first_L.data);
+        free(first_X.data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cholesky_gives_back_the_matrix),
+        cmocka_unit_test(cholesky_names_the_bad_minor_and_what_is_not_finite),
+        cmocka_unit_test(triangular_solves_give_back_the_right_side),
+        cmocka_unit_test(lu_solves_both_ways),
+        cmocka_unit_test(lu_reports_singular_and_not_finite),
+        cmocka_unit_test(eigenvectors_diagonalize),
+        cmocka_unit_test(qr_is_orthonormal_and_unique),
+        cmocka_unit_test(threads_change_no_bit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* tests/tensor/test_cpu_random.c - random numbers by position, dropout masks, and the AdamW update. */
+#include "tests/tensor/cpu_views.h"
+
+#include "tensor/fits.h"
+#include "tensor/philox.h"
+
+/* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
+static void philox_gives_the_published_numbers(void **state) {
+    (void)state;
+    uint32_t word[4];
+    const uint32_t zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+    mo_random r = {0};
+    mo_philox(&r, 0, word);
+    assert_memory_equal(word, zero, sizeof zero);
+    r = (mo_random){.seed = UINT64_MAX, .purpose = UINT32_MAX, .episode = UINT64_MAX, .index = UINT64_MAX};
+    mo_philox(&r, 0, word);
+    assert_memory_equal(word, ones, sizeof ones);
+}
+
+static void kernel_and_host_draw_the_same_numbers(void **state) {
+    (void)state;
+    for (int c = 0; c < 8; c++) {
+        mo_context *ctx = context_with(1 + (c & 1));
+        bool normal = c & 2;
+        mo_dtype dtype = REALS[c >> 2];
+        mo_random r = mo_random_at(7, MO_PURPOSE_INIT, 1ull << 40);
+        r.index = UINT32_MAX - 100; /* the low word of the counter wraps */
+        mo_view y = NEW_VIEW(dtype, 41, 1001);
+        mo_kernels_of(ctx, dtype)->random(ctx, normal, -2, 3, &r, &y);
+        for (int64_t i = 0; i < count_of(&y); i++) {
+            double expected = normal ? -2 + 3 * mo_random_normal(&r) : -2 + 5 * mo_random_uniform(&r);
+            /* Scaling and shift may be one rounding or two. */
+            assert_near("random", i, element(&y, i), expected, epsilon_of(dtype) * (2 + fabs(expected)));
+        }
+        free(y.data);
+        mo_context_release(ctx);
+    }
+}
+
+/* Moments of 1e6 draws within 5 standard errors. */
+static void moments_are_those_of_the_distributions(void **state) {
+    (void)state;
+    mo_context *ctx = context_with(2);
+    mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 0);
+    mo_view y = NEW_VIEW(MO_F64, 1000000);
+    const double means[] = {0.5, 0}, variances[] = {1.0 / 12, 1};
+    for (int normal = 0; normal < 2; normal++) {
+        double sum = 0, squares = 0, low = INFINITY, high = -INFINITY;
+        mo_kernels_of(ctx, MO_F64)->random(ctx, normal, 0, 1, &r, &y);
+        for (int64_t i = 0; i < count_of(&y); i++) {
+            double x = element(&y, i);
+            sum += x;
+            squares += (x - means[normal]) * (x - means[normal]);
+            low = fmin(low, x);
+            high = fmax(high, x);
+        }
+        assert_near("mean", normal, sum / 1e6, means[normal], 5e-3 * sqrt(variances[normal]));
+        assert_near("variance", normal, squares / 1e6, variances[normal], 5e-3 * 1.5 * variances[normal]);
+        assert_true(normal ? low < -4 && high > 4 && high < 8 : low >= 0 && low < 1e-5 && high < 1 && high > 1 - 1e-5);
+    }
+    free(y.data);
+    mo_context_release(ctx);
+}
+
+static void dropout_keeps_the_expected_share_and_scale(void **state) {
+    (void)state;
+    const double rates[] = {0, 0.3, 0.9};
+    for (int c = 0; c < 6; c++) {
+        mo_context *ctx = context_with(2);
+        mo_random r = mo_random_at(3, MO_PURPOSE_DROPOUT, 4);
+        double rate = rates[c / 2], kept = 0;
+        mo_view mask = NEW_VIEW(REALS[c & 1], 100000), same = NEW_VIEW(REALS[c & 1], 100000);
+        mo_kernels_of(ctx, REALS[c & 1])->dropout_mask(ctx, rate, &r, &mask);
+        ctx->threads = 1;
+        mo_kernels_of(ctx, REALS[c & 1])->dropout_mask(ctx, rate, &r, &same);
+        assert_same_bits(&mask, &same);
+        for (int64_t i = 0; i < 100000; i++) {
+            double value = element(&mask, i);
+            assert_near("mask", i, value, value != 0 ? 1 / (1 - rate) : 0, 1e-6 / (1 - rate));
+            kept += value != 0;
+        }
+        assert_near("share", 0, kept / 1e5, 1 - rate, 5 * sqrt(rate * (1 - rate) / 1e5));
+        free(mask.data);
+        free(same.data);
+        mo_context_release(ctx);
+    }
+}
+
+typedef struct adamw {
+    double lr, beta1, beta2, epsilon, weight_decay;
+    int64_t step;
+} adamw;
+
+/* The update in double, as the paper states it. */
+static void expected_step(const adamw *o, double g, double *m, double *v, double *p) {
+    g *= 0.5; /* the clip factor */
+    *m = o->beta1 * *m + (1 - o->beta1) * g;
+    *v = o->beta2 * *v + (1 - o->beta2) * g * g;
+    double m_hat = *m / (1 - pow(o->beta1, (double)o->step)), v_hat = *v / (1 - pow(o->beta2, (double)o->step));
+    *p -= o->lr * o->weight_decay * *p;
+    *p -= o->lr * m_hat / (sqrt(v_hat) + o->epsilon);
+}
+
+static void adamw_equals_the_paper_over_steps(void **state) {
+    (void)state;
+    const int64_t sizes[] = {0, 1, 33, 70001};
+    for (int c = 0; c < 8; c++) {
+        mo_dtype dtype = REALS[c & 1];
+        int64_t n = sizes[c / 2];
+        mo_context *ctx = context_with(2);
+        mo_view g = UNIFORM_VIEW(dtype, 1, n), m = NEW_VIEW(dtype, n), v = NEW_VIEW(dtype, n);
+        mo_view p = UNIFORM_VIEW(dtype, 2, n), p0 = clone_view(&p);
+        double factor[2] = {NAN, 0.5};
+        mo_view scale = {.data = factor, .dtype = MO_F64, .ndim = 1, .shape = {2}, .stride = {1}};
+        adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
+        double step[MO_ADAMW_FACTORS] = {0.9, 0.999, 1 - 0.9, 1 - 0.999, 1 - 0.01 * 0.1, 0, 0, 1e-8};
+        mo_view factors = {.data = step, .dtype = MO_F64, .ndim = 1, .shape = {MO_ADAMW_FACTORS}, .stride = {1}};
+        for (int t = 1; t <= 5; t++) {
+            step[MO_ADAMW_RATE] = 0.01 / (1 - pow(0.9, t));
+            step[MO_ADAMW_ROOT] = 1 / sqrt(1 - pow(0.999, t));
+            mo_fits_of(ctx, dtype)->adamw(ctx, &factors, &scale, 1, &g, &m, &v, &p);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            double m1 = 0, v1 = 0, p1 = element(&p0, i);
+            for (o.step = 1; o.step <= 5; o.step++)
+                expected_step(&o, element(&g, i), &m1, &v1, &p1);
+            assert_near("p", i, element(&p, i), p1, 4 * epsilon_of(dtype));
+            assert_near("m", i, element(&m, i), m1, 4 * epsilon_of(dtype));
+            assert_near("v", i, element(&v, i), v1, 4 * epsilon_of(dtype));
+        }
+        mo_view *all[] = {&g, &m, &v, &p, &p0};
+        for (int i = 0; i < 5; i++)
+            free(all[i]->data);
+        mo_context_release(ctx);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_gives_the_published_numbers),
+        cmocka_unit_test(kernel_and_host_draw_the_same_numbers),
+        cmocka_unit_test(moments_are_those_of_the_distributions),
+        cmocka_unit_test(dropout_keeps_the_expected_share_and_scale),
+        cmocka_unit_test(adamw_equals_the_paper_over_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

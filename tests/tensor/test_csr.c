@@ -1,0 +1,75 @@
+/* tests/tensor/test_csr.c - sparse matrices: what is refused, the transpose, the claim of symmetry. */
+#include "tensor/storage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect_refusal(
+    mo_context *ctx, int64_t columns, const int64_t *pointer, const int32_t *column, const char *message) {
+    assert_null(mo_csr_create(ctx, 2, columns, pointer, column, MO_F32, NULL));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, message);
+    mo_clear_error(ctx);
+}
+
+static void wrong_pointers_and_columns_are_named(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(NULL);
+    int32_t column[] = {0, 1, 2};
+    expect_refusal(ctx, 3, (int64_t[]){1, 2, 3}, column, "csr: row pointer 0 is 1, expected 0");
+    expect_refusal(ctx, 3, (int64_t[]){0, 3, 2}, column, "csr: row pointer 2 is 2, below its predecessor 3");
+    expect_refusal(ctx, 2, (int64_t[]){0, 1, 3}, column, "csr: column 2 of entry 2, expected 0 to 1");
+    expect_refusal(ctx, -1, (int64_t[]){0, 0, 0}, column,
+        "csr: shape [2, -1], expected sizes of 0 or more and columns below 2^31");
+    assert_null(mo_csr_create(ctx, 2, 3, (int64_t[]){0, 1, 3}, column, MO_I32, NULL));
+    assert_int_equal(mo_context_status(ctx)->code, MO_MISMATCH);
+    mo_context_release(ctx);
+}
+
+static void transposing_moves_entries_and_sorts_rows(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(NULL);
+    /* [[0, 1, 2], [3, 0, 0]], the first row written backwards */
+    mo_csr *A = mo_csr_create(ctx, 2, 3, (int64_t[]){0, 2, 3}, (int32_t[]){2, 1, 0}, MO_F64, (double[]){2, 1, 3});
+    const mo_csr *T = mo_csr_transposed(A);
+    int64_t pointer[4];
+    int32_t column[3];
+    double value[3];
+    mo_tensor_read(T->row_pointer, pointer, sizeof pointer);
+    mo_tensor_read(T->column, column, sizeof column);
+    mo_tensor_read(T->values, value, sizeof value);
+    assert_memory_equal(pointer, ((int64_t[]){0, 1, 2, 3}), sizeof pointer);
+    assert_memory_equal(column, ((int32_t[]){1, 0, 0}), sizeof column);
+    assert_memory_equal(value, ((double[]){3, 1, 2}), sizeof value);
+    assert_ptr_equal(mo_csr_transposed(A), T);
+    mo_csr_release(A);
+    assert_true(mo_ok(ctx));
+    mo_context_release(ctx);
+}
+
+static void symmetry_is_checked_not_believed(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(NULL);
+    mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
+    assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);
+    assert_ptr_equal(mo_csr_transposed(A), A);
+    mo_csr *B = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){0, 1, 0}, MO_F32, (float[]){1, 5, 4});
+    assert_int_equal(mo_csr_declare_symmetric(B), MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, "csr: the matrix [2, 2] differs from its transpose");
+    mo_csr_release(A);
+    mo_csr_release(B);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_pointers_and_columns_are_named),
+        cmocka_unit_test(transposing_moves_entries_and_sorts_rows),
+        cmocka_unit_test(symmetry_is_checked_not_believed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* tests/tensor/test_device_failures.c - an emulated device that has no memory at the k-th time it is asked, stops at
+ * the k-th piece of work, or breaks a capture at a library call: one line each, and where the device still works the
+ * run goes on to the same weights. Skipped on others. */
+#include "ops/ops.h"
+#include "tests/device.h"
+#include "tests/training_run.h"
+
+enum { STEPS = 3, STRIDE = 7 };
+
+static run_options short_run(void) {
+    run_options o = usual_run;
+    o.device = MO_CUDA;
+    o.steps = STEPS;
+    o.checkpoint_every = STEPS;
+    return o;
+}
+
+static int plain_device(void **state) {
+    (void)state;
+    unsetenv("MOCHI_CUDA_HOST_ALLOCATION");
+    unsetenv("MOCHI_CUDA_HOST_STOP");
+    return 0;
+}
+
+static void plan(const char *variable, int64_t k) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)k);
+    setenv(variable, text, 1);
+}
+
+static void assert_one_line(const mo_context *ctx, const char *what, int64_t k) {
+    const char *message = mo_context_status(ctx)->message;
+    if (!*message || strchr(message, '\n'))
+        fail_msg("%s %lld: expected one line, found \"%s\"", what, (long long)k, message);
+}
+
+/* Whether the context can be made although allocation k fails. */
+static mo_context *context_without(int64_t k) {
+    plan("MOCHI_CUDA_HOST_ALLOCATION", k);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    if (!mo_ok(ctx))
+        assert_one_line(ctx, "allocation", k);
+    return ctx;
+}
+
+/* A factorization, a product, a sparse product's worth of scratch: what asks the device for memory while it computes.
+ */
+static mo_code compute(mo_context *ctx, double *out) {
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *A = t ? mo_full(t, MO_F64, 3, (int64_t[]){3, 40, 40}, 0.01) : NULL;
+    mo_tensor *X = mo_solve_spd(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 1)), A);
+    mo_tensor *w = NULL, *V = NULL, *Q = NULL, *R = NULL;
+    mo_eigh(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 2)), &w, &V);
+    mo_qr(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 3)), &Q, &R);
+    mo_tensor *S = mo_solve(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 4)), A);
+    mo_tensor *sum =
+        mo_add(t, mo_sum(t, mo_add(t, X, S), 0, false), mo_add(t, mo_sum(t, w, 0, false), mo_sum(t, R, 0, false)));
+    *out = mo_item(sum);
+    mo_tape_release(t);
+    return mo_context_status(ctx)->code;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    double expected = 0, found = 0;
+    mo_context *ctx = device_context(MO_CUDA);
+    assert_int_equal(compute(ctx, &expected), MO_OK);
+    mo_context_release(ctx);
+    int64_t k = 0, failed = 0;
+    for (bool all = false; !all; k++) {
+        ctx = context_without(k + 1);
+        if (mo_ok(ctx)) {
+            mo_code code = compute(ctx, &found);
+            all = code == MO_OK;
+            if (!all) {
+                assert_int_equal(code, MO_MEMORY);
+                assert_one_line(ctx, "allocation", k + 1);
+                mo_clear_error(ctx);
+                plain_device(NULL);
+                assert_int_equal(compute(ctx, &found), MO_OK); /* the context works on */
+            }
+            assert_true(found == expected);
+        }
+        failed += !all;
+        mo_context_release(ctx);
+    }
+    print_message("%lld allocations, each failed once\n", (long long)failed);
+    assert_true(failed >= 8);
+}
+
+/* From the stop on every wait fails, whatever is asked; nothing hangs or crashes. */
+static void an_error_that_comes_late_stays(void **state) {
+    (void)state;
+    double out;
+    int64_t k = 1;
+    for (bool all = false; !all; k += STRIDE) {
+        mo_context *ctx = device_context(MO_CUDA);
+        plan("MOCHI_CUDA_HOST_STOP", k);
+        mo_code code = compute(ctx, &out);
+        all = code == MO_OK;
+        for (int again = 0; again < 2 && !all; again++) {
+            assert_one_line(ctx, "stop", k);
+            assert_non_null(strstr(mo_context_status(ctx)->message, "cuda"));
+            mo_clear_error(ctx);
+            assert_int_not_equal(compute(ctx, &out), MO_OK);
+        }
+        mo_clear_error(ctx);
+        plain_device(NULL);
+        mo_context_release(ctx);
+    }
+    print_message("stopped at each %dth of %lld pieces of work\n", STRIDE, (long long)k);
+    assert_true(k > 5 * STRIDE);
+}
+
+static void a_step_of_a_stopped_device_names_itself(void **state) {
+    scratch *s = *state;
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/stopped", s->folder);
+    run_options o = short_run();
+    training_run run = run_open(&o, folder);
+    mo_step_report r;
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    plan("MOCHI_CUDA_HOST_STOP", 30);
+    assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    assert_failed(run.ctx, MO_IO, PARTS("train: step 1: cuda: the device stopped: an illegal memory access"));
+    assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    mo_clear_error(run.ctx);
+    plain_device(NULL);
+    run_close(&run);
+    folder_remove(folder);
+}
+
+/* Each library call in turn may not be captured: the work is taken as it is, with the weights of a run without replay.
+ */
+static void a_capture_that_a_library_breaks_falls_back(void **state) {
+    static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
+    scratch *s = *state;
+    char plain[512], broken[512];
+    snprintf(plain, sizeof plain, "%s/plain", s->folder);
+    snprintf(broken, sizeof broken, "%s/broken", s->folder);
+    mo_feature_options features = planted_features();
+    features.form = MO_FEATURES_OF_EXAMPLES;
+    run_options o = short_run();
+    o.features = &features;
+    o.steps = 2 * STEPS;
+    o.checkpoint_every = o.steps;
+    o.shots = 3;
+    run_until(&o, plain, false, o.steps);
+    o.replay = true;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        setenv("MOCHI_CUDA_HOST_BREAK", calls[i], 1);
+        run_until(&o, broken, false, o.steps);
+        unsetenv("MOCHI_CUDA_HOST_BREAK");
+        assert_same_weights(plain, broken);
+        folder_remove(broken);
+    }
+    folder_remove(plain);
+}
+
+int main(void) {
+    char text[512];
+    mo_context_release(device_context(MO_CUDA));
+    mo_device_describe(MO_CUDA, text, sizeof text);
+    if (!strstr(text, "emulated")) {
+        printf("skipped: failures can be planned on the emulated device alone\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_allocation_may_fail, plain_device),
+        cmocka_unit_test_teardown(an_error_that_comes_late_stays, plain_device),
+        cmocka_unit_test_teardown(a_step_of_a_stopped_device_names_itself, plain_device),
+        cmocka_unit_test(a_capture_that_a_library_breaks_falls_back),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

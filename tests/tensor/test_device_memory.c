@@ -1,0 +1,173 @@
+/* tests/tensor/test_device_memory.c - a device that is too small: features that do not fit stay on the host, and what
+ * does not fit at all is one line that names bytes asked, held and free, after which the context works on. Only the
+ * size of the emulated device can be set: skipped on others. */
+#include "tests/device.h"
+#include "tests/training_run.h"
+
+enum { MIB = 1 << 20 };
+
+static void set_memory(int64_t bytes) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)bytes);
+    setenv("MOCHI_CUDA_HOST_MEMORY", text, 1);
+}
+
+static int any_memory(void **state) {
+    (void)state;
+    unsetenv("MOCHI_CUDA_HOST_MEMORY");
+    unsetenv("MOCHI_CUDA_HOST_FAIL");
+    return 0;
+}
+
+typedef struct told {
+    char text[4096];
+} told;
+
+static void remember(const char *line, void *state) {
+    told *t = state;
+    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
+    strcat(t->text, "\n");
+}
+
+static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
+    mo_feature_options features = planted_features();
+    features.place = place;
+    features.dim = 128; /* a stack takes 300 KB */
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, remember, t);
+    mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
+    return pool;
+}
+
+static void features_that_do_not_fit_stay_on_the_host(void **state) {
+    (void)state;
+    told t = {""}, quiet = {""};
+    mo_context *ctx = device_context(MO_CUDA);
+    set_memory(512 * MIB);
+    mo_pool *all = wide_pool(ctx, MO_FEATURES_AUTO, &quiet);
+    assert_ptr_equal(mo_pool_source(all, 0)->features->arrays->ctx, ctx);
+    assert_null(strstr(quiet.text, "host memory"));
+    mo_pool_release(all);
+    set_memory(MIB / 2);
+    mo_pool *pool = wide_pool(ctx, MO_FEATURES_AUTO, &t);
+    assert_true(mo_ok(ctx));
+    assert_int_equal(mo_context_device(mo_pool_source(pool, 0)->features->arrays->ctx), MO_CPU);
+    assert_non_null(strstr(t.text, "features: planted:nc need 0.0"));
+    assert_non_null(strstr(t.text, " GB, the device has 0.00 GB left for features: they stay in host memory\n"));
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+static void features_that_must_fit_name_the_bytes(void **state) {
+    (void)state;
+    told t = {""};
+    mo_context *ctx = device_context(MO_CUDA);
+    set_memory(MIB / 4);
+    mo_pool *pool = wide_pool(ctx, MO_FEATURES_ON_DEVICE, &t);
+    assert_failed(ctx, MO_MEMORY, PARTS("out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
+    assert_int_equal(mo_pool_size(pool), 0);
+    set_memory(64 * MIB);
+    mo_pool_add(pool, planted_graph(ctx, "again", 60, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
+    assert_true(mo_ok(ctx));
+    assert_int_equal(mo_pool_size(pool), 1);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+/* Weights are what they were before the step that failed, and the run goes on from there. */
+static void a_step_without_memory_names_itself_and_can_be_taken_again(void **state) {
+    scratch *s = *state;
+    char first[512], second[512];
+    snprintf(first, sizeof first, "%s/first", s->folder);
+    snprintf(second, sizeof second, "%s/second", s->folder);
+    run_options o = usual_run;
+    o.device = MO_CUDA;
+    o.steps = 3;
+    run_until(&o, first, false, 3);
+    training_run run = run_open(&o, second);
+    mo_step_report r;
+    for (int64_t step = 0; step < o.steps; step++) {
+        if (step == 0) {
+            set_memory(MIB);
+            assert_int_equal(mo_trainer_step(run.trainer, &r), MO_MEMORY);
+            assert_failed(run.ctx, MO_MEMORY,
+                PARTS("train: step 0: out of memory: ", " bytes asked of cuda, ", " held, ", " free"));
+            any_memory(state);
+            mo_tape_reset(run.trainer->tape);
+        }
+        if (mo_trainer_step(run.trainer, &r) != MO_OK)
+            fail_msg("%s", mo_context_status(run.ctx)->message);
+    }
+    mo_trainer_checkpoint(run.trainer);
+    mo_trainer_finish(run.trainer);
+    assert_run_ok(&run);
+    run_close(&run);
+    assert_same_bytes(run_file(first, "weights.safetensors"), run_file(second, "weights.safetensors"));
+    assert_same_bytes(run_file(first, "checkpoint.safetensors"), run_file(second, "checkpoint.safetensors"));
+    folder_remove(first);
+    folder_remove(second);
+}
+
+static void page_locked_memory_that_is_not_there_is_one_line(void **state) {
+    static const char *const missing[] = {"seam_pin", "seam_event_create"};
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    int64_t live = mo_context_counters(ctx).bytes_live;
+    for (int i = 0; i < 2; i++) {
+        mo_pinned p;
+        setenv("MOCHI_CUDA_HOST_FAIL", missing[i], 1);
+        assert_false(mo_pin(ctx, 1000, &p));
+        unsetenv("MOCHI_CUDA_HOST_FAIL");
+        assert_failed(ctx, MO_MEMORY, PARTS("out of memory: 1000 bytes of page-locked host memory"));
+        assert_int_equal(mo_context_counters(ctx).bytes_live, live);
+    }
+    mo_context_release(ctx);
+}
+
+/* Bytes that are sent arrive once the device has come so far, not before; then the memory may be written again. */
+static void sent_memory_may_be_written_again(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
+              *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});
+    mo_pinned p;
+    float x[4];
+    assert_true(mo_pin(ctx, 1024, &p));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 4; i++)
+            ((float *)p.data)[8 + i] = (float)(round * 10 + i);
+        assert_int_equal(mo_send(round % 2 ? Y : X, &p, 8 * sizeof *x), MO_OK);
+        assert_int_equal(mo_sent(ctx, &p), MO_OK);
+    }
+    mo_tensor_read(X, x, sizeof x);
+    assert_true(x[0] == 20 && x[3] == 23);
+    mo_tensor_read(Y, x, sizeof x);
+    assert_true(x[0] == 10 && x[3] == 13);
+    assert_int_equal(mo_send(X, &p, 1020), MO_INVALID);
+    assert_failed(ctx, MO_INVALID, PARTS("send: 16 bytes from 1020 on, expected them in 1024"));
+    mo_capture_begin(ctx, 1);
+    mo_send(X, &p, 0);
+    assert_failed(ctx, MO_STATE, PARTS("capture: page-locked memory was sent"));
+    mo_send(X, &p, 0);
+    mo_unpin(ctx, &p); /* waits for it */
+    mo_tensor_release(X);
+    mo_tensor_release(Y);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    char text[256];
+    mo_context_release(device_context(MO_CUDA));
+    mo_device_describe(MO_CUDA, text, sizeof text);
+    if (!strstr(text, "emulated")) {
+        printf("skipped: %s, whose memory cannot be set\n", text);
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(features_that_do_not_fit_stay_on_the_host, any_memory),
+        cmocka_unit_test_teardown(features_that_must_fit_name_the_bytes, any_memory),
+        cmocka_unit_test_teardown(a_step_without_memory_names_itself_and_can_be_taken_again, any_memory),
+        cmocka_unit_test_teardown(page_locked_memory_that_is_not_there_is_one_line, any_memory),
+        cmocka_unit_test(sent_memory_may_be_written_again),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

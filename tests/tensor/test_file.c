@@ -1,0 +1,222 @@
+/* tests/tensor/test_file.c - reading a file whole, replacing one all or nothing, and quoting text for messages. */
+#include "tensor/files/file.h"
+
+#include "tests/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void assert_content(const char *path, const char *expected) {
+    bytes b = read_bytes(path);
+    assert_int_equal(b.n, strlen(expected));
+    assert_memory_equal(b.n ? (const char *)b.data : "", expected, b.n);
+    bytes_release(&b);
+}
+
+static void replace_creates_and_overwrites(void **state) {
+    scratch *s = *state;
+    const char *path = scratch_path(s, "a");
+    assert_int_equal(mo_file_replace(s->ctx, path, "one", 3), MO_OK);
+    assert_content(path, "one");
+    assert_int_equal(mo_file_replace(s->ctx, path, "", 0), MO_OK);
+    assert_content(path, "");
+    assert_int_equal(mo_file_replace(s->ctx, path, "three", 5), MO_OK);
+    assert_content(path, "three");
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
+static void replace_works_on_a_bare_name(void **state) {
+    scratch *s = *state;
+    int here = open(".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(chdir(s->folder), 0);
+    assert_int_equal(mo_file_replace(s->ctx, "bare", "x", 1), MO_OK);
+    assert_int_equal(fchdir(here), 0);
+    close(here);
+    assert_content(scratch_path(s, "bare"), "x");
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
+static void replace_keeps_the_mode_of_the_old_file(void **state) {
+    scratch *s = *state;
+    struct stat st;
+    const char *path = scratch_write(s, "private", "x", 1);
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(mo_file_replace(s->ctx, path, "y", 1), MO_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    mode_t mask = umask(027);
+    assert_int_equal(mo_file_replace(s->ctx, scratch_path(s, "new"), "y", 1), MO_OK);
+    umask(mask);
+    assert_int_equal(stat(s->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    scratch_files(s, true);
+}
+
+static void replace_follows_a_symbolic_link(void **state) {
+    scratch *s = *state;
+    char link[600];
+    struct stat st;
+    snprintf(link, sizeof link, "%s/link", s->folder);
+    const char *target = scratch_write(s, "target", "x", 1);
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(mo_file_replace(s->ctx, link, "yy", 2), MO_OK);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_content(target, "yy");
+    remove(target);
+    mo_file_replace(s->ctx, link, "zz", 2);
+    assert_failed(s->ctx, MO_IO, PARTS("/link", "symbolic link", "No such file"));
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
+static void replace_skips_temporary_names_left_by_a_crash(void **state) {
+    scratch *s = *state;
+    char name[64];
+    snprintf(name, sizeof name, ".mochi-%ld-0.tmp", (long)getpid());
+    scratch_write(s, name, "left", 4);
+    assert_int_equal(mo_file_replace(s->ctx, scratch_path(s, "a"), "one", 3), MO_OK);
+    assert_content(scratch_path(s, "a"), "one");
+    assert_content(scratch_path(s, name), "left");
+    scratch_files(s, true);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+    scratch *s = *state;
+    static const char big[1 << 20];
+    const char *path = scratch_write(s, "old", "precious", 8);
+    struct rlimit limit, small;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    small = (struct rlimit){.rlim_cur = 100000, .rlim_max = limit.rlim_max};
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    mo_code code = mo_file_replace(s->ctx, path, big, sizeof big);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, before);
+    assert_int_equal(code, MO_IO);
+    assert_failed(s->ctx, MO_IO, PARTS("/old", "cannot write", "File too large", "after 100000 of 1048576 bytes"));
+    assert_content(path, "precious");
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
+/* A signal in the middle of the writing: the limit of a file's size raises one that kills. */
+static void a_process_that_is_killed_leaves_nothing(void **state) {
+    scratch *s = *state;
+    static const char big[1 << 20];
+    const char *path = scratch_write(s, "old", "precious", 8);
+    int status, unnamed = open(s->folder, O_TMPFILE | O_WRONLY, 0600);
+    if (unnamed < 0) {
+        print_message("skipped: the file system of %s has no files without a name\n", s->folder);
+        skip();
+    }
+    close(unnamed);
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000});
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        signal(SIGXFSZ, SIG_DFL);
+        mo_file_replace(s->ctx, path, big, sizeof big);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+    assert_content(path, "precious");
+    assert_int_equal(scratch_files(s, true), 1);
+}
+
+static void a_device_is_never_replaced(void **state) {
+    scratch *s = *state;
+    struct stat st;
+    mo_file_replace(s->ctx, "/dev/full", "x", 1);
+    assert_failed(s->ctx, MO_IO, PARTS("/dev/full", "expected a file or nothing", "device"));
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
+static void bad_places_are_named(void **state) {
+    scratch *s = *state;
+    char name[400];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = 0;
+    mo_file_replace(s->ctx, s->folder, "x", 1);
+    assert_failed(s->ctx, MO_IO, PARTS(s->folder, "expected a file or nothing, found a directory"));
+    mo_file_replace(s->ctx, scratch_path(s, "missing/a"), "x", 1);
+    assert_failed(s->ctx, MO_IO, PARTS("missing/a", "cannot open its folder", "No such file"));
+    mo_file_replace(s->ctx, "", "x", 1);
+    assert_failed(s->ctx, MO_IO, PARTS("expected the name of a file"));
+    mo_file_replace(s->ctx, name, "x", 1);
+    assert_failed(s->ctx, MO_IO, PARTS("nnn", "a name too long"));
+    assert_int_equal(scratch_files(s, true), 0);
+}
+
+static void a_failed_context_writes_nothing(void **state) {
+    scratch *s = *state;
+    mo_fail(s->ctx, MO_INVALID, "first");
+    assert_int_equal(mo_file_replace(s->ctx, scratch_path(s, "a"), "x", 1), MO_INVALID);
+    assert_int_equal(scratch_files(s, true), 0);
+    assert_failed(s->ctx, MO_INVALID, PARTS("first"));
+}
+
+static void a_file_is_read_whole(void **state) {
+    scratch *s = *state;
+    mo_file_bytes content;
+    assert_true(mo_file_read(s->ctx, "label", scratch_write(s, "a", "a\0b", 3), &content));
+    assert_int_equal(content.n, 3);
+    assert_memory_equal(content.data, "a\0b", 3);
+    mo_file_bytes_free(s->ctx, &content);
+    scratch_files(s, true);
+}
+
+static void what_is_no_file_is_not_read(void **state) {
+    scratch *s = *state;
+    mo_file_bytes content;
+    assert_false(mo_file_read(s->ctx, "label", scratch_path(s, "missing"), &content));
+    assert_failed(s->ctx, MO_IO, PARTS("label: cannot open: No such file"));
+    assert_false(mo_file_read(s->ctx, "label", s->folder, &content));
+    assert_failed(s->ctx, MO_IO, PARTS("label: expected a file, found a directory"));
+    assert_int_equal(mkfifo(scratch_path(s, "pipe"), 0600), 0);
+    assert_false(mo_file_read(s->ctx, "label", s->path, &content));
+    assert_failed(s->ctx, MO_IO, PARTS("label: expected a file, found a device, pipe or socket"));
+    assert_false(mo_file_read(s->ctx, "label", scratch_write(s, "empty", "", 0), &content));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("label: the file is empty"));
+    scratch_files(s, true);
+}
+
+static void quoted_text_is_one_short_line_of_utf8(void **state) {
+    (void)state;
+    char buffer[16];
+    assert_string_equal(mo_quote("a\nb\tc\x7F", 6, buffer, sizeof buffer), "a?b?c?");
+    assert_string_equal(mo_quote("\xC3\xA9", 2, buffer, sizeof buffer), "\xC3\xA9");
+    assert_string_equal(mo_quote("\xF0\x9F\x98\x80", 4, buffer, sizeof buffer), "\xF0\x9F\x98\x80");
+    assert_string_equal(mo_quote("x\xC3", 2, buffer, sizeof buffer), "x?");
+    assert_string_equal(mo_quote("\xED\xA0\x80", 3, buffer, sizeof buffer), "???"); /* a surrogate */
+    assert_string_equal(mo_quote("\xC0\x80", 2, buffer, sizeof buffer), "??");      /* overlong */
+    assert_string_equal(mo_quote("0123456789abcde", 15, buffer, sizeof buffer), "0123456789abcde");
+    assert_string_equal(mo_quote("0123456789abcdef", 16, buffer, sizeof buffer), "...456789abcdef");
+    assert_string_equal(mo_quote("0123\xC3\xA9"
+                                 "456789abcde",
+                            17, buffer, sizeof buffer),
+        "...456789abcde");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replace_creates_and_overwrites),
+        cmocka_unit_test(replace_works_on_a_bare_name),
+        cmocka_unit_test(replace_keeps_the_mode_of_the_old_file),
+        cmocka_unit_test(replace_follows_a_symbolic_link),
+        cmocka_unit_test(replace_skips_temporary_names_left_by_a_crash),
+        cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(a_process_that_is_killed_leaves_nothing),
+        cmocka_unit_test(a_device_is_never_replaced),
+        cmocka_unit_test(bad_places_are_named),
+        cmocka_unit_test(a_failed_context_writes_nothing),
+        cmocka_unit_test(a_file_is_read_whole),
+        cmocka_unit_test(what_is_no_file_is_not_read),
+        cmocka_unit_test(quoted_text_is_one_short_line_of_utf8),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,167 @@
+/* tests/tensor/test_inert.c - every exported function takes what a failed constructor returned: it does nothing,
+ * returns nothing, and leaves the first error standing. The calls are made from tests/symbols.txt
+ * (make_inert_calls.py), so that a new function cannot be forgotten. Each call runs in a process of its own: a crash is
+ * told with its name. */
+#include "tests/scratch.h"
+#include "tests/tensor/inert_calls.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS = 60, CHANGED = 10, GAVE = 11 };
+
+static const char first_error[] = "the first error";
+
+void take_tensor(given *g, mo_tensor *T) {
+    if (g->failed && !mo_is_null(T))
+        g->gave = "a tensor";
+}
+
+void take_object(given *g, const void *object) {
+    if (g->failed && object)
+        g->gave = "an object";
+}
+
+void take_code(given *g, mo_code code) {
+    if (g->failed && code == MO_OK)
+        g->gave = "MO_OK";
+}
+
+void take_model(given *g, mo_model model) {
+    if (g->failed && model.table)
+        g->gave = "a model";
+    mo_model_release(model);
+}
+
+typedef enum round {
+    NOTHING,        /* NULL and 0, no context */
+    NULL_OBJECTS,   /* a context in the error state, NULL for all other objects */
+    INERT_OBJECTS,  /* the same, its tape and its null tensor */
+    FINE_CONTEXT,   /* a context without an error, NULL for the rest */
+    FINE_TAPE,      /* a tape of that, null tensors, zeroed options */
+    NULL_IN_ARRAYS, /* the same, NULL for tensors and in arrays */
+    ROUNDS
+} round_of_calls;
+
+static const char *const round_name[] = {"no context", "NULL objects, failed context", "inert objects, failed context",
+    "NULL, context without error", "null tensors, tape without error", "NULL tensors, tape without error"};
+
+static void prepare(given *g, round_of_calls round) {
+    static mo_tensor *tensors[GIVEN_TENSORS], *outputs[GIVEN_TENSORS];
+    static _Alignas(16) char buffer[1 << 16];
+    *g = (given){.failed = round <= INERT_OBJECTS ? MO_MEMORY : MO_OK};
+    if (round != NOTHING)
+        g->context = mo_context_create(&(mo_context_options){.threads = 1});
+    if (round == INERT_OBJECTS || round >= FINE_TAPE) {
+        g->tape = mo_tape_create(g->context, MO_RECORD);
+        g->tensor = round == NULL_IN_ARRAYS ? NULL : mo_null_tensor(g->context);
+    }
+    for (int i = 0; i < GIVEN_TENSORS; i++)
+        tensors[i] = g->tensor;
+    if (round != NOTHING && round != FINE_CONTEXT) {
+        g->tensors = tensors;
+        g->outputs = outputs;
+        g->buffer = buffer;
+        g->text = "/dev/null/inert";
+        g->number = 2;
+    }
+    if (round == NULL_OBJECTS || round == INERT_OBJECTS)
+        mo_fail(g->context, MO_MEMORY, "%s", first_error);
+}
+
+/* The exit status of one call. */
+static int run_call(const inert_call *c, round_of_calls round) {
+    given g;
+    prepare(&g, round);
+    c->call(&g);
+    bool failed = round == NULL_OBJECTS || round == INERT_OBJECTS;
+    if (failed && g.context && strcmp(c->name, "mo_clear_error") &&
+        (mo_context_status(g.context)->code != MO_MEMORY ||
+            strcmp(mo_context_status(g.context)->message, first_error))) {
+        fprintf(stderr, "%s (%s): the error is now: %s\n", c->name, round_name[round],
+            mo_context_status(g.context)->message);
+        return CHANGED;
+    }
+    if (g.gave) {
+        fprintf(stderr, "%s (%s): it returned %s\n", c->name, round_name[round], g.gave);
+        return GAVE;
+    }
+    mo_tape_release(g.tape);
+    mo_context_release(g.context);
+    return 0;
+}
+
+static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+static bool survives(const inert_call *c, round_of_calls round) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < (int)(sizeof ends / sizeof *ends); i++) /* cmocka catches them and goes on */
+            signal(ends[i], SIG_DFL);
+        alarm(SECONDS);
+        exit(run_call(c, round));
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        fail_msg("%s: cannot run it", c->name);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "%s (%s): signal %d\n", c->name, round_name[round], WTERMSIG(status));
+    else if (WEXITSTATUS(status) && WEXITSTATUS(status) != CHANGED && WEXITSTATUS(status) != GAVE)
+        fprintf(stderr, "%s (%s): exit status %d\n", c->name, round_name[round], WEXITSTATUS(status));
+    return status == 0;
+}
+
+static void all_survive(round_of_calls round) {
+    int failed = 0;
+    for (int i = 0; i < n_inert_calls; i++)
+        failed += !survives(&inert_calls[i], round);
+    if (failed)
+        fail_msg("%s: %d of %d functions fail", round_name[round], failed, n_inert_calls);
+}
+
+static void every_function_takes_no_context(void **state) {
+    (void)state;
+    all_survive(NOTHING);
+}
+
+static void every_function_takes_null_objects(void **state) {
+    (void)state;
+    all_survive(NULL_OBJECTS);
+}
+
+static void every_function_takes_inert_objects(void **state) {
+    (void)state;
+    all_survive(INERT_OBJECTS);
+}
+
+static void every_function_takes_null_beside_a_context(void **state) {
+    (void)state;
+    all_survive(FINE_CONTEXT);
+}
+
+static void every_function_takes_null_tensors_on_a_tape(void **state) {
+    (void)state;
+    all_survive(FINE_TAPE);
+}
+
+static void every_function_takes_arrays_of_null(void **state) {
+    (void)state;
+    all_survive(NULL_IN_ARRAYS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_function_takes_no_context),
+        cmocka_unit_test(every_function_takes_null_objects),
+        cmocka_unit_test(every_function_takes_inert_objects),
+        cmocka_unit_test(every_function_takes_null_beside_a_context),
+        cmocka_unit_test(every_function_takes_null_tensors_on_a_tape),
+        cmocka_unit_test(every_function_takes_arrays_of_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

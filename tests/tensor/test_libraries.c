@@ -1,0 +1,181 @@
+/* tests/tensor/test_libraries.c - what a vendor's library and a kernel of ours both compute agrees, whichever is
+ * chosen, and a library that refuses leaves it to the kernel. Skipped where no CUDA device answers. */
+#include "tests/device.h"
+#include "tests/scratch.h"
+
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { ROWS = 300, COLUMNS = 200, WIDTH = 64, REFUSALS = 3 };
+
+/* A context where libraries are used as the word says, and a tape on it. */
+static mo_tape *tape_with(const char *word) {
+    setenv("MOCHI_CUDA_LIBRARIES", word, 1);
+    mo_context *ctx = device_context(MO_CUDA);
+    unsetenv("MOCHI_CUDA_LIBRARIES");
+    return mo_tape_create(ctx, MO_RECORD);
+}
+
+static void release(mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* The largest difference of two arrays on the host. */
+static double difference(const float *a, const float *b, int n) {
+    double worst = 0;
+    for (int i = 0; i < n; i++)
+        worst = fmax(worst, isnan(a[i]) && isnan(b[i]) ? 0 : a[i] == b[i] ? 0 : fabs((double)a[i] - b[i]));
+    return worst;
+}
+
+static void read_floats(const mo_tensor *T, float *host) {
+    if (mo_tensor_read(T, host, (size_t)mo_numel(T) * sizeof *host) != MO_OK)
+        fail_msg("%s", mo_context_status(mo_tensor_context(T))->message);
+}
+
+/* ---- softmax ---- */
+
+enum { WIDE = 1500, OUTPUTS = 4 };
+
+/* softmax, its logarithm, and their gradients, of two rows. */
+static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 * WIDE]) {
+    mo_tape *t = tape_with(word);
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
+    for (int log = 0; log < 2; log++) {
+        mo_tensor *Y = log ? mo_log_softmax(t, X, -1) : mo_softmax(t, X, -1),
+                  *loss = mo_mean(t, mo_square(t, Y), 0, MO_DROP_AXES);
+        mo_grad(t, &loss, NULL, 1, &X, &x_bar, 1, 0);
+        read_floats(x_bar, out[2 * log + 1]);
+        mo_tape_reset(t);
+        read_floats(log ? mo_log_softmax(t, X, -1) : mo_softmax(t, X, -1), out[2 * log]);
+    }
+    mo_tape_reset(t);
+    mo_tensor_release(X);
+    release(t);
+}
+
+static void softmax_agrees_both_ways(void **state) {
+    (void)state;
+    static float x[2 * WIDE], library[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE], by_rule[OUTPUTS][2 * WIDE];
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < 2 * WIDE; i++)
+        x[i] = (float)(i < WIDE ? mo_random_normal(&r) : 1e4 * mo_random_normal(&r));
+    softmax_rows("always", x, library);
+    softmax_rows("never", x, own);
+    softmax_rows("rule", x, by_rule);
+    for (int k = 0; k < OUTPUTS; k++) {
+        double size = 1;
+        for (int i = 0; i < 2 * WIDE; i++)
+            size = fmax(size, fabs((double)own[k][i]));
+        assert_true(difference(library[k], own[k], 2 * WIDE) <= 64 * FLT_EPSILON * size);
+        assert_true(difference(library[k], by_rule[k], 2 * WIDE) == 0); /* these rows are wide */
+    }
+}
+
+/* ---- sparse products ---- */
+
+/* Two products of one random matrix (every seventh row empty) with X [COLUMNS, d], read from column `first` on. */
+static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, float *again) {
+    mo_context *ctx = mo_tape_context(t);
+    static int64_t row[ROWS + 1];
+    static int32_t column[ROWS * 8];
+    static float value[ROWS * 8], x[COLUMNS * (WIDTH + 8)];
+    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 0);
+    int64_t nnz = 0;
+    for (int i = 0; i < ROWS; i++, row[i] = nnz)
+        for (int64_t k = i % 7 ? mo_random_below(&r, 8) : 0; k > 0; k--, nnz++) {
+            column[nnz] = (int32_t)mo_random_below(&r, COLUMNS);
+            value[nnz] = (float)mo_random_normal(&r);
+        }
+    for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
+        x[i] = (float)mo_random_normal(&r);
+    mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
+    mo_tensor *whole = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
+    mo_tensor *X = mo_slice(t, whole, 1, first, first + d);
+    read_floats(mo_spmm(t, A, X), Y);
+    int64_t allocations = mo_context_counters(ctx).allocations;
+    read_floats(mo_spmm(t, A, X), again);
+    assert_true(mo_context_counters(ctx).allocations - allocations <= 1); /* its output, at most */
+    mo_tape_reset(t);
+    mo_csr_release(A);
+    mo_tensor_release(whole);
+}
+
+static void sparse_products_agree_both_ways(void **state) {
+    (void)state;
+    static float library[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
+    static const int64_t widths[] = {1, 2, 33, WIDTH};
+    mo_tape *always = tape_with("always"), *never = tape_with("never");
+    for (int i = 0; i < 8; i++) { /* the second half starts at an address that libraries do not take */
+        int64_t d = widths[i % 4], first = i / 4;
+        int n = (int)(ROWS * d);
+        sparse_products(always, d, first, library, again);
+        assert_memory_equal(library, again, (size_t)n * sizeof *again);
+        sparse_products(never, d, first, own, again);
+        assert_memory_equal(own, again, (size_t)n * sizeof *again);
+        assert_true(difference(library, own, n) <= 64 * FLT_EPSILON);
+    }
+    release(always);
+    release(never);
+}
+
+/* Only the emulated device's libraries can be made to refuse. */
+static void what_a_library_refuses_our_kernels_compute(void **state) {
+    (void)state;
+    static const char *const refusals[REFUSALS] = {"seam_softmax", "seam_sparse_create", "seam_sparse_multiply"};
+    static float x[2 * WIDE], softmax[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE];
+    static float Y[ROWS * WIDTH], again[ROWS * WIDTH], other[ROWS * WIDTH];
+    x[3] = 2;
+    softmax_rows("never", x, own);
+    mo_tape *never = tape_with("never");
+    sparse_products(never, WIDTH, 0, other, again);
+    release(never);
+    for (int i = 0; i < REFUSALS; i++) {
+        setenv("MOCHI_CUDA_HOST_FAIL", refusals[i], 1);
+        softmax_rows("always", x, softmax);
+        mo_tape *always = tape_with("always");
+        sparse_products(always, WIDTH, 0, Y, again);
+        release(always);
+        unsetenv("MOCHI_CUDA_HOST_FAIL");
+        for (int k = 0; k < OUTPUTS; k++)
+            assert_true(difference(softmax[k], own[k], 2 * WIDE) <= 1e-5);
+        assert_true(difference(Y, other, ROWS * WIDTH) <= 64 * FLT_EPSILON);
+    }
+}
+
+static void an_unknown_word_is_refused(void **state) {
+    (void)state;
+    mo_context_release(device_context(MO_CUDA));
+    setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
+    unsetenv("MOCHI_CUDA_LIBRARIES");
+    assert_failed(ctx, MO_INVALID, PARTS("cuda: MOCHI_CUDA_LIBRARIES is 'sometimes', expected rule, always or never"));
+    mo_context_release(ctx);
+}
+
+static void the_libraries_are_named(void **state) {
+    (void)state;
+    char text[256];
+    mo_context_release(device_context(MO_CUDA));
+    assert_true(mo_device_libraries(MO_CUDA, text, sizeof text));
+    assert_non_null(strstr(text, "cuDNN"));
+    assert_non_null(strstr(text, "cuSPARSE"));
+    assert_false(mo_device_libraries(MO_CPU, text, sizeof text));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(softmax_agrees_both_ways),
+        cmocka_unit_test(sparse_products_agree_both_ways),
+        cmocka_unit_test(what_a_library_refuses_our_kernels_compute),
+        cmocka_unit_test(an_unknown_word_is_refused),
+        cmocka_unit_test(the_libraries_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

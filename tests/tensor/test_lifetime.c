@@ -1,0 +1,192 @@
+/* tests/tensor/test_lifetime.c - what is read after it was freed is named, what is released early harms nothing, and a
+ * context knows what of it lives. */
+#include "tests/toy_ops.h"
+
+/* A step: its value is freed by the reset that ends it. */
+static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
+    mo_tensor *b = toy_mul(t, a, a);
+    assert_int_equal(mo_backward(t, toy_sum(t, mo_keep(b))), MO_OK);
+    mo_tape_reset(t);
+    return b;
+}
+
+static void assert_freed_by_reset(toy *y, mo_tensor *stale, mo_tensor *a) {
+    double value[2];
+    mo_tensor *g;
+    const char *const *told = PARTS("made by toy_mul was freed by mo_tape_reset");
+    mo_tensor_read(stale, value, sizeof value);
+    assert_failed(y->ctx, MO_STATE, told);
+    assert_true(isnan(mo_item(toy_sum(y->t, stale))));
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_sum: the value of input 0", *told));
+    mo_backward(y->t, stale);
+    assert_failed(y->ctx, MO_STATE, PARTS("grad: output 0", *told));
+    mo_grad(y->t, &stale, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_require_grad(stale);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_tensor_fill(stale, 1);
+    assert_failed(y->ctx, MO_STATE, told);
+}
+
+static void a_value_read_after_a_reset_is_named_for_one_more_step(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = take_step(y->t, a);
+    assert_freed_by_reset(y, stale, a);
+    mo_tensor *b = toy_mul(y->t, a, a); /* the next step, which reuses the memory of the values */
+    for (int i = 0; i < 100; i++)
+        b = toy_add(y->t, b, a);
+    assert_freed_by_reset(y, stale, a);
+    assert_values(b, 204, 309);
+    mo_tensor_release(a);
+}
+
+static void resets_use_the_memory_of_two_steps(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    take_step(y->t, a);
+    mo_counters first = mo_context_counters(y->ctx);
+    for (int i = 0; i < 1000; i++)
+        take_step(y->t, a);
+    mo_counters later = mo_context_counters(y->ctx);
+    assert_int_equal(later.allocations, first.allocations);
+    assert_int_equal(later.bytes_live, first.bytes_live);
+    mo_tensor_release(a);
+}
+
+static void a_value_of_a_closed_scope_is_named(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    mo_scope scope = mo_scope_open(y->t);
+    mo_tensor *b = toy_mul(y->t, a, a);
+    mo_scope_close(y->t, &scope, NULL, 0);
+    mo_item(b);
+    assert_failed(y->ctx, MO_INVALID, PARTS("item: tensor [2]"));
+    mo_tensor_read(b, (double[2]){0}, 16);
+    assert_failed(y->ctx, MO_STATE, PARTS("freed by mo_scope_close"));
+    mo_tensor_release(a);
+}
+
+static void a_released_tape_is_named(void **state) {
+    toy *y = *state;
+    mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(t, a, a), *g;
+    mo_tape_release(t);
+    const char *const *told = PARTS("the tape was released by mo_tape_release");
+    assert_true(mo_is_null(toy_mul(t, a, a)));
+    assert_failed(y->ctx, MO_STATE, told);
+    assert_true(mo_is_null(mo_scalar(t, MO_F64, 1)));
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_grad(t, &b, NULL, 1, &a, &g, 1, 0);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_backward(t, b);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_tape_reset(t);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_tape_release(t);
+    assert_failed(y->ctx, MO_STATE, told);
+    mo_tensor_read(b, (double[2]){0}, 16);
+    assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_tape_reset"));
+    mo_tensor_release(a);
+}
+
+static void a_parameter_released_while_a_tape_holds_it_is_named(void **state) {
+    toy *y = *state;
+    int64_t before = mo_context_counters(y->ctx).bytes_live;
+    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3), *g;
+    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, W, a)), *sum = toy_sum(y->t, toy_add(y->t, W, a));
+    mo_tensor_release(W);
+    mo_tensor_release(W);
+    assert_failed(y->ctx, MO_STATE, PARTS("release: W was released before"));
+    assert_int_equal(mo_backward(y->t, loss), MO_STATE);
+    assert_failed(y->ctx, MO_STATE, PARTS("backward:", "W was freed by mo_tensor_release"));
+    assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, MO_RETAIN), MO_STATE); /* the rule reads W */
+    assert_failed(y->ctx, MO_STATE, PARTS("input 0 of toy_mul, W was freed by mo_tensor_release"));
+    assert_int_equal(mo_grad(y->t, &sum, NULL, 1, &W, &g, 1, MO_RETAIN), MO_STATE);
+    assert_failed(y->ctx, MO_STATE, PARTS("grad: input 0, W was freed by mo_tensor_release"));
+    assert_int_equal(mo_backward(y->t, sum), MO_STATE); /* W has nowhere to add its gradient to */
+    assert_failed(y->ctx, MO_STATE, PARTS("backward: a leaf of the loss, W was freed by mo_tensor_release"));
+    assert_int_equal(mo_grad(y->t, &sum, NULL, 1, &a, &g, 1, 0), MO_OK); /* which neither needs nor reads W */
+    assert_values(g, 1, 1);
+    mo_tape_release(y->t);
+    mo_tensor_release(a);
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live, y->empty);
+    assert_true(before > y->empty);
+    y->t = mo_tape_create(y->ctx, MO_RECORD);
+}
+
+/* The mark of a released tensor goes when the tapes that had nodes at that moment have been reset, not before. */
+static void the_marks_of_released_tensors_are_freed(void **state) {
+    toy *y = *state;
+    mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 1, 1);
+    take_step(y->t, b); /* the tapes take their memory */
+    take_step(other, b);
+    toy_mul(other, a, a);
+    toy_mul(y->t, a, b);
+    mo_tensor_release(b);
+    mo_tape_reset(other); /* y->t still points to b */
+    mo_tensor *late = toy_leaf(y->ctx, 1, 1);
+    toy_mul(other, late, late);
+    int64_t marked = mo_context_counters(y->ctx).bytes_live;
+    mo_tape_reset(y->t);
+    assert_true(mo_context_counters(y->ctx).bytes_live < marked);
+    int64_t live = mo_context_counters(y->ctx).bytes_live;
+    for (int i = 0; i < 1000; i++) { /* other holds nodes all the time, y->t is reset */
+        mo_tensor *W = toy_leaf(y->ctx, 1, 1);
+        toy_mul(y->t, W, W);
+        mo_tensor_release(W);
+        mo_tape_reset(y->t);
+    }
+    mo_tape_reset(other);
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live, live);
+    mo_tape_release(other);
+    mo_tensor_release(a);
+    mo_tensor_release(late);
+}
+
+static void a_context_names_what_lives(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32});
+    mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 1}, MO_F32, NULL);
+    assert_int_equal(mo_context_release(ctx), MO_STATE);
+    assert_failed(ctx, MO_STATE,
+        PARTS("context_release: 1 tape, 1 tensor (W [4, 32]), 1 CSR matrix", "must be released before their context"));
+    mo_csr_release(A);
+    mo_tape_release(t);
+    mo_tensor *more[5];
+    for (int i = 0; i < 5; i++)
+        more[i] = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){i});
+    assert_int_equal(mo_context_release(ctx), MO_STATE);
+    assert_failed(ctx, MO_STATE, PARTS("6 tensors ([4], [3], [2], [1], ..)"));
+    for (int i = 0; i < 5; i++)
+        mo_tensor_release(more[i]);
+    mo_tensor_release(W);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+    assert_int_equal(mo_context_release(NULL), MO_OK);
+}
+
+/* The gradient of a leaf belongs to it, and is not counted beside it. */
+static void a_gradient_is_its_leafs(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3);
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
+    assert_int_equal(mo_context_release(y->ctx), MO_STATE);
+    assert_failed(y->ctx, MO_STATE, PARTS("1 tape, 1 tensor ([2])"));
+    mo_tensor_release(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_value_read_after_a_reset_is_named_for_one_more_step, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(resets_use_the_memory_of_two_steps, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_value_of_a_closed_scope_is_named, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_released_tape_is_named, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_parameter_released_while_a_tape_holds_it_is_named, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_marks_of_released_tensors_are_freed, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_gradient_is_its_leafs, toy_create, toy_release),
+        cmocka_unit_test(a_context_names_what_lives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

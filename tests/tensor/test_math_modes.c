@@ -1,0 +1,249 @@
+/* tests/tensor/test_math_modes.c - products on CUDA in each math mode, plain, batched and with what follows them:
+ * within the mode's bound of the exact product, whether the library's epilogues do it or kernels of ours. Skipped where
+ * no CUDA device answers.
+ *
+ * The bound of an entry is a fraction of the sum of |a b|, its terms' magnitudes. tf32 keeps 10 bits behind the point
+ * of either operand, which hardware may cut off: 2^-10 each. bf16 keeps 7, to the nearest: 2^-8 in all, 2^-9 each. Sums
+ * are float32 in every mode; k of them round k times at most. */
+#include "ops/ops.h"
+#include "ops/rules/layers.h"
+#include "tensor/storage.h"
+#include "tests/device.h"
+#include "tests/scratch.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { MODES = 3, ROWS = 70, IN = 64, HIDDEN = 40, OUT = 8, MOST = 4 * ROWS * IN };
+
+static const char *const mode_names[MODES] = {"fp32", "tf32", "bf16"};
+
+static double bound_of(mo_math math, int64_t k) {
+    static const double rounding[MODES] = {0, 0x1p-9, 0x1p-8};
+    return rounding[math] + (double)(k + 2) * FLT_EPSILON;
+}
+
+/* A tape on CUDA; libraries: the word of MOCHI_CUDA_LIBRARIES; sizes: of which the sizes of products must be multiples,
+ * so that the library has an epilogue for them (the emulated device alone reads it), or NULL. */
+typedef struct way {
+    const char *libraries, *sizes;
+} way;
+
+/* 16: the layers below have epilogues in part of their products; 4096: in none. */
+static const way ways[] = {{"rule", NULL}, {"never", NULL}, {"rule", "4096"}, {"rule", "16"}};
+
+static mo_tape *tape_in(mo_math math, const way *w) {
+    setenv("MOCHI_CUDA_LIBRARIES", w->libraries, 1);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = math});
+    unsetenv("MOCHI_CUDA_LIBRARIES");
+    assert_true(mo_ok(ctx));
+    return mo_tape_create(ctx, MO_RECORD);
+}
+
+static void release(mo_tape *t) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim, const int64_t *shape) {
+    static float x[MOST];
+    static double wide[MOST];
+    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    assert_true(n <= MOST);
+    for (int64_t i = 0; i < n; i++)
+        wide[i] = x[i] = (float)mo_random_normal(&r);
+    return mo_require_grad(mo_tensor_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
+}
+
+/* ---- single products ---- */
+
+/* Y = A B, each operand transposed in memory or not; A [batch, m, k]; B [k, n] for all of the batch or one each. */
+typedef struct product_case {
+    int64_t batch, m, k, n;
+    bool turned_A, turned_B, one_B;
+} product_case;
+
+static mo_tensor *run_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool magnitudes, mo_tensor **leaf) {
+    mo_context *ctx = mo_tape_context(t);
+    int64_t a[] = {c->batch, c->turned_A ? c->k : c->m, c->turned_A ? c->m : c->k};
+    int64_t b[] = {c->batch, c->turned_B ? c->n : c->k, c->turned_B ? c->k : c->n};
+    int skip = c->one_B ? 1 : 0;
+    leaf[0] = drawn(ctx, 1, dtype, 3, a);
+    leaf[1] = drawn(ctx, 2, dtype, 3 - skip, b + skip);
+    mo_tensor *A = magnitudes ? mo_abs(t, leaf[0]) : leaf[0], *B = magnitudes ? mo_abs(t, leaf[1]) : leaf[1];
+    return mo_matmul(t, c->turned_A ? mo_transpose(t, A) : A, c->turned_B ? mo_transpose(t, B) : B);
+}
+
+static void read_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool magnitudes, void *host) {
+    mo_tensor *leaf[2], *Y = run_product(t, c, dtype, magnitudes, leaf);
+    if (mo_tensor_read(Y, host, (size_t)mo_numel(Y) * mo_dtype_size(dtype)) != MO_OK)
+        fail_msg("%s", mo_context_status(mo_tape_context(t))->message);
+    mo_tape_reset(t);
+    mo_tensor_release(leaf[0]);
+    mo_tensor_release(leaf[1]);
+}
+
+static void products_stay_within_the_bound_of_their_mode(void **state) {
+    (void)state;
+    static const product_case cases[] = {
+        {.batch = 1, .m = ROWS, .k = IN, .n = HIDDEN},
+        {.batch = 1, .m = ROWS, .k = 33, .n = 7, .turned_B = true},
+        {.batch = 3, .m = 31, .k = 17, .n = 9, .turned_A = true},
+        {.batch = 4, .m = 9, .k = 32, .n = 16, .turned_A = true, .turned_B = true},
+        {.batch = 3, .m = 12, .k = 20, .n = 5, .turned_A = true, .one_B = true},
+    };
+    static double exact[MOST], magnitude[MOST];
+    static float got[MOST];
+    mo_context_release(device_context(MO_CUDA));
+    mo_tape *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int math = 0; math < MODES; math++) {
+            const product_case *c = &cases[i];
+            mo_tape *t = tape_in((mo_math)math, &ways[0]);
+            read_product(cpu, c, MO_F64, false, exact);
+            read_product(cpu, c, MO_F64, true, magnitude);
+            read_product(t, c, MO_F32, false, got);
+            double worst = 0;
+            for (int64_t k = 0; k < c->batch * c->m * c->n; k++)
+                worst = fmax(worst, fabs(got[k] - exact[k]) / magnitude[k]);
+            if (!(worst <= bound_of((mo_math)math, c->k)))
+                fail_msg("case %zu, %s: off by %g of the magnitudes, bound %g", i, mode_names[math], worst,
+                    bound_of((mo_math)math, c->k));
+            /* The mode is in force. TF32 is allowed, not demanded: small sizes and leading dimensions that are no
+             * multiple of 4 may be computed in full. */
+            if (math == MO_MATH_BF16 || (math == MO_MATH_TF32 && i == 0))
+                assert_true(worst > bound_of(MO_MATH_FP32, c->k));
+            release(t);
+        }
+    release(cpu);
+}
+
+/* ---- two layers and what their gradients are ---- */
+
+enum { LEAVES = 7, RESULTS = 1 + 2 * LEAVES };
+
+typedef struct results {
+    float x[RESULTS][ROWS * IN];
+    int64_t n[RESULTS];
+} results;
+
+static void keep(results *out, int *n, const mo_tensor *T) {
+    out->n[*n] = mo_numel(T);
+    assert_int_equal(mo_tensor_read(T, out->x[(*n)++], (size_t)mo_numel(T) * sizeof(float)), MO_OK);
+}
+
+/* perceptron(X) and a layer on it: the value, every gradient, and the gradient of <gradients, gradients>. */
+static void run_layers(mo_tape *t, results *out) {
+    static const int64_t shapes[LEAVES][2] = {
+        {ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}, {OUT, OUT}};
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *leaf[LEAVES], *first[LEAVES], *second[LEAVES], *loss;
+    for (int i = 0; i < LEAVES; i++)
+        leaf[i] = drawn(ctx, (uint64_t)i, MO_F32, shapes[i][1] ? 2 : 1, shapes[i]);
+    int n = 0;
+    mo_tensor *Z = mo_perceptron(t, leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5]);
+    mo_tensor *Y = mo_linear_relu(t, Z, leaf[6], leaf[5], NULL);
+    keep(out, &n, Y);
+    loss = mo_mean(t, mo_square(t, Y), 0, MO_DROP_AXES);
+    mo_grad(t, &loss, NULL, 1, leaf, first, LEAVES, MO_CREATE_GRAPH);
+    loss = mo_scalar(t, MO_F32, 0);
+    for (int i = 0; i < LEAVES; i++) {
+        keep(out, &n, first[i]);
+        loss = mo_add(t, loss, mo_mean(t, mo_square(t, first[i]), 0, MO_DROP_AXES));
+    }
+    mo_grad(t, &loss, NULL, 1, leaf, second, LEAVES, 0);
+    for (int i = 0; i < LEAVES; i++)
+        keep(out, &n, second[i]);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_tape_reset(t);
+    for (int i = 0; i < LEAVES; i++)
+        mo_tensor_release(leaf[i]);
+}
+
+/* The root of the mean square of the difference, of that of the values: an entry of relu that changes sides moves few
+ * others. */
+static double distance(const float *a, const float *b, int64_t n) {
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        difference += pow((double)a[i] - b[i], 2);
+        size += pow((double)b[i], 2);
+    }
+    return difference == 0 ? 0 : sqrt(difference / size);
+}
+
+static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
+    (void)state;
+    static const double bounds[MODES] = {1e-5, 2e-2, 1e-1};
+    static results expected, got;
+    mo_context_release(device_context(MO_CUDA));
+    mo_tape *cpu = mo_tape_create(device_context(MO_CPU), MO_RECORD);
+    run_layers(cpu, &expected);
+    for (int math = 0; math < MODES; math++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            if (ways[w].sizes)
+                setenv("MOCHI_CUDA_HOST_EPILOGUE", ways[w].sizes, 1);
+            mo_tape *t = tape_in((mo_math)math, &ways[w]);
+            run_layers(t, &got);
+            release(t);
+            unsetenv("MOCHI_CUDA_HOST_EPILOGUE");
+            for (int i = 0; i < RESULTS; i++) {
+                double d = distance(got.x[i], expected.x[i], expected.n[i]);
+                if (got.n[i] != expected.n[i] || !(d <= bounds[math]))
+                    fail_msg("%s, libraries %s, epilogues of multiples of %s: result %d is %g off", mode_names[math],
+                        ways[w].libraries, ways[w].sizes ? ways[w].sizes : "1", i, d);
+            }
+        }
+    release(cpu);
+}
+
+/* The bits of what relu let through reach the backward pass where the library keeps them, and only there. */
+static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
+    (void)state;
+    mo_context_release(device_context(MO_CUDA));
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        mo_tape *t = tape_in(MO_MATH_FP32, &ways[w]);
+        mo_context *ctx = mo_tape_context(t);
+        static float zero[ROWS * IN];
+        mo_tensor *A = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
+        mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
+        int64_t bytes = ctx->backend->relu_bits(ctx, &g);
+        assert_int_equal(bytes, strcmp(ways[w].libraries, "never") == 0 ? 0 : 16); /* 128 bits */
+        mo_tensor_release(A);
+        release(t);
+    }
+}
+
+/* relu(x W^T) of a row with a NaN: kept by our kernel; by the library's epilogue as its maximum has it, which is said.
+ */
+static void a_nan_passes_relu_by_our_kernels(void **state) {
+    (void)state;
+    float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0};
+    mo_context_release(device_context(MO_CUDA));
+    for (size_t i = 0; i < 2; i++) { /* by rule, and never by the library */
+        mo_tape *t = tape_in(MO_MATH_FP32, &ways[i]);
+        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 2}, x), *W = mo_from(t, MO_F32, 2, (int64_t[]){1, 2}, w);
+        mo_tensor *b = mo_from(t, MO_F32, 1, (int64_t[]){1}, w);
+        assert_int_equal(mo_tensor_read(mo_linear_relu(t, X, W, b, NULL), y, sizeof y), MO_OK);
+        assert_true(y[1] == 3);
+        if (i == 0)
+            print_message("an epilogue with relu %s NaN\n", isnan(y[0]) ? "keeps" : "drops");
+        else
+            assert_true(isnan(y[0]));
+        release(t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_stay_within_the_bound_of_their_mode),
+        cmocka_unit_test(layers_agree_with_the_cpu_in_every_mode_and_way),
+        cmocka_unit_test(the_mask_is_kept_where_the_library_keeps_one),
+        cmocka_unit_test(a_nan_passes_relu_by_our_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* tests/tensor/test_npy.c - .npy: round trips, and files that NumPy wrote (tests/arrays). */
+#include "tensor/files/arrays.h"
+
+#include "tests/crafted.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static void every_dtype_and_number_of_axes_round_trips(void **state) {
+    scratch *s = *state;
+    static const int64_t shape[MO_MAX_AXES] = {3, 1, 2, 4, 1, 2};
+    static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (int ndim = 0; ndim <= MO_MAX_AXES; ndim++) {
+            mo_tensor *T = make_tensor(s->ctx, dtypes[d], ndim, shape);
+            assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
+            mo_tensor *U = mo_npy_read(s->ctx, s->path);
+            assert_same(T, U);
+            mo_tensor_release(T);
+            mo_tensor_release(U);
+        }
+    scratch_files(s, true);
+}
+
+static void empty_arrays_round_trip(void **state) {
+    scratch *s = *state;
+    static const int64_t shapes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}};
+    for (int i = 0; i < 4; i++) {
+        mo_tensor *T = mo_tensor_create(s->ctx, MO_F32, 3, shapes[i]);
+        assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
+        mo_tensor *U = mo_npy_read(s->ctx, s->path);
+        assert_same(T, U);
+        mo_tensor_release(T);
+        mo_tensor_release(U);
+    }
+    scratch_files(s, true);
+}
+
+static void the_header_is_as_numpy_writes_it(void **state) {
+    scratch *s = *state;
+    static const int64_t shape[] = {2, 3};
+    static const float values[] = {-4, -1, 2, 5, 8, 11};
+    mo_tensor *T = mo_tensor_from(s->ctx, MO_F32, 2, shape, values);
+    assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
+    mo_tensor_release(T);
+    bytes ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
+    assert_int_equal(ours.n, theirs.n);
+    assert_memory_equal(ours.data, theirs.data, theirs.n);
+    bytes_release(&ours);
+    bytes_release(&theirs);
+    scratch_files(s, true);
+}
+
+/* The value of element i of T, from a copy of its bytes. */
+static double element(const mo_tensor *T, const unsigned char *host, int64_t i) {
+    union {
+        float f;
+        double d;
+        int32_t i;
+        int64_t l;
+        uint8_t u;
+        uint16_t h;
+    } v;
+    size_t size = mo_dtype_size(mo_tensor_dtype(T));
+    memcpy(&v, host + (size_t)i * size, size);
+    switch (mo_tensor_dtype(T)) {
+    case MO_F32:
+        return v.f;
+    case MO_F64:
+        return v.d;
+    case MO_I32:
+        return v.i;
+    case MO_I64:
+        return (double)v.l;
+    case MO_U8:
+        return v.u;
+    default: /* float16, normal numbers and zero */
+        return (v.h & 0x8000 ? -1 : 1) * (v.h & 0x7FFF ? ldexp(1024 + (v.h & 0x3FF), ((v.h >> 10) & 31) - 25) : 0);
+    }
+}
+
+static void files_of_numpy_have_their_values(void **state) {
+    scratch *s = *state;
+    static const struct {
+        const char *file;
+        mo_dtype dtype;
+        int ndim;
+        int64_t shape[3];
+        double scale, first; /* element i is scale i + first */
+    } files[] = {{"f2", MO_F16, 2, {2, 3}, 3, -4}, {"f4", MO_F32, 2, {2, 3}, 3, -4}, {"f8", MO_F64, 2, {2, 3}, 3, -4},
+        {"i1", MO_I32, 2, {2, 3}, 3, -4}, {"i2", MO_I32, 2, {2, 3}, 3, -4}, {"i4", MO_I32, 2, {2, 3}, 3, -4},
+        {"i8", MO_I64, 2, {2, 3}, 3, -4}, {"u1", MO_U8, 2, {2, 3}, 3, 0}, {"u2", MO_I32, 2, {2, 3}, 3, 0},
+        {"u4", MO_I64, 2, {2, 3}, 3, 0}, {"u8", MO_I64, 2, {2, 3}, 3, 0}, {"big_f8", MO_F64, 2, {2, 3}, 3, -4},
+        {"big_i2", MO_I32, 2, {2, 3}, 3, -4}, {"fortran_f4", MO_F32, 3, {2, 3, 2}, 3, -4},
+        {"fortran_big_i4", MO_I32, 2, {2, 3}, 3, -4}, {"version_2", MO_F32, 2, {2, 3}, 3, -4},
+        {"version_3", MO_F32, 2, {2, 3}, 3, -4}, {"scalar", MO_F64, 0, {0}, 0, 2.5},
+        {"empty", MO_F32, 2, {0, 3}, 0, 0}};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        char path[128];
+        unsigned char host[512];
+        snprintf(path, sizeof path, "tests/arrays/%s.npy", files[f].file);
+        mo_tensor *T = mo_npy_read(s->ctx, path);
+        assert_true(mo_ok(s->ctx));
+        assert_int_equal(mo_tensor_dtype(T), files[f].dtype);
+        assert_int_equal(mo_ndim(T), files[f].ndim);
+        for (int a = 0; a < files[f].ndim; a++)
+            assert_int_equal(mo_dim(T, a), files[f].shape[a]);
+        assert_int_equal(mo_tensor_read(T, host, (size_t)mo_numel(T) * mo_dtype_size(files[f].dtype)), MO_OK);
+        for (int64_t i = 0; i < mo_numel(T); i++)
+            if (element(T, host, i) != files[f].scale * (double)i + files[f].first)
+                fail_msg("%s: element %" PRId64 " is %g", path, i, element(T, host, i));
+        mo_tensor_release(T);
+    }
+}
+
+static void booleans_become_bytes(void **state) {
+    scratch *s = *state;
+    uint8_t host[6];
+    mo_tensor *T = mo_npy_read(s->ctx, "tests/arrays/b1.npy");
+    assert_int_equal(mo_tensor_dtype(T), MO_U8);
+    assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
+    assert_memory_equal(host, "\0\1\0\1\0\1", 6);
+    mo_tensor_release(T);
+}
+
+static void unsigned_64_bit_numbers_fit_or_are_named(void **state) {
+    scratch *s = *state;
+    static const char header[] = "{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}";
+    uint64_t values[] = {7, INT64_MAX};
+    int64_t host[2];
+    bytes b = make_npy(header, values, sizeof values);
+    mo_tensor *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
+    assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
+    assert_true(host[0] == 7 && host[1] == INT64_MAX);
+    mo_tensor_release(T);
+    bytes_release(&b);
+    values[1]++;
+    b = make_npy(header, values, sizeof values);
+    assert_true(mo_is_null(mo_npy_decode(s->ctx, "npy: x", b.data, b.n)));
+    assert_failed(s->ctx, MO_UNSUPPORTED,
+        PARTS("npy: x", "element 1", "expected an integer below 2^63", "found 9223372036854775808"));
+    bytes_release(&b);
+}
+
+static void dictionaries_may_vary_in_layout(void **state) {
+    scratch *s = *state;
+    static const char *const headers[] = {"{'shape':(1,2),'descr':'<f4','fortran_order':False}",
+        "{\"fortran_order\": False, \"shape\": (1, 2,), \"descr\": \"=f4\",}",
+        " { 'descr' : '<f4' , 'fortran_order' : False , 'shape' : ( 1 , 2 , ) , } \n\n",
+        "{'descr':'<f4','fortran_order':True,'shape':(1L, 2L)}"};
+    static const float values[] = {1, 2};
+    for (int i = 0; i < 4; i++) {
+        float host[2];
+        bytes b = make_npy(headers[i], values, sizeof values);
+        mo_tensor *T = mo_npy_decode(s->ctx, "npy: x", b.data, b.n);
+        assert_int_equal(mo_tensor_read(T, host, sizeof host), MO_OK);
+        assert_int_equal(mo_ndim(T), 2);
+        assert_true(host[0] == 1 && host[1] == 2);
+        mo_tensor_release(T);
+        bytes_release(&b);
+    }
+}
+
+static void what_numpy_lacks_is_not_written(void **state) {
+    scratch *s = *state;
+    mo_tensor *T = mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2});
+    assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_UNSUPPORTED);
+    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("a.npy", "bfloat16"));
+    mo_tensor_release(T);
+    assert_int_equal(mo_npy_write(mo_null_tensor(s->ctx), s->path), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("a.npy", "null tensor"));
+    assert_int_equal(mo_npy_write(NULL, s->path), MO_INVALID);
+    assert_int_equal(scratch_files(s, true), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dtype_and_number_of_axes_round_trips),
+        cmocka_unit_test(empty_arrays_round_trip),
+        cmocka_unit_test(the_header_is_as_numpy_writes_it),
+        cmocka_unit_test(files_of_numpy_have_their_values),
+        cmocka_unit_test(booleans_become_bytes),
+        cmocka_unit_test(unsigned_64_bit_numbers_fit_or_are_named),
+        cmocka_unit_test(dictionaries_may_vary_in_layout),
+        cmocka_unit_test(what_numpy_lacks_is_not_written),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,211 @@
+/* tests/tensor/test_npz.c - .npz: round trips, archives that NumPy wrote (tests/arrays), those of
+ * tests/golden, train/data and the data sets at hand. */
+#include "tensor/files/arrays.h"
+
+#include "tests/crafted.h"
+#include "tests/data_at_hand.h"
+
+#include <ftw.h>
+#include <time.h>
+
+static void every_dtype_round_trips(void **state) {
+    scratch *s = *state;
+    static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    for (int d = 0; d < 6; d++)
+        for (int ndim = 0; ndim < 3; ndim++) {
+            char name[32];
+            snprintf(name, sizeof name, "layer.%s/%d", mo_dtype_name(dtypes[d]), ndim);
+            mo_arrays_take(arrays, name, make_tensor(s->ctx, dtypes[d], ndim, (int64_t[]){7, 3}));
+        }
+    mo_arrays_take(arrays, "", mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){0, 3}));
+    mo_arrays_take(arrays, "h\xC3\xA9", make_tensor(s->ctx, MO_F32, 1, (int64_t[]){2}));
+    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
+    mo_arrays *again = mo_npz_read(s->ctx, s->path);
+    assert_non_null(again);
+    assert_int_equal(again->count, arrays->count);
+    for (int64_t i = 0; i < arrays->count; i++) {
+        assert_string_equal(again->items[i].name, arrays->items[i].name);
+        assert_same(again->items[i].tensor, arrays->items[i].tensor);
+    }
+    mo_arrays_release(arrays);
+    mo_arrays_release(again);
+    scratch_files(s, true);
+}
+
+static void an_archive_without_members_round_trips(void **state) {
+    scratch *s = *state;
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
+    mo_arrays_release(arrays);
+    arrays = mo_npz_read(s->ctx, s->path);
+    assert_non_null(arrays);
+    assert_int_equal(arrays->count, 0);
+    mo_arrays_release(arrays);
+    scratch_files(s, true);
+}
+
+static void equal_arrays_give_equal_bytes_in_every_time_zone(void **state) {
+    scratch *s = *state;
+    static const char *const zones[] = {"UTC", "Pacific/Apia", "America/Los_Angeles"};
+    bytes written[3];
+    for (int i = 0; i < 3; i++) {
+        setenv("TZ", zones[i], 1);
+        tzset();
+        mo_arrays *arrays = mo_arrays_create(s->ctx);
+        mo_arrays_take(arrays, "x", make_tensor(s->ctx, MO_F32, 2, (int64_t[]){7, 3}));
+        assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
+        mo_arrays_release(arrays);
+        written[i] = read_bytes(s->path);
+        assert_int_equal(written[i].n, written[0].n);
+        assert_memory_equal(written[i].data, written[0].data, written[0].n);
+    }
+    unsetenv("TZ");
+    tzset();
+    for (int i = 0; i < 3; i++)
+        bytes_release(&written[i]);
+    scratch_files(s, true);
+}
+
+static void assert_numpy_members(mo_context *ctx, const char *path) {
+    mo_arrays *arrays = mo_npz_read(ctx, path);
+    float x[6];
+    int32_t labels[6];
+    assert_non_null(arrays);
+    assert_int_equal(arrays->count, 3); /* the names are text */
+    assert_null(mo_arrays_find(arrays, "names"));
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), x, sizeof x), MO_OK);
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "labels"), labels, sizeof labels), MO_OK);
+    for (int i = 0; i < 6; i++)
+        assert_true(x[i] == (float)(3 * i - 4) && labels[i] == 3 * i - 4);
+    assert_true(mo_item(mo_arrays_find(arrays, "n")) == 7);
+    mo_arrays_release(arrays);
+}
+
+static void stored_and_deflated_archives_of_numpy_are_read(void **state) {
+    scratch *s = *state;
+    assert_numpy_members(s->ctx, "tests/arrays/stored.npz");
+    assert_numpy_members(s->ctx, "tests/arrays/deflated.npz");
+}
+
+static void zip64_sizes_are_read_from_either_header(void **state) {
+    scratch *s = *state;
+    static const float values[] = {1, 2};
+    for (int i = 0; i < 8; i++) {
+        zip_member m = {.name = "x.npy", .method = i & 1 ? 8 : 0, .local64 = i & 2, .central64 = i & 4};
+        m.content = make_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", values, sizeof values);
+        float host[2];
+        bytes b = make_zip(&m, 1);
+        mo_arrays *arrays = mo_npz_read(s->ctx, scratch_write(s, "a.npz", b.data, b.n));
+        if (!arrays)
+            fail_msg("variant %d: %s", i, mo_context_status(s->ctx)->message);
+        assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, sizeof host), MO_OK);
+        assert_memory_equal(host, values, sizeof values);
+        mo_arrays_release(arrays);
+        bytes_release(&b);
+    }
+    scratch_files(s, true);
+}
+
+static void a_large_member_passes_the_small_buffer(void **state) {
+    scratch *s = *state;
+    int64_t n = 100003;
+    double *values = malloc((size_t)n * sizeof *values), *host = malloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (double)(i * i % 977);
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays_take(arrays, "x", mo_tensor_from(s->ctx, MO_F64, 1, &n, values));
+    assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
+    mo_arrays_release(arrays);
+    arrays = mo_npz_read(s->ctx, s->path);
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "x"), host, (size_t)n * sizeof *host), MO_OK);
+    assert_memory_equal(host, values, (size_t)n * sizeof *host);
+    mo_arrays_release(arrays);
+    free(values);
+    free(host);
+    scratch_files(s, true);
+}
+
+static void names_are_taken_once(void **state) {
+    scratch *s = *state;
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        assert_int_equal(mo_arrays_take(arrays, name, make_tensor(s->ctx, MO_I32, 1, (int64_t[]){i})), MO_OK);
+    }
+    mo_arrays_take(arrays, "t7", make_tensor(s->ctx, MO_I32, 0, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("'t7'", "already"));
+    mo_arrays_take(arrays, "null", mo_null_tensor(s->ctx));
+    assert_failed(s->ctx, MO_INVALID, PARTS("'null'", "null tensor"));
+    mo_context *other = mo_context_create(NULL);
+    mo_arrays_take(arrays, "other", make_tensor(other, MO_I32, 0, NULL));
+    assert_failed(s->ctx, MO_MISMATCH, PARTS("'other'", "another context"));
+    mo_context_release(other);
+    assert_int_equal(arrays->count, 20);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "t19"), 0), 19);
+    assert_null(mo_arrays_find(arrays, "t20"));
+    assert_null(mo_arrays_find(NULL, "t20"));
+    mo_arrays_release(arrays);
+    mo_arrays_release(NULL);
+}
+
+/* nftw has no argument of its own. */
+static mo_context *walk_context;
+static int walk_archives, walk_arrays;
+
+static int read_archive(const char *path, const struct stat *st, int type, struct FTW *where) {
+    (void)st, (void)where;
+    size_t n = strlen(path);
+    if (type != FTW_F || n < 4 || strcmp(path + n - 4, ".npz") != 0)
+        return 0;
+    mo_arrays *arrays = mo_npz_read(walk_context, path);
+    if (!arrays)
+        return 1;
+    walk_archives++;
+    walk_arrays += (int)arrays->count;
+    mo_arrays_release(arrays);
+    return 0;
+}
+
+static void every_archive_at_hand_is_read(void **state) {
+    scratch *s = *state;
+    char root[560];
+    walk_context = s->ctx;
+    snprintf(root, sizeof root, "%s/.", data_at_hand()); /* the folder itself may be a link */
+    nftw(root, read_archive, 16, FTW_PHYS);
+    nftw("tests/golden", read_archive, 16, FTW_PHYS);
+    nftw("train/data", read_archive, 16, FTW_PHYS);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    print_message("read %d archives of %d arrays\n", walk_archives, walk_arrays);
+    assert_true(walk_archives >= 10 + 9); /* goldens, embedded graphs */
+}
+
+/* The embedded copy has each edge once and no values, which are all 1. */
+static void cora_has_its_published_sizes(void **state) {
+    scratch *s = *state;
+    mo_arrays *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");
+    assert_non_null(arrays);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indptr"), 0), 2709);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "adj_indices"), 0), 5278);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "attr_indices"), 0), 49216);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "labels"), 0), 2708);
+    mo_arrays_release(arrays);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dtype_round_trips),
+        cmocka_unit_test(an_archive_without_members_round_trips),
+        cmocka_unit_test(equal_arrays_give_equal_bytes_in_every_time_zone),
+        cmocka_unit_test(stored_and_deflated_archives_of_numpy_are_read),
+        cmocka_unit_test(zip64_sizes_are_read_from_either_header),
+        cmocka_unit_test(a_large_member_passes_the_small_buffer),
+        cmocka_unit_test(names_are_taken_once),
+        cmocka_unit_test(every_archive_at_hand_is_read),
+        cmocka_unit_test(cora_has_its_published_sizes),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,151 @@
+/* tests/tensor/test_safetensors.c - safetensors: round trips, fixed bytes, and a file of the reference implementation.
+ */
+#include "tensor/files/arrays.h"
+
+#include "tests/crafted.h"
+
+static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
+    static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16};
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    for (int i = 0; i < 28; i++) {
+        int d = reversed ? 27 - i : i, ndim = d / 7;
+        char name[64];
+        snprintf(name, sizeof name, "%s.%d \"\\\n", mo_dtype_name(dtypes[d % 7]), ndim);
+        mo_arrays_take(arrays, name, make_tensor(ctx, dtypes[d % 7], ndim, (int64_t[]){3, ndim == 3 ? 0 : 1, 5}));
+    }
+    return arrays;
+}
+
+static void every_dtype_round_trips(void **state) {
+    scratch *s = *state;
+    mo_arrays *arrays = make_arrays(s->ctx, false);
+    assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "a.safetensors")), MO_OK);
+    mo_arrays *again = mo_safetensors_read(s->ctx, s->path);
+    assert_non_null(again);
+    assert_int_equal(again->count, arrays->count);
+    for (int64_t i = 0; i < arrays->count; i++)
+        assert_same(arrays->items[i].tensor, mo_arrays_find(again, arrays->items[i].name));
+    mo_arrays_release(arrays);
+    mo_arrays_release(again);
+    scratch_files(s, true);
+}
+
+static void bytes_do_not_depend_on_the_order_of_the_arrays(void **state) {
+    scratch *s = *state;
+    bytes written[2];
+    for (int i = 0; i < 2; i++) {
+        mo_arrays *arrays = make_arrays(s->ctx, i == 1);
+        const char *metadata = i ? "{\"b\": \"2\",\n \"a\": \"1\"}" : "{\"a\":\"1\",\"b\":\"2\"}";
+        assert_int_equal(mo_safetensors_write(arrays, metadata, scratch_path(s, "a.safetensors")), MO_OK);
+        written[i] = read_bytes(s->path);
+        mo_arrays_release(arrays);
+    }
+    assert_int_equal(written[0].n, written[1].n);
+    assert_memory_equal(written[0].data, written[1].data, written[0].n);
+    bytes_release(&written[0]);
+    bytes_release(&written[1]);
+    scratch_files(s, true);
+}
+
+static void the_layout_is_fixed(void **state) {
+    scratch *s = *state;
+    static const char header[] =
+        "{\"__metadata__\":{\"seed\":\"7\",\"xxh3\":\"282126e2734cdea1195a7824082073be\",\"xxh3_header\":"
+        "\"00000000000000000000000000000000\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
+        "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_arrays_take(arrays, "w", mo_tensor_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
+    mo_arrays_take(arrays, "b", mo_tensor_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
+    assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
+    mo_arrays_release(arrays);
+    bytes b = read_bytes(s->path);
+    size_t padded = (strlen(header) + 7) / 8 * 8;
+    assert_int_equal(b.n, 8 + padded + 10);
+    assert_int_equal(b.data[0] | b.data[1] << 8, padded);
+    char *digits = strstr((char *)b.data + 8, "xxh3_header\":\"");
+    assert_non_null(digits);
+    memset(digits + strlen("xxh3_header\":\""), '0', 32);
+    assert_memory_equal(b.data + 8, header, strlen(header));
+    for (size_t i = strlen(header); i < padded; i++)
+        assert_int_equal(b.data[8 + i], ' ');
+    assert_memory_equal(b.data + 8 + padded, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\1\2", 10);
+    bytes_release(&b);
+    scratch_files(s, true);
+}
+
+static void metadata_is_kept_as_json(void **state) {
+    scratch *s = *state;
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    assert_int_equal(mo_safetensors_write(arrays, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
+    mo_arrays_release(arrays);
+    arrays = mo_safetensors_read(s->ctx, s->path);
+    assert_non_null(arrays);
+    assert_int_equal(arrays->count, 0);
+    assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
+    bytes first = read_bytes(s->path); /* what was read may be written again: the checksums are made anew */
+    assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, s->path), MO_OK);
+    bytes second = read_bytes(s->path);
+    assert_int_equal(first.n, second.n);
+    assert_memory_equal(first.data, second.data, first.n);
+    bytes_release(&first);
+    bytes_release(&second);
+    mo_arrays_release(arrays);
+    scratch_files(s, true);
+}
+
+static void the_reference_implementation_is_read(void **state) {
+    scratch *s = *state;
+    float b[6];
+    int64_t a[2];
+    uint8_t c[3];
+    mo_arrays *arrays = mo_safetensors_read(s->ctx, "tests/arrays/reference.safetensors");
+    assert_non_null(arrays);
+    assert_int_equal(arrays->count, 5);
+    assert_string_equal(arrays->metadata, "{\"made\":\"reference\"}");
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "a"), a, sizeof a), MO_OK);
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "b"), b, sizeof b), MO_OK);
+    assert_int_equal(mo_tensor_read(mo_arrays_find(arrays, "c"), c, sizeof c), MO_OK);
+    assert_true(a[0] == -4 && a[1] == -1);
+    for (int i = 0; i < 6; i++)
+        assert_true(b[i] == (float)(3 * i - 4));
+    assert_memory_equal(c, "\0\3\6", 3);
+    assert_true(mo_item(mo_arrays_find(arrays, "s")) == 2.5);
+    assert_int_equal(mo_dim(mo_arrays_find(arrays, "e"), 0), 0);
+    mo_arrays_release(arrays);
+}
+
+static void bad_arguments_write_nothing(void **state) {
+    scratch *s = *state;
+    const char *path = scratch_path(s, "a.safetensors");
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    mo_safetensors_write(arrays, "[1]", path);
+    assert_failed(s->ctx, MO_INVALID, PARTS("a.safetensors", "JSON object of strings", "[1]"));
+    mo_safetensors_write(arrays, "{\"a\":1}", path);
+    assert_failed(s->ctx, MO_INVALID, PARTS("JSON object of strings", "{\"a\":1}"));
+    mo_safetensors_write(arrays, "{\"a\":\"1\",\"a\":\"2\"}", path);
+    assert_failed(s->ctx, MO_INVALID, PARTS("JSON object of strings"));
+    mo_arrays_take(arrays, "__metadata__", make_tensor(s->ctx, MO_U8, 0, NULL));
+    mo_safetensors_write(arrays, NULL, path);
+    assert_failed(s->ctx, MO_INVALID, PARTS("none '__metadata__'"));
+    mo_arrays_release(arrays);
+    arrays = mo_arrays_create(s->ctx);
+    mo_arrays_take(arrays, "\xFF", make_tensor(s->ctx, MO_U8, 0, NULL));
+    mo_safetensors_write(arrays, NULL, path);
+    assert_failed(s->ctx, MO_INVALID, PARTS("UTF-8", "'?'"));
+    mo_arrays_release(arrays);
+    assert_int_equal(mo_safetensors_write(NULL, NULL, path), MO_INVALID);
+    assert_int_equal(scratch_files(s, true), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dtype_round_trips),
+        cmocka_unit_test(bytes_do_not_depend_on_the_order_of_the_arrays),
+        cmocka_unit_test(the_layout_is_fixed),
+        cmocka_unit_test(metadata_is_kept_as_json),
+        cmocka_unit_test(the_reference_implementation_is_read),
+        cmocka_unit_test(bad_arguments_write_nothing),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

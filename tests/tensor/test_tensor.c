@@ -1,0 +1,166 @@
+/* tests/tensor/test_tensor.c - context, status, tensors: values in and out, errors that stay, memory that comes back.
+ */
+#include "tensor/storage.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int open_context(void **state) {
+    *state = mo_context_create(NULL);
+    return *state ? 0 : -1;
+}
+
+/* Every test must give back all it took. */
+static int close_context(void **state) {
+    mo_context *ctx = *state;
+    int64_t live = mo_context_counters(ctx).bytes_live;
+    mo_context *fresh = mo_context_create(NULL);
+    int64_t base = mo_context_counters(fresh).bytes_live;
+    mo_context_release(fresh);
+    mo_context_release(ctx);
+    return live <= base + (1 << 22) ? 0 : -1; /* the backend may keep scratch memory */
+}
+
+static void the_first_error_wins_and_stays_until_cleared(void **state) {
+    mo_context *ctx = *state;
+    assert_true(mo_ok(ctx));
+    mo_fail(ctx, MO_INVALID, "first %d", 1);
+    mo_fail(ctx, MO_IO, "second");
+    const mo_status *s = mo_context_status(ctx);
+    assert_int_equal(s->code, MO_INVALID);
+    assert_string_equal(s->message, "first 1");
+    assert_non_null(strstr(s->file, "test_tensor.c"));
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 0, NULL)));
+    mo_clear_error(ctx);
+    mo_tensor *T = mo_tensor_create(ctx, MO_F32, 0, NULL);
+    assert_false(mo_is_null(T));
+    mo_tensor_release(T);
+}
+
+static void a_new_tensor_is_zero_and_row_major(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *T = mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4});
+    double x[24], sum = 1;
+    assert_int_equal(mo_tensor_read(T, x, sizeof x), MO_OK);
+    for (int i = 0; i < 24; i++)
+        sum += fabs(x[i]);
+    assert_true(sum == 1);
+    assert_int_equal(mo_numel(T), 24);
+    assert_int_equal(mo_dim(T, -1), 4);
+    assert_int_equal(mo_dim(T, 7), 1);
+    assert_int_equal(mo_tensor_view(T).stride[0], 12);
+    assert_true(mo_is_contiguous(T));
+    char text[64];
+    assert_string_equal(mo_shape_string(T, text, sizeof text), "[2, 3, 4]");
+    mo_tensor_release(T);
+}
+
+static void sizes_that_overflow_or_are_negative_are_errors(void **state) {
+    mo_context *ctx = *state;
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){1LL << 31, 1LL << 31, 4})));
+    assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
+    mo_clear_error(ctx);
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){0, 1LL << 40, 1LL << 40})));
+    mo_clear_error(ctx);
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){-3})));
+    assert_string_equal(mo_context_status(ctx)->message, "tensor: axis 0 has size -3, expected 0 or more");
+    mo_clear_error(ctx);
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1})));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    mo_clear_error(ctx);
+    assert_true(mo_is_null(mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){1LL << 58})));
+    assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
+    mo_clear_error(ctx);
+    assert_true(mo_is_null(mo_tensor_create(ctx, (mo_dtype)99, 0, NULL)));
+    mo_clear_error(ctx);
+}
+
+static void buffers_of_the_wrong_size_are_refused(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *T = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3});
+    float x[4] = {1, 2, 3, 4};
+    assert_int_equal(mo_tensor_write(T, x, sizeof x), MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, "write: a buffer of 16 bytes, expected 12");
+    mo_clear_error(ctx);
+    assert_int_equal(mo_tensor_read(T, NULL, 12), MO_INVALID);
+    mo_clear_error(ctx);
+    assert_int_equal(mo_tensor_write(T, x, 12), MO_OK);
+    assert_true(isnan(mo_item(T)));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    mo_clear_error(ctx);
+    mo_tensor_release(T);
+}
+
+static void copy_converts_between_all_types(void **state) {
+    mo_context *ctx = *state;
+    double x[] = {0, 1, 2, 100}, y[4];
+    mo_tensor *A = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
+              *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
+    for (int d = 0; d < MO_DTYPES; d++) {
+        mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});
+        assert_int_equal(mo_tensor_copy(T, A), MO_OK);
+        mo_tensor_fill(B, -1);
+        assert_int_equal(mo_tensor_copy(B, T), MO_OK);
+        mo_tensor_read(B, y, sizeof y);
+        assert_memory_equal(x, y, sizeof x);
+        mo_tensor_release(T);
+    }
+    mo_tensor *short_one = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){3});
+    assert_int_equal(mo_tensor_copy(B, short_one), MO_INVALID);
+    assert_string_equal(mo_context_status(ctx)->message, "copy: source [3], expected [4]");
+    mo_clear_error(ctx);
+    mo_tensor_release(short_one);
+    mo_tensor_release(A);
+    mo_tensor_release(B);
+}
+
+static void item_reads_every_number_type(void **state) {
+    mo_context *ctx = *state;
+    for (int d = MO_F32; d <= MO_U8; d++) {
+        mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1});
+        mo_tensor_fill(T, 7);
+        assert_true(mo_item(T) == 7);
+        mo_tensor_release(T);
+    }
+}
+
+static void an_unknown_device_gives_a_context_in_error(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
+    assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
+    mo_context_release(ctx);
+    ctx = mo_context_create(&(mo_context_options){.threads = -2});
+    assert_string_equal(mo_context_status(ctx)->message, "context: threads is -2, expected 0 (all) or more");
+    mo_context_release(ctx);
+}
+
+static void counters_return_to_where_they_were(void **state) {
+    mo_context *ctx = *state;
+    mo_counters before = mo_context_counters(ctx);
+    mo_tensor *T = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){1000});
+    assert_true(mo_context_counters(ctx).bytes_live >= before.bytes_live + 8000);
+    assert_true(mo_context_counters(ctx).allocations > before.allocations);
+    mo_tensor_release(T);
+    assert_int_equal(mo_context_counters(ctx).bytes_live, before.bytes_live);
+    mo_tensor_release(NULL);
+    mo_tensor_release(mo_null_tensor(ctx));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_first_error_wins_and_stays_until_cleared, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_new_tensor_is_zero_and_row_major, open_context, close_context),
+        cmocka_unit_test_setup_teardown(sizes_that_overflow_or_are_negative_are_errors, open_context, close_context),
+        cmocka_unit_test_setup_teardown(buffers_of_the_wrong_size_are_refused, open_context, close_context),
+        cmocka_unit_test_setup_teardown(copy_converts_between_all_types, open_context, close_context),
+        cmocka_unit_test_setup_teardown(item_reads_every_number_type, open_context, close_context),
+        cmocka_unit_test(an_unknown_device_gives_a_context_in_error),
+        cmocka_unit_test_setup_teardown(counters_return_to_where_they_were, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

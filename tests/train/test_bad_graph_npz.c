@@ -1,0 +1,255 @@
+/* tests/train/test_bad_graph_npz.c - arrays that are no graph: a sound npz archive whose members contradict each other.
+ */
+#include "tests/scratch.h"
+#include "train/graphs/loaders.h"
+
+#include <math.h>
+
+/* One member; dtype MO_DTYPES ends a list. values: as many as the shape says (one axis of n). */
+typedef struct member {
+    const char *key;
+    mo_dtype dtype;
+    int64_t n;
+    double values[8];
+} member;
+
+enum { MEMBERS = 10 };
+
+/* 4 nodes, edges 0-1, 1-2 and 3-2 directed this way, 3 features, the label of node 2 taken away. */
+static const member right[MEMBERS] = {
+    {"adj_shape", MO_I64, 2, {4, 4}},
+    {"adj_indptr", MO_I32, 5, {0, 1, 2, 2, 3}},
+    {"adj_indices", MO_U8, 3, {1, 2, 2}},
+    {"adj_data", MO_F32, 3, {1, 1, 1}},
+    {"attr_shape", MO_I64, 2, {4, 3}},
+    {"attr_indptr", MO_I64, 5, {0, 1, 1, 2, 3}},
+    {"attr_indices", MO_I32, 3, {0, 2, 1}},
+    {"attr_data", MO_F64, 3, {1, 2.5, -3}},
+    {"labels", MO_I32, 4, {0, 1, 1, 0}},
+    {"idx_unlabelled", MO_I64, 1, {2}},
+};
+
+static mo_tensor *make_member(mo_context *ctx, const member *m) {
+    int64_t integers[8];
+    int32_t narrow[8];
+    uint8_t bytes[8];
+    float floats[8];
+    const void *host[MO_DTYPES] = {[MO_F32] = floats,
+        [MO_F64] = m->values,
+        [MO_I32] = narrow,
+        [MO_I64] = integers,
+        [MO_U8] = bytes,
+        [MO_F16] = integers};
+    for (int i = 0; i < 8; i++) {
+        floats[i] = (float)m->values[i];
+        integers[i] = m->values[i] >= 9e18 ? INT64_MAX : isfinite(m->values[i]) ? (int64_t)m->values[i] : 0;
+        narrow[i] = (int32_t)integers[i];
+        bytes[i] = (uint8_t)integers[i];
+    }
+    return mo_tensor_from(ctx, m->dtype, 1, &m->n, host[m->dtype]);
+}
+
+/* The right arrays with one member replaced (by key), added, or, where its dtype is MO_DTYPES, left out. */
+static mo_graph *open_with(mo_context *ctx, const member *change) {
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    bool placed = false;
+    for (int i = 0; i < MEMBERS; i++) {
+        bool same = change && strcmp(change->key, right[i].key) == 0;
+        const member *m = same ? change : &right[i];
+        placed |= same;
+        if (m->dtype != MO_DTYPES)
+            mo_arrays_take(arrays, m->key, make_member(ctx, m));
+    }
+    if (change && !placed)
+        mo_arrays_take(arrays, change->key, make_member(ctx, change));
+    mo_graph *graph = mo_graph_from_arrays(arrays, "bad", "bad.npz");
+    mo_arrays_release(arrays);
+    return graph;
+}
+
+static void assert_refused(scratch *s, member change, mo_code code, const char *const *parts) {
+    mo_graph *graph = open_with(s->ctx, &change);
+    if (graph)
+        fail_msg("expected a refusal that says '%s'", parts[0]);
+    assert_int_equal(strncmp(mo_context_status(s->ctx)->message, "bad.npz: ", 9), 0);
+    assert_failed(s->ctx, code, parts);
+}
+
+static void the_arrays_that_the_tests_damage_are_right(void **state) {
+    scratch *s = *state;
+    mo_graph *g = open_with(s->ctx, NULL);
+    assert_non_null(g);
+    assert_memory_equal(g->row_pointer, ((int64_t[]){0, 1, 3, 5, 6}), 5 * sizeof(int64_t));
+    assert_memory_equal(g->column, ((int32_t[]){1, 0, 2, 1, 3, 2}), 6 * sizeof(int32_t));
+    assert_memory_equal(g->label, ((int64_t[]){0, 1, -1, 0}), 4 * sizeof(int64_t));
+    assert_memory_equal(g->feature_value, ((float[]){1, 2.5f, -3}), 3 * sizeof(float));
+    assert_int_equal(g->features, 3);
+    assert_int_equal(g->classes, 2);
+    mo_graph_release(g);
+}
+
+static void optional_members_may_be_missing(void **state) {
+    scratch *s = *state;
+    static const char *const keys[] = {"adj_data", "attr_data", "labels", "idx_unlabelled"};
+    for (int i = 0; i < 4; i++) {
+        mo_graph *g = open_with(s->ctx, &(member){keys[i], MO_DTYPES, 0, {0}});
+        assert_non_null(g);
+        assert_int_equal(g->nnz, 6);
+        assert_true(i != 1 || g->feature_value[2] == 1);
+        assert_int_equal(g->n_labels, i == 2 ? 0 : 4);
+        mo_graph_release(g);
+    }
+}
+
+static void entries_of_value_zero_are_no_edges(void **state) {
+    scratch *s = *state;
+    mo_graph *g = open_with(s->ctx, &(member){"adj_data", MO_F32, 3, {1, 0, 1}});
+    assert_int_equal(g->nnz, 4);
+    assert_false(mo_graph_has_edge(g, 1, 2));
+    mo_graph_release(g);
+}
+
+static void required_members_are_named_when_missing(void **state) {
+    static const char *const keys[] = {
+        "adj_shape", "adj_indptr", "adj_indices", "attr_shape", "attr_indptr", "attr_indices"};
+    for (int i = 0; i < 6; i++)
+        assert_refused(*state, (member){keys[i], MO_DTYPES, 0, {0}}, MO_FORMAT, PARTS("expected a member", keys[i]));
+}
+
+static void wrong_dtypes_are_refused(void **state) {
+    scratch *s = *state;
+    assert_refused(s, (member){"adj_indptr", MO_F32, 5, {0, 1, 2, 2, 3}}, MO_FORMAT,
+        PARTS("adj_indptr: expected integers, found float32"));
+    assert_refused(
+        s, (member){"labels", MO_F64, 4, {0, 1, 1, 0}}, MO_FORMAT, PARTS("labels: expected integers, found float64"));
+    assert_refused(s, (member){"attr_data", MO_F16, 3, {0}}, MO_UNSUPPORTED, PARTS("attr_data", "found float16"));
+}
+
+static void matrices_that_are_not_csr_are_refused(void **state) {
+    scratch *s = *state;
+    assert_refused(
+        s, (member){"adj_indptr", MO_I32, 5, {1, 1, 2, 2, 3}}, MO_FORMAT, PARTS("adj_indptr[0]: expected 0, found 1"));
+    assert_refused(s, (member){"adj_indptr", MO_I32, 5, {0, 2, 1, 2, 3}}, MO_FORMAT,
+        PARTS("adj_indptr[2]: expected at least the pointer before it, 2, found 1"));
+    assert_refused(s, (member){"adj_indptr", MO_I32, 5, {0, 1, 2, 2, 9}}, MO_FORMAT,
+        PARTS("adj_indptr[4]: expected the number of indices, 3, found 9"));
+    assert_refused(
+        s, (member){"adj_indptr", MO_I64, 5, {0, -4, 2, 2, 3}}, MO_FORMAT, PARTS("adj_indptr[1]", "found -4"));
+    assert_refused(s, (member){"adj_indptr", MO_I32, 4, {0, 1, 2, 3}}, MO_FORMAT,
+        PARTS("adj_indptr: expected 5 elements, found 4"));
+    assert_refused(s, (member){"adj_indices", MO_I32, 3, {1, 4, 2}}, MO_FORMAT,
+        PARTS("adj_indices[1]: expected a column in 0..3, found 4"));
+    assert_refused(s, (member){"adj_indices", MO_I32, 3, {1, 2, -1}}, MO_FORMAT, PARTS("adj_indices[2]", "found -1"));
+    assert_refused(
+        s, (member){"adj_data", MO_F32, 2, {1, 1}}, MO_FORMAT, PARTS("adj_data: expected 3 elements, found 2"));
+    assert_refused(s, (member){"attr_indices", MO_I32, 3, {0, 3, 1}}, MO_FORMAT,
+        PARTS("attr_indices[1]: expected a column in 0..2, found 3"));
+    assert_refused(s, (member){"attr_indptr", MO_I64, 5, {0, 1, 0, 2, 3}}, MO_FORMAT, PARTS("attr_indptr[2]"));
+}
+
+static void shapes_that_disagree_or_overflow_are_refused(void **state) {
+    scratch *s = *state;
+    assert_refused(s, (member){"adj_shape", MO_I64, 2, {4, 5}}, MO_FORMAT, PARTS("square", "4 x 5"));
+    assert_refused(s, (member){"adj_shape", MO_I64, 3, {4, 4, 4}}, MO_FORMAT, PARTS("expected 2 elements, found 3"));
+    assert_refused(s, (member){"adj_shape", MO_I64, 2, {-1, -1}}, MO_FORMAT, PARTS("adj_shape", "found -1 x -1"));
+    assert_refused(s, (member){"adj_shape", MO_I64, 2, {2147483647, 2147483647}}, MO_FORMAT, PARTS("0..2147483646"));
+    assert_refused(s, (member){"adj_shape", MO_I64, 2, {9e18, 9e18}}, MO_FORMAT, PARTS("0..2147483646"));
+    assert_refused(s, (member){"adj_shape", MO_I64, 2, {2147483646, 2147483646}}, MO_FORMAT,
+        PARTS("adj_indptr: expected 2147483647 elements, found 5"));
+    assert_refused(s, (member){"attr_shape", MO_I64, 2, {5, 3}}, MO_FORMAT, PARTS("attr_indptr: expected 6 elements"));
+    assert_refused(s, (member){"attr_shape", MO_I64, 2, {4, 9e18}}, MO_FORMAT, PARTS("attr_shape"));
+}
+
+static void features_that_are_not_finite_are_refused_with_their_place(void **state) {
+    scratch *s = *state;
+    assert_refused(s, (member){"attr_data", MO_F32, 3, {1, NAN, 1}}, MO_INVALID,
+        PARTS("attr_data[1] (row 2, column 2): expected a finite float32, found"));
+    assert_refused(s, (member){"attr_data", MO_F64, 3, {1, 1, -INFINITY}}, MO_INVALID,
+        PARTS("attr_data[2] (row 3, column 1)", "found -inf"));
+    assert_refused(
+        s, (member){"attr_data", MO_F64, 3, {1e300, 1, 1}}, MO_INVALID, PARTS("(row 0, column 0)", "found inf"));
+    assert_refused(s, (member){"adj_data", MO_F32, 3, {1, 1, NAN}}, MO_INVALID, PARTS("adj_data[2] (row 3, column 2)"));
+}
+
+static void labels_out_of_range_are_refused(void **state) {
+    scratch *s = *state;
+    assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
+        PARTS("labels[2]: expected a class in 0..3, or a negative number for none, found 4"));
+    assert_refused(
+        s, (member){"labels", MO_I64, 4, {0, 1, 9e18, 0}}, MO_FORMAT, PARTS("labels[2]", "9223372036854775807"));
+    assert_refused(
+        s, (member){"labels", MO_I64, 3, {0, 1, 1}}, MO_FORMAT, PARTS("labels: expected 4 elements, found 3"));
+    assert_refused(
+        s, (member){"idx_unlabelled", MO_I64, 1, {4}}, MO_FORMAT, PARTS("idx_unlabelled[0]: expected 0..3, found 4"));
+    assert_refused(s, (member){"idx_unlabelled", MO_I64, 1, {-1}}, MO_FORMAT, PARTS("idx_unlabelled[0]", "found -1"));
+}
+
+static void any_negative_label_means_none(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = open_with(s->ctx, &(member){"labels", MO_I64, 4, {-2, 1, -1, 0}});
+    assert_non_null(graph);
+    assert_int_equal(graph->classes, 2);
+    assert_memory_equal(graph->label, ((int64_t[]){-1, 1, -1, 0}), 4 * sizeof *graph->label);
+    mo_graph_release(graph);
+}
+
+static void sets_of_graphs_with_wrong_offsets_are_refused(void **state) {
+    scratch *s = *state;
+    assert_refused(s, (member){"graph_offset", MO_I64, 1, {0}}, MO_FORMAT, PARTS("graph_offset", "found 1 elements"));
+    assert_refused(s, (member){"graph_offset", MO_I64, 2, {1, 4}}, MO_FORMAT, PARTS("graph_offset: expected 0"));
+    assert_refused(s, (member){"graph_offset", MO_I64, 2, {0, 3}}, MO_FORMAT,
+        PARTS("graph_offset[1]: expected the number of nodes, 4, found 3"));
+    assert_refused(s, (member){"graph_offset", MO_I64, 4, {0, 2, 2, 4}}, MO_FORMAT,
+        PARTS("graph_offset[2]: expected more than 2"));
+    assert_refused(s, (member){"graph_offset", MO_I64, 3, {0, 2, 4}}, MO_FORMAT,
+        PARTS("adj_indices[1]: expected a node of graph 0, 0..1, found 2"));
+    assert_refused(
+        s, (member){"graph_offset", MO_I64, 2, {0, 4}}, MO_FORMAT, PARTS("labels: expected 1 elements, found 4"));
+}
+
+static void files_that_are_no_archive_are_refused(void **state) {
+    scratch *s = *state;
+    const char *path = scratch_write(s, "empty.npz", "", 0);
+    assert_null(mo_graph_open(s->ctx, path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("empty.npz"));
+    path = scratch_write(s, "text.npz", "1 2\n", 4);
+    assert_null(mo_graph_open(s->ctx, path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("text.npz"));
+}
+
+/* Damage anywhere in an embedded graph is found: by the archive's own checks, or as arrays that are no graph. */
+static void truncated_embedded_graphs_are_refused(void **state) {
+    scratch *s = *state;
+    bytes whole = read_bytes("train/data/mutag.npz");
+    assert_true(whole.n > 1000);
+    for (size_t n = 0; n < whole.n; n += 211) {
+        assert_null(mo_graph_open(s->ctx, scratch_write(s, "cut.npz", whole.data, n)));
+        assert_failed(s->ctx, MO_FORMAT, PARTS("cut.npz"));
+    }
+    bytes_release(&whole);
+}
+
+static void refusals_hold_no_memory(void **state) {
+    scratch_files(*state, true);
+    nothing_is_left_behind(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_arrays_that_the_tests_damage_are_right),
+        cmocka_unit_test(optional_members_may_be_missing),
+        cmocka_unit_test(entries_of_value_zero_are_no_edges),
+        cmocka_unit_test(required_members_are_named_when_missing),
+        cmocka_unit_test(wrong_dtypes_are_refused),
+        cmocka_unit_test(matrices_that_are_not_csr_are_refused),
+        cmocka_unit_test(shapes_that_disagree_or_overflow_are_refused),
+        cmocka_unit_test(features_that_are_not_finite_are_refused_with_their_place),
+        cmocka_unit_test(labels_out_of_range_are_refused),
+        cmocka_unit_test(any_negative_label_means_none),
+        cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),
+        cmocka_unit_test(files_that_are_no_archive_are_refused),
+        cmocka_unit_test(truncated_embedded_graphs_are_refused),
+        cmocka_unit_test(refusals_hold_no_memory),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

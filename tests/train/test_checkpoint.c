@@ -1,0 +1,276 @@
+/* tests/train/test_checkpoint.c - files that must be refused: checkpoints cut short, with a flipped bit, of other
+ * settings; logs without the steps of the checkpoint; weights without what is needed to use them. */
+#include "tests/training_run.h"
+
+static char *folder_of(scratch *s) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/run", s->folder);
+    return path;
+}
+
+static int clean_up(void **state) {
+    folder_remove(folder_of(*state));
+    return 0;
+}
+
+static void write_file(const char *folder, const char *name, const void *data, size_t n) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, n, file), n);
+    fclose(file);
+}
+
+/* The parameters of a run as they are now. */
+static bytes parameters_of(const training_run *run) {
+    bytes all = {0};
+    for (int i = 0; i < mo_model_n_parameters(run->model); i++) {
+        mo_tensor *P = mo_model_parameter(run->model, i);
+        bytes_append(&all, mo_tensor_view(P).data, (size_t)mo_numel(P) * sizeof(float));
+    }
+    return all;
+}
+
+/* Resuming fails with that code and those words, and changes neither weights nor files. */
+static void assert_refused(const run_options *o, const char *folder, mo_code code, const char *const *parts) {
+    training_run run = run_open(o, folder);
+    bytes weights = parameters_of(&run), log = run_file(folder, "log.jsonl");
+    assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
+    assert_failed(run.ctx, code, parts);
+    assert_same_bytes(weights, parameters_of(&run));
+    assert_same_bytes(log, run_file(folder, "log.jsonl"));
+    run_close(&run);
+}
+
+static void checkpoint_cut_short_is_refused(void **state) {
+    char *folder = folder_of(*state);
+    run_until(&usual_run, folder, false, 2);
+    bytes whole = run_file(folder, "checkpoint.safetensors");
+    const size_t lengths[] = {0, 1, 7, 8, 100, whole.n / 2, whole.n - 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        write_file(folder, "checkpoint.safetensors", whole.data, lengths[i]);
+        assert_refused(&usual_run, folder, MO_FORMAT, PARTS("checkpoint.safetensors"));
+    }
+    bytes_release(&whole);
+}
+
+static void flipped_bit_is_refused(void **state) {
+    char *folder = folder_of(*state);
+    run_until(&usual_run, folder, false, 2);
+    bytes whole = run_file(folder, "checkpoint.safetensors");
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < 24; i++) {
+        size_t at = 8 + (size_t)mo_random_below(&r, (int64_t)whole.n - 8);
+        if (i == 0)
+            at = whole.n - 1;
+        whole.data[at] ^= (unsigned char)(1 << i % 7);
+        write_file(folder, "checkpoint.safetensors", whole.data, whole.n);
+        assert_refused(&usual_run, folder, MO_FORMAT, PARTS("checkpoint.safetensors"));
+        whole.data[at] ^= (unsigned char)(1 << i % 7);
+    }
+    bytes_release(&whole);
+}
+
+static void missing_checkpoint_is_named(void **state) {
+    char *folder = folder_of(*state);
+    training_run run = run_open(&usual_run, folder);
+    mo_trainer_resume(run.trainer);
+    assert_failed(run.ctx, MO_IO, PARTS("resume", "checkpoint.safetensors"));
+    assert_int_not_equal(access(folder, F_OK), 0); /* nothing was made */
+    run_close(&run);
+}
+
+static void other_settings_are_refused_by_name(void **state) {
+    char *folder = folder_of(*state);
+    run_options o = usual_run, other;
+    o.settings = "{\"recipe\":\"paper++\",\"lambda\":10}";
+    run_until(&o, folder, false, 2);
+    other = o;
+    other.lr = 2e-2;
+    assert_refused(&other, folder, MO_INVALID, PARTS("trainer.adamw.lr", "0.01", "0.02"));
+    other = o;
+    other.steps = 9;
+    assert_refused(&other, folder, MO_INVALID, PARTS("trainer.steps = 8", "has 9"));
+    other = o;
+    other.episodes = 1;
+    assert_refused(&other, folder, MO_INVALID, PARTS("trainer.episodes_per_step = 3"));
+    other = o;
+    other.settings = "{\"recipe\":\"paper++\",\"lambda\":1}";
+    assert_refused(&other, folder, MO_INVALID, PARTS("settings.lambda = 10", "has 1"));
+    other = o;
+    other.settings = "{\"recipe\":\"paper++\"}";
+    assert_refused(&other, folder, MO_INVALID, PARTS("settings.lambda = 10", "nothing"));
+    other = o;
+    other.checkpoint_every = 1; /* decides nothing */
+    run_until(&other, folder, true, o.steps);
+}
+
+static void log_without_the_steps_is_refused(void **state) {
+    char *folder = folder_of(*state);
+    run_until(&usual_run, folder, false, 3);
+    bytes log = run_file(folder, "log.jsonl");
+    size_t first = (size_t)((unsigned char *)memchr(log.data, '\n', log.n) - log.data) + 1;
+    write_file(folder, "log.jsonl", log.data, log.n - 2);
+    training_run run = run_open(&usual_run, folder);
+    mo_trainer_resume(run.trainer);
+    assert_failed(run.ctx, MO_FORMAT, PARTS("log.jsonl", "expected step 2 in line 3"));
+    run_close(&run);
+    write_file(folder, "log.jsonl", log.data + first, log.n - first);
+    run = run_open(&usual_run, folder);
+    mo_trainer_resume(run.trainer);
+    assert_failed(run.ctx, MO_FORMAT, PARTS("log.jsonl", "expected step 0 in line 1"));
+    run_close(&run);
+    bytes_release(&log);
+}
+
+/* Another core rounds otherwise, so the run no longer equals the uninterrupted one: the checkpoint tells. */
+static void blas_core_of_another_machine_stays_on_record(void **state) {
+    scratch *s = *state;
+    char *folder = folder_of(s), path[600], expected[128];
+    run_until(&usual_run, folder, false, 2);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    json_t *metadata = json_loads(arrays->metadata, 0, NULL);
+    json_object_set_new(metadata, "blas_core", json_string("Elsewhere"));
+    char *text = json_dumps(metadata, JSON_COMPACT);
+    assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
+    free(text);
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+    run_until(&usual_run, folder, true, usual_run.steps);
+    snprintf(expected, sizeof expected, "\"Elsewhere,%s\"", mo_blas_core());
+    bytes run = run_file(folder, "run.json");
+    bytes_append(&run, "", 1);
+    assert_non_null(strstr((char *)run.data, expected));
+    bytes_release(&run);
+}
+
+static void settings_that_are_no_object_are_refused(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_trainer_options o = {.steps = 1,
+        .episodes_per_step = 1,
+        .adamw = {.epsilon = 1e-8},
+        .plan = planted_plans(1),
+        .out = folder_of(s),
+        .settings = "[1, 2"};
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
+    o.settings = "[1, 2]";
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
+    o.settings = NULL;
+    o.steps = 0;
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("steps is 0"));
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+}
+
+/* ---- weights ---- */
+
+static void weights_tell_how_to_use_them(void **state) {
+    scratch *s = *state;
+    char *folder = folder_of(s), path[600];
+    run_options o = usual_run;
+    o.settings = "{\"recipe\":\"paper++\"}";
+    run_until(&o, folder, false, o.steps);
+    snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    mo_weights *w = mo_weights_read(s->ctx, path);
+    assert_non_null(w);
+    assert_int_equal(w->mochi.encoder.dim, PLANTED_DIM);
+    assert_int_equal(w->mochi.encoder.layers, 3);
+    assert_true(w->mochi.encoder.relu_hops);
+    assert_true(w->mochi.lambda == 1 && w->mochi.smoothing == 0.1);
+    assert_ptr_equal(w->mochi.head, &mo_head_ridge);
+    assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_LOGIT);
+    assert_int_equal(w->features.dim, PLANTED_DIM);
+    assert_int_equal(w->features.seed, 7);
+    for (int task = 0; task < MO_TASKS; task++)
+        assert_in_range(w->best_hop[task], 0, PLANTED_HOPS);
+    assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
+    assert_string_equal(w->recipe, "paper++");
+    assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
+    mo_model model = mo_weights_model(w);
+    assert_non_null(model.table);
+    assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
+    mo_model_release(model);
+    mo_weights_release(w);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    assert_null(mo_weights_read(s->ctx, path));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("mochi weights", "mochi checkpoint"));
+}
+
+/* Writes the model's parameters with that metadata. */
+static const char *write_weights(scratch *s, const mo_mochi *model, const char *metadata) {
+    mo_array items[64];
+    int n = mo_mochi_n_parameters(model);
+    for (int i = 0; i < n; i++) {
+        mo_tensor *P = mo_mochi_parameter(model, i);
+        items[i] = (mo_array){.name = P->name, .tensor = P};
+    }
+    mo_safetensors_write(
+        &(mo_arrays){.ctx = s->ctx, .count = n, .items = items}, metadata, scratch_path(s, "w.safetensors"));
+    return s->path;
+}
+
+static void weights_without_metadata_are_the_released_program(void **state) {
+    scratch *s = *state;
+    for (int layers = 2; layers <= 3; layers++) {
+        mo_mochi_options o = mo_mochi_defaults();
+        o.encoder.dim = 8;
+        o.encoder.hops = 2;
+        o.encoder.layers = layers;
+        mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+        mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
+        assert_non_null(w);
+        assert_int_equal(w->mochi.encoder.dim, 8);
+        assert_int_equal(w->mochi.encoder.hops, 2);
+        assert_int_equal(w->mochi.encoder.layers, layers);
+        assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
+        assert_int_equal(w->best_hop[MO_TASK_NC], -1);
+        assert_int_equal(mo_mochi_load(model, w->arrays), MO_OK);
+        mo_weights_release(w);
+        mo_mochi_release(model);
+    }
+}
+
+static void weights_with_bad_metadata_are_refused(void **state) {
+    scratch *s = *state;
+    mo_mochi *model = planted_model(s->ctx, 1);
+    static const char *const bad[][2] = {
+        {"{\"format\":\"mochi weights\"}", "expected kind"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"other\"}", "mochi or invariant, found \"other\""},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\"}", "expected dim"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"invariant\",\"hops\":\"99\"}", "hops"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"-4\"}", "dim"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16x\"}", "16x"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"3\",\"layers\":\"7\"}", "layers"},
+        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"nan\"}", "hops"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(mo_weights_read(s->ctx, write_weights(s, model, bad[i][0])));
+        assert_failed(s->ctx, MO_FORMAT, PARTS("w.safetensors", bad[i][1]));
+    }
+    mo_mochi_release(model);
+    assert_null(mo_weights_read(s->ctx, "/nowhere/w.safetensors"));
+    assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(checkpoint_cut_short_is_refused, clean_up),
+        cmocka_unit_test_teardown(flipped_bit_is_refused, clean_up),
+        cmocka_unit_test_teardown(missing_checkpoint_is_named, clean_up),
+        cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
+        cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),
+        cmocka_unit_test_teardown(blas_core_of_another_machine_stays_on_record, clean_up),
+        cmocka_unit_test_teardown(settings_that_are_no_object_are_refused, clean_up),
+        cmocka_unit_test_teardown(weights_tell_how_to_use_them, clean_up),
+        cmocka_unit_test_teardown(weights_without_metadata_are_the_released_program, clean_up),
+        cmocka_unit_test_teardown(weights_with_bad_metadata_are_refused, clean_up),
+    };
+    return cmocka_run_group_tests_name("checkpoint", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,60 @@
+/* tests/train/test_compare_models.c - two models on the same episodes: pairs by task, a worse model found, episodes
+ * that training never draws. */
+#include "tests/copies.h"
+
+static void fill(mo_model model, const char *name, double value) {
+    for (int i = 0; i < mo_model_n_parameters(model); i++)
+        if (!strcmp(mo_tensor_name(mo_model_parameter(model, i)), name))
+            mo_tensor_fill(mo_model_parameter(model, i), value);
+}
+
+static mo_plan_options plans(void) {
+    return (mo_plan_options){.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 8, .seed = 5};
+}
+
+static void equal_models_do_not_differ(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_model models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
+    mo_plan_options o = plans();
+    mo_paired f[MO_TASKS];
+    assert_int_equal(mo_compare_models(pool, models, &o, (uint64_t)1 << 40, 6, f), MO_OK);
+    for (int task = 0; task <= MO_TASK_LP; task++) {
+        assert_int_equal(f[task].n, 6);
+        assert_true(f[task].mean[0] == f[task].mean[1] && f[task].mean[0] > 100.0 / 3);
+        assert_true(f[task].difference == 0 && f[task].ci95 == 0);
+    }
+    assert_true(f[MO_TASK_GC].n == 0 && isnan(f[MO_TASK_GC].difference));
+    assert_int_equal(mo_compare_models(pool, models, &o, 0, 0, f), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("compare: 0 episodes"));
+    mo_model_release(models[0]);
+    mo_model_release(models[1]);
+    mo_pool_release(pool);
+}
+
+/* Without structure and attributes (weights e^-30) degrees are what is left, which says less of the classes. */
+static void a_spoiled_model_is_below(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = pool_of_copies(s->ctx, NULL);
+    mo_model models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
+    mo_plan_options o = plans();
+    mo_paired f[MO_TASKS];
+    fill(models[0], "log_temp", 0);
+    float weight[MO_TASKS][3][2] = {{{-30, -30}, {-30, -30}, {0, 0}}, {{-30, -30}, {-30, -30}, {0, 0}}};
+    mo_tensor_write(mo_model_parameter(models[0], 2), weight, sizeof weight);
+    assert_string_equal(mo_tensor_name(mo_model_parameter(models[0], 2)), "encoder.log_weight");
+    assert_int_equal(mo_compare_models(pool, models, &o, (uint64_t)1 << 40, 20, f), MO_OK);
+    assert_true(f[MO_TASK_NC].difference + f[MO_TASK_NC].ci95 < 0);
+    assert_true(fabs(f[MO_TASK_NC].mean[0] - f[MO_TASK_NC].mean[1] - f[MO_TASK_NC].difference) < 1e-9);
+    mo_model_release(models[0]);
+    mo_model_release(models[1]);
+    mo_pool_release(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_models_do_not_differ),
+        cmocka_unit_test(a_spoiled_model_is_below),
+    };
+    return cmocka_run_group_tests_name("compare_models", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,197 @@
+/* tests/train/test_diagnosis.c - what the geometry of embeddings does to prototypes, on the paper's examples. */
+#include "tests/scratch.h"
+#include "train/train.h"
+
+#include <math.h>
+
+static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
+    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, &n, y);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "example");
+    mo_diagnosis x = {0};
+    assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = epsilon}, &x), MO_OK);
+    mo_embeddings_release(E);
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+    return x;
+}
+
+/* The paper's four points: prototypes -1/2 and 3/2, whose boundary 0 separates them; shifted by 5 it misses all. */
+static void the_papers_four_points_are_missed_once_shifted(void **state) {
+    scratch *s = *state;
+    mo_diagnosis x = diagnose(s, 4, 1, (double[]){-1, -0.1, 1, 2}, (int64_t[]){0, 0, 1, 1}, 0.1);
+    assert_true(x.missed == 0 && x.pairs == 1);
+    mo_diagnosis_release(&x);
+    x = diagnose(s, 4, 1, (double[]){4, 5, 6, 7}, (int64_t[]){0, 0, 1, 1}, 0.1);
+    assert_true(x.missed == 1 && fabs(x.offset - 5.5) <= 1e-15 && fabs(x.spread - 0.5) <= 1e-15);
+    assert_true(fabs(x.mean_distance - 2) <= 1e-15 && x.radius == 7);
+    mo_diagnosis_release(&x);
+}
+
+static void the_papers_three_prototypes_have_one_inside(void **state) {
+    scratch *s = *state;
+    const double z[] = {3, 1, 1, 3, 1, 1, 0, 0}; /* A = (2, 2), B = (1, 1), C = (0, 0) */
+    mo_diagnosis x = diagnose(s, 4, 2, z, (int64_t[]){0, 0, 1, 2}, 0.1);
+    assert_true(x.prototype[1].inside && x.prototype[1].included && x.prototype[1].flagged && !x.prototype[1].outer);
+    for (int c = 0; c < 3; c += 2)
+        assert_true(!x.prototype[c].inside && !x.prototype[c].flagged && x.prototype[c].outer);
+    assert_true(fabs(x.prototype[0].distance * x.mean_distance - sqrt(2)) <= 1e-14);
+    mo_diagnosis_release(&x);
+    /* B' = (1, 1.2), 0.2 / sqrt(2) from the segment AC */
+    const double near[] = {2, 2, 1, 1.2, 0, 0};
+    x = diagnose(s, 3, 2, near, (int64_t[]){0, 1, 2}, 0.1);
+    assert_true(!x.prototype[1].inside && x.prototype[1].included);
+    assert_true(fabs(x.prototype[1].distance * x.mean_distance - 0.2 / sqrt(2)) <= 1e-14);
+    mo_diagnosis_release(&x);
+}
+
+/* Prototypes on a line in space have two outer ones, whatever rounding makes of the second principal component; also on
+ * the edges of a square, corners alone are outer. */
+static void prototypes_between_others_are_not_outer(void **state) {
+    scratch *s = *state;
+    double line[7 * 3], square[8 * 2] = {0, 0, 1, 0, 2, 0, 2, 1, 2, 2, 1, 2, 0, 2, 0, 1};
+    const int64_t y[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < 3; k++)
+            line[i * 3 + k] = (0.1 * i * i + 0.7) * (k + 1) / 3;
+    mo_diagnosis x = diagnose(s, 7, 3, line, y, 0.01);
+    for (int c = 0; c < 7; c++)
+        assert_true(x.prototype[c].outer == (c == 0 || c == 6) && x.prototype[c].flagged == !x.prototype[c].outer);
+    mo_diagnosis_release(&x);
+    x = diagnose(s, 8, 2, square, y, 0.01);
+    for (int c = 0; c < 8; c++)
+        assert_true(x.prototype[c].outer == !(c % 2) && x.prototype[c].flagged == !x.prototype[c].outer);
+    mo_diagnosis_release(&x);
+}
+
+static void equal_rows_have_no_spread(void **state) {
+    scratch *s = *state;
+    double z[14];
+    int64_t y[14];
+    for (int i = 0; i < 14; i++)
+        z[i] = (double)(y[i] = i % 2);
+    mo_diagnosis x = diagnose(s, 14, 1, z, y, 0.1);
+    assert_true(x.spread == 0 && x.prototype[1].norm == 1);
+    mo_diagnosis_release(&x);
+}
+
+/* ---- many classes ---- */
+
+enum { MANY = 90, EACH = 3, DIM = 4 };
+
+/* Normal rows about normal centres, some of which have boundaries that miss them; seed 21. Classes in turn. */
+static void draw_many(double *z, int64_t *y) {
+    mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < MANY * EACH; i++) {
+        y[i] = i % MANY;
+        for (int k = 0; k < DIM; k++)
+            z[i * DIM + k] =
+                (i < MANY ? 2 + mo_random_normal(&r) : z[(i % MANY) * DIM + k]) + 0.3 * mo_random_normal(&r);
+    }
+}
+
+/* The share of all pairs whose boundary misses its rows, by the definition. */
+static double share_missed(const double *z, const int64_t *y) {
+    double P[MANY][DIM] = {{0}};
+    int missed = 0;
+    for (int i = 0; i < MANY * EACH; i++)
+        for (int k = 0; k < DIM; k++)
+            P[y[i]][k] += z[i * DIM + k] / EACH;
+    for (int a = 0; a < MANY; a++)
+        for (int b = 0; b < a; b++) {
+            int above = 0, below = 0;
+            for (int i = 0; i < MANY * EACH; i++) {
+                double margin = 0;
+                for (int k = 0; k < DIM; k++)
+                    margin += z[i * DIM + k] * (P[a][k] - P[b][k]);
+                above += (y[i] == a || y[i] == b) && margin > 0;
+                below += (y[i] == a || y[i] == b) && margin <= 0;
+            }
+            missed += !above || !below;
+        }
+    return missed / (MANY * (MANY - 1) / 2.0);
+}
+
+/* 2016 of 4005 pairs estimate the share to 4 standard deviations of a draw with replacement, an upper bound. */
+static void pairs_of_many_classes_are_drawn(void **state) {
+    static double z[MANY * EACH * DIM];
+    static int64_t y[MANY * EACH];
+    draw_many(z, y);
+    double share = share_missed(z, y), sd = sqrt(share * (1 - share) / 2016);
+    assert_true(share > 0.1 && share < 0.9);
+    mo_diagnosis x = diagnose(*state, MANY * EACH, DIM, z, y, 0.1),
+                 again = diagnose(*state, MANY * EACH, DIM, z, y, 0.1);
+    assert_int_equal(x.pairs, MANY * (MANY - 1) / 2);
+    assert_int_equal(x.drawn, 2016);
+    assert_true(fabs((double)x.missed / 2016 - share) < 4 * sd);
+    assert_int_equal(x.missed, again.missed);
+    mo_diagnosis_release(&x);
+    mo_diagnosis_release(&again);
+    /* Those of the first 64 classes are all looked at. */
+    int64_t n = 0;
+    for (int i = 0; i < MANY * EACH; i++)
+        if (y[i] < 64) {
+            memmove(z + n * DIM, z + i * DIM, DIM * sizeof *z);
+            y[n++] = y[i];
+        }
+    x = diagnose(*state, n, DIM, z, y, 0.1);
+    assert_int_equal(x.drawn, x.pairs);
+    mo_diagnosis_release(&x);
+}
+
+typedef struct told {
+    int64_t calls, last;
+} told;
+
+static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+    told *t = state;
+    assert_true(strlen(part) > 0 && done >= 1 && done <= of);
+    t->calls++;
+    t->last = of;
+}
+
+/* The ranking of candidates by inner products decides which are tried, and nothing else: a row a class, so that rows
+ * are prototypes, far from the origin, in fewer and in more dimensions than points. */
+static void hull_distances_are_those_of_each_point_alone(void **state) {
+    enum { POINTS = 70, MOST = 90 };
+    scratch *s = *state;
+    static double z[POINTS * MOST], others[(POINTS - 1) * MOST];
+    int64_t y[POINTS];
+    mo_random r = mo_random_at(22, MO_PURPOSE_CHECK, 0);
+    for (int64_t d = 3; d <= MOST; d += MOST - 3) {
+        for (int64_t i = 0; i < POINTS * d; i++)
+            z[i] = 100 + mo_random_normal(&r);
+        for (int i = 0; i < POINTS; i++)
+            y[i] = i;
+        mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
+        mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
+        mo_embeddings *E = mo_embeddings_create(Z, label, "points");
+        mo_diagnosis x = {0};
+        told t = {0};
+        assert_int_equal(
+            mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1, .progress = on_progress, .state = &t}, &x), MO_OK);
+        assert_true(t.calls > 0 && t.last == POINTS);
+        for (int64_t p = 0; p < POINTS; p++) {
+            memcpy(others, z, (size_t)(p * d) * sizeof *z);
+            memcpy(others + p * d, z + (p + 1) * d, (size_t)((POINTS - 1 - p) * d) * sizeof *z);
+            double alone = mo_hull_distance(s->ctx, others, POINTS - 1, d, z + p * d, NULL);
+            assert_true(x.prototype[p].distance == alone / x.mean_distance);
+        }
+        mo_diagnosis_release(&x);
+        mo_embeddings_release(E);
+        mo_tensor_release(Z);
+        mo_tensor_release(label);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_papers_four_points_are_missed_once_shifted),
+        cmocka_unit_test(the_papers_three_prototypes_have_one_inside),
+        cmocka_unit_test(prototypes_between_others_are_not_outer),
+        cmocka_unit_test(equal_rows_have_no_spread),
+        cmocka_unit_test(pairs_of_many_classes_are_drawn),
+        cmocka_unit_test(hull_distances_are_those_of_each_point_alone),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,271 @@
+/* tests/train/test_evaluate.c - evaluation on graphs with a known answer: planted classes are found, links that nothing
+ * but themselves predicts are not, and encoding once gives what encoding each episode gives. */
+#include "tests/planted.h"
+#include "train/evaluation/evaluation.h"
+
+enum { MAX_ROWS = 256 };
+
+typedef struct table {
+    int n;
+    mo_eval_row row[MAX_ROWS];
+} table;
+
+static void keep_row(const mo_eval_row *row, void *state) {
+    table *t = state;
+    assert_true(t->n < MAX_ROWS);
+    t->row[t->n++] = *row;
+}
+
+static double mean_of(const table *t, const char *features, int64_t k, const char *metric) {
+    for (int i = 0; i < t->n; i++)
+        if (!strcmp(t->row[i].features, features) && t->row[i].k == k && !strcmp(t->row[i].metric, metric))
+            return t->row[i].mean;
+    fail_msg("no row %s, k = %lld, %s", features, (long long)k, metric);
+    return NAN;
+}
+
+static const int64_t shots[] = {4, 16};
+
+static mo_eval_options usual_options(mo_protocol protocol) {
+    return (mo_eval_options){
+        .protocol = protocol, .n_shots = 2, .shots = shots, .episodes = 20, .seeds = 3, .seed = 5, .max_rows = 64};
+}
+
+static mo_candidate hop_candidate(const char *features, int hop) {
+    return (mo_candidate){.features = features, .hop = hop, .head = &mo_head_ridge, .lambda = 1};
+}
+
+static void evaluate(
+    mo_context *ctx, const mo_source *s, const mo_candidate *c, int n, const mo_eval_options *o, table *t) {
+    *t = (table){0};
+    mo_evaluate(ctx, s, c, n, o, keep_row, t);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+}
+
+static void planted_classes_are_found_by_both_protocols(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_candidate c[] = {
+        hop_candidate("hop", 2), {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge}};
+    table t;
+    for (int protocol = 0; protocol < 2; protocol++)
+        for (int task = 0; task < MO_TASKS; task += 2) { /* nodes and graphs */
+            mo_eval_options o = usual_options((mo_protocol)protocol);
+            evaluate(s->ctx, planted_source(pool, (mo_task)task), c, 2, &o, &t);
+            assert_int_equal(t.n, 4);
+            assert_true(mean_of(&t, "hop", 16, "accuracy") > 85); /* chance: 33 and 50 */
+            assert_int_equal(t.row[0].n, protocol == MO_PROTOCOL_SPLIT ? 3 : 20);
+            assert_string_equal(t.row[0].task, task == MO_TASK_NC ? "nc" : "gc");
+            assert_string_equal(t.row[0].head, "ridge");
+        }
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+}
+
+static void labels_without_meaning_give_chance(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "noise", 400, 4, 0.05, 0.05, 3), 1u << MO_TASK_NC);
+    mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
+    mo_candidate c = hop_candidate("x0", 0);
+    table t;
+    o.episodes = 50;
+    evaluate(s->ctx, mo_pool_source(pool, 0), &c, 1, &o, &t);
+    for (int i = 0; i < 2; i++) /* 50 episodes of 120 queries: a standard error of 0.6, and some shared rows */
+        assert_true(fabs(mean_of(&t, "x0", shots[i], "accuracy") - 25) < 2.5);
+    mo_pool_release(pool);
+}
+
+static void candidates_are_compared_on_the_same_plans(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_candidate c[] = {hop_candidate("x0", 1), hop_candidate("hop", 1)};
+    table t;
+    for (int task = 0; task < MO_TASKS; task++) {
+        mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
+        evaluate(s->ctx, planted_source(pool, (mo_task)task), c, 2, &o, &t);
+        for (int i = 0; i < t.n / 2; i++) {
+            assert_true(t.row[i].mean == t.row[i + t.n / 2].mean);
+            assert_true(t.row[i].sd == t.row[i + t.n / 2].sd);
+        }
+    }
+    mo_pool_release(pool);
+}
+
+/* The share of right queries when the episode's own rows are encoded. */
+static double direct_accuracy(mo_tape *t, const mo_mochi *model, const mo_source *source, const mo_plan *plan) {
+    mo_episode e;
+    mo_tape_reset(t);
+    mo_episode_build(t, source, plan, &e);
+    double wrong = mo_item(mo_count_wrong(t, mo_mochi_logits(t, model, &e, NULL), e.query_label));
+    return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
+}
+
+static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_candidate c = {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge};
+    mo_plan_options plans = planted_plans(8);
+    for (int task = 0; task < MO_TASKS; task++) {
+        const mo_source *source = planted_source(pool, (mo_task)task);
+        mo_tensor *rows = mo_embed_all(mo_mochi_model(model), source, 0);
+        for (uint64_t number = 0; number < 20; number++) {
+            mo_plan plan = {0};
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            mo_tape_reset(t);
+            double once = mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, rows, &plan, 0), &plan);
+            assert_true(once == direct_accuracy(t, model, source, &plan));
+            mo_plan_release(&plan);
+        }
+        mo_tensor_release(rows);
+    }
+    mo_tape_release(t);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+}
+
+static void row_blocks_give_the_same_embeddings(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_mochi *model = planted_model(s->ctx, 1);
+    for (int task = 0; task < MO_TASKS; task++) {
+        const mo_source *source = planted_source(pool, (mo_task)task);
+        int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
+        mo_tensor *whole = mo_embed_all(mo_mochi_model(model), source, 0);
+        assert_int_equal(mo_dim(whole, 0), examples);
+        assert_int_equal(mo_dim(whole, 1), PLANTED_DIM);
+        for (int64_t max_rows = 1; max_rows < 2000; max_rows = 3 * max_rows + 2) {
+            mo_tensor *parts = mo_embed_all(mo_mochi_model(model), source, max_rows);
+            const float *a = mo_tensor_view(whole).data, *b = mo_tensor_view(parts).data;
+            for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round otherwise */
+                assert_true(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(a[i])));
+            mo_tensor_release(parts);
+        }
+        mo_tensor_release(whole);
+    }
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+}
+
+/* ---- links ---- */
+
+static void planted_links_are_found(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
+    mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+    o.shots = (const int64_t[]){8, 64};
+    mo_candidate c[] = {hop_candidate("hop", 1), {.features = "dot", .hop = 1, .head = &mo_head_ridge, .dot = true}};
+    table t;
+    evaluate(s->ctx, mo_pool_source(pool, 0), c, 2, &o, &t);
+    assert_int_equal(t.n, 3 * MO_LINK_METRICS); /* inner products have no shots */
+    assert_true(mean_of(&t, "hop", 64, "auc") > 90);
+    assert_true(mean_of(&t, "hop", 64, "ap") > 85);
+    assert_true(mean_of(&t, "dot", 0, "auc") > 85);
+    for (int i = 0; i < t.n; i++)
+        assert_true(t.row[i].mean >= 0 && t.row[i].mean <= 100);
+    mo_pool_release(pool);
+}
+
+/* In a graph of pairs joined at random a link is predicted by nothing but itself: features that do not know the
+ * held-out links leave the AUC at one half; features that know them do not, so this test can fail. */
+static void links_that_only_masked_edges_predict_are_not_found(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    features.dim = 128;
+    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "random pairs", 1200, 1, 0.0125, 0, 9), 0);
+    assert_true(mo_ok(s->ctx));
+    mo_mochi_options model_options = mo_mochi_defaults();
+    model_options.encoder.dim = 128;
+    mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
+    mo_candidate c[] = {hop_candidate("x0", 0), hop_candidate("hop", 1),
+        {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge}};
+    mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+    o.shots = (const int64_t[]){64, 512};
+    o.max_rows = 0;
+    table t;
+    evaluate(s->ctx, mo_pool_source(pool, 0), c, 3, &o, &t);
+    for (int i = 0; i < t.n; i++)
+        if (!strcmp(t.row[i].metric, "auc") && !(fabs(t.row[i].mean - 50) < 3))
+            fail_msg("AUC of %s at k = %lld: %g", t.row[i].features, (long long)t.row[i].k, t.row[i].mean);
+    mo_source leaky = *mo_pool_source(pool, 0);
+    leaky.features = mo_features_open(leaky.graph, &features);
+    evaluate(s->ctx, &leaky, c, 3, &o, &t);
+    assert_true(mean_of(&t, "x0", 512, "auc") > 60);
+    mo_features_release(leaky.features);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+}
+
+/* ---- failures ---- */
+
+static mo_tensor *factor_minus_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *p) {
+    mo_tensor *K = mo_matmul(t, Zs, mo_transpose(t, Zs));
+    (void)p;
+    K = mo_add_diag(t, mo_scale(t, K, 0, 0), mo_scalar(t, MO_F32, -1));
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), mo_solve_spd(t, K, Ys)));
+}
+
+static void a_readout_that_fails_costs_its_own_figure_alone(void **state) {
+    scratch *s = *state;
+    const mo_head never = {
+        .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 0);
+    mo_candidate c[] = {{.features = "bad", .hop = 1, .head = &never, .lambda = 1}, hop_candidate("hop", 1)};
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        const char *metric = source->task == MO_TASK_LP ? "auc" : "accuracy";
+        mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+        table t;
+        evaluate(s->ctx, source, c, 2, &o, &t);
+        assert_true(isnan(mean_of(&t, "bad", 4, metric)) && mean_of(&t, "hop", 4, metric) > 50);
+    }
+    mo_pool_release(pool);
+}
+
+static void impossible_requests_are_refused(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    const mo_source *source = planted_source(pool, MO_TASK_NC);
+    mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+    mo_candidate c = hop_candidate("hop", 9), empty = {.features = "hop"};
+    table t = {0};
+    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("hop 9", "planted", "0 to 3"));
+    mo_evaluate(s->ctx, source, &empty, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("neither a model nor a head"));
+    o.seeds = 0;
+    c.hop = 0;
+    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("seeds is 0"));
+    o.seeds = 1;
+    o.shots = (const int64_t[]){4, 0};
+    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("k is 0"));
+    assert_int_equal(t.n, 0);
+    mo_pool_release(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planted_classes_are_found_by_both_protocols),
+        cmocka_unit_test(labels_without_meaning_give_chance),
+        cmocka_unit_test(candidates_are_compared_on_the_same_plans),
+        cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),
+        cmocka_unit_test(row_blocks_give_the_same_embeddings),
+        cmocka_unit_test(planted_links_are_found),
+        cmocka_unit_test(a_readout_that_fails_costs_its_own_figure_alone),
+        cmocka_unit_test(links_that_only_masked_edges_predict_are_not_found),
+        cmocka_unit_test(impossible_requests_are_refused),
+    };
+    return cmocka_run_group_tests_name("evaluate", tests, scratch_create, planted_release);
+}

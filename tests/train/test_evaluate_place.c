@@ -1,0 +1,151 @@
+/* tests/train/test_evaluate_place.c - an evaluation reads features in host memory and on disk as it reads those at
+ * hand, and a pool that changes under a run changes the episodes planned ahead. Runs on the device of MOCHI_DEVICE. */
+#include "tests/device.h"
+#include "tests/training_run.h"
+
+static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place place, const char *cache) {
+    mo_feature_options o = planted_features();
+    o.form = form;
+    o.place = place;
+    o.cache = place == MO_FEATURES_ON_DISK ? cache : NULL;
+    return planted_pool_of(ctx, &o);
+}
+
+static void expect_equal(const mo_tensor *X, const mo_tensor *Y) {
+    size_t bytes = (size_t)mo_numel(X) * mo_dtype_size(mo_tensor_dtype(X));
+    char *x = malloc(bytes), *y = malloc(bytes);
+    assert_int_equal(mo_numel(X), mo_numel(Y));
+    assert_int_equal(mo_tensor_read(X, x, bytes), MO_OK);
+    assert_int_equal(mo_tensor_read(Y, y, bytes), MO_OK);
+    assert_memory_equal(x, y, bytes);
+    free(x);
+    free(y);
+}
+
+typedef struct figures {
+    int n;
+    double mean[64];
+} figures;
+
+static void add_figure(const mo_eval_row *row, void *state) {
+    figures *f = state;
+    assert_true(f->n < 64);
+    f->mean[f->n++] = row->mean;
+}
+
+static figures evaluate(mo_context *ctx, const mo_source *source, mo_model model) {
+    const mo_candidate candidates[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
+        {.features = "hop", .hop = 2, .head = &mo_head_ridge, .lambda = 1}};
+    const int64_t shots[] = {3};
+    mo_eval_options o = {.n_shots = 1, .shots = shots, .seeds = 2, .seed = 3, .max_rows = 50};
+    figures f = {0};
+    if (mo_evaluate(ctx, source, candidates, 2, &o, add_figure, &f) != MO_OK)
+        fail_msg("%s", mo_context_status(ctx)->message);
+    return f;
+}
+
+/* Embeddings, hops and figures of every task. */
+static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_model model) {
+    for (int i = 0; i < mo_pool_size(here); i++) {
+        const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
+        for (int64_t max_rows = 0; max_rows <= 40; max_rows += 40) {
+            mo_tensor *X = mo_embed_all(model, a, max_rows), *Y = mo_embed_all(model, b, max_rows);
+            expect_equal(X, Y);
+            mo_tensor_release(X);
+            mo_tensor_release(Y);
+        }
+        for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
+            mo_tensor *X = mo_embed_hop(a, hop), *Y = mo_embed_hop(b, hop);
+            expect_equal(X, Y);
+            mo_tensor_release(X);
+            mo_tensor_release(Y);
+        }
+        figures f = evaluate(ctx, a, model), g = evaluate(ctx, b, model);
+        assert_int_equal(f.n, g.n);
+        assert_true(f.n > 0);
+        assert_memory_equal(f.mean, g.mean, (size_t)f.n * sizeof *f.mean);
+    }
+}
+
+/* On the CPU host memory is at hand; a device has the rows of both brought to it. */
+static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
+    scratch *s = *state;
+    char cache[512];
+    snprintf(cache, sizeof cache, "%s/cache", s->folder);
+    mo_context *ctx = device_context(test_device());
+    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
+        mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
+        mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
+        mo_model model = form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL)
+                                                         : mo_mochi_model(planted_model(ctx, 1));
+        compare_sources(ctx, host, disk, model);
+        mo_model_release(model);
+        mo_pool_release(host);
+        mo_pool_release(disk);
+    }
+    mo_context_release(ctx);
+    folder_remove(cache);
+}
+
+static void a_pool_that_changes_is_planned_anew(void **state) {
+    scratch *s = *state;
+    char folder[512];
+    mo_step_report r;
+    double lone[MO_TASKS] = {[MO_TASK_NC] = 1}, all[MO_TASKS] = {1, 1, 1};
+    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    run_options o = usual_run;
+    o.device = test_device();
+    o.episodes = 1;
+    o.steps = 12;
+    training_run run = run_open(&o, folder);
+    mo_pool_set_families(run.pool, lone);
+    for (int step = 0; step < 6; step++) {
+        if (step == 3) /* the source that is drawn moves in memory, too */
+            for (uint64_t seed = 5; seed < 25; seed++)
+                mo_pool_add(run.pool, planted_graph(run.ctx, "more", 40, 2, 0.3, 0.1, seed), 1u << MO_TASK_NC);
+        assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+        assert_false(isnan(r.accuracy[MO_TASK_NC]));
+    }
+    lone[MO_TASK_NC] = 0;
+    lone[MO_TASK_GC] = 1;
+    mo_pool_set_families(run.pool, lone);
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK); /* not what was planned before */
+    assert_false(isnan(r.accuracy[MO_TASK_GC]));
+    mo_pool_set_families(run.pool, all);
+    while (run.trainer->step < o.steps)
+        assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    run_close(&run);
+    folder_remove(folder);
+}
+
+/* The math mode rounds products of the model, not those that features are made of. */
+static void features_are_made_in_full_precision(void **state) {
+    (void)state;
+    if (test_device() != MO_CUDA)
+        skip();
+    mo_context *full = device_context(MO_CUDA), *rounded;
+    rounded = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = MO_MATH_BF16});
+    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
+        mo_pool *a = pool_at(full, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        mo_pool *b = pool_at(rounded, (mo_feature_form)form, MO_FEATURES_ON_DEVICE, NULL);
+        for (int i = 0; i < mo_pool_size(a); i++) {
+            const mo_arrays *x = mo_pool_source(a, i)->features->arrays, *y = mo_pool_source(b, i)->features->arrays;
+            for (int64_t k = 0; k < x->count; k++)
+                expect_equal(x->items[k].tensor, y->items[k].tensor);
+        }
+        mo_pool_release(a);
+        mo_pool_release(b);
+    }
+    mo_context_release(full);
+    mo_context_release(rounded);
+}
+
+int main(void) {
+    mo_context_release(device_context(test_device()));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_on_disk_evaluate_as_those_in_memory),
+        cmocka_unit_test(a_pool_that_changes_is_planned_anew),
+        cmocka_unit_test(features_are_made_in_full_precision),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,198 @@
+/* tests/train/test_example_rows.c - rows of examples: the same at any thread count and from the cache, counts against a
+ * dense matrix, no leak of the links that are asked about, bad input. */
+#include "tests/copies.h"
+#include "train/evaluation/evaluation.h"
+#include "train/features/example_rows.h"
+
+static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
+    mo_feature_options o = example_features(cache);
+    mo_graph *graph = task == MO_TASK_GC ? planted_set(ctx, "rings", 40, 2) : graph_of_copies(ctx);
+    mo_links *links = task == MO_TASK_LP ? mo_links_create(graph, 0.2, 60, 3) : NULL;
+    mo_features *f = mo_example_features_open(graph, task, links, &o);
+    if (!f)
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_links_release(links);
+    mo_graph_release(graph);
+    return f;
+}
+
+static void assert_same_arrays(const mo_features *a, const mo_features *b) {
+    static const char *const names[] = {"blocks", "spectrum", "extras"};
+    for (int i = 0; i < 3; i++) {
+        mo_tensor *x = mo_arrays_find(a->arrays, names[i]), *y = mo_arrays_find(b->arrays, names[i]);
+        assert_non_null(x);
+        assert_int_equal(mo_numel(x), mo_numel(y));
+        assert_memory_equal(mo_tensor_view(x).data, mo_tensor_view(y).data, (size_t)mo_numel(x) * sizeof(float));
+    }
+}
+
+static void rows_do_not_depend_on_threads_or_cache(void **state) {
+    scratch *s = *state;
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+    for (int task = 0; task < MO_TASKS; task++) {
+        mo_context *many = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 5});
+        mo_features *one = open_task(s->ctx, (mo_task)task, folder), *again = open_task(s->ctx, (mo_task)task, folder),
+                    *other = open_task(many, (mo_task)task, NULL);
+        assert_false(one->from_cache);
+        assert_true(again->from_cache == (task != MO_TASK_GC)); /* sets of graphs need no decomposition */
+        assert_same_arrays(one, again);
+        assert_same_arrays(one, other);
+        mo_features_release(one);
+        mo_features_release(again);
+        mo_features_release(other);
+        mo_context_release(many);
+    }
+    folder_remove(folder);
+}
+
+/* What the counts of a pair should be, from a dense adjacency. */
+static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out[8]) {
+    double common = 0, adamic = 0, allocation = 0, du = 0, dv = 0;
+    for (int64_t w = 0; w < graph->nodes; w++) {
+        bool a = mo_graph_has_edge(graph, u, w), b = mo_graph_has_edge(graph, v, w);
+        double d = (double)(graph->row_pointer[w + 1] - graph->row_pointer[w]);
+        du += a;
+        dv += b;
+        if (a && b) {
+            common++;
+            adamic += 1 / log(fmax(d, 2));
+            allocation += 1 / d;
+        }
+    }
+    double all[] = {log1p(adamic), log1p(10 * allocation), sqrt(allocation / sqrt(fmax(du * dv, 1))), log1p(common),
+        common / fmax(du + dv - common, 1), log1p(du) + log1p(dv), fabs(log1p(du) - log1p(dv)), log1p(du) * log1p(dv)};
+    memcpy(out, all, sizeof all);
+}
+
+static void counts_of_links_are_those_of_the_masked_graph(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = graph_of_copies(s->ctx);
+    mo_links *links = mo_links_create(graph, 0.2, 50, 3);
+    mo_feature_options o = example_features(NULL);
+    mo_features *f = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    assert_non_null(f);
+    mo_tensor *extras = mo_arrays_find(f->arrays, "extras"), *kept = mo_arrays_find(f->arrays, "extras_moments");
+    const float *x = mo_tensor_view(extras).data, *moments = mo_tensor_view(kept).data;
+    int64_t p = mo_dim(extras, 1), n = mo_dim(extras, 0);
+    assert_int_equal(p, 16);
+    assert_int_equal(n, links->n_positive + links->n_negative);
+    for (int64_t i = 0; i < n; i++) {
+        bool positive = i < links->n_positive;
+        int64_t at = positive ? i : i - links->n_positive;
+        double expected[8];
+        dense_counts(links->masked, (positive ? links->positive : links->negative)[0][at],
+            (positive ? links->positive : links->negative)[1][at], expected);
+        for (int c = 0; c < 8; c++)
+            assert_true(fabs(x[i * p + c] * moments[p + c] + moments[c] - expected[c]) < 1e-5);
+    }
+    mo_features_release(f);
+    mo_links_release(links);
+    mo_graph_release(graph);
+}
+
+static void keep_auc(const mo_eval_row *row, void *state) {
+    if (!strcmp(row->metric, "auc"))
+        *(double *)state = row->mean;
+}
+
+static void keep_mean(const mo_eval_row *row, void *state) {
+    *(double *)state = row->mean;
+}
+
+/* AUC of the untrained encoder on links that nothing but themselves predicts. */
+static double auc_of_noise(mo_context *ctx, bool leak) {
+    mo_feature_options o = example_features(NULL);
+    mo_pool *pool = mo_pool_create(ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(ctx, "noise", 300, 1, 0.08, 0.08, 4), 1u << MO_TASK_LP);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_source source = *mo_pool_source(pool, 0);
+    mo_links seen = *source.links;
+    mo_graph *whole = planted_graph(ctx, "noise", 300, 1, 0.08, 0.08, 4);
+    double auc = NAN;
+    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
+    mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){200}, .seeds = 3, .seed = 1};
+    if (leak) { /* the released program's way: nothing is masked */
+        seen.masked = whole;
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_features *f = mo_example_features_open(whole, MO_TASK_LP, &seen, &o);
+        source.features = f;
+        mo_plan_options plans = {.k_min = 200, .k_max = 200, .q_min = 300, .q_max = 300, .max_classes = 2, .seed = 2};
+        mo_plan plan;
+        assert_int_equal(mo_plan_draw(whole, source.links, MO_TASK_LP, 0, &plans, NULL, 0, &plan), MO_OK);
+        auc = mo_plan_accuracy(t, mo_candidate_logits(t, &source, &c, NULL, &plan, 0), &plan);
+        mo_plan_release(&plan);
+        mo_tape_release(t);
+        mo_features_release(f);
+    } else {
+        assert_int_equal(mo_evaluate(ctx, &source, &c, 1, &eval, keep_auc, &auc), MO_OK);
+    }
+    mo_model_release(model);
+    mo_graph_release(whole);
+    mo_pool_release(pool);
+    return auc;
+}
+
+static void links_that_nothing_predicts_are_not_predicted(void **state) {
+    scratch *s = *state;
+    assert_true(fabs(auc_of_noise(s->ctx, false) - 50) < 6);
+    assert_true(auc_of_noise(s->ctx, true) > 75); /* the test can fail: with the links in the graph they are found */
+}
+
+/* Blocks bound what an episode of rows of examples takes, and change nothing else. */
+static void an_evaluation_encodes_in_blocks(void **state) {
+    scratch *s = *state;
+    mo_feature_options o = example_features(NULL);
+    mo_pool *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
+    for (int task = 0; task < 2; task++) {
+        double mean[2];
+        int64_t peak[2];
+        for (int i = 0; i < 2; i++) {
+            mo_eval_options eval = {.protocol = MO_PROTOCOL_SPLIT,
+                .n_shots = 1,
+                .shots = (const int64_t[]){100},
+                .seeds = 2,
+                .max_rows = i ? 16 : 0};
+            mo_context_reset_peaks(s->ctx);
+            assert_int_equal(mo_evaluate(s->ctx, mo_pool_source(pool, task), &c, 1, &eval, keep_mean, &mean[i]), MO_OK);
+            peak[i] = mo_context_counters(s->ctx).tape_peak;
+        }
+        assert_true(fabs(mean[0] - mean[1]) < 1e-3);
+        if (!(peak[1] < peak[0]))
+            fail_msg("task %d: %lld bytes at once, %lld in blocks", task, (long long)peak[0], (long long)peak[1]);
+    }
+    mo_model_release(model);
+    mo_pool_release(pool);
+}
+
+static void bad_features_are_named(void **state) {
+    scratch *s = *state;
+    mo_feature_options o = example_features(NULL);
+    mo_graph *graph = graph_of_copies(s->ctx);
+    assert_null(mo_example_features_open(graph, MO_TASK_LP, NULL, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("copies:lp", "needs held-out links"));
+    o.hops = 40;
+    assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("40 hops"));
+    o.hops = 3;
+    graph->feature_value[7] = NAN;
+    assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("copies", "value 7", "finite"));
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_do_not_depend_on_threads_or_cache),
+        cmocka_unit_test(counts_of_links_are_those_of_the_masked_graph),
+        cmocka_unit_test(links_that_nothing_predicts_are_not_predicted),
+        cmocka_unit_test(an_evaluation_encodes_in_blocks),
+        cmocka_unit_test(bad_features_are_named),
+    };
+    return cmocka_run_group_tests_name("example rows", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,231 @@
+/* tests/train/test_feature_cache.c - cached features equal computed ones, and nothing that befalls the cache is an
+ * error. */
+#include "tests/drawn_graphs.h"
+#include "tests/folder.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+static mo_feature_options cached_options(scratch *s, const char *folder) {
+    mo_feature_options o = plain;
+    o.cache = scratch_path(s, folder);
+    return o;
+}
+
+/* Opens with the cache, asserts where it came from and that it equals what is computed without. */
+static void expect_from(const mo_graph *graph, const mo_feature_options *options, bool from_cache) {
+    mo_feature_options without = *options;
+    int64_t n, m;
+    bool cached, no;
+    without.cache = NULL;
+    float *x = hops_of(graph, options, &n, &cached), *y = hops_of(graph, &without, &m, &no);
+    assert_false(no);
+    assert_int_equal(cached, from_cache);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x);
+    free(x);
+    free(y);
+}
+
+static void a_hit_equals_what_is_computed(void **state) {
+    scratch *s = *state;
+    mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
+    mkdir(scratch_path(s, "deep"), 0777);
+    mo_feature_options o = cached_options(s, "deep/er"); /* made as needed */
+    for (int i = 0; i < 2; i++) {
+        expect_from(graphs[i], &o, false);
+        expect_from(graphs[i], &o, true);
+        mo_feature_options other = o;
+        other.hops = 1; /* the cache holds hop 0: other hops cost nothing */
+        expect_from(graphs[i], &other, true);
+        other = o;
+        other.seed = 9;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.combine = MO_COMBINE_CONCAT;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.norm = MO_FEATURE_NORM_NONE;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.dim = DIM - 1;
+        expect_from(graphs[i], &other, false);
+        other = o;
+        other.power_iterations = 1;
+        expect_from(graphs[i], &other, false);
+        mo_graph_release(graphs[i]);
+    }
+    folder_remove(o.cache);
+    rmdir(scratch_path(s, "deep"));
+}
+
+static void a_damaged_file_is_replaced_without_an_error(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
+    mo_feature_options o = cached_options(s, "damaged");
+    char folder[512], path[1024];
+    snprintf(folder, sizeof folder, "%s", o.cache);
+    o.cache = folder;
+    expect_from(graph, &o, false);
+    assert_int_equal(folder_files(folder, "", path), 1);
+    bytes good = read_bytes(path);
+    for (int kind = 0; kind < 5; kind++) {
+        bytes bad = {0};
+        size_t n = kind == 0 ? 0 : kind == 1 ? 5 : kind == 2 ? good.n - 1 : good.n;
+        bytes_append(&bad, good.data, n);
+        if (kind == 3)
+            bad.data[good.n - 7] ^= 4; /* of the values */
+        if (kind == 4)
+            memset(bad.data, 0xff, 8); /* a header of 2^64 - 1 bytes */
+        FILE *file = fopen(path, "wb");
+        assert_int_equal(fwrite(bad.data, 1, bad.n, file), bad.n);
+        fclose(file);
+        bytes_release(&bad);
+        expect_from(graph, &o, false);
+        assert_true(mo_ok(s->ctx));
+        bytes now = read_bytes(path);
+        assert_int_equal(now.n, good.n);
+        assert_memory_equal(now.data, good.data, good.n);
+        bytes_release(&now);
+    }
+    expect_from(graph, &o, true);
+    bytes_release(&good);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+static void a_folder_that_cannot_be_written_is_no_error(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
+    mo_feature_options o = plain;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/below", scratch_write(s, "a-file", "x", 1));
+    o.cache = path; /* below a file no folder can be */
+    expect_from(graph, &o, false);
+    expect_from(graph, &o, false);
+    o.cache = ""; /* none, not the root folder */
+    expect_from(graph, &o, false);
+    expect_from(graph, &o, false);
+    mo_graph_release(graph);
+}
+
+static void processes_may_share_a_cache(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
+    mo_feature_options o = plain;
+    o.cache = folder;
+    pid_t child[4];
+    for (int i = 0; i < 4; i++) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            bool fine = true;
+            for (int round = 0; round < 10 && fine; round++) {
+                mo_features *f = mo_features_open(graph, &o);
+                fine = f != NULL;
+                mo_features_release(f);
+            }
+            _exit(fine ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        int status;
+        waitpid(child[i], &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    expect_from(graph, &o, true);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+/* ---- the folder ---- */
+
+typedef struct seen {
+    int entries, damaged, told;
+    int64_t bytes, used;
+    char text[2048];
+} seen;
+
+static void on_entry(const mo_cache_entry *entry, void *state) {
+    seen *n = state;
+    assert_true(entry->used >= n->used); /* the least recently used first */
+    assert_non_null(strstr(entry->made_of, "dim 24"));
+    n->used = entry->used;
+    n->entries++;
+    n->bytes += entry->bytes;
+    n->damaged += entry->damage != NULL;
+    if (entry->damage)
+        snprintf(n->text, sizeof n->text, "%s", entry->damage);
+}
+
+static void on_notice(const char *line, void *state) {
+    seen *n = state;
+    if (strncmp(line, "cache: ", 7) != 0)
+        return;
+    n->told++;
+    snprintf(n->text, sizeof n->text, "%s", line);
+}
+
+static seen visit(mo_context *ctx, const char *folder, bool verify) {
+    seen n = {0};
+    assert_int_equal(mo_cache_visit(ctx, folder, verify, on_entry, &n), MO_OK);
+    return n;
+}
+
+static void entries_are_listed_verified_and_pruned(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 12), *other = draw_graph(s->ctx, small, 0, 13);
+    char folder[512], path[1024], foreign[600];
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "listed"));
+    mo_feature_options o = plain;
+    o.cache = folder;
+    assert_int_equal(visit(s->ctx, folder, true).entries, 0); /* no folder yet */
+    expect_from(graph, &o, false);
+    assert_int_equal(folder_files(folder, "", path), 1);
+    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    expect_from(other, &o, false);
+    snprintf(foreign, sizeof foreign, "%s/notes.txt", folder);
+    fclose(fopen(foreign, "w"));
+    assert_int_equal(visit(s->ctx, folder, true).entries, 2);
+    FILE *file = fopen(path, "r+b");
+    fseek(file, -9, SEEK_END);
+    fputc(77, file);
+    fclose(file);
+    utimensat(AT_FDCWD, path, old, 0);
+    assert_int_equal(visit(s->ctx, folder, false).damaged, 0);
+    seen bad = visit(s->ctx, folder, true);
+    assert_int_equal(bad.damaged, 1);
+    assert_non_null(strstr(bad.text, "damaged data"));
+    seen told = {0}, gone = {0};
+    o.notice = on_notice;
+    o.notice_state = &told;
+    expect_from(graph, &o, false);
+    assert_int_equal(told.told, 1);
+    assert_non_null(strstr(told.text, "made again"));
+    expect_from(graph, &o, true); /* which is a use of it */
+    assert_true(visit(s->ctx, folder, true).used > 1000000);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
+    assert_int_equal(gone.entries, 0);
+    utimensat(AT_FDCWD, path, old, 0);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
+    assert_int_equal(gone.entries, 1);
+    assert_int_equal(visit(s->ctx, folder, true).entries, 1);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, &gone), MO_OK);
+    assert_int_equal(visit(s->ctx, folder, true).entries, 0);
+    assert_int_equal(access(foreign, F_OK), 0);
+    mo_graph_release(graph);
+    mo_graph_release(other);
+    folder_remove(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hit_equals_what_is_computed),
+        cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
+        cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
+        cmocka_unit_test(processes_may_share_a_cache),
+        cmocka_unit_test(entries_are_listed_verified_and_pruned),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

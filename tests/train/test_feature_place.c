@@ -1,0 +1,282 @@
+/* tests/train/test_feature_place.c - features on the device, in host memory and on disk: equal bits whatever the
+ * threads and interruptions, memory that does not grow with the pool, and errors of the thread that reads. Runs on the
+ * device of MOCHI_DEVICE. */
+#include "tests/device.h"
+#include "tests/training_run.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+static const char *const place_names[] = {"auto", "device", "host", "disk"};
+
+static mo_feature_options placed(mo_feature_place place, mo_feature_form form, const char *cache) {
+    mo_feature_options o = planted_features();
+    o.place = place;
+    o.form = form;
+    o.cache = cache;
+    return o;
+}
+
+static run_options placed_run(const mo_feature_options *features, int episodes, int threads) {
+    run_options o = usual_run;
+    o.device = test_device();
+    o.features = features;
+    o.episodes = episodes;
+    o.threads = threads;
+    o.steps = test_device() == MO_CUDA ? 4 : 8; /* emulated, a step takes its time */
+    return o;
+}
+
+/* The features of every source of `to` become those of `from`: where they are made decides their last bits. */
+static void copy_features(const mo_pool *from, mo_pool *to) {
+    for (int i = 0; i < to->n; i++) {
+        const mo_arrays *x = from->source[i].features->arrays, *y = to->source[i].features->arrays;
+        for (int64_t j = 0; to->source[i].owns_features && j < y->count; j++) {
+            mo_tensor *X = mo_arrays_find(x, y->items[j].name), *Y = y->items[j].tensor;
+            size_t bytes = (size_t)mo_numel(Y) * mo_dtype_size(mo_tensor_dtype(Y));
+            void *host = malloc(bytes + 1);
+            assert_int_equal(mo_tensor_read(X, host, bytes), MO_OK);
+            assert_int_equal(mo_tensor_write(Y, host, bytes), MO_OK);
+            free(host);
+        }
+    }
+}
+
+/* Runs to the end on features of the device that equal those of the host, whatever the device. */
+static void run_on_device(mo_feature_form form, int episodes, int threads, const char *folder) {
+    mo_feature_options on_device = placed(MO_FEATURES_ON_DEVICE, form, NULL), on_host = on_device;
+    on_host.place = MO_FEATURES_ON_HOST;
+    run_options o = placed_run(&on_device, episodes, threads);
+    training_run run = run_open(&o, folder);
+    mo_pool *pool = planted_pool_of(run.ctx, &on_host);
+    copy_features(pool, run.pool);
+    mo_pool_release(pool);
+    mo_trainer_run(run.trainer, NULL, NULL);
+    mo_trainer_finish(run.trainer);
+    assert_run_ok(&run);
+    run_close(&run);
+}
+
+static void folder_of(scratch *s, const char *name, char path[512]) {
+    snprintf(path, 512, "%s/%s", s->folder, name);
+}
+
+/* Weights, checkpoint and log of a run with that place equal those in `folder`. */
+static void expect_same(scratch *s, const mo_feature_options *features, int episodes, int threads, const char *folder) {
+    char other[512];
+    folder_of(s, place_names[features->place], other);
+    run_options o = placed_run(features, episodes, threads);
+    run_until(&o, other, false, o.steps);
+    assert_same_run(folder, other);
+    folder_remove(other);
+}
+
+static void every_place_gives_the_same_bits(void **state) {
+    scratch *s = *state;
+    char folder[512], cache[512];
+    folder_of(s, "whole", folder);
+    folder_of(s, "cache", cache);
+    for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++)
+        for (int episodes = 1; episodes <= 3; episodes += 2) {
+            run_on_device((mo_feature_form)form, episodes, 1, folder);
+            for (int threads = 1; threads <= (test_device() == MO_CUDA ? 1 : 2); threads++)
+                for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
+                    mo_feature_options o = placed(
+                        (mo_feature_place)place, (mo_feature_form)form, place == MO_FEATURES_ON_DISK ? cache : NULL);
+                    expect_same(s, &o, episodes, threads, folder);
+                }
+            folder_remove(folder);
+        }
+    folder_remove(cache);
+}
+
+static void stopped_and_resumed_equals_uninterrupted(void **state) {
+    scratch *s = *state;
+    char whole[512], parts[512], cache[512];
+    folder_of(s, "whole", whole);
+    folder_of(s, "parts", parts);
+    folder_of(s, "cache", cache);
+    for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
+        mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
+        run_options o = placed_run(&features, 1, 1);
+        run_until(&o, whole, false, o.steps);
+        for (int64_t stop = 1; stop < o.steps; stop += 2) {
+            run_until(&o, parts, false, stop);
+            run_until(&o, parts, true, o.steps);
+            assert_same_weights(whole, parts);
+            folder_remove(parts);
+        }
+        folder_remove(whole);
+    }
+    folder_remove(cache);
+}
+
+static void second_step_on_allocates_nothing(void **state) {
+    scratch *s = *state;
+    char folder[512], cache[512];
+    folder_of(s, "run", folder);
+    folder_of(s, "cache", cache);
+    for (int place = MO_FEATURES_ON_HOST; place <= MO_FEATURES_ON_DISK; place++) {
+        mo_context *ctx = device_context(test_device());
+        mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
+        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+        mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
+        mo_mochi *model = planted_model(ctx, 1);
+        mo_trainer_options o = {.steps = 5,
+            .episodes_per_step = 1,
+            .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+            .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
+            .out = folder};
+        mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+        mo_trainer_step(trainer, NULL);
+        int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
+        while (trainer->step < o.steps)
+            assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
+        assert_int_equal(mo_context_counters(ctx).allocations, before);
+        assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
+        mo_trainer_release(trainer);
+        mo_mochi_release(model);
+        mo_pool_release(pool);
+        mo_context_release(ctx);
+        folder_remove(folder);
+    }
+    folder_remove(cache);
+}
+
+/* Cuts every stack of the folder short. */
+static void cut_stacks(const char *folder) {
+    DIR *listing = opendir(folder);
+    int cut = 0;
+    for (struct dirent *entry; (entry = readdir(listing));)
+        if (strstr(entry->d_name, ".stack")) {
+            char path[900];
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+            assert_int_equal(truncate(path, 5000), 0);
+            cut++;
+        }
+    closedir(listing);
+    assert_true(cut > 0);
+}
+
+static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
+    scratch *s = *state;
+    char folder[512], cache[512];
+    folder_of(s, "run", folder);
+    folder_of(s, "cache", cache);
+    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
+    run_options o = placed_run(&features, 3, 1);
+    training_run run = run_open(&o, folder);
+    assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_OK);
+    cut_stacks(cache);
+    for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* what was fetched before may still be used */
+        mo_trainer_step(run.trainer, NULL);
+    assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".stack': it ends before byte ", "cut short?"));
+    run_close(&run);
+    folder_remove(folder);
+    folder_remove(cache);
+}
+
+static void disk_needs_a_folder(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(test_device());
+    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, NULL);
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
+    assert_failed(ctx, MO_INVALID, PARTS("features: 'planted': name a cache folder"));
+    assert_int_equal(mo_pool_size(pool), 0);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+/* ---- memory ---- */
+
+enum { WIDE_NODES = 20000, WIDE_DIM = 64 };
+
+static mo_graph *wide_graph(mo_context *ctx, uint64_t seed) {
+    mo_graph *graph = mo_graph_new(ctx, "wide", "wide");
+    mo_edges edges = {0};
+    int64_t *label = calloc(WIDE_NODES, sizeof *label);
+    mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 3);
+    for (int64_t i = 0; i < WIDE_NODES; i++) {
+        label[i] = i % 3;
+        mo_edges_add(ctx, &edges, i, (i + 1) % WIDE_NODES);
+        mo_edges_add(ctx, &edges, i, mo_random_below(&r, WIDE_NODES));
+    }
+    mo_graph_set_edges(graph, WIDE_NODES, &edges);
+    mo_graph_set_classes(graph, label, WIDE_NODES);
+    free(label);
+    return mo_graph_finish(graph);
+}
+
+/* A line of /proc/self/status, in bytes. */
+static int64_t memory_of(const char *name) {
+    char line[256];
+    long long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && kib < 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, name, strlen(name)))
+            kib = strtoll(line + strlen(name) + 1, NULL, 10);
+    if (file)
+        fclose(file);
+    return 1024 * kib;
+}
+
+/* What a run on so many graphs holds after some steps, and what it has held at most. */
+static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
+    char folder[512], cache[512];
+    folder_of(s, "run", folder);
+    folder_of(s, "cache", cache);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, cache);
+    features.dim = WIDE_DIM;
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    for (int i = 0; i < graphs; i++)
+        mo_pool_add(pool, wide_graph(ctx, (uint64_t)i + 1), 1u << MO_TASK_NC);
+    mo_mochi_options m = mo_mochi_defaults();
+    m.encoder.dim = WIDE_DIM;
+    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &m, 1);
+    mo_trainer_options o = {.steps = 20,
+        .episodes_per_step = 1,
+        .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = planted_plans(1),
+        .out = folder};
+    mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+    assert_int_equal(mo_trainer_run(trainer, NULL, NULL), MO_OK);
+    malloc_trim(0);
+    *held = memory_of("VmRSS");
+    *most = memory_of("VmHWM");
+    mo_trainer_release(trainer);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+    folder_remove(folder);
+    folder_remove(cache);
+}
+
+/* Each graph's stack takes 20 MB; its edges, labels and links 2 MB. */
+static void memory_does_not_grow_with_the_pool(void **state) {
+    const int more = 4;
+    int64_t one, many, one_peak, many_peak, stack = (int64_t)WIDE_NODES * WIDE_DIM * (PLANTED_HOPS + 1) * 4;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* its quarantine holds on to what is freed */
+#endif
+    run_wide(*state, 1, &one, &one_peak);
+    run_wide(*state, 1 + more, &many, &many_peak);
+    print_message("one graph: %.1f MB held, %.1f at most; %d: %.1f, %.1f; a stack: %.1f\n", 1e-6 * (double)one,
+        1e-6 * (double)one_peak, 1 + more, 1e-6 * (double)many, 1e-6 * (double)many_peak, 1e-6 * (double)stack);
+    assert_true(one > 0 && many - one < more * stack / 4);
+    assert_true(many_peak - one_peak < more * stack / 4);
+}
+
+int main(void) {
+    mo_context_release(device_context(test_device()));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_does_not_grow_with_the_pool),
+        cmocka_unit_test(every_place_gives_the_same_bits),
+        cmocka_unit_test(stopped_and_resumed_equals_uninterrupted),
+        cmocka_unit_test(second_step_on_allocates_nothing),
+        cmocka_unit_test(a_file_cut_short_ends_the_run_with_one_line),
+        cmocka_unit_test(disk_needs_a_folder),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

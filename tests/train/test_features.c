@@ -1,0 +1,268 @@
+/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: what it holds, and that it repeats. */
+#include "ops/ops.h"
+#include "tests/drawn_graphs.h"
+#include "tests/folder.h"
+#include "train/svd/basis.h"
+
+/* X0 of one graph of a set, before LayerNorm, as doubles. */
+static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
+    mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
+    mo_basis_quality quality;
+    mo_tensor *X0 = mo_cast(t, mo_node_basis(t, graph, g, options, &quality), MO_F64);
+    expect_ok(graph->ctx);
+    double *x = calloc((size_t)mo_numel(X0) + 1, sizeof *x);
+    mo_tensor_read(X0, x, (size_t)mo_numel(X0) * sizeof *x);
+    mo_tape_release(t);
+    return x;
+}
+
+static void a_hop_is_the_adjacency_times_the_hop_before(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_graph *graph = draw_graph(ctx, larger, 9, 1);
+    int64_t n, nodes = graph->nodes;
+    float *x = hops_of(graph, &plain, &n, NULL);
+    for (int64_t k = 1; k <= HOPS; k++)
+        for (int64_t i = 0; i < nodes; i++)
+            for (int64_t j = 0; j < DIM; j++) {
+                double sum = 0, degree = (double)(graph->row_pointer[i + 1] - graph->row_pointer[i]);
+                for (int64_t e = graph->row_pointer[i]; e < graph->row_pointer[i + 1]; e++) {
+                    int64_t c = graph->column[e];
+                    double other = (double)(graph->row_pointer[c + 1] - graph->row_pointer[c]);
+                    sum += x[((k - 1) * nodes + c) * DIM + j] / sqrt(degree * other);
+                }
+                assert_true(fabs(sum - x[(k * nodes + i) * DIM + j]) < 1e-5);
+            }
+    free(x);
+    mo_graph_release(graph);
+}
+
+/* So many columns that most are zero before LayerNorm, and propagated as one. */
+static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_feature_options wide = plain;
+    wide.dim = 200;
+    for (int64_t columns = 0; columns <= 5; columns += 5) {
+        mo_graph *graph = draw_graph(ctx, set, columns, 11);
+        mo_features *f = mo_features_open(graph, &wide);
+        expect_ok(ctx);
+        mo_tensor *hops = mo_arrays_find(f->arrays, "hops");
+        mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        int64_t n = graph->nodes * wide.dim, shape[] = {graph->nodes, wide.dim};
+        float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+        for (int64_t k = 1; k <= HOPS; k++) {
+            mo_tensor *before = mo_reshape(t, mo_slice(t, hops, 0, k - 1, k), 2, shape);
+            mo_tensor_read(mo_spmm(t, A, before), x, (size_t)n * sizeof *x);
+            mo_tensor_read(mo_slice(t, hops, 0, k, k + 1), y, (size_t)n * sizeof *y);
+            expect_ok(ctx);
+            assert_memory_equal(x, y, (size_t)n * sizeof *x);
+        }
+        free(x);
+        free(y);
+        mo_tape_release(t);
+        mo_csr_release(A);
+        mo_features_release(f);
+        mo_graph_release(graph);
+    }
+}
+
+static void hop_zero_has_rows_of_mean_zero_and_variance_one(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_graph *graph = draw_graph(ctx, larger, 9, 2);
+    int64_t n;
+    float *x = hops_of(graph, &plain, &n, NULL);
+    for (int64_t i = 0; i < graph->nodes; i++) {
+        double mean = 0, square = 0;
+        for (int64_t j = 0; j < DIM; j++) {
+            mean += x[i * DIM + j] / DIM;
+            square += (double)x[i * DIM + j] * x[i * DIM + j] / DIM;
+        }
+        assert_true(fabs(mean) < 1e-5 && fabs(square - 1) < 2e-2); /* 1e-5 is added to the variance */
+    }
+    free(x);
+    mo_graph_release(graph);
+}
+
+static void isolated_nodes_without_features_are_zero_rows(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_graph *graph = draw_graph(ctx, larger, 0, 3);
+    int64_t n, last = graph->nodes - 1;
+    float *x = hops_of(graph, &plain, &n, NULL);
+    for (int64_t j = 0; j < DIM; j++)
+        assert_true(fabsf(x[last * DIM + j]) < 1e-3f && x[(graph->nodes + last) * DIM + j] == 0);
+    free(x);
+    mo_graph_release(graph);
+}
+
+/* In memory and on disk, of one graph and of a set. */
+static void without_a_norm_hop_zero_is_the_basis(void **state) {
+    scratch *s = *state;
+    mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
+    mo_feature_options bare = plain, disk;
+    bare.norm = MO_FEATURE_NORM_NONE;
+    disk = bare;
+    disk.place = MO_FEATURES_ON_DISK;
+    disk.cache = scratch_path(s, "bare");
+    for (int i = 0; i < 2; i++) {
+        int64_t n, m;
+        float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
+        assert_memory_equal(x, y, (size_t)n * sizeof *x);
+        for (int64_t g = 0; g < graphs[i]->graphs; g++) {
+            int64_t first = graphs[i]->graph_offset[g], rows = graphs[i]->graph_offset[g + 1] - first;
+            double *basis = rows ? basis_of(graphs[i], g, &bare) : NULL;
+            for (int64_t j = 0; j < rows * DIM; j++)
+                assert_true(basis[j] == (double)x[first * DIM + j]);
+            free(basis);
+        }
+        free(x);
+        free(y);
+        mo_graph_release(graphs[i]);
+    }
+    folder_remove(disk.cache);
+}
+
+/* The sum of both sides reads: structure from the left, attributes from the right, both with their largest first. */
+static void the_sum_reverses_the_attributes_and_concat_puts_them_second(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_graph *both = draw_graph(ctx, small, 6, 4), *bare = draw_graph(ctx, small, 0, 4);
+    mo_feature_options sum = plain, concat = plain;
+    concat.combine = MO_COMBINE_CONCAT;
+    double *s = basis_of(both, 0, &sum), *p = basis_of(bare, 0, &sum), *c = basis_of(both, 0, &concat),
+           *b = basis_of(bare, 0, &concat);
+    for (int64_t i = 0; i < both->nodes; i++)
+        for (int64_t j = 0; j < DIM; j++) {
+            double attribute = j >= DIM - 6 ? c[i * DIM + DIM / 2 + (DIM - 1 - j)] : 0;
+            assert_true(fabs(s[i * DIM + j] - p[i * DIM + j] - attribute) < 1e-6);
+            assert_true(j >= DIM / 2 || fabs(c[i * DIM + j] - p[i * DIM + j]) < 1e-6);
+            assert_true(j < DIM / 2 || (j < DIM / 2 + 6 ? true : c[i * DIM + j] == 0));
+            assert_true(b[i * DIM + j] == (j < DIM / 2 ? c[i * DIM + j] : 0));
+        }
+    free(s);
+    free(p);
+    free(c);
+    free(b);
+    mo_graph_release(both);
+    mo_graph_release(bare);
+}
+
+/* With as many columns as nodes P_A P_A^T is four times the positive part of A~: P_A P_A^T A~ = A~ P_A P_A^T, and its
+ * trace is four times the sum of the positive eigenvalues, which is twice the sum of all magnitudes (the trace is 0).
+ */
+static void structure_is_four_times_the_positive_part(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_graph *graph = draw_graph(ctx, small, 0, 5);
+    mo_feature_options wide = plain;
+    wide.dim = 60; /* above the 50 nodes: ten columns of zeros */
+    double *p = basis_of(graph, 0, &wide), trace = 0, magnitudes = 0;
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *U, *S, *V;
+    assert_int_equal(mo_sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
+    magnitudes = mo_item(mo_sum(t, S, 0, MO_DROP_AXES));
+    for (int64_t i = 0; i < 50; i++)
+        for (int64_t j = 0; j < 60; j++) {
+            trace += p[i * 60 + j] * p[i * 60 + j];
+            assert_true(j < 50 || p[i * 60 + j] == 0);
+        }
+    assert_true(fabs(trace - 2 * magnitudes) < 1e-4 * trace);
+    free(p);
+    mo_tape_release(t);
+    mo_csr_release(A);
+    mo_graph_release(graph);
+}
+
+/* Graphs of at most 64 nodes are decomposed exactly, so the seed of a graph's place in the set plays no part. */
+static void a_graph_of_a_set_has_the_features_it_has_alone(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    static const int64_t sizes[] = {40, 1, 0, 33, 12, -1};
+    mo_graph *all = draw_graph(ctx, sizes, 5, 6);
+    for (int64_t g = 0; g < all->graphs; g++) {
+        mo_graph alone = *all;
+        int64_t offset[] = {all->graph_offset[g], all->graph_offset[g + 1]}, n = offset[1] - offset[0];
+        alone.graphs = 1;
+        alone.graph_offset = offset;
+        if (n == 0)
+            continue;
+        double *x = basis_of(all, g, &plain), *y = basis_of(&alone, 0, &plain);
+        assert_memory_equal(x, y, (size_t)(n * DIM) * sizeof *x);
+        free(x);
+        free(y);
+    }
+    mo_graph_release(all);
+}
+
+static void expect_same(
+    const mo_graph *a, const mo_feature_options *oa, const mo_graph *b, const mo_feature_options *ob, bool same) {
+    int64_t n, m;
+    float *x = hops_of(a, oa, &n, NULL), *y = hops_of(b, ob, &m, NULL);
+    assert_int_equal(n, m);
+    assert_int_equal(memcmp(x, y, (size_t)n * sizeof *x) == 0, same);
+    free(x);
+    free(y);
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    mo_context *one = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_context *two = mo_context_create(&(mo_context_options){.threads = 2});
+    for (int i = 0; i < 2; i++) {
+        mo_graph *a = draw_graph(one, i ? larger : set, 5, 7), *b = draw_graph(two, i ? larger : set, 5, 7);
+        mo_feature_options other = plain;
+        other.seed = 4;
+        expect_same(a, &plain, b, &plain, true);
+        expect_same(b, &plain, b, &plain, true);
+        expect_same(a, &plain, a, &other, false);
+        mo_graph_release(a);
+        mo_graph_release(b);
+    }
+    mo_context_release(one);
+    mo_context_release(two);
+}
+
+static void wrong_settings_and_values_are_named(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, small, 5, 12);
+    mo_feature_options o = plain;
+    o.dim = 0;
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("features: dim 0 and 2 hops"));
+    o = plain;
+    o.hops = -1;
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("features: dim 24 and -1 hops"));
+    graph->feature_value[13] = NAN;
+    assert_null(mo_features_open(graph, &plain));
+    assert_failed(
+        s->ctx, MO_NUMERICAL, PARTS("features: 'drawn': feature 3 of node 2 is nan, expected a finite value"));
+    graph->feature_value[13] = 0;
+    graph->column[0] = 49; /* one direction only */
+    assert_null(mo_features_open(graph, &plain));
+    assert_failed(s->ctx, MO_INVALID, PARTS("differs from its transpose"));
+    mo_graph_release(graph);
+}
+
+static void a_failing_graph_of_a_set_is_named(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, set, 0, 13);
+    graph->column[graph->row_pointer[130]] = 3; /* from graph 4 into graph 0 */
+    assert_null(mo_features_open(graph, &plain));
+    assert_failed(s->ctx, MO_INVALID, PARTS("features: graph 4 of 'drawn'", "leads to node -"));
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hop_is_the_adjacency_times_the_hop_before),
+        cmocka_unit_test(hops_of_a_set_have_the_bits_of_one_product),
+        cmocka_unit_test(hop_zero_has_rows_of_mean_zero_and_variance_one),
+        cmocka_unit_test(isolated_nodes_without_features_are_zero_rows),
+        cmocka_unit_test(without_a_norm_hop_zero_is_the_basis),
+        cmocka_unit_test(the_sum_reverses_the_attributes_and_concat_puts_them_second),
+        cmocka_unit_test(structure_is_four_times_the_positive_part),
+        cmocka_unit_test(a_graph_of_a_set_has_the_features_it_has_alone),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(wrong_settings_and_values_are_named),
+        cmocka_unit_test(a_failing_graph_of_a_set_is_named),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

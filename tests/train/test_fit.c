@@ -1,0 +1,206 @@
+/* tests/train/test_fit.c - episodes on embeddings, the figures of heads. */
+#include "tests/labelled_rows.h"
+#include "tests/scratch.h"
+#include "train/fit/fit_batch.h"
+
+#include <math.h>
+
+static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
+
+static void draws_share_no_row_between_support_and_queries(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    mo_draws d;
+    assert_int_equal(mo_draws_create(E, 4, &defaults, &d), MO_OK);
+    assert_int_equal(d.n_support, 4 * C);
+    assert_int_equal(d.n_query, 5 * C);
+    for (int64_t e = 0; e < d.episodes; e++) {
+        int seen[N] = {0};
+        int64_t class_of[C] = {-1, -1, -1}; /* the episode's own numbering */
+        for (int64_t i = 0; i < d.n_support; i++) {
+            int64_t row = d.support[e * d.n_support + i], label = d.support_label[e * d.n_support + i];
+            seen[row]++;
+            class_of[label] = class_of[label] < 0 ? E->graph->label[row] : class_of[label];
+            assert_int_equal(class_of[label], E->graph->label[row]);
+        }
+        for (int64_t i = 0; i < d.n_query; i++) {
+            int64_t row = d.query[e * d.n_query + i];
+            seen[row]++;
+            assert_int_equal(class_of[d.query_label[e * d.n_query + i]], E->graph->label[row]);
+        }
+        for (int i = 0; i < N; i++)
+            assert_true(seen[i] <= 1);
+    }
+    mo_draws_release(&d);
+    mo_embeddings_release(E);
+}
+
+typedef struct seen {
+    int n;
+    mo_fit_row row[8];
+    double accuracy, nll, brier;
+} seen;
+
+static void on_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    x->row[x->n++] = *row;
+}
+
+/* Prototypes by their definition. */
+static void on_prototype_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    const mo_draws *d = row->draws;
+    mo_embeddings *E = (mo_embeddings *)x->row[7].draws; /* passed in by the test */
+    double z[N * D], right = 0, n = 0;
+    mo_tensor_read(E->Z, z, sizeof z);
+    for (int64_t e = 0; e < d->episodes; e++) {
+        double P[C][D] = {{0}};
+        for (int64_t i = 0; i < d->n_support; i++)
+            for (int k = 0; k < D; k++)
+                P[d->support_label[e * d->n_support + i]][k] +=
+                    z[d->support[e * d->n_support + i] * D + k] / (double)d->k;
+        for (int64_t i = 0; i < d->n_query; i++, n++) {
+            double score[C] = {0}, sum = 0;
+            int64_t best = 0, y = d->query_label[e * d->n_query + i];
+            for (int c = 0; c < C; c++) {
+                for (int k = 0; k < D; k++)
+                    score[c] += P[c][k] * z[d->query[e * d->n_query + i] * D + k];
+                best = score[c] > score[best] ? c : best;
+                sum += exp(score[c]);
+            }
+            right += best == y;
+            x->nll -= log(exp(score[y]) / sum);
+            for (int c = 0; c < C; c++)
+                x->brier += pow(exp(score[c]) / sum - (c == y), 2);
+        }
+    }
+    x->accuracy = 100 * right / n;
+    x->nll /= n;
+    x->brier /= n;
+    x->row[x->n++] = *row;
+}
+
+static void figures_are_those_of_the_definitions(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1);
+    seen x = {0};
+    x.row[7].draws = (void *)E;
+    assert_int_equal(
+        mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner}, 1, &defaults, on_prototype_row, &x), MO_OK);
+    assert_int_equal(x.n, 1);
+    assert_true(fabs(x.row[0].accuracy - x.accuracy) <= 1e-10);
+    assert_true(fabs(x.row[0].nll - x.nll) <= 1e-12);
+    assert_true(fabs(x.row[0].brier - x.brier) <= 1e-12);
+    int64_t queries = 0;
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        queries += x.row[0].by_norm[part].n;
+    assert_int_equal(queries, 7 * 5 * C);
+    mo_embeddings_release(E);
+}
+
+static void float32_and_float64_agree(void **state) {
+    scratch *s = *state;
+    seen x = {0};
+    for (int wide = 0; wide < 2; wide++) {
+        mo_embeddings *E = make(s, wide ? MO_F64 : MO_F32, 1);
+        mo_fit(E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &defaults, on_row, &x);
+        mo_embeddings_release(E);
+    }
+    assert_true(mo_ok(s->ctx));
+    for (int h = 0; h < 2; h++) {
+        assert_true(fabs(x.row[h].nll - x.row[2 + h].nll) <= 1e-5);
+        assert_true(fabs(x.row[h].ece_temperature - x.row[2 + h].ece_temperature) <= 1e-4);
+    }
+}
+
+static void tuning_beats_a_penalty_that_is_far_off(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1.5);
+    mo_fit_options options = defaults;
+    seen x = {0};
+    options.episodes = 40;
+    options.shots = (int64_t[]){8};
+    options.lambda = &(double){1e-6};
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    options.tune = true;
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    assert_int_equal(x.n, 2);
+    assert_true(x.row[1].accuracy > x.row[0].accuracy);
+    mo_embeddings_release(E);
+}
+
+static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_div(t, mo_matmul(t, Zq, mo_transpose(t, mo_matmul(t, mo_transpose(t, Ys), Zs))), parameters[0]);
+}
+
+/* A head whose logits the penalty only scales has the same held-out rows at every temperature: rounding does not
+ * decide between its penalties. */
+static void of_equal_penalties_the_strongest_is_taken(void **state) {
+    static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 1}};
+    const mo_head head = {.abi = MO_HEAD_ABI,
+        .size = sizeof(mo_head),
+        .name = "divided",
+        .n_parameters = 1,
+        .parameters = lambda,
+        .logits = divided,
+        .order = 2};
+    mo_embeddings *E = make(*state, MO_F64, 1);
+    seen tuned = {0}, strongest = {0};
+    mo_fit_options options = defaults;
+    options.tune = true;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &tuned), MO_OK);
+    double z[N * D], scale = 1;
+    mo_tensor_read(E->Z, z, sizeof z);
+    for (int i = 0; i < N * D; i++)
+        scale += z[i] * z[i] / N;
+    scale *= 100;
+    options.tune = false;
+    options.lambda = &scale;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&head}, 1, &options, on_row, &strongest), MO_OK);
+    assert_true(fabs(tuned.row[0].nll - strongest.row[0].nll) <= 1e-12);
+    mo_embeddings_release(E);
+}
+
+static void one_shot_has_no_temperature_but_figures(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    mo_fit_options options = defaults;
+    seen x = {0};
+    options.shots = (int64_t[]){1};
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &x);
+    assert_true(isnan(x.row[0].ece_temperature) && x.row[0].accuracy > 50);
+    mo_embeddings_release(E);
+}
+
+/* The first grows the workspace that the context keeps. */
+static void a_second_run_leaves_nothing_behind(void **state) {
+    scratch *s = *state;
+    int64_t live[2];
+    for (int run = 0; run < 2; run++) {
+        mo_embeddings *E = make(s, MO_F32, 1);
+        mo_diagnosis x;
+        seen rows = {0};
+        mo_fit_options options = defaults;
+        options.tune = true;
+        mo_fit(E, (const mo_head *[]){&mo_head_ridge, mo_find_head("lda")}, 2, &options, on_row, &rows);
+        mo_diagnose(E, &(mo_diagnosis_options){.epsilon = 0.1}, &x);
+        mo_diagnosis_release(&x);
+        mo_embeddings_release(E);
+        assert_true(mo_ok(s->ctx));
+        live[run] = mo_context_counters(s->ctx).bytes_live;
+    }
+    assert_int_equal(live[0], live[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draws_share_no_row_between_support_and_queries),
+        cmocka_unit_test(figures_are_those_of_the_definitions),
+        cmocka_unit_test(float32_and_float64_agree),
+        cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
+        cmocka_unit_test(of_equal_penalties_the_strongest_is_taken),
+        cmocka_unit_test(one_shot_has_no_temperature_but_figures),
+        cmocka_unit_test(a_second_run_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

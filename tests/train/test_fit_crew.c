@@ -1,0 +1,141 @@
+/* tests/train/test_fit_crew.c - episodes shared out to threads: the figures and the errors of one thread. */
+#include "tests/labelled_rows.h"
+
+typedef struct rows {
+    int n;
+    mo_fit_row row[64];
+    char failure[512];
+} rows;
+
+static void on_row(const mo_fit_row *row, void *state) {
+    rows *x = state;
+    assert_in_range(x->n, 0, 63);
+    if (row->failure)
+        snprintf(x->failure, sizeof x->failure, "%s", row->failure);
+    x->row[x->n++] = *row;
+}
+
+/* All heads at two k, one of which is more than a class has to give, as a context of so many threads sees them. */
+static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, rows *x) {
+    scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = threads})};
+    mo_embeddings *E = make(&s, MO_F32, 1);
+    const mo_fit_options options = {
+        .n_shots = 2, .shots = (int64_t[]){4, 18}, .episodes = 37, .queries = 5, .ways = 64, .tune = tune};
+    *x = (rows){0};
+    mo_code code = mo_fit(E, heads, n, &options, on_row, x);
+    mo_embeddings_release(E);
+    mo_context_release(s.ctx);
+    return code;
+}
+
+static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+    int64_t *last = state;
+    assert_string_equal(part, "k = 4, ridge");
+    assert_true(done > *last && done <= of && of == 37);
+    *last = done;
+}
+
+/* One thread reports every batch, in order, up to the last episode. */
+static void progress_counts_episodes(void **state) {
+    (void)state;
+    scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
+    mo_embeddings *E = make(&s, MO_F32, 1);
+    int64_t last = 0;
+    const mo_fit_options options = {.n_shots = 1,
+        .shots = (int64_t[]){4},
+        .episodes = 37,
+        .queries = 5,
+        .ways = 64,
+        .progress = on_progress,
+        .state = &last};
+    rows x = {0};
+    assert_int_equal(mo_fit(E, (const mo_head *const[]){&mo_head_ridge}, 1, &options, on_row, &x), MO_OK);
+    assert_int_equal(last, 37);
+    mo_embeddings_release(E);
+    mo_context_release(s.ctx);
+}
+
+/* NaN is equal to NaN here. */
+static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
+    const double x[] = {a->accuracy, a->ci95, a->nll, a->brier, a->ece, a->ece_temperature};
+    const double y[] = {b->accuracy, b->ci95, b->nll, b->brier, b->ece, b->ece_temperature};
+    assert_string_equal(a->head, b->head);
+    assert_int_equal(a->k, b->k);
+    assert_memory_equal(x, y, sizeof x);
+    assert_memory_equal(a->by_norm, b->by_norm, sizeof a->by_norm);
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    const mo_head *heads[32];
+    int n = 0;
+    while (n < 32 && mo_head_at(n)) {
+        heads[n] = mo_head_at(n);
+        n++;
+    }
+    for (int tune = 0; tune < 2; tune++) {
+        static rows one, three;
+        int some = tune ? 2 : n; /* tuned, the first heads speak for all */
+        assert_int_equal(run(heads, some, 1, tune, &one), MO_OK);
+        assert_int_equal(run(heads, some, 3, tune, &three), MO_OK);
+        assert_int_equal(one.n, 2 * some);
+        assert_int_equal(three.n, one.n);
+        for (int i = 0; i < one.n; i++)
+            assert_same_figures(&one.row[i], &three.row[i]);
+    }
+}
+
+/* Has no fit where the first row of the support begins below 0, and says how it begins. */
+static mo_tensor *fails_now_and_then(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, 0, 0, 1), 1, 0, 1), 2, 0, 1);
+    if (mo_item(corner) < 0)
+        mo_fail(mo_tape_context(t), MO_NUMERICAL, "begins with %.9g", mo_item(corner));
+    return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);
+}
+
+static void the_first_failure_is_the_one_that_is_told(void **state) {
+    (void)state;
+    mo_head head = mo_head_prototype_inner;
+    static rows one, many;
+    head.name = "fails";
+    head.logits = fails_now_and_then;
+    head.cross_validate = NULL;
+    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 1, false, &one), MO_NUMERICAL);
+    assert_non_null(strstr(one.failure, "begins with -"));
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &many), MO_NUMERICAL);
+        assert_string_equal(many.failure, one.failure);
+        assert_int_equal(many.n, 4);
+        assert_same_figures(&many.row[1], &one.row[1]); /* the other head goes on */
+    }
+}
+
+static mo_tensor *asks_for_too_much(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)Ys;
+    (void)Zq;
+    (void)parameters;
+    return mo_matmul(t, Zs, Zs);
+}
+
+static void a_wrong_call_ends_the_run(void **state) {
+    (void)state;
+    mo_head head = mo_head_prototype_inner;
+    static rows x;
+    head.name = "wrong";
+    head.logits = asks_for_too_much;
+    head.cross_validate = NULL;
+    assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &x), MO_INVALID);
+    assert_int_equal(x.n, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_counts_episodes),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(the_first_failure_is_the_one_that_is_told),
+        cmocka_unit_test(a_wrong_call_ends_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,53 @@
+/* tests/train/test_graph_write.c - a graph as .npz reads back equal, and nothing is left of one that could not be
+ * written. */
+#include "tests/scratch.h"
+#include "train/train.h"
+
+static void assert_survives(scratch *s, const char *name) {
+    mo_graph *graph = mo_graph_open(s->ctx, name);
+    if (!graph)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    assert_int_equal(mo_graph_write(graph, scratch_path(s, "copy.npz")), MO_OK);
+    mo_graph *copy = mo_graph_open(s->ctx, s->path);
+    if (!copy)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    assert_memory_equal(graph->hash, copy->hash, sizeof copy->hash);
+    assert_int_equal(copy->dropped_loops + copy->dropped_duplicates, 0);
+    mo_graph_release(graph);
+    mo_graph_release(copy);
+    remove(s->path);
+}
+
+static void every_kind_of_graph_reads_back_equal(void **state) {
+    static const char *const kinds[] = {"citeseer", "photo", "mutag", "imdb-binary", "gnutella06",
+        "tests/graphs/lists.txt", "tests/graphs/edges.txt", "tests/graphs/TINY", "tests/graphs/club.gml",
+        "tests/graphs/train.txt"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        assert_survives(*state, kinds[i]);
+}
+
+static void a_set_of_one_graph_stays_a_set(void **state) {
+    scratch *s = *state;
+    assert_survives(s, scratch_write(s, "one.txt", "1\n2 5\n0 1 1\n0 1 0\n", 18));
+    scratch_files(s, true);
+}
+
+static void failures_leave_nothing(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_from_edges(s->ctx, "pair", 2, 1, (int64_t[]){0}, (int64_t[]){1});
+    assert_int_equal(mo_graph_write(graph, "/nowhere/at/all.npz"), MO_IO);
+    assert_failed(s->ctx, MO_IO, PARTS("/nowhere/at/all.npz", "No such file"));
+    assert_int_equal(mo_graph_write(graph, s->folder), MO_IO); /* a folder is in the way */
+    assert_failed(s->ctx, MO_IO, PARTS(s->folder));
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_graph_reads_back_equal),
+        cmocka_unit_test(a_set_of_one_graph_stays_a_set),
+        cmocka_unit_test(failures_leave_nothing),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

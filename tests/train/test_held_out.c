@@ -1,0 +1,145 @@
+/* tests/train/test_held_out.c - held-out rows of a support are what explicit refits say. */
+#include "tests/labelled_rows.h"
+#include "tests/scratch.h"
+#include "train/fit/fit_batch.h"
+
+#include <math.h>
+
+static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
+
+static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *t) {
+    return (mo_fitting){.ctx = mo_tensor_context(E->Z), .t = t, .Z = E->Z, .head = head, .classes = C, .tuned = -1};
+}
+
+/* Logits of row `at` of episode e's support by a fit on the rows that `keep` keeps. */
+static void refit(const mo_fitting *f, const mo_draws *d, int64_t e, const bool *keep, int64_t at, double *logits) {
+    int64_t row[N], label[N], n = 0;
+    for (int64_t i = 0; i < d->n_support; i++)
+        if (keep[i]) {
+            row[n] = d->support[e * d->n_support + i];
+            label[n++] = d->support_label[e * d->n_support + i];
+        }
+    mo_fit_batch one = {1, n, 1, row, label, d->support + e * d->n_support + at};
+    assert_true(mo_fit_logits(f, &one, NAN, logits));
+}
+
+static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
+    return (mo_fit_batch){
+        B, d->n_support, 0, d->support + first * d->n_support, d->support_label + first * d->n_support, NULL};
+}
+
+/* Leave-one-out: every row by the n_s - 1 others. Cross-validation: by those outside its fold, the fold being its place
+ * among the rows of its class, modulo the number of folds (k = 4: the place). */
+static void held_out_rows_are_those_of_explicit_refits(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_fitting f = fitting(E, &mo_head_ridge, t);
+    mo_draws d;
+    mo_draws_create(E, 4, &defaults, &d);
+    mo_fit_batch b = support_of(&d, 2, 3);
+    double held[2][3 * 4 * C * C], expected[C];
+    assert_true(mo_leave_one_out(&f, &b, &(double){NAN}, 1, held[0]));
+    assert_true(mo_cross_validate(&f, &b, 4, false, &(double){NAN}, 1, held[1], NULL));
+    for (int64_t e = 0; e < 3; e++)
+        for (int64_t i = 0; i < d.n_support; i++) {
+            bool others[4 * C], outside[4 * C];
+            int place[C] = {0}, fold[4 * C];
+            for (int64_t j = 0; j < d.n_support; j++)
+                fold[j] = place[d.support_label[(2 + e) * d.n_support + j]]++;
+            for (int64_t j = 0; j < d.n_support; j++) {
+                others[j] = j != i;
+                outside[j] = fold[j] != fold[i];
+            }
+            for (int how = 0; how < 2; how++) {
+                refit(&f, &d, 2 + e, how ? outside : others, i, expected);
+                for (int c = 0; c < C; c++)
+                    assert_true(fabs(held[how][(e * d.n_support + i) * C + c] - expected[c]) <= 1e-9);
+            }
+        }
+    mo_draws_release(&d);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
+/* Every head that has a shortcut against itself without one, in dual and in primal form (k C below and above D + 1),
+ * with rows that repeat, and with a fold that takes the rest of a class. */
+static void shortcuts_of_cross_validation_say_what_refits_say(void **state) {
+    enum { MOST = 8 * C };
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 2);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    const mo_head *head;
+    int shortcuts = 0;
+    for (int i = 0; (head = mo_head_at(i)); i++)
+        for (int64_t k = 2; head->cross_validate && k <= 8; k++) {
+            mo_head plain = *head;
+            plain.cross_validate = NULL;
+            mo_fitting quick = fitting(E, head, t), slow = fitting(E, &plain, t);
+            mo_fit_options options = defaults;
+            bool repeated = k % 2;
+            options.queries = repeated ? 34 : 5;
+            mo_draws d;
+            mo_draws_create(E, k, &options, &d);
+            mo_fit_batch b = support_of(&d, 1, repeated ? 1 : 3);
+            b.n_q = d.n_query;
+            b.query = d.query + d.n_query;
+            double held[2][3 * MOST * C], query[2][3 * 34 * C * C];
+            assert_true(mo_cross_validate(&quick, &b, k, repeated, &(double){NAN}, 1, held[0], query[0]));
+            assert_true(mo_cross_validate(&slow, &b, k, repeated, &(double){NAN}, 1, held[1], query[1]));
+            for (int64_t j = 0; j < b.B * b.n_s * C; j++)
+                assert_true(isnan(held[0][j]) ? isnan(held[1][j]) : fabs(held[0][j] - held[1][j]) <= 1e-9);
+            for (int64_t j = 0; j < b.B * b.n_q * C; j++)
+                assert_true(fabs(query[0][j] - query[1][j]) <= 1e-9);
+            mo_draws_release(&d);
+            shortcuts++;
+        }
+    assert_true(shortcuts >= 5 * 7);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
+/* 20 rows a class and k + q = 40: rows repeat, and a copy in the fit would give the held-out one away. With a tiny
+ * penalty a fit repeats the labels of its rows exactly. */
+static void copies_of_a_held_out_row_are_never_fitted(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 30);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_fitting f = fitting(E, &mo_head_ridge, t);
+    mo_fit_options options = defaults;
+    options.queries = 34;
+    f.lambda = &(double){1e-9};
+    mo_draws d;
+    mo_draws_create(E, 6, &options, &d);
+    assert_int_equal(d.small_classes, C);
+    int copies = 0;
+    for (int64_t e = 0; e < d.episodes; e++) {
+        double held[6 * C * C];
+        mo_fit_batch b = support_of(&d, e, 1);
+        assert_true(mo_cross_validate(&f, &b, 6, true, &(double){NAN}, 1, held, NULL));
+        for (int64_t i = 0; i < d.n_support; i++) {
+            bool copied = false, alone = true;
+            for (int64_t j = 0; j < d.n_support; j++) {
+                bool same = b.support[i] == b.support[j];
+                copied |= j != i && same;
+                alone &= same || b.support_label[i] != b.support_label[j];
+            }
+            copies += copied && !alone;
+            /* a class with one row keeps it in every fit */
+            assert_true(alone ? isnan(held[i * C]) : fabs(held[i * C + b.support_label[i]] - 1) > 1e-3);
+        }
+    }
+    assert_true(copies > 0);
+    mo_draws_release(&d);
+    mo_tape_release(t);
+    mo_embeddings_release(E);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(held_out_rows_are_those_of_explicit_refits),
+        cmocka_unit_test(shortcuts_of_cross_validation_say_what_refits_say),
+        cmocka_unit_test(copies_of_a_held_out_row_are_never_fitted),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

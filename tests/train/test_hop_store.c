@@ -1,0 +1,278 @@
+/* tests/train/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and say
+ * what they need. */
+#include "tests/drawn_graphs.h"
+#include "tests/folder.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WIDE_HOPS = 7, PAGE = 4096 };
+
+typedef struct told {
+    char text[4096];
+} told;
+
+static void remember(const char *line, void *state) {
+    told *t = state;
+    strncat(t->text, line, sizeof t->text - strlen(t->text) - 2);
+    strcat(t->text, "\n");
+}
+
+static mo_feature_options on_disk(const char *folder, told *t) {
+    mo_feature_options o = plain;
+    o.place = MO_FEATURES_ON_DISK;
+    o.hops = WIDE_HOPS;
+    o.cache = folder;
+    o.notice = remember;
+    o.notice_state = t;
+    t->text[0] = 0;
+    return o;
+}
+
+/* Opens with the limit; the hops equal those without it. */
+static void expect_equal(const mo_graph *graph, const mo_feature_options *o, bool from_cache) {
+    mo_feature_options any = *o;
+    any.place = MO_FEATURES_AUTO;
+    any.cache = NULL;
+    int64_t n, m;
+    bool cached;
+    float *x = hops_of(graph, o, &n, &cached), *y = hops_of(graph, &any, &m, NULL);
+    assert_int_equal(cached, from_cache);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, (size_t)n * sizeof *x);
+    free(x);
+    free(y);
+}
+
+static void overwrite(const char *path, long offset, unsigned char mask) {
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fseek(file, offset, offset < 0 ? SEEK_END : SEEK_SET);
+    int c = fgetc(file);
+    fseek(file, -1, SEEK_CUR);
+    fputc(mask ? c ^ mask : 0, file);
+    fclose(file);
+}
+
+static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
+    scratch *s = *state;
+    mo_graph *graphs[] = {
+        draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
+    char folder[512], path[1024];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "equal"));
+    for (int i = 0; i < 3; i++) {
+        mo_feature_options o = on_disk(folder, &t);
+        expect_equal(graphs[i], &o, false);
+        expect_equal(graphs[i], &o, true);
+        assert_int_equal(folder_files(folder, ".stack", path), i + 1);
+        assert_int_equal(folder_files(folder, ".partial", path), 0);
+        assert_non_null(strstr(t.text, "features: drawn: residual of the SVD 0."));
+        assert_null(strstr(t.text, "cache:"));
+        mo_graph_release(graphs[i]);
+    }
+    folder_remove(folder);
+}
+
+static void blocks_kept_apart_are_the_same_on_disk(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 4);
+    char folder[512];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "blocks"));
+    mo_feature_options o = on_disk(folder, &t), any;
+    o.form = MO_FEATURES_OF_EXAMPLES;
+    any = o;
+    any.place = MO_FEATURES_AUTO;
+    any.cache = NULL;
+    mo_features *x = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
+    mo_features *y = mo_example_features_open(graph, MO_TASK_NC, NULL, &any);
+    expect_ok(s->ctx);
+    mo_tensor *a = mo_arrays_find(x->arrays, "blocks"), *b = mo_arrays_find(y->arrays, "blocks");
+    assert_int_equal(mo_numel(a), mo_numel(b));
+    size_t bytes = (size_t)mo_numel(a) * sizeof(float);
+    float *p = malloc(bytes), *q = malloc(bytes);
+    mo_tensor_read(a, p, bytes);
+    mo_tensor_read(b, q, bytes);
+    assert_memory_equal(p, q, bytes);
+    assert_true(x->svd_residual == y->svd_residual && x->svd_orthogonality > 0);
+    free(p);
+    free(q);
+    mo_features_release(x);
+    mo_features_release(y);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+/* The table of checksums is at the end: with its last entries zero the file is what an interruption leaves. */
+static void an_interrupted_run_goes_on_where_it_stopped(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);
+    char folder[512], path[1024], partial[1100];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "interrupted"));
+    mo_feature_options o = on_disk(folder, &t);
+    expect_equal(graph, &o, false);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    assert_int_equal(rename(path, partial), 0);
+    for (long byte = -3 * 8; byte < 0; byte++)
+        overwrite(partial, byte, 0);
+    expect_equal(graph, &o, false);
+    assert_non_null(strstr(t.text, "5 blocks are there from an interrupted run"));
+    assert_int_equal(folder_files(folder, ".partial", path), 0);
+    expect_equal(graph, &o, true);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+static void damage_is_found_told_and_made_good(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 6);
+    char folder[512], path[1024];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "damaged"));
+    mo_feature_options o = on_disk(folder, &t);
+    expect_equal(graph, &o, false);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    int64_t hop = 4 * DIM * graph->nodes;
+    const long offsets[] = {PAGE + 5, (long)(PAGE + 3 * hop + 77), 3, -1};
+    for (int i = 0; i < 4; i++) {
+        t.text[0] = 0;
+        overwrite(path, offsets[i], 0x10);
+        expect_equal(graph, &o, false);
+        assert_non_null(strstr(t.text, "damaged; made again"));
+        expect_equal(graph, &o, true);
+    }
+    assert_int_equal(truncate(path, PAGE + 100), 0);
+    expect_equal(graph, &o, false);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+static void on_entry(const mo_cache_entry *entry, void *state) {
+    int *counts = state;
+    assert_non_null(strstr(entry->made_of, "hops 7"));
+    counts[0]++;
+    counts[1] += entry->damage != NULL;
+}
+
+static void the_cache_knows_stacks(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 9);
+    char folder[512], path[1024];
+    told t;
+    int good[2] = {0}, bad[2] = {0}, gone[2] = {0};
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "known"));
+    mo_feature_options o = on_disk(folder, &t);
+    expect_equal(graph, &o, false);
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, good), MO_OK);
+    assert_true(good[0] == 1 && good[1] == 0);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    overwrite(path, PAGE + 40, 2);
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, bad), MO_OK);
+    assert_true(bad[0] == 1 && bad[1] == 1);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
+    assert_true(gone[0] == 1 && folder_files(folder, "", path) == 0);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+/* Half the file; of 8 hops each entry is off by at most 8 roundings to 11 bits of the norm of a row. */
+static void float16_halves_the_file_and_rounds(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 10);
+    char folder[512], path[1024];
+    told t;
+    int64_t n, each = graph->nodes * DIM;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "halves"));
+    mo_feature_options o = on_disk(folder, &t), any = o;
+    o.stack = MO_F16;
+    any.place = MO_FEATURES_AUTO;
+    any.cache = NULL;
+    float *x = hops_of(graph, &any, &n, NULL);
+    for (int again = 0; again < 2; again++) {
+        mo_source source = {.graph = graph, .features = mo_features_open(graph, &o)};
+        expect_ok(s->ctx);
+        assert_int_equal(source.features->from_cache, again);
+        assert_int_equal(mo_tensor_dtype(mo_arrays_find(source.features->arrays, "hops")), MO_F16);
+        double worst = 0;
+        for (int hop = 0; hop <= WIDE_HOPS; hop++) {
+            mo_tensor *Z = mo_embed_hop(&source, hop);
+            float *z = malloc((size_t)each * sizeof *z);
+            assert_int_equal(mo_tensor_read(Z, z, (size_t)each * sizeof *z), MO_OK);
+            for (int64_t i = 0; i < each; i++)
+                worst = fmax(worst, fabs((double)z[i] - (double)x[hop * each + i]));
+            free(z);
+            mo_tensor_release(Z);
+        }
+        if (!(worst > 1e-6 && worst < 8 * sqrt(DIM) / 2048))
+            fail_msg("rounding changes an entry by %g", worst);
+        mo_features_release(source.features);
+    }
+    struct stat st;
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
+    int good[2] = {0};
+    mo_cache_visit(s->ctx, folder, true, on_entry, good);
+    assert_true(good[0] == 1 && good[1] == 0);
+    free(x);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+static void too_little_memory_says_what_is_needed(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
+    told t;
+    mo_feature_options o = on_disk(NULL, &t);
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("features: 'drawn': name a cache folder", "takes 230400 bytes"));
+    o.cache = scratch_path(s, "too-little");
+    o.memory = 1000;
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_MEMORY,
+        PARTS("features: 'drawn' needs ", "with its hop stack on disk; the limit of memory is 1000"));
+    assert_int_equal(access(o.cache, F_OK), -1);
+    mo_graph_release(graph);
+}
+
+/* A limit on the size of files stands in for a full disk. */
+static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 8);
+    char folder[512], path[1024];
+    told t;
+    struct rlimit before, small_files;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "full"));
+    mo_feature_options o = on_disk(folder, &t);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small_files = before;
+    small_files.rlim_cur = 10000;
+    setrlimit(RLIMIT_FSIZE, &small_files);
+    assert_null(mo_features_open(graph, &o));
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_failed(s->ctx, MO_IO, PARTS("hop stack '", ".stack.partial': cannot reserve"));
+    assert_int_equal(folder_files(folder, "", path), 0);
+    expect_equal(graph, &o, false);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stack_on_disk_equals_the_one_in_memory),
+        cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
+        cmocka_unit_test(an_interrupted_run_goes_on_where_it_stopped),
+        cmocka_unit_test(damage_is_found_told_and_made_good),
+        cmocka_unit_test(the_cache_knows_stacks),
+        cmocka_unit_test(float16_halves_the_file_and_rounds),
+        cmocka_unit_test(too_little_memory_says_what_is_needed),
+        cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,234 @@
+/* tests/train/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against the
+ * optimality conditions, an exhaustive search over faces, and scipy (oracle.h; skipped where absent). */
+#include "tests/oracle.h"
+#include "tests/scratch.h"
+#include "train/metrics.h"
+
+#include <math.h>
+
+enum { INSTANCES = 200, MOST = 8, DIM = 9 };
+
+typedef struct instance {
+    int64_t n, d;
+    double points[MOST * DIM], p[DIM], scale;
+} instance;
+
+/* Point i: a copy of another, between two others, or p itself moved into the hull; by the number of the instance. */
+static void degrade(instance *h, int number, mo_random *r) {
+    int64_t n = h->n, d = h->d;
+    for (int64_t k = 0; k < d; k++) {
+        if (number % 5 == 1 && n > 1) /* duplicates */
+            h->points[(n - 1) * d + k] = h->points[k];
+        if (number % 5 == 2 && n > 2) /* collinear */
+            h->points[(n - 1) * d + k] = 0.25 * h->points[k] + 0.75 * h->points[d + k];
+        if (number % 5 == 3) { /* p inside: the mean, or (every other) on an edge */
+            h->p[k] = 0;
+            int64_t of = number % 2 && n > 1 ? 2 : n;
+            for (int64_t i = 0; i < of; i++)
+                h->p[k] += h->points[i * d + k] / (double)of;
+        }
+    }
+    if (number % 25 == 4)
+        for (int64_t k = 0; k < d; k++) /* p is one of the points */
+            h->p[k] = h->points[mo_random_below(r, 1) * d + k];
+}
+
+/* Instance `number`: normal points of 1 to 8 in 1 to 9 dimensions, shifted and scaled by up to 1e3. */
+static instance make(int number) {
+    mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)number);
+    instance h = {.n = 1 + number % MOST, .d = 1 + mo_random_below(&r, DIM)};
+    double size = pow(10, 6 * mo_random_uniform(&r) - 3), shift = number % 3 ? 0 : 3;
+    for (int64_t i = 0; i < h.n * h.d; i++)
+        h.points[i] = size * (mo_random_normal(&r) + shift);
+    for (int64_t k = 0; k < h.d; k++)
+        h.p[k] = size * 0.5 * mo_random_normal(&r);
+    degrade(&h, number, &r);
+    for (int64_t i = 0; i < h.n; i++) {
+        double square = 0;
+        for (int64_t k = 0; k < h.d; k++)
+            square += pow(h.points[i * h.d + k] - h.p[k], 2);
+        h.scale = fmax(h.scale, sqrt(square));
+    }
+    h.scale = fmax(h.scale, 1e-300);
+    return h;
+}
+
+/* x = sum_j w_j points_j - p, and its length. */
+static double residual(const instance *h, const double *w, double x[DIM]) {
+    double square = 0;
+    for (int64_t k = 0; k < h->d; k++) {
+        x[k] = -h->p[k];
+        for (int64_t j = 0; j < h->n; j++)
+            x[k] += w[j] * h->points[j * h->d + k];
+        square += x[k] * x[k];
+    }
+    return sqrt(square);
+}
+
+/* Weights of the simplex whose x has the stated length; and x q_j >= |x|^2 for all j but for rounding. That bounds how
+ * much nearer any other point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
+static void distances_meet_the_optimality_conditions(void **state) {
+    scratch *s = *state;
+    for (int number = 0; number < INSTANCES; number++) {
+        instance h = make(number);
+        double w[MOST], x[DIM], sum = 0, gap = 0;
+        double distance = mo_hull_distance(s->ctx, h.points, h.n, h.d, h.p, w), length = residual(&h, w, x);
+        for (int64_t j = 0; j < h.n; j++) {
+            double along = 0;
+            for (int64_t k = 0; k < h.d; k++)
+                along += x[k] * (h.points[j * h.d + k] - h.p[k]);
+            gap = fmax(gap, length * length - along);
+            sum += w[j];
+            assert_true(w[j] >= 0);
+        }
+        bool optimal = length <= 1e-12 * h.scale || gap <= 1e-10 * h.scale * length;
+        if (!(fabs(sum - 1) <= 1e-14 * (double)h.n) || !(fabs(distance - length) <= 1e-14 * h.scale) || !optimal)
+            fail_msg("instance %d: distance %g, |x| %g, sum %.17g, gap %g", number, distance, length, sum, gap);
+    }
+}
+
+/* The nearest point of the affine hull of some points by the bordered normal equations in long double, with pivoting:
+ *     [Q Q^T  1] [w]   [0]
+ *     [1^T    0] [m] = [1]
+ * Its length where the weights are >= 0, else infinity. Dependent subsets are left to their independent parts. */
+static double affine_distance(const instance *h, unsigned subset) {
+    long double A[MOST + 1][MOST + 2] = {{0}}, q[MOST][DIM], square = 0;
+    int m = 0;
+    for (int64_t j = 0; j < h->n; j++)
+        if (subset >> j & 1) {
+            for (int64_t k = 0; k < h->d; k++)
+                q[m][k] = ((long double)h->points[j * h->d + k] - h->p[k]) / h->scale;
+            m++;
+        }
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < m; j++)
+            for (int64_t k = 0; k < h->d; k++)
+                A[i][j] += q[i][k] * q[j][k];
+        A[i][m] = A[m][i] = 1;
+    }
+    A[m][m + 1] = 1;
+    for (int c = 0; c <= m; c++) {
+        int pivot = c;
+        for (int i = c + 1; i <= m; i++)
+            pivot = fabsl(A[i][c]) > fabsl(A[pivot][c]) ? i : pivot;
+        if (fabsl(A[pivot][c]) < 1e-13L)
+            return INFINITY;
+        for (int j = 0; j < m + 2; j++) {
+            long double swap = A[c][j];
+            A[c][j] = A[pivot][j];
+            A[pivot][j] = swap;
+        }
+        for (int i = 0; i <= m; i++)
+            for (int j = m + 1; i != c && j >= c; j--)
+                A[i][j] -= A[i][c] / A[c][c] * A[c][j];
+    }
+    for (int i = 0; i < m; i++)
+        if (A[i][m + 1] / A[i][i] < -1e-15L)
+            return INFINITY;
+    for (int64_t k = 0; k < h->d; k++) {
+        long double x = 0;
+        for (int i = 0; i < m; i++)
+            x += A[i][m + 1] / A[i][i] * q[i][k];
+        square += x * x;
+    }
+    return (double)sqrtl(square) * h->scale;
+}
+
+static void distances_equal_the_least_over_all_faces(void **state) {
+    scratch *s = *state;
+    for (int number = 0; number < INSTANCES; number++) {
+        instance h = make(number);
+        double least = INFINITY, distance = mo_hull_distance(s->ctx, h.points, h.n, h.d, h.p, NULL);
+        for (unsigned subset = 1; subset < 1u << h.n; subset++)
+            least = fmin(least, affine_distance(&h, subset));
+        if (!(fabs(distance - least) <= 1e-8 * h.scale))
+            fail_msg("instance %d: distance %.12g, of all faces %.12g", number, distance, least);
+    }
+}
+
+/* Reads "n d", points and p of every instance; min |Q^T u|^2 + (sum u - 1)^2 over u >= 0 has u proportional to the
+ * weights of the nearest point. */
+static const char oracle[] = "import sys, numpy as np\n"
+                             "from scipy.optimize import nnls\n"
+                             "for line in open(sys.argv[1]):\n"
+                             "    v = np.array(line.split(), float); n, d = int(v[0]), int(v[1])\n"
+                             "    Q = v[2:2 + n * d].reshape(n, d) - v[2 + n * d:]\n"
+                             "    scale = max(np.linalg.norm(Q, axis=1).max(), 1e-300)\n"
+                             "    u, _ = nnls(np.vstack([Q.T / scale, np.ones(n)]), np.r_[np.zeros(d), 1.0])\n"
+                             "    print(repr(float(np.linalg.norm(Q.T @ (u / u.sum())))))\n";
+
+static void distances_equal_those_of_scipy(void **state) {
+    scratch *s = *state;
+    char command[1600];
+    const char *python = python_with("scipy.optimize");
+    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
+    FILE *file = fopen(scratch_path(s, "instances"), "w");
+    for (int number = 0; number < INSTANCES; number++) {
+        instance h = make(number);
+        fprintf(file, "%d %d", (int)h.n, (int)h.d);
+        for (int64_t i = 0; i < h.n * h.d; i++)
+            fprintf(file, " %.17g", h.points[i]);
+        for (int64_t k = 0; k < h.d; k++)
+            fprintf(file, " %.17g", h.p[k]);
+        fputc('\n', file);
+    }
+    fclose(file);
+    snprintf(command, sizeof command, "%s %s/oracle.py %s/instances", python, s->folder, s->folder);
+    FILE *answers = popen(command, "r");
+    for (int number = 0; number < INSTANCES; number++) {
+        instance h = make(number);
+        double expected = NAN, distance = mo_hull_distance(s->ctx, h.points, h.n, h.d, h.p, NULL);
+        assert_int_equal(fscanf(answers, "%lf", &expected), 1);
+        if (!(fabs(distance - expected) <= 1e-8 * h.scale))
+            fail_msg("instance %d: distance %.12g, scipy %.12g", number, distance, expected);
+    }
+    assert_int_equal(pclose(answers), 0);
+    scratch_files(s, true);
+}
+
+static void the_papers_prototype_lies_on_the_segment(void **state) {
+    scratch *s = *state;
+    double w[2];
+    assert_true(mo_hull_distance(s->ctx, (double[]){2, 2, 0, 0}, 2, 2, (double[]){1, 1}, w) <= 1e-15);
+    assert_true(fabs(w[0] - 0.5) <= 1e-15 && fabs(w[1] - 0.5) <= 1e-15);
+    double outside = mo_hull_distance(s->ctx, (double[]){1, 1, 0, 0}, 2, 2, (double[]){2, 2}, w);
+    assert_true(fabs(outside - sqrt(2)) <= 1e-15 && w[0] == 1 && w[1] == 0);
+}
+
+/* As many prototypes in as many dimensions as embeddings have; the centre of a simplex of unit vectors is 1 / sqrt(n)
+ * from the origin. */
+static void many_points_in_many_dimensions(void **state) {
+    scratch *s = *state;
+    enum { n = 200, d = 256 };
+    double *points = calloc((size_t)n * d, sizeof *points), *p = calloc(d, sizeof *p), *w = calloc(n, sizeof *w);
+    for (int i = 0; i < n; i++)
+        points[i * d + i] = 1;
+    double distance = mo_hull_distance(s->ctx, points, n, d, p, w);
+    assert_true(fabs(distance - 1 / sqrt(n)) <= 1e-14);
+    for (int i = 0; i < n; i++)
+        assert_true(fabs(w[i] - 1.0 / n) <= 1e-14);
+    free(points);
+    free(p);
+    free(w);
+}
+
+static void bad_input_is_refused(void **state) {
+    scratch *s = *state;
+    assert_true(isnan(mo_hull_distance(s->ctx, (double[]){0}, 0, 1, (double[]){0}, NULL)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("hull distance", "0 of 1"));
+    assert_true(isnan(mo_hull_distance(s->ctx, (double[]){NAN}, 1, 1, (double[]){0}, NULL)));
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("hull distance", "not finite"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(distances_meet_the_optimality_conditions),
+        cmocka_unit_test(distances_equal_the_least_over_all_faces),
+        cmocka_unit_test(distances_equal_those_of_scipy),
+        cmocka_unit_test(the_papers_prototype_lies_on_the_segment),
+        cmocka_unit_test(many_points_in_many_dimensions),
+        cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,202 @@
+/* tests/train/test_links.c - held-out edges and the pool of non-edges: what they are, and that they are fairly drawn.
+ */
+#include "tests/scratch.h"
+#include "train/graphs/draw.h"
+#include "train/train.h"
+
+#include <math.h>
+
+/* A drawn graph in which each pair is an edge with the given chance (and 0-1 is one always). */
+static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint64_t number) {
+    int64_t u[2000], v[2000], n = 1;
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, number);
+    u[0] = 0;
+    v[0] = 1;
+    for (int64_t a = 0; a < nodes; a++)
+        for (int64_t b = a + 1; b < nodes; b++)
+            if (mo_random_uniform(&r) < density) {
+                u[n] = b;
+                v[n++] = a;
+            }
+    mo_graph *graph = mo_graph_from_edges(ctx, "drawn", nodes, n, u, v);
+    assert_non_null(graph);
+    return graph;
+}
+
+/* Pairs u < v, none twice, each an edge of the graph or not as stated. */
+static void assert_pairs(const mo_graph *graph, int64_t *const ends[2], int64_t n, bool edges) {
+    bool *met = calloc((size_t)(graph->nodes * graph->nodes), sizeof *met);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t u = ends[0][i], v = ends[1][i];
+        assert_true(u >= 0 && u < v && v < graph->nodes);
+        assert_false(met[u * graph->nodes + v]);
+        met[u * graph->nodes + v] = true;
+        assert_int_equal(mo_graph_has_edge(graph, u, v), edges);
+    }
+    free(met);
+}
+
+static void assert_links(const mo_graph *graph, const mo_links *links) {
+    assert_pairs(graph, links->positive, links->n_positive, true);
+    assert_pairs(graph, links->negative, links->n_negative, false);
+    assert_int_equal(links->masked->nodes, graph->nodes);
+    assert_int_equal(links->masked->nnz, graph->nnz - 2 * links->n_positive);
+    for (int64_t i = 0; i < links->n_positive; i++)
+        assert_false(mo_graph_has_edge(links->masked, links->positive[0][i], links->positive[1][i]));
+    for (int64_t u = 0; u < links->masked->nodes; u++)
+        for (int64_t i = links->masked->row_pointer[u]; i < links->masked->row_pointer[u + 1]; i++)
+            assert_true(mo_graph_has_edge(graph, u, links->masked->column[i]));
+}
+
+static void masked_edges_and_non_edges_are_what_they_say(void **state) {
+    static const double densities[] = {0, 0.05, 0.5, 0.95, 1};
+    static const double shares[] = {0.001, 0.2, 0.5, 0.8};
+    scratch *s = *state;
+    for (uint64_t trial = 0; trial < 400; trial++) {
+        int64_t nodes = 2 + (int64_t)(trial % 31);
+        mo_graph *graph = draw_graph(s->ctx, nodes, densities[trial % 5], trial);
+        int64_t edges = graph->nnz / 2, non_edges = nodes * (nodes - 1) / 2 - edges;
+        double share = shares[trial % 4];
+        int64_t asked = non_edges * (int64_t)(trial % 7) / 6; /* from none to all */
+        mo_links *links = mo_links_create(graph, share, asked, trial);
+        assert_non_null(links);
+        int64_t expected = llround(share * (double)edges);
+        assert_int_equal(links->n_positive, expected ? expected : 1);
+        assert_int_equal(links->n_negative, asked);
+        assert_links(graph, links);
+        mo_links_release(links);
+        mo_graph_release(graph);
+    }
+}
+
+static void links_are_a_function_of_the_seed(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, 50, 0.3, 0);
+    mo_links *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
+    mo_links *c = mo_links_create(graph, 0.2, 100, 6), *fewer = mo_links_create(graph, 0.2, 30, 5);
+    for (int end = 0; end < 2; end++) {
+        assert_memory_equal(a->positive[end], b->positive[end], (size_t)a->n_positive * sizeof(int64_t));
+        assert_memory_equal(a->negative[end], b->negative[end], (size_t)a->n_negative * sizeof(int64_t));
+        assert_memory_not_equal(a->positive[end], c->positive[end], (size_t)a->n_positive * sizeof(int64_t));
+        assert_memory_not_equal(a->negative[end], c->negative[end], (size_t)a->n_negative * sizeof(int64_t));
+        /* The number of negatives does not change the mask. */
+        assert_memory_equal(a->positive[end], fewer->positive[end], (size_t)a->n_positive * sizeof(int64_t));
+    }
+    assert_memory_equal(a->masked->hash, b->masked->hash, 16);
+    assert_memory_not_equal(a->masked->hash, c->masked->hash, 16);
+    assert_memory_not_equal(a->masked->hash, graph->hash, 16);
+    mo_links_release(a);
+    mo_links_release(b);
+    mo_links_release(c);
+    mo_links_release(fewer);
+    mo_graph_release(graph);
+}
+
+/* Over many seeds each pair is drawn about equally often: chi-square over the pairs, which has as many degrees of
+ * freedom less one; six standard deviations above the mean are the limit. */
+static void assert_even(const int64_t *count, int64_t cells, double expected) {
+    double chi2 = 0;
+    for (int64_t i = 0; i < cells; i++)
+        chi2 += ((double)count[i] - expected) * ((double)count[i] - expected) / expected;
+    if (chi2 > (double)cells + 6 * sqrt(2 * (double)cells))
+        fail_msg("chi-square %g over %lld cells", chi2, (long long)cells);
+}
+
+static void every_edge_and_non_edge_is_drawn_equally_often(void **state) {
+    enum { NODES = 14, SEEDS = 4000 };
+    scratch *s = *state;
+    int64_t count[2][NODES * NODES] = {{0}}, cell[NODES * NODES];
+    mo_graph *graph = draw_graph(s->ctx, NODES, 0.4, 1);
+    int64_t edges = graph->nnz / 2, non_edges = NODES * (NODES - 1) / 2 - edges, masked = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        mo_links *links = mo_links_create(graph, 0.25, 10, seed);
+        masked = links->n_positive;
+        for (int64_t i = 0; i < masked; i++)
+            count[1][links->positive[0][i] * NODES + links->positive[1][i]]++;
+        for (int64_t i = 0; i < 10; i++)
+            count[0][links->negative[0][i] * NODES + links->negative[1][i]]++;
+        mo_links_release(links);
+    }
+    for (int edge = 0; edge < 2; edge++) {
+        int64_t cells = 0;
+        for (int64_t u = 0; u < NODES; u++)
+            for (int64_t v = u + 1; v < NODES; v++)
+                if (mo_graph_has_edge(graph, u, v) == (edge == 1))
+                    cell[cells++] = count[edge][u * NODES + v];
+        assert_int_equal(cells, edge ? edges : non_edges);
+        assert_even(cell, cells, (double)SEEDS * (edge ? (double)masked : 10) / (double)cells);
+    }
+    mo_graph_release(graph);
+}
+
+/* The beginning of the list is a random sample too, so that a reader may cut it anywhere. */
+static void lists_are_in_random_order(void **state) {
+    scratch *s = *state;
+    enum { ITEMS = 12, SEEDS = 6000 };
+    for (int64_t m = 5; m <= ITEMS; m++) {
+        int64_t first[ITEMS] = {0}, last[ITEMS] = {0};
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
+            int64_t *drawn = mo_draw_distinct(s->ctx, &r, ITEMS, m);
+            first[drawn[0]]++;
+            last[drawn[m - 1]]++;
+            free(drawn);
+        }
+        assert_even(first, ITEMS, (double)SEEDS / ITEMS);
+        assert_even(last, ITEMS, (double)SEEDS / ITEMS);
+    }
+}
+
+static void features_and_labels_stay_with_the_masked_graph(void **state) {
+    scratch *s = *state;
+    unsetenv("MOCHI_EMBEDDED");
+    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    assert_non_null(graph);
+    mo_links *links = mo_links_create(graph, 0.2, 20000, 1);
+    assert_non_null(links);
+    assert_int_equal(links->n_positive, 1056); /* 0.2 x 5278 */
+    const mo_graph *masked = links->masked;
+    assert_string_equal(masked->name, "cora");
+    assert_int_equal(masked->features, graph->features);
+    assert_memory_equal(masked->feature_pointer, graph->feature_pointer, (size_t)(graph->nodes + 1) * sizeof(int64_t));
+    assert_memory_equal(masked->feature_column, graph->feature_column, (size_t)graph->feature_nnz * sizeof(int32_t));
+    assert_memory_equal(masked->feature_value, graph->feature_value, (size_t)graph->feature_nnz * sizeof(float));
+    assert_memory_equal(masked->label, graph->label, (size_t)graph->nodes * sizeof(int64_t));
+    assert_int_equal(masked->classes, graph->classes);
+    assert_true(mo_graph_has_task(masked, MO_TASK_NC) && mo_graph_has_task(masked, MO_TASK_LP));
+    mo_links_release(links);
+    mo_graph_release(graph);
+}
+
+static void impossible_links_are_errors(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
+    mo_graph *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
+    assert_null(mo_links_create(graph, 0.2, 4, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("path", "0..3 negatives", "found 4"));
+    assert_null(mo_links_create(graph, 0.2, -1, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("found -1"));
+    static const double shares[] = {0, 1, -0.5, NAN};
+    for (int i = 0; i < 4; i++) {
+        assert_null(mo_links_create(graph, shares[i], 1, 0));
+        assert_failed(s->ctx, MO_INVALID, PARTS("share of masked edges"));
+    }
+    assert_null(mo_links_create(empty, 0.2, 1, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("empty", "a single graph with edges", "0 edges"));
+    mo_links_release(NULL);
+    mo_graph_release(empty);
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(masked_edges_and_non_edges_are_what_they_say),
+        cmocka_unit_test(links_are_a_function_of_the_seed),
+        cmocka_unit_test(every_edge_and_non_edge_is_drawn_equally_often),
+        cmocka_unit_test(lists_are_in_random_order),
+        cmocka_unit_test(features_and_labels_stay_with_the_masked_graph),
+        cmocka_unit_test(impossible_links_are_errors),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,151 @@
+/* tests/train/test_load_features.c - features.npy beside an edge list. */
+#include "tests/bad_text.h"
+
+#include <math.h>
+
+static const float features[] = {0, 1.5f, 0, 0, -2, 3};
+
+static void write_array(
+    scratch *s, const char *name, mo_dtype dtype, int ndim, const int64_t *shape, const void *values) {
+    mo_tensor *T = mo_tensor_from(s->ctx, dtype, ndim, shape, values);
+    assert_int_equal(mo_npy_write(T, scratch_path(s, name)), MO_OK);
+    mo_tensor_release(T);
+}
+
+static void write_folder(scratch *s, const char *edges) {
+    write_array(s, "features.npy", MO_F32, 2, (int64_t[]){3, 2}, features);
+    scratch_write(s, "edges.txt", edges, strlen(edges));
+}
+
+static void assert_folder_refused(scratch *s, mo_code code, const char *const *parts) {
+    assert_null(mo_graph_open(s->ctx, s->folder));
+    assert_failed(s->ctx, code, parts);
+}
+
+static void features_edges_and_labels_become_a_graph(void **state) {
+    scratch *s = *state;
+    write_folder(s, "# u v\n2 0\n0 2\n1 1\n");
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){1, -7, 0}); /* negative: none */
+    mo_graph *g = mo_graph_open(s->ctx, s->folder);
+    assert_non_null(g);
+    assert_int_equal(g->nodes, 3);
+    assert_int_equal(g->nnz, 2);
+    assert_int_equal(g->dropped_loops, 1);
+    assert_true(mo_graph_has_edge(g, 0, 2));
+    assert_int_equal(g->features, 2);
+    assert_int_equal(g->feature_nnz, 3);
+    assert_memory_equal(g->feature_pointer, ((int64_t[]){0, 1, 1, 3}), 32);
+    assert_memory_equal(g->feature_column, ((int32_t[]){1, 0, 1}), 12);
+    assert_memory_equal(g->feature_value, ((float[]){1.5f, -2, 3}), 12);
+    assert_int_equal(g->classes, 2);
+    assert_memory_equal(g->label, ((int64_t[]){1, -1, 0}), 24);
+    mo_graph_release(g);
+    remove(scratch_path(s, "labels.npy"));
+    g = mo_graph_open(s->ctx, s->folder);
+    assert_non_null(g);
+    assert_int_equal(g->n_labels, 0);
+    mo_graph_release(g);
+}
+
+static void integers_and_doubles_are_features_too(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n");
+    write_array(s, "features.npy", MO_U8, 2, (int64_t[]){3, 1}, (uint8_t[]){0, 7, 255});
+    mo_graph *g = mo_graph_open(s->ctx, s->folder);
+    assert_non_null(g);
+    assert_memory_equal(g->feature_value, ((float[]){7, 255}), 8);
+    mo_graph_release(g);
+    write_array(s, "features.npy", MO_F64, 2, (int64_t[]){3, 1}, (double[]){0, 0.5, 0});
+    g = mo_graph_open(s->ctx, s->folder);
+    assert_non_null(g);
+    assert_int_equal(g->feature_nnz, 1);
+    mo_graph_release(g);
+}
+
+static void write_labels(scratch *s, const char *name, const char *text) {
+    scratch_write(s, name, text, strlen(text));
+}
+
+static void assert_labels(scratch *s, const int64_t expected[3]) {
+    mo_graph *g = mo_graph_open(s->ctx, s->folder);
+    if (!g)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    assert_memory_equal(g->label, expected, 3 * sizeof *expected);
+    assert_int_equal(g->n_labels, 3);
+    mo_graph_release(g);
+}
+
+static void labels_may_be_text(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n");
+    write_labels(s, "labels.txt", "1\r\n-4\r\n 0\t\r\n\r\n");
+    assert_labels(s, (int64_t[]){1, -1, 0});
+    write_labels(s, "labels.txt", "red wine\n\nblue\n");
+    assert_labels(s, (int64_t[]){1, -1, 0});
+    write_labels(s, "labels.txt", "10\nten\n10"); /* not all integers: names */
+    assert_labels(s, (int64_t[]){0, 1, 0});
+    remove(scratch_path(s, "labels.txt"));
+}
+
+static void labels_are_never_ignored(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n");
+    write_labels(s, "labels.txt", "0\n1\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a line for each of 3 nodes, found 2"));
+    write_labels(s, "labels.txt", "0\n1\n1\n\n2\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:5: expected the end of the file", "\"2\""));
+    write_labels(s, "labels.txt", "0\n3\n1\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:2: expected a class in 0..2", "found 3"));
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
+    assert_folder_refused(s, MO_FORMAT, PARTS("expected labels.npy or labels.txt, found both"));
+    remove(scratch_path(s, "labels.npy"));
+    remove(scratch_path(s, "labels.txt"));
+    static const char *const others[] = {"labels.csv", "Label.npy", "labels.npz"};
+    for (int i = 0; i < 3; i++) {
+        write_labels(s, others[i], "0\n1\n1\n");
+        assert_folder_refused(s, MO_FORMAT, PARTS(others[i], "expected labels as labels.npy or labels.txt"));
+        remove(scratch_path(s, others[i]));
+    }
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    scratch *s = *state;
+    write_folder(s, "0 1\n1 3\n");
+    assert_folder_refused(s, MO_FORMAT, PARTS("edges.txt:2:", "a node id (an integer in 0..2)", "\"3\""));
+    remove(scratch_path(s, "edges.txt"));
+    assert_folder_refused(s, MO_FORMAT, PARTS(s->folder, "edges.txt beside features.npy"));
+    write_folder(s, "0 1\n");
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "expected 3 elements, found 2"));
+    write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 3});
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "labels[2]", "0..2", "found 3"));
+    write_array(s, "labels.npy", MO_F32, 1, (int64_t[]){3}, features);
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "expected integers, found float32"));
+    remove(scratch_path(s, "labels.npy"));
+    write_array(s, "features.npy", MO_F32, 1, (int64_t[]){6}, features);
+    assert_folder_refused(s, MO_FORMAT, PARTS("features.npy", "[nodes, columns]", "[6]"));
+    write_array(s, "features.npy", MO_F32, 2, (int64_t[]){0, 2}, features);
+    assert_folder_refused(s, MO_FORMAT, PARTS("features.npy", "[0, 2]"));
+    float bad[] = {0, 1, 2, NAN, 4, 5};
+    write_array(s, "features.npy", MO_F32, 2, (int64_t[]){3, 2}, bad);
+    assert_folder_refused(s, MO_INVALID, PARTS("features.npy", "row 1, column 1", "finite", "nan"));
+    scratch_write(s, "features.npy", "not an array", 12);
+    assert_folder_refused(s, MO_FORMAT, PARTS("features.npy"));
+}
+
+static void refusals_hold_no_memory(void **state) {
+    scratch_files(*state, true);
+    nothing_is_left_behind(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(features_edges_and_labels_become_a_graph),
+        cmocka_unit_test(integers_and_doubles_are_features_too),
+        cmocka_unit_test(labels_may_be_text),
+        cmocka_unit_test(labels_are_never_ignored),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(refusals_hold_no_memory),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

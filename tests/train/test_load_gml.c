@@ -1,0 +1,116 @@
+/* tests/train/test_load_gml.c - GML as different programs write it, and what is wrong with files that are not. */
+#include "tests/bad_text.h"
+
+static mo_graph *open_text(scratch *s, const char *content) {
+    mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "good.gml", content, strlen(content)));
+    if (!graph)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    remove(s->path);
+    return graph;
+}
+
+static void layout_comments_and_unknown_keys_do_not_matter(void **state) {
+    mo_graph *a = open_text(*state, "graph [ node [ id 1 ] node [ id 2 ] node [ id 5 ] edge [ source 1 target 5 ] ]");
+    mo_graph *b = open_text(*state,
+        "# written by hand\r\nCreator \"somebody, with [ and # in it\"\r\nVersion 1\r\ngraph\r\n[\r\n  directed 1\r\n"
+        "  label \"x\"\r\n  edge [ source 5 # the end\r\n target 1 value 2.5 graphics [ Line [ point [ x 1 y 2 ] ] ] "
+        "]\r\n"
+        "  node\r\n  [\r\n    id 5\r\n    graphics [ w 10 h 1e3 ]\r\n  ]\r\n  node[id 1]node[id 2 label "
+        "\"b\"]\r\n]\r\n");
+    assert_int_equal(a->nodes, 3);
+    assert_int_equal(a->nnz, 2);
+    assert_true(mo_graph_has_edge(a, 0, 2));
+    assert_string_equal(a->name, "good");
+    assert_memory_equal(a->hash, b->hash, sizeof a->hash);
+    mo_graph_release(a);
+    mo_graph_release(b);
+}
+
+static void classes_are_numbers_in_their_order_or_texts_in_theirs(void **state) {
+    mo_graph *g =
+        open_text(*state, "graph [ node [ id 3 value 10 ] node [ id 1 value 9 ] node [ id 2 club \"z\" value 9 ] ]");
+    assert_int_equal(g->classes, 2);
+    assert_memory_equal(g->label, ((int64_t[]){0, 0, 1}), 24); /* in the order of ids; value wins over club */
+    mo_graph_release(g);
+    g = open_text(*state, "graph [ node [ id 0 value \"10\" ] node [ id 1 value \"9\" ] node [ id 2 value \"n\" ] ]");
+    assert_memory_equal(g->label, ((int64_t[]){0, 1, 2}), 24);
+    mo_graph_release(g);
+}
+
+static void nodes_without_a_class_are_unlabelled(void **state) {
+    mo_graph *g = open_text(*state, "graph [ node [ id 0 club \"b\" ] node [ id 1 ] node [ id 2 club \"a\" ] ]");
+    assert_int_equal(g->n_labels, 3);
+    assert_int_equal(g->classes, 2);
+    assert_memory_equal(g->label, ((int64_t[]){1, -1, 0}), 24);
+    mo_graph_release(g);
+    g = open_text(*state, "graph [ node [ id 0 value 4 ] node [ id 1 value -2 ] node [ id 2 value 3 ] ]");
+    assert_int_equal(g->classes, 2);
+    assert_memory_equal(g->label, ((int64_t[]){1, -1, 0}), 24);
+    mo_graph_release(g);
+}
+
+static void loops_and_repeated_edges_are_dropped_and_counted(void **state) {
+    mo_graph *g = open_text(*state, "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 0 ] edge [ source 0 "
+                                    "target 1 ] edge [ source 0 target 1 "
+                                    "] ]");
+    assert_int_equal(g->nnz, 2);
+    assert_int_equal(g->dropped_loops, 1);
+    assert_int_equal(g->dropped_duplicates, 1);
+    mo_graph_release(g);
+}
+
+static void damaged_files_are_refused_by_line(void **state) {
+    static const bad_text texts[] = {
+        {"Creator \"x\"\n", ":1:", "graph [ .. ]", "the end of the file"},
+        {"graph\n", ":1:", "'[' after graph", "the end of the file"},
+        {"graph [\nnode [ id 0 ]\n", ":2:", "a key or ']'", "the end of the file"},
+        {"graph [\nnode 3\n]\n", ":2:", "'[' after node", "\"3\""},
+        {"graph [\nnode [ id 0 ]\nedge [ source 0\n", ":3:", "a key or ']'", "the end of the file"},
+        {"graph [\nnode [ id zero ]\n]\n", ":2:", "an integer as the id of a node", "\"zero\""},
+        {"graph [\nnode [ id 1.5 ]\n]\n", ":2:", "an integer as the id of a node", "\"1.5\""},
+        {"graph [\nnode [ id 99999999999999999999 ]\n]\n", ":2:", "an integer as the id", "\"99999999999999999999\""},
+        {"graph [\nnode [ label \"a\"\n]\n]\n", ":3:", "an id before the end of a node", "\"]\""},
+        {"graph [\nnode [ id 0 ]\nnode [ id 0 ]\n]\n", ":3:", "an id that no other node has", "found 0"},
+        {"graph [\nnode [ id 0 ]\n\nedge [ source 0 target 7 ]\n]\n", ":4:", "between nodes of the file", "the id 7"},
+        {"graph [\nnode [ id 0 ]\nedge [ source 0 ]\n]\n", ":3:", "source and target", "\"]\""},
+        {"graph [\nnode [ id 0 ]\nedge [ source 0 target \"0\" ]\n]\n", ":3:", "as the target of an edge", "\"0\""},
+        {"graph [\nlabel \"no end\n]\n", ":2:", "a text that ends on its line", "\"\"no\""},
+        {"graph [ ]\ngraph [ ]\n", ":2:", "one graph alone", "\"[\""},
+        {"graph [ ] ]\n", ":1:", "a key", "\"]\""},
+        {"graph [\n{ }\n]\n", ":2:", "a key, a number, a text or a bracket", "\"{\""},
+        {"graph [\nnode [ id 0 value ]\n]\n", ":2:", "a value", "\"]\""},
+        {"graph [\nx [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [\n]\n",
+            ":2:", "at most 32 deep", "\"[\""},
+    };
+    assert_texts_refused(*state, "bad.gml", texts, sizeof texts / sizeof *texts);
+}
+
+static void long_classes_are_refused_and_long_names_are_not(void **state) {
+    char text[700], name[400];
+    scratch *s = *state;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    snprintf(text, sizeof text, "graph [ node [ id 0 label \"%s\" ] ]", name);
+    mo_graph_release(open_text(s, text));
+    snprintf(text, sizeof text, "graph [ node [ id 0 value \"%s\" ] ]", name);
+    const char *path = scratch_write(s, "bad.gml", text, strlen(text));
+    assert_refused(s, path, MO_FORMAT, PARTS(":1:", "a class of fewer than 256 bytes", "xxx"));
+}
+
+static void refusals_hold_no_memory(void **state) {
+    scratch_files(*state, true);
+    nothing_is_left_behind(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layout_comments_and_unknown_keys_do_not_matter),
+        cmocka_unit_test(classes_are_numbers_in_their_order_or_texts_in_theirs),
+        cmocka_unit_test(nodes_without_a_class_are_unlabelled),
+        cmocka_unit_test(loops_and_repeated_edges_are_dropped_and_counted),
+        cmocka_unit_test(damaged_files_are_refused_by_line),
+        cmocka_unit_test(long_classes_are_refused_and_long_names_are_not),
+        cmocka_unit_test(refusals_hold_no_memory),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,273 @@
+/* tests/train/test_loaders.c - every data set at hand (data_at_hand.h), and the embedded copies, against the counts
+ * that were verified independently of this code (PROVENANCE.md beside the data). */
+#include "tests/data_at_hand.h"
+#include "tests/scratch.h"
+#include "train/train.h"
+
+/* What is known of a data set; counts[..] = 0 ends the label counts. */
+typedef struct known {
+    const char *name, *path;
+    int64_t graphs, nodes, edges, features, feature_nnz, classes;
+    int64_t loops, duplicates, unlabelled;
+    int64_t counts[16];
+} known;
+
+static const known data_sets[] = {
+    {"cora", "cora/planetoid_cora.npz", 1, 2708, 5278, 1433, 49216, 7, 0, 0, 0, {351, 217, 418, 818, 426, 298, 180}},
+    {"citeseer", "citeseer/planetoid_citeseer.npz", 1, 3327, 4552, 3703, 105165, 6, 0, 0, 15,
+        {249, 590, 668, 701, 596, 508}},
+    {"pubmed", "pubmed/planetoid_pubmed.npz", 1, 19717, 44324, 500, 988031, 3, 0, 0, 0, {4103, 7739, 7875}},
+    {"cora-linqs", "cora/gnn-benchmark/cora.npz", 1, 2708, 5278, 1433, 49216, 7, 0, 0, 0,
+        {298, 418, 818, 426, 217, 180, 351}},
+    {"citeseer-linqs", "citeseer/gnn-benchmark/citeseer.npz", 1, 3312, 4536, 3703, 105165, 6, 124, 0, 0,
+        {249, 596, 701, 508, 668, 590}},
+    {"photo", "amazon_photo/amazon_electronics_photo.npz", 1, 7650, 119081, 745, 1979909, 8, 1, 0, 0,
+        {369, 1686, 703, 915, 882, 823, 1941, 331}},
+    {"computers", "amazon_computers/amazon_electronics_computers.npz", 1, 13752, 245861, 767, 3675081, 10, 0, 0, 0,
+        {436, 2142, 1414, 542, 5158, 308, 487, 818, 2156, 291}},
+    {"physics", "coauthor_physics/ms_academic_phy.npz", 1, 34493, 247962, 8415, 1137311, 5, 0, 0, 0,
+        {5750, 5045, 17426, 2753, 3519}},
+    {"mutag", "tu/MUTAG", 188, 3371, 3721, 7, 3371, 2, 0, 0, 0, {63, 125}},
+    {"proteins", "tu/PROTEINS", 1113, 43471, 81044, 3, 43471, 2, 0, 0, 0, {663, 450}},
+    {"enzymes", "tu/ENZYMES", 600, 19580, 37282, 3, 19580, 6, 0, 0, 0, {100, 100, 100, 100, 100, 100}},
+    {"imdb-binary", "tu/IMDB-BINARY", 1000, 19773, 96531, 0, 0, 2, 0, 193062, 0, {500, 500}},
+    {"dd", "tu/DD", 1178, 334925, 843046, 82, 334925, 2, 0, 0, 0, {691, 487}},
+    {"collab", "tu/COLLAB/COLLAB.txt", 5000, 372474, 12286079, 0, 0, 3, 2837, 0, 0, {2600, 775, 1625}},
+    {"reddit-binary", "tu/REDDIT-BINARY/REDDIT-BINARY.txt", 2000, 859254, 995508, 0, 0, 2, 0, 0, 0, {1000, 1000}},
+    {"gnutella06", "snap/p2p-Gnutella06.txt.gz", 1, 8717, 31525, 0, 0, 0, 0, 0, 0, {0}},
+    {"epinions1", "snap/soc-Epinions1.txt.gz", 1, 75879, 405740, 0, 0, 0, 0, 0, 0, {0}},
+    {"enron", "snap/email-Enron.txt.gz", 1, 36692, 183831, 0, 0, 0, 0, 0, 0, {0}},
+    {"astroph", "snap/ca-AstroPh.txt.gz", 1, 18772, 198050, 0, 0, 0, 60, 0, 0, {0}},
+    {"gowalla", "gowalla", 1, 29858 + 40981, 810128 + 217242, 0, 0, 0, 0, 0, 0, {0}},
+    {"karate", "classics/karate_club_networkx.gml", 1, 34, 78, 0, 0, 2, 0, 0, 0, {17, 17}},
+    {"football", "classics/football.gml", 1, 115, 613, 0, 0, 12, 0, 0, 0, {9, 8, 11, 12, 10, 5, 13, 8, 10, 12, 7, 10}},
+    {"lesmis", "classics/lesmis.gml", 1, 77, 254, 0, 0, 0, 0, 0, 0, {0}},
+    {"polbooks", "classics/polbooks.gml", 1, 105, 441, 0, 0, 3, 0, 0, 0, {49, 43, 13}},
+    {"dolphins", "classics/dolphins.gml", 1, 62, 159, 0, 0, 0, 0, 0, 0, {0}},
+};
+enum { DATA_SETS = sizeof data_sets / sizeof *data_sets };
+
+/* The adjacency as train.h promises it: rising columns, no loops, symmetric, within one graph. */
+static void assert_adjacency(const mo_graph *g) {
+    assert_int_equal(g->row_pointer[0], 0);
+    assert_int_equal(g->row_pointer[g->nodes], g->nnz);
+    assert_int_equal(g->graph_offset[0], 0);
+    assert_int_equal(g->graph_offset[g->graphs], g->nodes);
+    int64_t *met = calloc((size_t)g->nodes + 1, sizeof *met); /* entries of each row matched by rows before it */
+    for (int64_t k = 0, wrong = 0; k < g->graphs; k++) {
+        for (int64_t u = g->graph_offset[k]; u < g->graph_offset[k + 1]; u++) {
+            for (int64_t i = g->row_pointer[u]; i < g->row_pointer[u + 1]; i++) {
+                int64_t v = g->column[i];
+                wrong += v < g->graph_offset[k] || v >= g->graph_offset[k + 1] || v == u;
+                wrong += i > g->row_pointer[u] && g->column[i - 1] >= v;
+                /* Rows rise, so the next unmatched entry of row v must be u. */
+                wrong += g->column[g->row_pointer[v] + met[v]++] != u;
+            }
+        }
+        assert_int_equal(wrong, 0);
+    }
+    free(met);
+}
+
+static void assert_features(const mo_graph *g) {
+    if (g->features == 0) {
+        assert_null(g->feature_pointer);
+        return;
+    }
+    assert_int_equal(g->feature_pointer[0], 0);
+    assert_int_equal(g->feature_pointer[g->nodes], g->feature_nnz);
+    int64_t highest = -1;
+    for (int64_t i = 0; i < g->feature_nnz; i++) {
+        assert_true(g->feature_column[i] >= 0 && g->feature_column[i] < g->features);
+        highest = g->feature_column[i] > highest ? g->feature_column[i] : highest;
+    }
+    assert_int_equal(highest, g->features - 1);
+}
+
+static void assert_known(const mo_graph *g, const known *k) {
+    int64_t counts[16] = {0}, unlabelled = 0;
+    assert_string_equal(g->name, k->name);
+    assert_int_equal(g->graphs, k->graphs);
+    assert_int_equal(g->nodes, k->nodes);
+    assert_int_equal(g->nnz, 2 * k->edges);
+    assert_int_equal(g->features, k->features);
+    assert_int_equal(g->feature_nnz, k->feature_nnz);
+    assert_int_equal(g->classes, k->classes);
+    assert_int_equal(g->n_labels, k->classes == 0 ? 0 : k->graphs > 1 ? k->graphs : k->nodes);
+    for (int64_t i = 0; i < g->n_labels; i++) {
+        if (g->label[i] < 0)
+            unlabelled++;
+        else
+            counts[g->label[i]]++;
+    }
+    assert_int_equal(unlabelled, k->unlabelled);
+    assert_memory_equal(counts, k->counts, sizeof counts);
+    assert_true(mo_graph_has_task(g, MO_TASK_GC) == (k->graphs > 1));
+    assert_true(mo_graph_has_task(g, MO_TASK_LP) == (k->graphs == 1));
+    assert_true(mo_graph_has_task(g, MO_TASK_NC) == (k->graphs == 1 && k->classes > 0));
+    assert_adjacency(g);
+    assert_features(g);
+}
+
+static mo_graph *open_or_fail(mo_context *ctx, const char *name) {
+    mo_graph *graph = mo_graph_open(ctx, name);
+    if (!graph)
+        fail_msg("%s", mo_context_status(ctx)->message);
+    return graph;
+}
+
+/* Points MOCHI_DATA at the data sets at hand and leaves nothing embedded. */
+static void use_sources(scratch *s) {
+    setenv("MOCHI_DATA", data_at_hand(), 1);
+    setenv("MOCHI_EMBEDDED", s->folder, 1);
+}
+
+static void every_data_set_at_hand_has_its_verified_counts(void **state) {
+    scratch *s = *state;
+    int found = 0;
+    use_sources(s);
+    for (int i = 0; i < DATA_SETS; i++) {
+        if (!mo_graph_exists(data_sets[i].name))
+            continue;
+        mo_graph *graph = open_or_fail(s->ctx, data_sets[i].name);
+        assert_known(graph, &data_sets[i]);
+        assert_int_equal(graph->dropped_loops, data_sets[i].loops);
+        assert_int_equal(graph->dropped_duplicates, data_sets[i].duplicates);
+        assert_non_null(strstr(graph->source, data_sets[i].path));
+        mo_graph_release(graph);
+        found++;
+    }
+    print_message("%d of %d data sets below %s\n", found, DATA_SETS, data_at_hand());
+    assert_true(found >= 2 && (strcmp(data_at_hand(), "tests/sources") == 0 || found == DATA_SETS));
+}
+
+static void planetoid_nodes_without_a_label_are_unlabelled(void **state) {
+    static const int64_t ids[] = {
+        2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309};
+    scratch *s = *state;
+    unsetenv("MOCHI_EMBEDDED");
+    mo_graph *graph = open_or_fail(s->ctx, "citeseer");
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        assert_int_equal(graph->label[ids[i]], -1);
+        assert_int_equal(graph->feature_pointer[ids[i]], graph->feature_pointer[ids[i] + 1]);
+    }
+    mo_graph_release(graph);
+}
+
+typedef struct listed {
+    int count, embedded;
+    char names[32][32];
+} listed;
+
+static void collect(const char *name, const char *path, bool embedded, void *state) {
+    listed *l = state;
+    assert_int_equal(access(path, R_OK), 0);
+    snprintf(l->names[l->count++], sizeof l->names[0], "%s", name);
+    l->embedded += embedded;
+}
+
+static void embedded_graphs_equal_their_sources(void **state) {
+    scratch *s = *state;
+    listed l = {0};
+    setenv("MOCHI_DATA", s->folder, 1);
+    unsetenv("MOCHI_EMBEDDED");
+    assert_int_equal(mo_graph_list(s->ctx, collect, &l), MO_OK);
+    assert_true(l.count >= 7);
+    assert_int_equal(l.count, l.embedded);
+    int sources = 0;
+    for (int i = 0; i < l.count; i++) {
+        use_sources(s);
+        if (!mo_graph_exists(l.names[i]))
+            continue;
+        sources++;
+        unsetenv("MOCHI_EMBEDDED");
+        setenv("MOCHI_DATA", s->folder, 1);
+        mo_graph *embedded = open_or_fail(s->ctx, l.names[i]);
+        use_sources(s);
+        mo_graph *source = open_or_fail(s->ctx, l.names[i]);
+        assert_string_not_equal(embedded->source, source->source);
+        assert_string_equal(embedded->name, source->name);
+        assert_memory_equal(embedded->hash, source->hash, sizeof source->hash);
+        mo_graph_release(embedded);
+        mo_graph_release(source);
+    }
+    assert_true(sources >= 1); /* MUTAG comes with the tests */
+}
+
+static void embedded_graphs_have_their_verified_counts(void **state) {
+    scratch *s = *state;
+    int found = 0;
+    setenv("MOCHI_DATA", s->folder, 1);
+    unsetenv("MOCHI_EMBEDDED");
+    for (int i = 0; i < DATA_SETS; i++) {
+        mo_graph *graph = mo_graph_open(s->ctx, data_sets[i].name);
+        if (graph) {
+            assert_known(graph, &data_sets[i]);
+            found++;
+        } else {
+            assert_failed(s->ctx, MO_IO, PARTS(data_sets[i].name, "MOCHI_DATA", data_sets[i].path));
+        }
+        mo_graph_release(graph);
+    }
+    assert_true(found >= 7);
+}
+
+static void names_come_in_any_case_and_paths_work(void **state) {
+    scratch *s = *state;
+    use_sources(s);
+    char path[600];
+    mo_graph *named = open_or_fail(s->ctx, "MUTAG");
+    snprintf(path, sizeof path, "%s/tu/MUTAG/", getenv("MOCHI_DATA"));
+    unsetenv("MOCHI_DATA");
+    mo_graph *pathed = open_or_fail(s->ctx, path);
+    assert_string_equal(named->name, "mutag");
+    assert_string_equal(pathed->name, "MUTAG");
+    assert_memory_equal(named->hash, pathed->hash, sizeof named->hash);
+    mo_graph_release(named);
+    mo_graph_release(pathed);
+}
+
+static void unknown_names_are_errors_that_list_what_is_known(void **state) {
+    scratch *s = *state;
+    unsetenv("MOCHI_EMBEDDED");
+    assert_null(mo_graph_open(s->ctx, "corra"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("'corra'", "path", " cora", " mutag"));
+    assert_null(mo_graph_open(s->ctx, ""));
+    assert_failed(s->ctx, MO_INVALID, PARTS("''"));
+    setenv("MOCHI_EMBEDDED", s->folder, 1);
+    setenv("MOCHI_DATA", s->folder, 1);
+    assert_null(mo_graph_open(s->ctx, "cora"));
+    assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
+}
+
+static void data_lies_where_the_environment_says(void **state) {
+    char path[300], expected[300];
+    scratch *s = *state;
+    setenv("MOCHI_DATA", s->folder, 1);
+    assert_true(mo_data_folder(path, sizeof path));
+    assert_string_equal(path, s->folder);
+    assert_false(mo_data_folder(path, strlen(s->folder)));
+    unsetenv("MOCHI_DATA");
+    setenv("XDG_DATA_HOME", s->folder, 1);
+    snprintf(expected, sizeof expected, "%s/mochi", s->folder);
+    assert_true(mo_data_folder(path, sizeof path));
+    assert_string_equal(path, expected);
+    unsetenv("MOCHI_EMBEDDED");
+    assert_true(mo_data_file("cora.npz", path, sizeof path));
+    assert_int_equal(access(path, R_OK), 0);
+    assert_false(mo_data_file("corra.npz", path, sizeof path));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_data_set_at_hand_has_its_verified_counts),
+        cmocka_unit_test(planetoid_nodes_without_a_label_are_unlabelled),
+        cmocka_unit_test(embedded_graphs_equal_their_sources),
+        cmocka_unit_test(embedded_graphs_have_their_verified_counts),
+        cmocka_unit_test(names_come_in_any_case_and_paths_work),
+        cmocka_unit_test(unknown_names_are_errors_that_list_what_is_known),
+        cmocka_unit_test(data_lies_where_the_environment_says),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

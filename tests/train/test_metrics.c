@@ -1,0 +1,175 @@
+/* tests/train/test_metrics.c - metrics against scikit-learn 1.9 and scipy 1.17, whose values are written here, and by
+ * hand.
+ */
+#include "tests/scratch.h"
+#include "train/train.h"
+
+#include <math.h>
+
+/* With ties within and across the lists. */
+static const double pos[] = {2.6, -2.0, 1.0, 0.0, 0.1, 0.4, -1.4, 0.4, -0.3, 3.9, 0.8, 0.2};
+static const double neg[] = {
+    -0.3, -0.7, -1.1, -0.4, 0.5, -0.2, 1.0, -0.2, 0.0, 1.5, 0.5, -0.5, -0.2, 0.5, 1.9, -0.3, -0.2};
+enum { NP = sizeof pos / sizeof *pos, NN = sizeof neg / sizeof *neg };
+
+/* Sums of a few dozen terms: a few units in the last place. */
+static void assert_near(double got, double expected) {
+    if (!(fabs(got - expected) <= 1e-14 * fabs(expected)))
+        fail_msg("expected %.17g, got %.17g", expected, got);
+}
+
+static void auc_and_average_precision_equal_scikit_learn(void **state) {
+    (void)state;
+    assert_near(mo_auc((mo_scores){pos, NP, neg, NN}), 0.5980392156862745);
+    assert_near(mo_average_precision((mo_scores){pos, NP, neg, NN}), 0.5821042946933127);
+}
+
+static void auc_is_one_zero_and_a_half_where_it_must_be(void **state) {
+    (void)state;
+    const double high[] = {3, 2, INFINITY}, low[] = {1, 0, -INFINITY, 1.5}, same[] = {7, 7, 7};
+    assert_near(mo_auc((mo_scores){high, 3, low, 4}), 1);
+    assert_true(mo_auc((mo_scores){low, 4, high, 3}) == 0);
+    assert_near(mo_auc((mo_scores){same, 3, same, 3}), 0.5);
+    assert_near(mo_average_precision((mo_scores){high, 3, low, 4}), 1);
+    assert_near(mo_average_precision((mo_scores){same, 3, same, 2}), 0.6);
+    assert_near(mo_average_precision((mo_scores){high, 3, NULL, 0}), 1);
+}
+
+/* AUC by its definition, over all pairs. */
+static double pairwise_auc(const double *p, int64_t n_p, const double *n, int64_t n_n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n_p; i++)
+        for (int64_t j = 0; j < n_n; j++)
+            sum += p[i] > n[j] ? 1 : p[i] == n[j] ? 0.5 : 0;
+    return sum / (double)(n_p * n_n);
+}
+
+/* Hits by their definitions: a positive's rank among negatives, ties last. */
+static double direct_hits(const double *p, int64_t n_p, const double *n, int64_t n_n, int64_t k) {
+    int64_t hits = 0;
+    for (int64_t i = 0; i < n_p; i++) {
+        int64_t rank = 1;
+        for (int64_t j = 0; j < n_n; j++)
+            rank += n[j] >= p[i];
+        hits += rank <= k;
+    }
+    return (double)hits / (double)n_p;
+}
+
+static void drawn_scores_agree_with_the_definitions(void **state) {
+    (void)state;
+    double p[40], n[60];
+    for (uint64_t trial = 0; trial < 300; trial++) {
+        mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, trial);
+        int64_t n_p = 1 + mo_random_below(&r, 40), n_n = 1 + mo_random_below(&r, 60);
+        for (int64_t i = 0; i < n_p; i++)
+            p[i] = (double)mo_random_below(&r, 15);
+        for (int64_t i = 0; i < n_n; i++)
+            n[i] = (double)mo_random_below(&r, 13);
+        assert_near(mo_auc((mo_scores){p, n_p, n, n_n}), pairwise_auc(p, n_p, n, n_n));
+        for (int64_t k = 1; k < 70; k += 3) {
+            double expected = direct_hits(p, n_p, n, n_n, k);
+            assert_true(mo_hits_rank((mo_scores){p, n_p, n, n_n}, k) == expected);
+            assert_true(mo_hits_ogb((mo_scores){p, n_p, n, n_n}, k) == expected);
+        }
+    }
+}
+
+static void hits_have_their_values_by_hand(void **state) {
+    (void)state;
+    const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
+    /* OGB: above the second highest negative, 7, is 9 alone; above the third, 4, all but 3. */
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 2) == 0.25);
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 3) == 0.75);
+    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 6) == 1); /* fewer negatives than k */
+    assert_true(mo_hits_rank((mo_scores){p, 4, n, 5}, 1) == 0.25);
+    /* Pooled: 9 8 7- 7+ 5 4 3 2 1, the negative of a tie first. */
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 4) == 0.5);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 7) == 1);
+    assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 1000) == 1);
+}
+
+/* OGB: the mean of the optimistic and the pessimistic rank. */
+static void reciprocal_ranks_halve_ties(void **state) {
+    (void)state;
+    const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
+    assert_near(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 3}), (1 + 1 / 3.0 + 1 / 4.0) / 3);
+    assert_true(isnan(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 0})));
+}
+
+static void metrics_without_a_value_are_nan(void **state) {
+    (void)state;
+    const double one[] = {1}, bad[] = {NAN};
+    assert_true(isnan(mo_auc((mo_scores){one, 1, one, 0})) && isnan(mo_auc((mo_scores){one, 0, one, 1})) &&
+                isnan(mo_auc((mo_scores){one, 1, bad, 1})));
+    assert_true(isnan(mo_average_precision((mo_scores){one, 0, one, 1})) &&
+                isnan(mo_average_precision((mo_scores){bad, 1, one, 1})));
+    assert_true(
+        isnan(mo_hits_ogb((mo_scores){one, 1, one, 1}, 0)) && isnan(mo_hits_rank((mo_scores){bad, 1, one, 1}, 1)));
+    assert_true(isnan(mo_hits_pooled((mo_scores){one, 0, one, 1}, 1)));
+}
+
+static void summaries_equal_scipy(void **state) {
+    (void)state;
+    const double five[] = {71.5, 69.25, 73.125, 70, 72.75};
+    double hundred[100];
+    for (int i = 0; i < 100; i++)
+        hundred[i] = (double)(i * i % 37) / 10;
+    mo_summary s = mo_summarize(five, 5);
+    assert_near(s.mean, 71.325);
+    assert_near(s.sd, 1.6854153790683173);
+    assert_true(fabs(s.ci95 - 2.0927195982080775) < 1e-11); /* the table has 12 digits */
+    assert_int_equal(s.n, 5);
+    s = mo_summarize(hundred, 100);
+    assert_near(s.mean, 1.825);
+    assert_near(s.sd, 1.170286591852913);
+    assert_true(fabs(s.ci95 - 0.2322102493768845) < 1e-11);
+}
+
+/* Half width of n values whose standard deviation is 1: t / sqrt(n). */
+static double unit_interval(int64_t n) {
+    double *values = calloc((size_t)n, sizeof *values);
+    double spread = sqrt((double)(n - 1) / (double)(n - n % 2));
+    for (int64_t i = 0; i < n - n % 2; i++)
+        values[i] = i % 2 ? spread : -spread;
+    mo_summary s = mo_summarize(values, n);
+    free(values);
+    return s.ci95 * sqrt((double)n) / s.sd;
+}
+
+/* The table has 12 digits; the expansion beyond it is best far from it. */
+static void the_interval_has_student_quantiles(void **state) {
+    (void)state;
+    static const struct {
+        int64_t degrees;
+        double t, error;
+    } quantiles[] = {{1, 12.706204736174694, 1e-11}, {2, 4.302652729749462, 1e-11}, {9, 2.262157162798205, 1e-11},
+        {30, 2.0422724563012378, 1e-11}, {31, 2.039513446396408, 1.4e-8}, {32, 2.0369333434601016, 1.2e-8},
+        {40, 2.021075390306273, 4e-9}, {60, 2.0002978220142604, 5e-10}, {99, 1.9842169515864174, 4.5e-11},
+        {1000, 1.9623390808264083, 1e-12}};
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++)
+        assert_true(fabs(unit_interval(quantiles[i].degrees + 1) / quantiles[i].t - 1) < quantiles[i].error);
+}
+
+static void summaries_of_too_few_values_are_nan(void **state) {
+    (void)state;
+    mo_summary one = mo_summarize((double[]){3}, 1), none = mo_summarize(NULL, 0);
+    assert_true(one.mean == 3 && isnan(one.sd) && isnan(one.ci95));
+    assert_true(isnan(none.mean) && isnan(none.sd) && isnan(none.ci95));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auc_and_average_precision_equal_scikit_learn),
+        cmocka_unit_test(auc_is_one_zero_and_a_half_where_it_must_be),
+        cmocka_unit_test(drawn_scores_agree_with_the_definitions),
+        cmocka_unit_test(hits_have_their_values_by_hand),
+        cmocka_unit_test(reciprocal_ranks_halve_ties),
+        cmocka_unit_test(metrics_without_a_value_are_nan),
+        cmocka_unit_test(summaries_equal_scipy),
+        cmocka_unit_test(the_interval_has_student_quantiles),
+        cmocka_unit_test(summaries_of_too_few_values_are_nan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* tests/train/test_optimizer.c - AdamW: PyTorch's stored steps, a plain double loop, clipping, and gradients that must
+ * change nothing. */
+#include "tests/scratch.h"
+#include "train/run/optimizer.h"
+
+#include <math.h>
+
+enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
+
+static const mo_adamw_options defaults = {
+    .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-2, .clip = 1};
+
+/* Two parameters, a matrix and a scalar, with gradients of the given scale. */
+typedef struct problem {
+    mo_context *ctx;
+    mo_tensor *p[N], *g[N];
+} problem;
+
+static void fill(mo_tensor *T, uint64_t stream, double scale) {
+    double value[SIZE];
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, stream);
+    for (int64_t i = 0; i < mo_numel(T); i++)
+        value[i] = scale * mo_random_normal(&r);
+    mo_tensor *wide = mo_tensor_from(mo_tensor_context(T), MO_F64, mo_ndim(T), T->shape, value);
+    assert_int_equal(mo_tensor_copy(T, wide), MO_OK);
+    mo_tensor_release(wide);
+}
+
+static problem problem_create(mo_context *ctx, mo_dtype real, double scale) {
+    problem q = {.ctx = ctx};
+    q.p[0] = mo_parameter(ctx, "weight", real, 2, (int64_t[]){ROWS, COLUMNS});
+    q.p[1] = mo_parameter(ctx, "temperature", real, 0, NULL);
+    for (int i = 0; i < N; i++) {
+        q.g[i] = mo_tensor_create(ctx, real, q.p[i]->ndim, q.p[i]->shape);
+        fill(q.p[i], (uint64_t)i, 1);
+        fill(q.g[i], (uint64_t)(10 + i), scale);
+    }
+    return q;
+}
+
+static void problem_release(problem *q) {
+    for (int i = 0; i < N; i++) {
+        mo_tensor_release(q->p[i]);
+        mo_tensor_release(q->g[i]);
+    }
+}
+
+static void read_all(mo_tensor *const *T, double *out) {
+    for (int i = 0; i < N; i++) {
+        mo_tensor *wide = mo_tensor_create(T[i]->ctx, MO_F64, T[i]->ndim, T[i]->shape);
+        mo_tensor_copy(wide, T[i]);
+        mo_tensor_read(wide, out, (size_t)mo_numel(T[i]) * sizeof *out);
+        out += mo_numel(T[i]);
+        mo_tensor_release(wide);
+    }
+}
+
+enum { TOTAL = SIZE + 1 };
+
+/* The formulas of Loshchilov and Hutter, one number at a time. Returns the norm. */
+static double reference_step(const mo_adamw_options *o, int step, const double *g, double *p, double *m, double *v) {
+    double norm = 0;
+    for (int i = 0; i < TOTAL; i++)
+        norm += g[i] * g[i];
+    norm = sqrt(norm);
+    double factor = o->clip / (norm + 1e-6) < 1 ? o->clip / (norm + 1e-6) : 1;
+    for (int i = 0; i < TOTAL; i++) {
+        double x = factor * g[i];
+        m[i] = o->beta1 * m[i] + (1 - o->beta1) * x;
+        v[i] = o->beta2 * v[i] + (1 - o->beta2) * x * x;
+        p[i] -= o->lr * o->weight_decay * p[i];
+        p[i] -= o->lr * m[i] / (1 - pow(o->beta1, step)) / (sqrt(v[i] / (1 - pow(o->beta2, step))) + o->epsilon);
+    }
+    return norm;
+}
+
+/* Ten steps with growing gradients, so that some are clipped and some are not. */
+static void steps_equal_the_formulas(void **state) {
+    scratch *s = *state;
+    const mo_dtype types[] = {MO_F32, MO_F64};
+    const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
+    for (int type = 0; type < 2; type++) {
+        problem q = problem_create(s->ctx, types[type], 0.1);
+        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        double p[TOTAL], m[TOTAL] = {0}, v[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm;
+        read_all(q.p, p);
+        for (int step = 1; step <= 10; step++) {
+            for (int i = 0; i < N; i++)
+                fill(q.g[i], (uint64_t)(100 * step + i), 0.1 * step);
+            read_all(q.g, g);
+            double expected = reference_step(&defaults, step, g, p, m, v);
+            assert_int_equal(mo_optimizer_step(o, q.g, defaults.lr, &norm), MO_OK);
+            assert_true(fabs(norm - expected) < 1e-6 * expected);
+        }
+        read_all(q.p, got);
+        for (int i = 0; i < TOTAL; i++)
+            assert_true(fabs(got[i] - p[i]) < tolerance[type]);
+        mo_optimizer_release(o);
+        problem_release(&q);
+    }
+}
+
+static void norm_that_is_not_finite_changes_nothing(void **state) {
+    scratch *s = *state;
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (int k = 0; k < 3; k++) {
+        problem q = problem_create(s->ctx, MO_F32, 1);
+        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        double before[TOTAL], after[TOTAL];
+        mo_optimizer_step(o, q.g, 1e-3, NULL);
+        read_all(q.p, before);
+        mo_tensor_fill(q.g[1], bad[k]);
+        mo_optimizer_step(o, q.g, 1e-3, NULL);
+        assert_failed(s->ctx, MO_NUMERICAL, PARTS("adamw: step 2", "temperature"));
+        read_all(q.p, after);
+        assert_memory_equal(before, after, sizeof before);
+        assert_int_equal(o->step, 1);
+        mo_optimizer_release(o);
+        problem_release(&q);
+    }
+}
+
+static void gradient_may_have_any_strides(void **state) {
+    scratch *s = *state;
+    double got[2][TOTAL];
+    for (int strided = 0; strided < 2; strided++) {
+        problem q = problem_create(s->ctx, MO_F64, 1);
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        double value[SIZE], turned[SIZE];
+        mo_tensor_read(q.g[0], value, sizeof value);
+        for (int i = 0; i < SIZE; i++)
+            turned[i % COLUMNS * ROWS + i / COLUMNS] = value[i];
+        mo_tensor *G[N] = {q.g[0], q.g[1]};
+        if (strided)
+            G[0] = mo_transpose(t, mo_from(t, MO_F64, 2, (int64_t[]){COLUMNS, ROWS}, turned));
+        assert_int_equal(mo_optimizer_step(o, G, 1e-2, NULL), MO_OK);
+        read_all(q.p, got[strided]);
+        mo_tape_release(t);
+        mo_optimizer_release(o);
+        problem_release(&q);
+    }
+    for (int i = 0; i < TOTAL; i++) /* the norm is added in another order */
+        assert_true(fabs(got[0][i] - got[1][i]) < 1e-15);
+}
+
+static void wrong_gradients_and_options_are_refused(void **state) {
+    scratch *s = *state;
+    problem q = problem_create(s->ctx, MO_F32, 1);
+    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer_step(o, (mo_tensor *[]){q.g[1], q.g[0]}, 1e-3, NULL);
+    assert_failed(s->ctx, MO_MISMATCH, PARTS("adamw", "weight", "[3, 5]"));
+    mo_optimizer_step(o, q.g, -1, NULL);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw", "-1"));
+    mo_adamw_options bad = defaults;
+    bad.beta2 = 1;
+    assert_null(mo_optimizer_create(s->ctx, q.p, N, &bad));
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw", "betas 0.9 and 1"));
+    mo_optimizer_release(o);
+    problem_release(&q);
+}
+
+/* ---- PyTorch's stored steps ---- */
+
+/* After one step from zero moments with clip 1 (`after`) and with half the norm (`after_tight`), largest error relative
+ * to the largest value. */
+static double stored_error(mo_context *ctx, const mo_arrays *file, const char *episode, bool tight) {
+    enum { MAX = 64 };
+    mo_tensor *p[MAX], *g[MAX], *want[MAX];
+    char name[160];
+    int n = 0;
+    for (int64_t i = 0; i < file->count; i++) {
+        const char *parameter = file->items[i].name;
+        if (strncmp(parameter, "encoder.", 8) != 0 && strcmp(parameter, "log_temp") != 0)
+            continue;
+        mo_tensor *T = file->items[i].tensor;
+        p[n] = mo_parameter(ctx, parameter, MO_F64, T->ndim, T->shape);
+        mo_tensor_copy(p[n], T);
+        snprintf(name, sizeof name, "%s.grad.%s", episode, parameter);
+        g[n] = mo_arrays_find(file, name);
+        snprintf(name, sizeof name, "%s.%s.%s", episode, tight ? "after_tight" : "after", parameter);
+        want[n++] = mo_arrays_find(file, name);
+    }
+    snprintf(name, sizeof name, "%s.grad_norm", episode);
+    double stored_norm = mo_item(mo_arrays_find(file, name)), norm, error = 0, scale = 0;
+    mo_adamw_options o = {.beta1 = mo_item(mo_arrays_find(file, "beta1")),
+        .beta2 = mo_item(mo_arrays_find(file, "beta2")),
+        .epsilon = mo_item(mo_arrays_find(file, "eps")),
+        .weight_decay = mo_item(mo_arrays_find(file, "weight_decay")),
+        .clip = tight ? stored_norm / 2 : mo_item(mo_arrays_find(file, "clip"))};
+    mo_optimizer *optimizer = mo_optimizer_create(ctx, p, n, &o);
+    assert_int_equal(mo_optimizer_step(optimizer, g, mo_item(mo_arrays_find(file, "lr")), &norm), MO_OK);
+    assert_true(fabs(norm - stored_norm) < 1e-9 * stored_norm);
+    for (int i = 0; i < n; i++) {
+        const double *a = mo_tensor_view(p[i]).data, *b = mo_tensor_view(want[i]).data;
+        for (int64_t j = 0; j < mo_numel(p[i]); j++) {
+            error = fmax(error, fabs(a[j] - b[j]));
+            scale = fmax(scale, fabs(b[j]));
+        }
+        mo_tensor_release(p[i]);
+    }
+    mo_optimizer_release(optimizer);
+    return error / scale;
+}
+
+static void null_gradients_zeroed_options_and_released_parameters_are_named(void **state) {
+    scratch *s = *state;
+    problem q = problem_create(s->ctx, MO_F64, 1);
+    assert_null(mo_optimizer_create(s->ctx, q.p, N, &(mo_adamw_options){0}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the options are all zero"));
+    assert_null(mo_optimizer_create(s->ctx, q.p, N, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: options is NULL"));
+    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_tensor *g[N] = {q.g[0], NULL};
+    assert_int_equal(mo_optimizer_step(o, g, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the gradient of temperature, parameter 1, is null, expected []"));
+    g[1] = mo_null_tensor(s->ctx);
+    assert_int_equal(mo_optimizer_step(o, g, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("the gradient of temperature, parameter 1, is null"));
+    assert_int_equal(mo_optimizer_step(o, NULL, 1e-2, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: grads is NULL"));
+    assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
+    mo_optimizer_release(o);
+    for (int i = 0; i < N; i++) {
+        mo_tensor_release(q.p[i]);
+        mo_tensor_release(q.g[i]);
+    }
+}
+
+static void steps_equal_those_that_pytorch_stored(void **state) {
+    scratch *s = *state;
+    static const char *const episodes[] = {"nc.embed", "nc.logit", "lp.embed", "lp.logit", "gc.embed", "gc.logit"};
+    mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/step.npz");
+    assert_non_null(file);
+    for (int i = 0; i < 6; i++)
+        for (int tight = 0; tight < 2; tight++)
+            assert_true(stored_error(s->ctx, file, episodes[i], tight) < 1e-12);
+    mo_arrays_release(file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_equal_the_formulas),
+        cmocka_unit_test(norm_that_is_not_finite_changes_nothing),
+        cmocka_unit_test(gradient_may_have_any_strides),
+        cmocka_unit_test(wrong_gradients_and_options_are_refused),
+        cmocka_unit_test(null_gradients_zeroed_options_and_released_parameters_are_named),
+        cmocka_unit_test(steps_equal_those_that_pytorch_stored),
+    };
+    return cmocka_run_group_tests_name("optimizer", tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,171 @@
+/* tests/train/test_pool.c - pools: which sources they hold, and of which family the episodes are that they draw. */
+#include "tests/planted.h"
+
+static const char *edge_list(scratch *s, const char *name) {
+    char text[4096] = "";
+    for (int i = 0; i < 40; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%d\t%d\n%d\t%d\n", i, (i + 1) % 40, i, (i + 7) % 40);
+    return scratch_write(s, name, text, strlen(text));
+}
+
+static void count_notice(const char *line, void *state) {
+    assert_non_null(strstr(line, "features: "));
+    ++*(int *)state;
+}
+
+static mo_pool *open_one(scratch *s, const char *name, int *notices) {
+    mo_feature_options features = planted_features();
+    return mo_pool_open(s->ctx, &name, 1, &features, 0.2, notices ? count_notice : NULL, notices);
+}
+
+static void name_may_choose_tasks(void **state) {
+    scratch *s = *state;
+    char name[600];
+    int notices = 0;
+    edge_list(s, "ring.txt");
+    snprintf(name, sizeof name, "%s:lp", s->path);
+    for (int i = 0; i < 2; i++) { /* an edge list has no labels, so links are all it serves */
+        mo_pool *pool = open_one(s, i ? s->path : name, &notices);
+        assert_non_null(pool);
+        assert_int_equal(mo_pool_size(pool), 1);
+        assert_int_equal(mo_pool_source(pool, 0)->task, MO_TASK_LP);
+        assert_null(mo_pool_source(pool, 1));
+        mo_pool_release(pool);
+    }
+    assert_int_equal(notices, 4); /* what is opened, and how good its SVD is */
+}
+
+static void wrong_tasks_are_refused_by_name(void **state) {
+    scratch *s = *state;
+    char name[600];
+    static const char *const bad[][2] = {{":nc", "cannot serve nc"}, {":lp+gc", "cannot serve gc"},
+        {":xy", "found \"xy\""}, {":lp+", "found \"\""}, {":lpx", "found \"lpx\""}, {":", "found \"\""}};
+    edge_list(s, "ring.txt");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(name, sizeof name, "%s%s", s->path, bad[i][0]);
+        assert_null(open_one(s, name, NULL));
+        assert_failed(s->ctx, MO_INVALID, PARTS("pool", bad[i][1]));
+    }
+    mo_feature_options features = planted_features();
+    assert_null(mo_pool_open(s->ctx, NULL, 0, &features, 0.2, NULL, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("pool", "found none"));
+    const char *path = s->path;
+    assert_null(mo_pool_open(s->ctx, &path, 1, &features, 1.5, NULL, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("pool", "1.5"));
+}
+
+static void graph_named_twice_is_kept_once(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    for (int i = 0; i < 2; i++)
+        mo_pool_add(
+            pool, planted_graph(s->ctx, "planted", 60, 2, 0.3, 0.1, 1), i ? 1u << MO_TASK_LP : 1u << MO_TASK_NC);
+    assert_true(mo_ok(s->ctx));
+    assert_int_equal(mo_pool_size(pool), 2);
+    assert_ptr_equal(mo_pool_source(pool, 0)->graph, mo_pool_source(pool, 1)->graph);
+    mo_pool_add(pool, planted_graph(s->ctx, "planted", 60, 2, 0.3, 0.1, 1), 1u << MO_TASK_LP);
+    assert_failed(s->ctx, MO_INVALID, PARTS("planted", "lp already"));
+    assert_int_equal(mo_pool_size(pool), 2);
+    mo_pool_release(pool);
+}
+
+/* ---- which episodes ---- */
+
+static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin) {
+    mo_plan_options plans = planted_plans(1);
+    const mo_source *source;
+    mo_episode e;
+    mo_tape_reset(t);
+    assert_int_equal(mo_pool_draw(pool, t, number, round_robin, &plans, &e, &source), MO_OK);
+    assert_int_equal(e.task, source->task);
+    return source->task;
+}
+
+static void several_a_step_take_links_nodes_graphs_in_turn(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
+    for (uint64_t number = 0; number < 9; number++)
+        assert_int_equal(draw_task(pool, t, number, true), order[number % 3]);
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+static void one_a_step_draws_families_equally(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    int count[MO_TASKS] = {0};
+    for (uint64_t number = 0; number < 600; number++)
+        count[draw_task(pool, t, number, false)]++;
+    for (int task = 0; task < MO_TASKS; task++)
+        assert_in_range(count[task], 200 - 46, 200 + 46); /* four standard deviations of a binomial */
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+static void families_are_drawn_by_their_weights(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    int count[MO_TASKS] = {0};
+    mo_pool_set_families(pool, (double[]){[MO_TASK_NC] = 0, [MO_TASK_LP] = 3, [MO_TASK_GC] = 1});
+    for (uint64_t number = 0; number < 600; number++)
+        count[draw_task(pool, t, number, false)]++;
+    assert_int_equal(count[MO_TASK_NC], 0);
+    assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* four standard deviations of a binomial */
+    for (uint64_t number = 0; number < 6; number++)         /* of several a step, the families that have a weight */
+        assert_int_equal(draw_task(pool, t, number, true), number % 2 ? MO_TASK_GC : MO_TASK_LP);
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+static void a_graph_may_have_its_own_share_of_links(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    const char *names[] = {"cora:lp@0.05"};
+    mo_pool *pool = mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL);
+    assert_int_equal(mo_pool_source(pool, 0)->links->n_positive, 264); /* of 5278 */
+    mo_pool_release(pool);
+    names[0] = "cora:lp@2";
+    assert_null(mo_pool_open(s->ctx, names, 1, &features, 0.2, NULL, NULL));
+    assert_failed(s->ctx, MO_INVALID, (const char *const[]){"between 0 and 1 after @, found \"2\"", NULL});
+}
+
+static void family_and_shots_are_independent(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    mo_plan_options plans = planted_plans(1);
+    int low[MO_TASKS] = {0}, drawn[MO_TASKS] = {0};
+    for (uint64_t number = 0; number < 900; number++) {
+        mo_episode e;
+        mo_tape_reset(t);
+        mo_pool_draw(pool, t, number, false, &plans, &e, NULL);
+        drawn[e.task]++;
+        low[e.task] += mo_numel(e.support[0]) / e.classes == plans.k_min;
+    }
+    assert_true(mo_ok(s->ctx));
+    for (int task = 0; task < MO_TASKS; task++) { /* a third, +- four standard deviations */
+        double share = (double)low[task] / drawn[task], sd = sqrt(2.0 / 9 / drawn[task]);
+        assert_true(fabs(share - 1.0 / 3) < 4 * sd);
+    }
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(name_may_choose_tasks),
+        cmocka_unit_test(wrong_tasks_are_refused_by_name),
+        cmocka_unit_test(graph_named_twice_is_kept_once),
+        cmocka_unit_test(several_a_step_take_links_nodes_graphs_in_turn),
+        cmocka_unit_test(one_a_step_draws_families_equally),
+        cmocka_unit_test(families_are_drawn_by_their_weights),
+        cmocka_unit_test(a_graph_may_have_its_own_share_of_links),
+        cmocka_unit_test(family_and_shots_are_independent),
+    };
+    return cmocka_run_group_tests_name("pool", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,140 @@
+/* tests/train/test_pool_episodes.c - what episodes of a pool hold: the features of their examples, and of links none
+ * that know them. */
+#include "tests/planted.h"
+
+static const int64_t *ints(const mo_tensor *T) {
+    return mo_tensor_view(T).data;
+}
+
+/* Row `row` of the episode equals the features of the node, at every hop. */
+static void assert_row(const mo_episode *e, int64_t row, const mo_source *source, int64_t node) {
+    mo_tensor *rows = e->rows[0].tensor, *hops = mo_arrays_find(source->features->arrays, "hops");
+    assert_int_equal(mo_dim(rows, 0), PLANTED_HOPS + 1);
+    for (int k = 0; k <= PLANTED_HOPS; k++) {
+        const float *a = (float *)mo_tensor_view(rows).data + (k * mo_dim(rows, 1) + row) * PLANTED_DIM;
+        const float *b = (float *)mo_tensor_view(hops).data + (k * mo_dim(hops, 1) + node) * PLANTED_DIM;
+        assert_memory_equal(a, b, PLANTED_DIM * sizeof *a);
+    }
+}
+
+static void assert_rows(const mo_source *source, const mo_plan *plan, const mo_episode *e) {
+    for (int side = 0; side < 2 && plan->support[side]; side++) {
+        for (int64_t i = 0; i < plan->n_support; i++)
+            assert_row(e, ints(e->support[side])[i], source, plan->support[side][i]);
+        for (int64_t i = 0; i < plan->n_query; i++)
+            assert_row(e, ints(e->query[side])[i], source, plan->query[side][i]);
+    }
+}
+
+/* Graph by graph: the segment's rows are the graph's nodes. */
+static void assert_segments(const mo_source *source, const mo_plan *plan, const mo_episode *e) {
+    const int64_t *segment = ints(e->segment), *offset = source->graph->graph_offset;
+    for (int64_t i = 0; i < plan->n_support + plan->n_query; i++) {
+        bool support = i < plan->n_support;
+        int64_t graph = support ? plan->support[0][i] : plan->query[0][i - plan->n_support];
+        int64_t at = support ? ints(e->support[0])[i] : ints(e->query[0])[i - plan->n_support];
+        assert_int_equal(segment[at + 1] - segment[at], offset[graph + 1] - offset[graph]);
+        for (int64_t j = segment[at]; j < segment[at + 1]; j++)
+            assert_row(e, j, source, offset[graph] + j - segment[at]);
+    }
+    assert_int_equal(segment[mo_numel(e->segment) - 1], mo_dim(e->rows[0].tensor, 1));
+}
+
+static int64_t distinct_ids(const mo_plan *plan) {
+    int64_t id[4096], n = 0;
+    for (int side = 0; side < 2 && plan->support[side]; side++) {
+        for (int64_t i = 0; i < plan->n_support; i++)
+            id[n++] = plan->support[side][i];
+        for (int64_t i = 0; i < plan->n_query; i++)
+            id[n++] = plan->query[side][i];
+    }
+    return mo_sort_distinct(id, n);
+}
+
+static void rows_are_the_features_of_the_examples_each_once(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    mo_plan_options plans = planted_plans(4);
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        for (uint64_t number = 0; number < 10; number++) {
+            const mo_source *source = mo_pool_source(pool, i);
+            mo_plan plan = {0};
+            mo_episode e;
+            mo_tape_reset(t);
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+            e.rows[0].tensor = mo_episode_rows(t, &e, "hops");
+            assert_int_equal(e.classes, plan.classes);
+            assert_memory_equal(ints(e.support_label), plan.support_label, (size_t)plan.n_support * sizeof(int64_t));
+            assert_memory_equal(ints(e.query_label), plan.query_label, (size_t)plan.n_query * sizeof(int64_t));
+            if (source->task == MO_TASK_GC)
+                assert_segments(source, &plan, &e);
+            else {
+                assert_rows(source, &plan, &e);
+                assert_int_equal(mo_dim(e.rows[0].tensor, 1), distinct_ids(&plan));
+            }
+            mo_plan_release(&plan);
+        }
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
+static void episode_is_a_function_of_seed_and_number(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t[2] = {mo_tape_create(s->ctx, MO_RECORD), mo_tape_create(s->ctx, MO_RECORD)};
+    mo_plan_options plans = planted_plans(4);
+    for (uint64_t number = 0; number < 12; number++) {
+        mo_episode e[2];
+        for (int i = 0; i < 2; i++) {
+            if (i) /* other episodes in between change nothing */
+                mo_pool_draw(pool, t[i], number + 100, false, &plans, &e[i], NULL);
+            mo_tape_reset(t[i]);
+            mo_pool_draw(pool, t[i], number, false, &plans, &e[i], NULL);
+            e[i].rows[0].tensor = mo_episode_rows(t[i], &e[i], "hops");
+        }
+        int64_t n = mo_numel(e[0].rows[0].tensor);
+        assert_int_equal(n, mo_numel(e[1].rows[0].tensor));
+        assert_memory_equal(mo_tensor_view(e[0].rows[0].tensor).data, mo_tensor_view(e[1].rows[0].tensor).data,
+            (size_t)n * sizeof(float));
+        assert_memory_equal(ints(e[0].query[0]), ints(e[1].query[0]), (size_t)mo_numel(e[0].query[0]) * 8);
+    }
+    mo_tape_release(t[0]);
+    mo_tape_release(t[1]);
+    mo_pool_release(pool);
+}
+
+static void features_of_links_do_not_know_the_links(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        if (source->task != MO_TASK_LP)
+            continue;
+        const mo_links *links = source->links;
+        for (int64_t j = 0; j < links->n_positive; j++) {
+            assert_true(mo_graph_has_edge(source->graph, links->positive[0][j], links->positive[1][j]));
+            assert_false(mo_graph_has_edge(links->masked, links->positive[0][j], links->positive[1][j]));
+        }
+        mo_feature_options options = planted_features();
+        mo_features *masked = mo_features_open(links->masked, &options),
+                    *full = mo_features_open(source->graph, &options);
+        size_t n = (size_t)mo_numel(mo_arrays_find(masked->arrays, "hops")) * sizeof(float);
+        const void *used = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
+        assert_memory_equal(used, mo_tensor_view(mo_arrays_find(masked->arrays, "hops")).data, n);
+        assert_true(memcmp(used, mo_tensor_view(mo_arrays_find(full->arrays, "hops")).data, n) != 0);
+        mo_features_release(masked);
+        mo_features_release(full);
+    }
+    mo_pool_release(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_the_features_of_the_examples_each_once),
+        cmocka_unit_test(episode_is_a_function_of_seed_and_number),
+        cmocka_unit_test(features_of_links_do_not_know_the_links),
+    };
+    return cmocka_run_group_tests_name("pool_episodes", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,222 @@
+/* tests/train/test_replay.c - a run whose steps are replayed as graphs has the bits of one whose steps are not: losses,
+ * norms and weights, whatever changes between them. Skipped where no CUDA device answers. */
+#include "tests/device.h"
+#include "tests/training_run.h"
+
+enum { STEPS = 10 };
+
+typedef struct trace {
+    double loss[STEPS], norm[STEPS];
+    int replayed; /* episodes */
+} trace;
+
+/* Something that happens to a run before a step. */
+typedef void (*event)(training_run *run, int64_t step);
+
+static run_options replayed_run(const mo_feature_options *features, int episodes, bool replay) {
+    run_options o = usual_run;
+    o.device = MO_CUDA;
+    o.features = features;
+    o.episodes = episodes;
+    o.replay = replay;
+    o.steps = STEPS;
+    o.checkpoint_every = 4;
+    return o;
+}
+
+static void take_steps(const run_options *o, const char *folder, event before, trace *at) {
+    training_run run = run_open(o, folder);
+    mo_step_report r;
+    *at = (trace){0};
+    for (int64_t step = 0; step < o->steps; step++) {
+        if (before)
+            before(&run, step);
+        if (mo_trainer_step(run.trainer, &r) != MO_OK)
+            fail_msg("%s", mo_context_status(run.ctx)->message);
+        at->loss[step] = r.loss;
+        at->norm[step] = r.gradient_norm;
+        at->replayed += r.replayed;
+        if ((step + 1) % o->checkpoint_every == 0)
+            mo_trainer_checkpoint(run.trainer);
+    }
+    mo_trainer_finish(run.trainer);
+    assert_run_ok(&run);
+    run_close(&run);
+}
+
+/* Takes the steps with and without replay; how many episodes were replayed. */
+static int compare(scratch *s, run_options o, event before) {
+    static trace taken, replayed;
+    char plain[512], graphs[512];
+    snprintf(plain, sizeof plain, "%s/plain", s->folder);
+    snprintf(graphs, sizeof graphs, "%s/graphs", s->folder);
+    o.replay = false;
+    take_steps(&o, plain, NULL, &taken);
+    o.replay = true;
+    take_steps(&o, graphs, before, &replayed);
+    assert_int_equal(taken.replayed, 0);
+    assert_memory_equal(taken.loss, replayed.loss, sizeof taken.loss);
+    assert_memory_equal(taken.norm, replayed.norm, sizeof taken.norm);
+    assert_same_run(plain, graphs);
+    folder_remove(plain);
+    folder_remove(graphs);
+    return replayed.replayed;
+}
+
+static mo_feature_options rows_of(mo_feature_form form, mo_feature_place place) {
+    mo_feature_options o = planted_features();
+    o.form = form;
+    o.place = place;
+    return o;
+}
+
+/* Rows of examples: every family has one shape, which is recorded at its third episode. */
+static void one_shape_is_replayed_from_its_third_episode_on(void **state) {
+    for (int place = MO_FEATURES_ON_DEVICE; place <= MO_FEATURES_ON_HOST; place++) {
+        mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place);
+        run_options o = replayed_run(&features, 3, true);
+        o.shots = 3;
+        assert_int_equal(compare(*state, o, NULL), 3 * (STEPS - 2));
+    }
+}
+
+/* Of rows of nodes, links and graphs have another number every time: those episodes are computed as they are. */
+static void shapes_that_change_are_computed_as_they_are(void **state) {
+    static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
+    for (int i = 0; i < 2; i++) {
+        mo_feature_options features = rows_of(MO_FEATURES_OF_NODES, place[i]);
+        run_options o = replayed_run(&features, 2 * i + 1, true);
+        o.shots = 3;
+        int replayed = compare(*state, o, NULL);
+        assert_true(replayed > 0 && replayed < o.episodes * (STEPS - 2));
+        o.shots = 0;
+        assert_true(compare(*state, o, NULL) < replayed);
+    }
+}
+
+static void blocks_of_rows_are_replayed_too(void **state) {
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
+    run_options o = replayed_run(&features, 3, true);
+    o.shots = 3;
+    o.max_rows = 5;
+    assert_int_equal(compare(*state, o, NULL), 3 * (STEPS - 2));
+}
+
+static void give_memory_back(training_run *run, int64_t step) {
+    if (step % 5 == 4)
+        mo_tensor_release(mo_tensor_create(run->ctx, MO_F32, 1, (int64_t[]){10}));
+}
+
+static void a_stale_capture_is_made_anew(void **state) {
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
+    run_options o = replayed_run(&features, 1, true);
+    o.shots = 3;
+    int quiet = compare(*state, o, NULL);
+    assert_int_equal(compare(*state, o, give_memory_back), quiet);
+}
+
+static void refuse_captures(training_run *run, int64_t step) {
+    (void)run;
+    if (step == 0)
+        setenv("MOCHI_CUDA_HOST_FAIL", "seam_capture_end", 1);
+}
+
+/* Only the emulated device can be told to refuse. */
+static void what_cannot_be_recorded_is_computed_as_it_is(void **state) {
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
+    run_options o = replayed_run(&features, 3, true);
+    char text[256];
+    mo_device_describe(MO_CUDA, text, sizeof text);
+    if (!strstr(text, "emulated"))
+        skip();
+    o.shots = 3;
+    int replayed = compare(*state, o, refuse_captures);
+    unsetenv("MOCHI_CUDA_HOST_FAIL");
+    assert_int_equal(replayed, 0);
+}
+
+static void resumed_equals_uninterrupted(void **state) {
+    scratch *s = *state;
+    char whole[512], parts[512];
+    snprintf(whole, sizeof whole, "%s/whole", s->folder);
+    snprintf(parts, sizeof parts, "%s/parts", s->folder);
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_HOST);
+    run_options o = replayed_run(&features, 3, true);
+    o.shots = 3;
+    run_until(&o, whole, false, STEPS);
+    run_until(&o, parts, false, 6);
+    run_until(&o, parts, true, STEPS);
+    assert_same_weights(whole, parts);
+    folder_remove(whole);
+    folder_remove(parts);
+}
+
+static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
+    scratch *s = *state;
+    char folder[512];
+    float before[64], after[64];
+    snprintf(folder, sizeof folder, "%s/bad", s->folder);
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
+    run_options o = replayed_run(&features, 1, true);
+    o.shots = 3;
+    training_run run = run_open(&o, folder);
+    mo_step_report r = {0};
+    int64_t step = 0;
+    while (step < STEPS && !r.replayed) {
+        assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+        step++;
+    }
+    int n = mo_model_n_parameters(run.model);
+    for (int i = 0; i < n; i++) {
+        mo_tensor *P = mo_model_parameter(run.model, i);
+        if (!strcmp(mo_tensor_name(P), "log_temp"))
+            mo_tensor_fill(P, NAN);
+    }
+    mo_tensor *first = mo_model_parameter(run.model, 0);
+    size_t bytes = (size_t)mo_numel(first) * sizeof *before;
+    assert_true(bytes <= sizeof before);
+    mo_tensor_read(first, before, bytes);
+    char named[64];
+    snprintf(named, sizeof named, "step %lld", (long long)step);
+    assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    assert_failed(run.ctx, MO_NUMERICAL, PARTS("train: ", named));
+    mo_tensor_read(first, after, bytes);
+    assert_memory_equal(before, after, bytes);
+    run_close(&run);
+    folder_remove(folder);
+}
+
+static void a_device_that_records_nothing_is_an_error(void **state) {
+    scratch *s = *state;
+    mo_context *ctx = mo_context_create(NULL);
+    mo_pool *pool = planted_pool(ctx);
+    mo_mochi *model = planted_model(ctx, 1);
+    mo_trainer_options o = {.steps = 1,
+        .episodes_per_step = 1,
+        .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
+        .plan = planted_plans(1),
+        .out = scratch_path(s, "never"),
+        .replay = true};
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_failed(
+        ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));
+    assert_int_equal(access(o.out, F_OK), -1);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    mo_context_release(device_context(MO_CUDA));
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_shape_is_replayed_from_its_third_episode_on),
+        cmocka_unit_test(shapes_that_change_are_computed_as_they_are),
+        cmocka_unit_test(blocks_of_rows_are_replayed_too),
+        cmocka_unit_test(a_stale_capture_is_made_anew),
+        cmocka_unit_test(what_cannot_be_recorded_is_computed_as_it_is),
+        cmocka_unit_test(resumed_equals_uninterrupted),
+        cmocka_unit_test(a_failing_replay_names_its_step_and_changes_nothing),
+        cmocka_unit_test(a_device_that_records_nothing_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,39 @@
+/* tests/train/test_schedule.c - the cosine schedule: ends, middle, and the rates that PyTorch stored. */
+#include "tests/scratch.h"
+#include "train/train.h"
+
+#include <math.h>
+
+static void cosine_starts_at_lr_and_stops_one_step_before_lr_min(void **state) {
+    (void)state;
+    assert_true(mo_cosine(3e-4, 1e-5, 0, 100) == 3e-4);
+    assert_true(fabs(mo_cosine(3e-4, 1e-5, 50, 100) - 1.55e-4) < 1e-18);
+    assert_true(mo_cosine(3e-4, 0, 99, 100) > 0);
+    assert_true(fabs(mo_cosine(3e-4, 1e-5, 100, 100) - 1e-5) < 1e-18);
+}
+
+static void cosine_never_rises(void **state) {
+    (void)state;
+    for (int64_t step = 1; step < 1000; step++)
+        assert_true(mo_cosine(1e-2, 0, step, 1000) < mo_cosine(1e-2, 0, step - 1, 1000));
+}
+
+static void rates_are_those_of_the_stored_trajectory(void **state) {
+    scratch *s = *state;
+    mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/step.npz");
+    assert_non_null(file);
+    double lr[5];
+    assert_int_equal(mo_tensor_read(mo_arrays_find(file, "traj.lr"), lr, sizeof lr), MO_OK);
+    for (int step = 0; step < 5; step++)
+        assert_true(fabs(mo_cosine(lr[0], 1e-5, step, 5) - lr[step]) < 1e-12 * lr[0]);
+    mo_arrays_release(file);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cosine_starts_at_lr_and_stops_one_step_before_lr_min),
+        cmocka_unit_test(cosine_never_rises),
+        cmocka_unit_test(rates_are_those_of_the_stored_trajectory),
+    };
+    return cmocka_run_group_tests_name("schedule", tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,283 @@
+/* tests/train/test_svd.c - the truncated SVD of graphs whose spectrum is awkward (multiple, paired, missing, dense)
+ * against dense eigenvalues; equal bits; refusals. */
+#include "tests/decomposition.h"
+#include "train/svd/orthonormal.h"
+
+#include <float.h>
+
+typedef struct edges {
+    int64_t count, u[20000], v[20000];
+} edges;
+
+static void add(edges *e, int64_t u, int64_t v) {
+    e->u[e->count] = u;
+    e->v[e->count++] = v;
+}
+
+static mo_csr *adjacency_of(mo_context *ctx, int64_t n, const edges *e, mo_dtype real) {
+    mo_graph *graph = mo_graph_from_edges(ctx, "drawn", n, e->count, e->u, e->v);
+    expect_ok(ctx);
+    mo_csr *A = mo_normalized_adjacency(graph, real);
+    expect_ok(ctx);
+    mo_graph_release(graph);
+    return A;
+}
+
+/* The r largest |eigenvalues| of a symmetric matrix, falling, by a dense decomposition. */
+static double *dense_spectrum(mo_context *ctx, const mo_csr *A) {
+    int64_t n = mo_csr_rows(A);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *w, *V, *M = mo_spmm(t, A, mo_eye(t, mo_tensor_dtype(A->values), n));
+    mo_eigh(t, mo_cast(t, M, MO_F64), &w, &V);
+    double *spectrum = host(t, w);
+    for (int64_t i = 0; i < n; i++)
+        spectrum[i] = fabs(spectrum[i]);
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t j = i; j > 0 && spectrum[j] > spectrum[j - 1]; j--) {
+            double swap = spectrum[j];
+            spectrum[j] = spectrum[j - 1];
+            spectrum[j - 1] = swap;
+        }
+    mo_tape_release(t);
+    return spectrum;
+}
+
+/* Converged triplets: values, orthonormality, signs, residual against what the spectrum left out allows (none). */
+static void check_converged(mo_context *ctx, int64_t n, const edges *e, int rank) {
+    for (int real = MO_F32; real <= MO_F64; real++) {
+        double tolerance = real == MO_F64 ? 1e-9 : 2e-5;
+        mo_csr *A = adjacency_of(ctx, n, e, (mo_dtype)real);
+        double *spectrum = dense_spectrum(ctx, A);
+        result x = decompose(ctx, A, rank, -1, 0);
+        expect_near("sigma", x.S, spectrum, rank, tolerance);
+        expect_orthonormal(&x, tolerance);
+        expect_signs(&x, sqrt(real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON));
+        if (!(x.residual <= tolerance))
+            fail_msg("residual %g after convergence, expected at most %g", x.residual, tolerance);
+        for (int j = 1; j < rank; j++)
+            assert_true(x.S[j] <= x.S[j - 1]);
+        free(spectrum);
+        free_result(&x);
+        mo_csr_release(A);
+    }
+}
+
+static edges *complete_graph(int64_t n) {
+    edges *e = calloc(1, sizeof *e);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            add(e, i, j);
+    return e;
+}
+
+static void a_complete_graph_has_one_eigenvalue_many_times(void **state) {
+    scratch *s = *state;
+    edges *e = complete_graph(120);
+    check_converged(s->ctx, 120, e, 20);
+    free(e);
+}
+
+static void a_bipartite_graph_has_eigenvalues_in_pairs(void **state) {
+    scratch *s = *state;
+    edges *e = calloc(1, sizeof *e);
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    for (int k = 0; k < 400; k++)
+        add(e, mo_random_below(&r, 50), 50 + mo_random_below(&r, 60));
+    check_converged(s->ctx, 110, e, 16);
+    mo_csr *A = adjacency_of(s->ctx, 110, e, MO_F64);
+    result x = decompose(s->ctx, A, 2, -1, 0); /* 1 and -1, one each: not rotated into one another */
+    for (int64_t i = 0; i < 110; i++) {
+        assert_true(fabs(x.U[2 * i] - x.V[2 * i]) < 1e-9);
+        assert_true(fabs(x.U[2 * i + 1] + x.V[2 * i + 1]) < 1e-9);
+    }
+    free_result(&x);
+    mo_csr_release(A);
+    free(e);
+}
+
+static void a_star_has_rank_two_and_zeros_after(void **state) {
+    scratch *s = *state;
+    edges *e = calloc(1, sizeof *e);
+    for (int64_t i = 1; i < 200; i++)
+        add(e, 0, i);
+    check_converged(s->ctx, 200, e, 12);
+    mo_csr *A = adjacency_of(s->ctx, 200, e, MO_F32);
+    result x = decompose(s->ctx, A, 12, 2, 0);
+    for (int j = 2; j < 12; j++)
+        assert_true(x.S[j] == 0);
+    free_result(&x);
+    mo_csr_release(A);
+    free(e);
+}
+
+static void isolated_nodes_and_small_components_are_fine(void **state) {
+    scratch *s = *state;
+    edges *e = calloc(1, sizeof *e);
+    for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, sixty nodes alone */
+        add(e, i, i + 1), add(e, i + 1, i + 2);
+    check_converged(s->ctx, 150, e, 30);
+    mo_csr *A = adjacency_of(s->ctx, 150, e, MO_F32);
+    result x = decompose(s->ctx, A, 30, 2, 0);
+    for (int64_t k = 90 * 30; k < 150 * 30; k++)
+        assert_true(fabs(x.U[k]) < 1e-5);
+    free_result(&x);
+    mo_csr_release(A);
+    e->count = 0;
+    check_converged(s->ctx, 100, e, 10); /* no edge at all */
+    free(e);
+}
+
+static void a_random_graph_converges(void **state) {
+    scratch *s = *state;
+    edges *e = calloc(1, sizeof *e);
+    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
+    for (int k = 0; k < 900; k++)
+        add(e, mo_random_below(&r, 180), mo_random_below(&r, 180));
+    check_converged(s->ctx, 180, e, 12);
+    free(e);
+}
+
+/* A path has eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case of a power iteration.
+ * Rayleigh-Ritz on the iterated block alone, which mixes s and -s, gives values as far off as 0.64; with its image
+ * added the worst of these 64 is off by 0.033. */
+static void two_power_iterations_find_the_values_of_a_path(void **state) {
+    scratch *s = *state;
+    edges *e = calloc(1, sizeof *e);
+    for (int64_t i = 0; i + 1 < 400; i++)
+        add(e, i, i + 1);
+    mo_csr *A = adjacency_of(s->ctx, 400, e, MO_F32);
+    result x = decompose(s->ctx, A, 64, 2, 0);
+    for (int j = 0; j < 64; j++)
+        assert_true(fabs(x.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 0.05);
+    expect_orthonormal(&x, 1e-5);
+    free_result(&x);
+    result exact = decompose(s->ctx, A, 64, 0, 400);
+    for (int j = 0; j < 64; j++)
+        assert_true(fabs(exact.S[j] - fabs(cos(3.14159265358979 * (j / 2) / 399))) < 1e-6);
+    assert_true(exact.residual < 1e-6);
+    free_result(&exact);
+    mo_csr_release(A);
+    free(e);
+}
+
+/* ---- repetition and refusals ---- */
+
+static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    edges *e = calloc(1, sizeof *e);
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 3);
+    for (int k = 0; k < 12000; k++)
+        add(e, mo_random_below(&r, n), mo_random_below(&r, n));
+    mo_csr *A = adjacency_of(ctx, n, e, MO_F32);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *U, *S, *V;
+    assert_int_equal(mo_sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
+    *bytes = (size_t)(2 * n + 1) * 60 * sizeof(float);
+    float *all = malloc(*bytes);
+    mo_tensor_read(mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, 0), all, *bytes);
+    expect_ok(ctx);
+    mo_tape_release(t);
+    mo_csr_release(A);
+    free(e);
+    mo_context_release(ctx);
+    return all;
+}
+
+static void threads_change_no_bit_and_seeds_do(void **state) {
+    (void)state;
+    size_t bytes;
+    float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes), *again = bits_of(2, 3000, 1, &bytes),
+          *other = bits_of(2, 3000, 2, &bytes);
+    assert_memory_equal(one, two, bytes);
+    assert_memory_equal(two, again, bytes);
+    assert_true(memcmp(one, other, bytes) != 0);
+    free(one);
+    free(two);
+    free(again);
+    free(other);
+}
+
+static void wrong_ranks_and_values_that_are_not_finite_are_refused(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    double X[] = {1, 2, 3, 4, 5, 6, 7, 8, NAN, 10, 11, 12};
+    mo_csr *A = sparse(ctx, X, 4, 3, MO_F64);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *U, *S, *V;
+    mo_sparse_svd(t, A, 0, 2, 1, &U, &S, &V, NULL);
+    assert_failed(ctx, MO_INVALID, PARTS("svd: rank 0 of a matrix [4, 3], expected 1 to 3"));
+    mo_sparse_svd(t, A, 4, 2, 1, &U, &S, &V, NULL);
+    assert_failed(ctx, MO_INVALID, PARTS("svd: rank 4"));
+    mo_sparse_svd(t, A, 2, 2, 1, &U, &S, &V, NULL);
+    assert_failed(ctx, MO_NUMERICAL, PARTS("svd: the norm of the matrix [4, 3] is nan, expected a finite one"));
+    mo_tape_release(t);
+    mo_csr_release(A);
+}
+
+static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
+    int64_t *u = malloc(2 * (size_t)n * sizeof *u), *v = u + n;
+    for (int64_t i = 0; i < n; i++) {
+        u[i] = i;
+        v[i] = (i + 1) % n;
+    }
+    mo_graph *graph = mo_graph_from_edges(ctx, "cycle", nodes, n, u, v);
+    expect_ok(ctx);
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
+    mo_graph_release(graph);
+    free(u);
+    return A;
+}
+
+/* Of 80,000 nodes on a cycle, and again with one isolated node beside them: the same problem, but for the size. */
+static void a_large_graph_gets_a_product_more(void **state) {
+    scratch *s = *state;
+    double kept[2] = {0}, residual[2];
+    for (int more = 0; more < 2; more++) {
+        mo_csr *A = cycle_of(s->ctx, 80000, 80000 + more);
+        result x = decompose(s->ctx, A, 4, 2, 0);
+        for (int j = 0; j < 4; j++)
+            kept[more] += x.S[j] * x.S[j];
+        residual[more] = x.residual;
+        expect_orthonormal(&x, 1e-9);
+        free_result(&x);
+        mo_csr_release(A);
+    }
+    if (!(kept[1] > 1.01 * kept[0] && kept[1] <= 4 && residual[1] < residual[0]))
+        fail_msg("kept %g of %g with a node more, residual %g of %g", kept[1], kept[0], residual[1], residual[0]);
+}
+
+static void the_tape_keeps_nothing_but_the_result(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    edges *e = complete_graph(100);
+    mo_csr *A = adjacency_of(ctx, 100, e, MO_F64);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *before = mo_full(t, MO_F64, 1, &(int64_t){3}, 7), *U, *S, *V;
+    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    double values[3];
+    assert_int_equal(mo_tensor_read(before, values, sizeof values), MO_OK);
+    assert_true(values[0] == 7 && values[2] == 7);
+    mo_tape_reset(t); /* takes as much again for headers: those of the last round stay, marked */
+    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    int64_t live = mo_context_counters(ctx).bytes_live;
+    mo_tape_reset(t);
+    assert_int_equal(mo_sparse_svd(t, A, 5, 2, 1, &U, &S, &V, NULL), MO_OK);
+    assert_true(mo_context_counters(ctx).bytes_live <= live);
+    mo_tape_release(t);
+    mo_csr_release(A);
+    free(e);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_complete_graph_has_one_eigenvalue_many_times),
+        cmocka_unit_test(a_bipartite_graph_has_eigenvalues_in_pairs),
+        cmocka_unit_test(a_star_has_rank_two_and_zeros_after),
+        cmocka_unit_test(isolated_nodes_and_small_components_are_fine),
+        cmocka_unit_test(a_random_graph_converges),
+        cmocka_unit_test(two_power_iterations_find_the_values_of_a_path),
+        cmocka_unit_test(threads_change_no_bit_and_seeds_do),
+        cmocka_unit_test(wrong_ranks_and_values_that_are_not_finite_are_refused),
+        cmocka_unit_test(a_large_graph_gets_a_product_more),
+        cmocka_unit_test(the_tape_keeps_nothing_but_the_result),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

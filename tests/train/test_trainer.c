@@ -1,0 +1,315 @@
+/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume where they stopped, and leave the user's
+ * files alone. */
+#include "tests/training_run.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+/* A folder of the scratch for one run; not made yet. Two of them can be held at a time. */
+static char *folder_of(scratch *s, int which) {
+    static char path[2][512];
+    snprintf(path[which], sizeof path[which], "%s/run%d", s->folder, which);
+    return path[which];
+}
+
+static int clean_up(void **state) {
+    for (int i = 0; i < 2; i++)
+        folder_remove(folder_of(*state, i));
+    return 0;
+}
+
+static void loss_falls(void **state) {
+    run_options o = usual_run;
+    o.steps = 120;
+    training_run run = run_open(&o, folder_of(*state, 0));
+    double first = 0, last = 0;
+    mo_step_report r;
+    for (int64_t step = 0; step < o.steps; step++) {
+        mo_trainer_step(run.trainer, &r);
+        assert_run_ok(&run);
+        first += step < 30 ? r.loss / 30 : 0;
+        last += step >= o.steps - 30 ? r.loss / 30 : 0;
+    }
+    if (!(last < first - 0.05))
+        fail_msg("loss of the first 30 steps %g, of the last 30 %g", first, last);
+    run_close(&run);
+}
+
+static void same_seed_gives_same_bytes(void **state) {
+    run_options o = usual_run;
+    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
+    run_until(&o, a, false, o.steps);
+    run_until(&o, b, false, o.steps);
+    assert_same_run(a, b);
+    assert_same_bytes(run_file(a, "run.json"), run_file(b, "run.json"));
+    folder_remove(b);
+    o.seed = 2;
+    run_until(&o, b, false, o.steps);
+    bytes x = run_file(a, "weights.safetensors"), y = run_file(b, "weights.safetensors");
+    assert_true(x.n != y.n || memcmp(x.data, y.data, x.n) != 0);
+    bytes_release(&x);
+    bytes_release(&y);
+}
+
+static void thread_count_changes_no_bit(void **state) {
+    run_options o = usual_run;
+    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
+    run_until(&o, a, false, o.steps);
+    o.threads = 2;
+    run_until(&o, b, false, o.steps);
+    assert_same_weights(a, b);
+}
+
+static void stopped_and_resumed_equals_uninterrupted(void **state) {
+    run_options o = usual_run;
+    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
+    run_until(&o, whole, false, o.steps);
+    for (int64_t stop = 1; stop < o.steps; stop++) {
+        run_until(&o, parts, false, stop);
+        run_until(&o, parts, true, o.steps);
+        assert_same_run(whole, parts);
+        folder_remove(parts);
+    }
+}
+
+/* A process that dies leaves its last checkpoint and a log that is ahead of it, perhaps with half a line. */
+static void killed_and_resumed_equals_uninterrupted(void **state) {
+    run_options o = usual_run;
+    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
+    run_until(&o, whole, false, o.steps);
+    for (int64_t kill = 0; kill < o.steps; kill++) {
+        training_run run = run_open(&o, parts);
+        for (int64_t step = 0; step <= kill; step++) {
+            mo_trainer_step(run.trainer, NULL);
+            if (step == 3)
+                mo_trainer_checkpoint(run.trainer);
+        }
+        assert_run_ok(&run);
+        run_close(&run);
+        snprintf(path, sizeof path, "%s/log.jsonl", parts);
+        FILE *log = fopen(path, "a");
+        fputs("{\"step\":", log);
+        fclose(log);
+        run_until(&o, parts, true, o.steps);
+        assert_same_weights(whole, parts);
+        folder_remove(parts);
+    }
+}
+
+static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 2});
+    mo_feature_options features = planted_features();
+    for (int episodes = 1; episodes <= 3; episodes += 2) {
+        mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+        mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
+        mo_mochi *model = planted_model(ctx, 1);
+        mo_trainer_options o = {.steps = 8,
+            .episodes_per_step = episodes,
+            .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+            .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
+            .out = folder_of(*state, episodes / 2)};
+        mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+        mo_trainer_step(trainer, NULL);
+        int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
+        for (int step = 1; step < 8; step++)
+            assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
+        assert_int_equal(mo_context_counters(ctx).allocations, before);
+        assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
+        mo_trainer_release(trainer);
+        mo_mochi_release(model);
+        mo_pool_release(pool);
+    }
+    mo_context_release(ctx);
+}
+
+/* The norm of the mean gradient over episodes 0 .. E-1, added in double in a plain loop. */
+static double mean_gradient_norm(training_run *run, int E) {
+    enum { MAX = 64 };
+    mo_tape *t = mo_tape_create(run->ctx, MO_RECORD);
+    mo_tensor *P[MAX], *G[MAX];
+    double *sum[MAX], total = 0;
+    mo_plan_options plans = planted_plans(usual_run.seed);
+    int n = mo_model_n_parameters(run->model);
+    for (int i = 0; i < n; i++) {
+        P[i] = mo_model_parameter(run->model, i);
+        sum[i] = calloc((size_t)mo_numel(P[i]), sizeof **sum);
+    }
+    for (int j = 0; j < E; j++) {
+        mo_episode e;
+        mo_tape_reset(t);
+        mo_pool_draw(run->pool, t, (uint64_t)j, E > 1, &plans, &e, NULL);
+        mo_tensor *loss = mo_model_loss(t, run->model, &e, NULL, NULL);
+        mo_grad(t, &loss, NULL, 1, P, G, n, 0);
+        assert_run_ok(run);
+        for (int i = 0; i < n; i++) {
+            G[i] = mo_contiguous(t, G[i]);
+            for (int64_t x = 0; x < mo_numel(P[i]); x++)
+                sum[i][x] += (double)((float *)mo_tensor_view(G[i]).data)[x] / E;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int64_t x = 0; x < mo_numel(P[i]); x++)
+            total += sum[i][x] * sum[i][x];
+        free(sum[i]);
+    }
+    mo_tape_release(t);
+    return sqrt(total);
+}
+
+static void gradients_of_several_episodes_add_to_their_mean(void **state) {
+    for (int E = 1; E <= 9; E++) {
+        run_options o = usual_run;
+        o.episodes = E;
+        training_run run = run_open(&o, folder_of(*state, 0));
+        double expected = mean_gradient_norm(&run, E);
+        mo_step_report r;
+        mo_trainer_step(run.trainer, &r);
+        assert_run_ok(&run);
+        if (!(fabs(r.gradient_norm - expected) < 1e-5 * expected)) /* float32 gradients */
+            fail_msg("%d episodes: the norm is %.9g, expected %.9g", E, r.gradient_norm, expected);
+        run_close(&run);
+        folder_remove(folder_of(*state, 0));
+    }
+}
+
+static void failing_checkpoint_leaves_the_old_one(void **state) {
+    char *folder = folder_of(*state, 0);
+    training_run run = run_open(&usual_run, folder);
+    for (int step = 0; step < 2; step++)
+        mo_trainer_step(run.trainer, NULL);
+    mo_trainer_checkpoint(run.trainer);
+    assert_run_ok(&run);
+    bytes before = run_file(folder, "checkpoint.safetensors");
+    mo_trainer_step(run.trainer, NULL);
+    struct rlimit usual, tight;
+    getrlimit(RLIMIT_FSIZE, &usual);
+    tight = (struct rlimit){.rlim_cur = 4096, .rlim_max = usual.rlim_max};
+    signal(SIGXFSZ, SIG_IGN); /* so that write fails instead */
+    setrlimit(RLIMIT_FSIZE, &tight);
+    mo_code code = mo_trainer_checkpoint(run.trainer);
+    setrlimit(RLIMIT_FSIZE, &usual);
+    assert_int_equal(code, MO_IO);
+    assert_failed(run.ctx, MO_IO, PARTS("checkpoint.safetensors", "cannot write"));
+    assert_same_bytes(before, run_file(folder, "checkpoint.safetensors"));
+    run_close(&run);
+    assert_int_equal(folder_files(folder, "", NULL), 3); /* no temporary file is left */
+    run_until(&usual_run, folder, true, usual_run.steps);
+}
+
+static void folder_with_anything_in_it_is_refused(void **state) {
+    char *folder = folder_of(*state, 0), path[600];
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s/notes.txt", folder);
+    FILE *notes = fopen(path, "w");
+    fputs("mine", notes);
+    fclose(notes);
+    training_run run = run_open(&usual_run, folder);
+    assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_STATE);
+    assert_failed(run.ctx, MO_STATE, PARTS("notes.txt", "--resume", folder));
+    bytes kept = run_file(folder, "notes.txt");
+    assert_memory_equal(kept.data, "mine", 4);
+    bytes_release(&kept);
+    assert_int_equal(folder_files(folder, "", NULL), 1);
+    run_close(&run);
+}
+
+static void second_run_into_a_finished_folder_is_refused(void **state) {
+    char *folder = folder_of(*state, 0);
+    run_until(&usual_run, folder, false, usual_run.steps);
+    bytes before = run_file(folder, "weights.safetensors");
+    training_run run = run_open(&usual_run, folder);
+    mo_trainer_run(run.trainer, NULL, NULL);
+    assert_failed(run.ctx, MO_STATE, PARTS("--resume"));
+    run_close(&run);
+    assert_same_bytes(before, run_file(folder, "weights.safetensors"));
+}
+
+static void step_that_is_not_finite_changes_nothing(void **state) {
+    training_run run = run_open(&usual_run, folder_of(*state, 0));
+    mo_trainer_step(run.trainer, NULL);
+    float *log_temp = mo_tensor_view(mo_model_parameter(run.model, mo_model_n_parameters(run.model) - 1)).data;
+    float *weight = mo_tensor_view(mo_model_parameter(run.model, 0)).data, kept = *log_temp, before = *weight;
+    *log_temp = NAN;
+    mo_trainer_step(run.trainer, NULL);
+    assert_failed(run.ctx, MO_NUMERICAL, PARTS("train: step 1", "planted:lp", "nan"));
+    assert_true(*weight == before);
+    *log_temp = kept;
+    mo_step_report r;
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    assert_int_equal(r.step, 1);
+    run_close(&run);
+}
+
+/* Takes the numbers out of all rows when three steps are done; what was prepared ahead may still be trained on. */
+static bool spoil_features(const mo_step_report *r, void *state) {
+    const training_run *run = state;
+    for (int i = 0; r->step == 2 && i < mo_pool_size(run->pool); i++) {
+        mo_view hops = mo_tensor_view(mo_arrays_find(mo_pool_source(run->pool, i)->features->arrays, "hops"));
+        for (int64_t j = 0; j < hops.shape[0] * hops.shape[1] * hops.shape[2]; j++)
+            ((float *)hops.data)[j] = NAN;
+    }
+    return true;
+}
+
+static void a_step_that_fails_leaves_the_last_good_checkpoint(void **state) {
+    char *folder = folder_of(*state, 0);
+    run_options o = usual_run;
+    o.checkpoint_every = 0;
+    o.steps = 40;
+    training_run run = run_open(&o, folder);
+    assert_int_equal(mo_trainer_run(run.trainer, spoil_features, &run), MO_NUMERICAL);
+    int64_t good = run.trainer->step;
+    assert_true(good >= 3 && good < 40);
+    mo_clear_error(run.ctx);
+    run_close(&run);
+    o.lr /= 2;
+    run = run_open(&o, folder);
+    assert_int_equal(mo_trainer_resume(run.trainer), MO_INVALID);
+    assert_failed(run.ctx, MO_INVALID, PARTS("trainer.adamw.lr"));
+    run.trainer->options.other_rate = true;
+    assert_int_equal(mo_trainer_resume(run.trainer), MO_OK);
+    assert_true(run.trainer->step == good);
+    mo_step_report r;
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
+    assert_true(r.step == good && isfinite(r.loss) && r.lr == mo_cosine(o.lr, 0, good, 40));
+    run_close(&run);
+}
+
+static void log_tells_loss_rate_norm_accuracy_and_data(void **state) {
+    char *folder = folder_of(*state, 0);
+    run_until(&usual_run, folder, false, 1);
+    bytes log = run_file(folder, "log.jsonl");
+    json_t *line = json_loadb((char *)log.data, log.n - 1, 0, NULL);
+    assert_true(json_real_value(json_object_get(line, "loss")) > 0);
+    assert_true(json_real_value(json_object_get(line, "lr")) == usual_run.lr);
+    assert_true(json_real_value(json_object_get(line, "gradient_norm")) > 0);
+    assert_true(json_real_value(json_object_get(line, "seconds")) > 0);
+    static const char *const tasks[] = {"lp", "nc", "gc"};
+    static const char *const data[] = {"planted:lp", "planted:nc", "rings:gc"};
+    for (int i = 0; i < 3; i++) {
+        double accuracy = json_real_value(json_object_get(json_object_get(line, "accuracy"), tasks[i]));
+        assert_true(accuracy > 0 && accuracy <= 1);
+        assert_string_equal(json_string_value(json_array_get(json_object_get(line, "data"), (size_t)i)), data[i]);
+    }
+    json_decref(line);
+    bytes_release(&log);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(loss_falls, clean_up),
+        cmocka_unit_test_teardown(same_seed_gives_same_bytes, clean_up),
+        cmocka_unit_test_teardown(thread_count_changes_no_bit, clean_up),
+        cmocka_unit_test_teardown(stopped_and_resumed_equals_uninterrupted, clean_up),
+        cmocka_unit_test_teardown(killed_and_resumed_equals_uninterrupted, clean_up),
+        cmocka_unit_test_teardown(second_step_on_allocates_nothing_at_fixed_shapes, clean_up),
+        cmocka_unit_test_teardown(gradients_of_several_episodes_add_to_their_mean, clean_up),
+        cmocka_unit_test_teardown(failing_checkpoint_leaves_the_old_one, clean_up),
+        cmocka_unit_test_teardown(folder_with_anything_in_it_is_refused, clean_up),
+        cmocka_unit_test_teardown(second_run_into_a_finished_folder_is_refused, clean_up),
+        cmocka_unit_test_teardown(step_that_is_not_finite_changes_nothing, clean_up),
+        cmocka_unit_test_teardown(a_step_that_fails_leaves_the_last_good_checkpoint, clean_up),
+        cmocka_unit_test_teardown(log_tells_loss_rate_norm_accuracy_and_data, clean_up),
+    };
+    return cmocka_run_group_tests_name("trainer", tests, scratch_create, planted_release);
+}

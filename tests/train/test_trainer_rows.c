@@ -1,0 +1,105 @@
+/* tests/train/test_trainer_rows.c - runs that encode in blocks of rows: the same bits at any thread count and after any
+ * interruption, nearly those of a run without, and no allocation from the second step on. */
+#include "tests/training_run.h"
+
+static char *folder_of(scratch *s, int which) {
+    static char path[2][512];
+    snprintf(path[which], sizeof path[which], "%s/run%d", s->folder, which);
+    return path[which];
+}
+
+static int clean_up(void **state) {
+    for (int i = 0; i < 2; i++)
+        folder_remove(folder_of(*state, i));
+    return 0;
+}
+
+static void thread_count_and_interruption_change_no_bit(void **state) {
+    run_options o = usual_run;
+    char *whole = folder_of(*state, 0), *other = folder_of(*state, 1);
+    o.max_rows = 7;
+    run_until(&o, whole, false, o.steps);
+    o.threads = 2;
+    run_until(&o, other, false, o.steps);
+    assert_same_run(whole, other);
+    for (int64_t stop = 1; stop < o.steps; stop += 2) {
+        folder_remove(other);
+        run_until(&o, other, false, stop);
+        run_until(&o, other, true, o.steps);
+        assert_same_run(whole, other);
+    }
+}
+
+/* After a step the parameters have moved by about the rate; their gradients differ in the last places. */
+static void blocks_change_the_order_of_sums_alone(void **state) {
+    run_options o = usual_run;
+    mo_step_report r[2];
+    for (int i = 0; i < 2; i++) {
+        o.max_rows = i ? 7 : 0;
+        training_run run = run_open(&o, folder_of(*state, i));
+        mo_trainer_step(run.trainer, &r[i]);
+        assert_run_ok(&run);
+        run_close(&run);
+    }
+    if (!(fabs(r[0].loss - r[1].loss) < 1e-6) || !(fabs(r[0].gradient_norm - r[1].gradient_norm) < 1e-5))
+        fail_msg(
+            "loss %.9g and %.9g, norm %.9g and %.9g", r[0].loss, r[1].loss, r[0].gradient_norm, r[1].gradient_norm);
+    for (int task = 0; task < MO_TASKS; task++)
+        assert_true(r[0].accuracy[task] == r[1].accuracy[task]);
+}
+
+static void a_run_keeps_its_blocks(void **state) {
+    run_options o = usual_run;
+    char *folder = folder_of(*state, 0);
+    o.max_rows = 7;
+    run_until(&o, folder, false, 2);
+    o.max_rows = 8;
+    training_run run = run_open(&o, folder);
+    mo_trainer_resume(run.trainer);
+    assert_failed(run.ctx, MO_INVALID, PARTS("trainer.max_rows = 7", "8"));
+    run_close(&run);
+    mo_context *ctx = mo_context_create(NULL);
+    mo_pool *pool = planted_pool(ctx);
+    mo_mochi *model = planted_model(ctx, 1);
+    assert_null(mo_trainer_create(mo_mochi_model(model), pool,
+        &(mo_trainer_options){.steps = 1, .episodes_per_step = 1, .max_rows = -1, .out = folder}));
+    assert_failed(ctx, MO_INVALID, PARTS("train: max_rows is -1, expected 0 (all) or more"));
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2});
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
+    mo_mochi *model = planted_model(ctx, 1);
+    mo_trainer_options o = {.steps = 8,
+        .episodes_per_step = 1,
+        .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
+        .max_rows = 10,
+        .out = folder_of(*state, 0)};
+    mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+    mo_trainer_step(trainer, NULL);
+    mo_counters before = mo_context_counters(ctx);
+    for (int step = 1; step < 8; step++)
+        assert_int_equal(mo_trainer_step(trainer, NULL), MO_OK);
+    assert_int_equal(mo_context_counters(ctx).allocations, before.allocations);
+    assert_int_equal(mo_context_counters(ctx).bytes_live, before.bytes_live);
+    mo_trainer_release(trainer);
+    mo_mochi_release(model);
+    mo_pool_release(pool);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(thread_count_and_interruption_change_no_bit, clean_up),
+        cmocka_unit_test_teardown(blocks_change_the_order_of_sums_alone, clean_up),
+        cmocka_unit_test_teardown(a_run_keeps_its_blocks, clean_up),
+        cmocka_unit_test_teardown(second_step_on_allocates_nothing_at_fixed_shapes, clean_up),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+}

@@ -1,0 +1,68 @@
+/* tools/bench/bench.h - what the benchmarks share: options, timing, memory, one line a case. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "tools/command.h"
+
+typedef struct bench_options {
+    names cases; /* none: all of the benchmark */
+    int dim, runs, warmup, threads;
+    int64_t max_rows;
+    mo_context_options device; /* and math */
+    bool plus;                 /* variant mochi++: three layers and a residual */
+    mo_temperature temperature;
+    bool replay; /* step: recorded once, then replayed */
+    bool json;
+    bool profile;     /* a table of the ops after each case */
+    const char *save; /* svd: an .npz for U, S, V; or NULL */
+} bench_options;
+
+typedef struct bench_record {
+    const char *name, *variant;
+    int64_t rows;
+    double gflop; /* what the algorithm needs, in 1e9 operations */
+    double min_ms, med_ms, max_ms;
+    double gemm_rate;    /* GFLOP/s of the best 4096-cube product */
+    double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
+    double growth_mb;    /* of that, since before the first run */
+    int64_t allocations; /* made by the timed runs */
+} bench_record;
+
+/* ---- bench.c ---- */
+
+/* Resident memory in MB: now, or its peak since bench_reset_peak. NaN where /proc does not tell. */
+double bench_memory(bool peak);
+void bench_reset_peak(void);
+/* Runs `run` warmup times, then times it; fills times, memory and allocations. False where the context failed. */
+bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
+/* With --profile, as many runs again under the profiler, and its table (with --json an object an op and place). False
+ * where the context failed or a line could not be written. */
+bool bench_profile(
+    mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record);
+/* False where the line could not be written. */
+bool bench_print(const bench_options *o, const bench_record *record);
+
+/* ---- one benchmark a file; return false with the context's error set. "seconds" are reported per case ---- */
+
+bool bench_step(mo_context *ctx, const bench_options *o);
+bool bench_gemm(mo_context *ctx, const bench_options *o);
+bool bench_svd(mo_context *ctx, const bench_options *o);
+bool bench_features(mo_context *ctx, const bench_options *o);
+bool bench_solve(mo_context *ctx, const bench_options *o);
+bool bench_head(mo_context *ctx, const bench_options *o);
+bool bench_rows(mo_context *ctx, const bench_options *o);
+/* GFLOP/s of the best of a few 4096-cube float32 products. */
+double bench_gemm_rate(mo_context *ctx);
+/* The same of 1536-cube products: a fraction of a second. */
+double bench_gemm_quick_rate(mo_context *ctx);
+/* A random graph of so many nodes and mean degree 10, or the graph of that name or path. NULL on failure. */
+mo_graph *bench_graph(mo_context *ctx, const char *name);
+/* Whether a case of that name can be run. */
+bool bench_step_knows(const char *name);
+bool bench_gemm_knows(const char *name);
+bool bench_graph_knows(const char *name); /* of svd and features */
+bool bench_solve_knows(const char *name);
+bool bench_head_knows(const char *name);
+bool bench_rows_knows(const char *name);
+
+#endif

@@ -1,0 +1,93 @@
+/* tools/bench/synthetic.c - episodes of standard normal rows, for what needs a training step and no graph. */
+#include "tools/bench/synthetic.h"
+
+#include <stdlib.h>
+
+int64_t synthetic_examples(const synthetic *s) {
+    return s->classes * (s->k + s->q);
+}
+
+int64_t synthetic_rows(const synthetic *s) {
+    return synthetic_examples(s) * (s->task == MO_TASK_GC ? s->nodes : s->task == MO_TASK_LP ? 2 : 1);
+}
+
+mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
+    int64_t n = mo_numel(T);
+    float *values = malloc((size_t)n * sizeof *values + 1);
+    mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, stream);
+    for (int64_t i = 0; values && i < n; i++)
+        values[i] = (float)mo_random_normal(&r);
+    if (values)
+        mo_tensor_write(T, values, (size_t)n * sizeof *values);
+    else
+        mo_fail(ctx, MO_MEMORY, "synthetic values: out of memory");
+    free(values);
+    return T;
+}
+
+typedef struct index_list {
+    int64_t *at;
+    int64_t n;
+} index_list;
+
+static mo_tensor *take_indices(mo_context *ctx, index_list *list, int64_t n) {
+    mo_tensor *T = mo_tensor_from(ctx, MO_I64, 1, &n, list->at);
+    list->at += n;
+    list->n -= n;
+    return T;
+}
+
+/* 0 0 0 1 1 1 ..: each class `each` times. */
+static mo_tensor *make_labels(mo_context *ctx, int64_t classes, int64_t each, int64_t *buffer) {
+    int64_t n = classes * each;
+    for (int64_t i = 0; i < n; i++)
+        buffer[i] = i / each;
+    return mo_tensor_from(ctx, MO_I64, 1, &n, buffer);
+}
+
+/* First row of each graph. Mixed sizes come in pairs c, 66 - c, so that their sum is that of equal sizes. */
+static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buffer) {
+    int64_t graphs = synthetic_examples(s), n = graphs + 1;
+    mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 3);
+    buffer[0] = 0;
+    for (int64_t i = 0, size = 0; i < graphs; i++) {
+        if (s->mixed)
+            size = i % 2 ? 2 * s->nodes - size : 2 + mo_random_below(&r, 2 * s->nodes - 3);
+        buffer[i + 1] = buffer[i] + (s->mixed ? size : s->nodes);
+    }
+    return mo_tensor_from(ctx, MO_I64, 1, &n, buffer);
+}
+
+mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
+    int64_t ns = s->classes * s->k, nq = s->classes * s->q, rows = synthetic_rows(s);
+    int64_t n = s->task == MO_TASK_GC ? ns + nq : rows, *buffer = malloc((size_t)(n + 1) * sizeof *buffer);
+    mo_episode e = {.task = s->task, .classes = s->classes, .n_rows = 1};
+    if (!buffer) {
+        mo_fail(ctx, MO_MEMORY, "synthetic episode: out of memory");
+        return e;
+    }
+    e.rows[0] = (mo_named){"hops", synthetic_normal(ctx, 3, (int64_t[]){SYNTHETIC_BLOCKS, rows, dim}, 0), NULL};
+    e.support_label = make_labels(ctx, s->classes, s->k, buffer);
+    e.query_label = make_labels(ctx, s->classes, s->q, buffer);
+    if (s->task == MO_TASK_GC)
+        e.segment = make_segment(ctx, s, buffer);
+    for (int64_t i = 0; i < n; i++)
+        buffer[i] = i;
+    mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 1);
+    mo_random_shuffle(&r, buffer, n);
+    index_list list = {.at = buffer, .n = n};
+    for (int end = 0; end < (s->task == MO_TASK_LP ? 2 : 1); end++) {
+        e.support[end] = take_indices(ctx, &list, ns);
+        e.query[end] = take_indices(ctx, &list, nq);
+    }
+    free(buffer);
+    return e;
+}
+
+void release_synthetic(mo_episode *e) {
+    mo_tensor *owned[] = {e->rows[0].tensor, e->support[0], e->support[1], e->query[0], e->query[1], e->support_label,
+        e->query_label, e->segment};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        mo_tensor_release(owned[i]);
+}

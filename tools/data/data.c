@@ -1,0 +1,209 @@
+/* tools/data/data.c - `mochi data`: which graphs there are, what they hold, and how to get, check and convert them. */
+#include "tools/data/data.h"
+#include "tools/data/data_cache.h"
+#include "tools/data/data_info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_JSON = 0x100, KEY_ALL, KEY_MANIFEST, KEY_OFFLINE, KEY_ACCEPT, KEY_SHA256, KEY_TIMEOUT, KEY_LIMIT };
+
+#define JSON_OPTION                                                                                                    \
+    { "json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0 }
+#define MANIFEST_OPTION                                                                                                \
+    { "manifest", KEY_MANIFEST, "FILE", 0, "another manifest than the program's", 0 }
+
+static const struct argp_option list_options[] = {
+    JSON_OPTION,
+    {"all", KEY_ALL, NULL, 0, "also the data sets of the paper that are not there, with their licence", 0},
+    {"manifest", KEY_MANIFEST, "FILE", 0, "of --all: another manifest than the program's", 0},
+    {0},
+};
+
+static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, {0}};
+
+static const struct argp_option get_options[] = {
+    {"offline", KEY_OFFLINE, NULL, 0, "ask nobody; say what is missing", 0},
+    {"accept-unverified", KEY_ACCEPT, NULL, 0,
+        "take a download whose SHA-256 nobody knows; its counts are still checked", 0},
+    {"sha256", KEY_SHA256, "HEX", 0, "the SHA-256 that such a download must have", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "give up when nothing comes for this long (default: 60)", 0},
+    {"limit", KEY_LIMIT, "GIB", 0, "largest download, and largest unpacked file (default: 16)", 0},
+    JSON_OPTION,
+    MANIFEST_OPTION,
+    {0},
+};
+
+static const struct argp_option no_options[] = {{0}};
+
+static const struct action {
+    const char *name, *full_name, *arguments, *description;
+    const struct argp_option *options;
+    int fewest, most; /* words after it; -1: any number */
+    int (*run)(mo_context *ctx, const data_options *o);
+} actions[] = {
+    {"list", "mochi data list", "",
+        "Lists the graphs that every command knows by name: those that come with the program, and those in the data "
+        "folder ($MOCHI_DATA, else mochi/ in ~/.local/share).\v"
+        "Example:\n  mochi data list --all",
+        list_options, 0, 0, data_list},
+    {"info", "mochi data info", "NAME|PATH...",
+        "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GML, TU folder, adjacency "
+        "list, edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, if there, "
+        "labels.npy or labels.txt; an array (.npy, "
+        ".npz), weights (.safetensors). Of a data set of the manifest also licence, citation and the counts it must "
+        "have.\v"
+        "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",
+        info_options, 1, -1, data_info},
+    {"get", "mochi data get", "NAME...",
+        "Downloads data sets of the paper into the data folder, verifies, unpacks, and checks their counts.\v"
+        "Examples:\n  mochi data get enron\n  mochi data get nci1 --accept-unverified",
+        get_options, 1, -1, data_get},
+    {"verify", "mochi data verify", "[NAME...]",
+        "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
+        "Example:\n  mochi data verify",
+        info_options, 0, -1, data_verify},
+    {"convert", "mochi data convert", "NAME|PATH OUT.npz",
+        "Writes any graph that `mochi data info` describes as .npz.\v"
+        "Example:\n  mochi data convert football.gml football.npz",
+        no_options, 2, 2, data_convert},
+};
+enum { ACTIONS = sizeof actions / sizeof *actions };
+
+static const char description[] = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
+                                  "  list     the graphs that every command knows by name\n"
+                                  "  info     what a graph or file holds\n"
+                                  "  get      download data sets of the paper, verified\n"
+                                  "  verify   compare the data folder with the manifest\n"
+                                  "  convert  write a graph as .npz\n"
+                                  "  cache    the features that are kept\n\n"
+                                  "mochi data ACTION --help has the options of an action, with examples.";
+
+static void take_sha256(data_options *o, const char *text, const struct argp_state *state) {
+    if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
+        usage_error(state, "--sha256", "64 lower-case hexadecimal digits", text);
+    o->sha256 = text;
+}
+
+/* The words behind the action are as many as it takes, and each option does something. */
+static void check_words(const data_options *o, const struct argp_state *state) {
+    const struct action *a = &actions[o->action];
+    int n = o->words.count - 1;
+    if (n < a->fewest || (a->most >= 0 && n > a->most))
+        argp_failure(state, EXIT_USAGE, 0, "expected `%s%s%s`, found %d words behind it", a->full_name,
+            *a->arguments ? " " : "", a->arguments, n);
+    if (a->options == list_options)
+        refuse_given(&o->given, "manifest", !o->all, "expected --all, which alone reads the manifest");
+    if (a->options != get_options)
+        return;
+    static const char *const online[] = {"accept-unverified", "sha256", "timeout", "limit"};
+    for (size_t i = 0; i < sizeof online / sizeof *online; i++)
+        refuse_given(&o->given, online[i], o->offline, "--offline downloads nothing");
+    refuse_given(&o->given, "accept-unverified", o->sha256, "--sha256 says which download is taken");
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    data_options *o = state->input;
+    note_given(&o->given, key);
+    switch (key) {
+    case KEY_JSON:
+        o->json = true;
+        break;
+    case KEY_ALL:
+        o->all = true;
+        break;
+    case KEY_MANIFEST:
+        o->manifest = text;
+        break;
+    case KEY_OFFLINE:
+        o->offline = true;
+        break;
+    case KEY_ACCEPT:
+        o->accept = true;
+        break;
+    case KEY_SHA256:
+        take_sha256(o, text, state);
+        break;
+    case KEY_TIMEOUT:
+        o->timeout = parse_integer(state, "--timeout", text, 1, 86400);
+        break;
+    case KEY_LIMIT:
+        o->limit = (int64_t)(parse_positive(state, "--limit", text) * (1 << 30));
+        break;
+    case ARGP_KEY_ARG:
+        append_name(&o->words, text);
+        break;
+    case ARGP_KEY_END:
+        check_words(o, state);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
+    if (mo_data_folder(folder, bytes))
+        return true;
+    mo_fail(ctx, MO_IO, "data folder: expected MOCHI_DATA or HOME to name it, found neither");
+    return false;
+}
+
+int data_info(mo_context *ctx, const data_options *o) {
+    int code = EXIT_FINE;
+    manifest *m = manifest_read(ctx, o->manifest);
+    if (!m)
+        return report_failure(ctx);
+    for (int i = 1; i < o->words.count; i++) /* one bad file does not hide the others */
+        if (!describe_data(ctx, o->words.items[i], m, o->json)) {
+            code = report_failure(ctx);
+            mo_clear_error(ctx);
+        }
+    manifest_release(m);
+    return code;
+}
+
+int data_convert(mo_context *ctx, const data_options *o) {
+    mo_graph *graph = mo_graph_open(ctx, o->words.items[1]);
+    if (graph)
+        mo_graph_write(graph, o->words.items[2]);
+    mo_graph_release(graph);
+    return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
+}
+
+/* The action's number; -1 with one line where there is no such action. `mochi data --help` ends here. */
+static int choose_action(int argc, char **argv) {
+    static const struct argp general = {.args_doc = "ACTION [OPTION...]", .doc = description};
+    for (int i = 0; argc > 1 && i < ACTIONS; i++)
+        if (!strcmp(argv[1], actions[i].name))
+            return i;
+    if (argc > 1 && argv[1][0] == '-')
+        argp_parse(&general, 2, argv, 0, NULL, NULL);
+    fprintf(stderr, "mochi data: expected list, info, get, verify, convert or cache%s%s\n",
+        argc > 1 ? ", found " : " behind it", argc > 1 ? argv[1] : "");
+    return -1;
+}
+
+int data_command(int argc, char **argv) {
+    char full_name[32] = "mochi data cache";
+    if (argc > 1 && !strcmp(argv[1], "cache")) {
+        argv[1] = full_name;
+        return data_cache_command(argc - 1, argv + 1);
+    }
+    int action = choose_action(argc, argv);
+    if (action < 0)
+        return EXIT_USAGE;
+    const struct action *a = &actions[action];
+    struct argp argp = {.options = a->options, .parser = take_option, .args_doc = a->arguments, .doc = a->description};
+    data_options o = {.action = action, .timeout = 60, .limit = (int64_t)16 << 30};
+    o.given = (given_options){.table = a->options, .command = a->full_name};
+    append_name(&o.words, a->name);
+    snprintf(full_name, sizeof full_name, "%s", a->full_name);
+    argv[1] = full_name; /* what argp calls the program in help and errors */
+    argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &o);
+    mo_context *ctx = open_context(1);
+    int code = ctx ? a->run(ctx, &o) : EXIT_FAILED;
+    mo_context_release(ctx);
+    free_names(&o.words);
+    return code;
+}

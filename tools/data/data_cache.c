@@ -1,0 +1,194 @@
+/* tools/data/data_cache.c - `mochi data cache`: what a folder of cached features holds, and what may go. */
+#include "tools/data/data_cache.h"
+
+#include "tensor/clock.h"
+#include "tools/given.h"
+#include "tools/train/recipe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEY_OLDER = 0x100, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_THREADS, KEY_JSON };
+enum { LIST, VERIFY, PRUNE, CLEAR, BUILD, ACTIONS };
+static const char *const action_names[ACTIONS] = {"list", "verify", "prune", "clear", "build"};
+
+typedef struct cache_options {
+    int action; /* -1: none yet */
+    names graphs;
+    const char *folder;
+    int64_t older, size; /* seconds, bytes; -1: any */
+    int recipe, threads;
+    int64_t seed, memory;
+    bool json;
+    given_options given;
+    int64_t count, bytes, damaged; /* of the entries visited */
+} cache_options;
+
+static const struct argp_option options[] = {
+    {"cache", KEY_CACHE, "DIR", 0, "the folder (default $MOCHI_CACHE)", 0},
+    {"older", KEY_OLDER, "AGE", 0, "prune: entries not used for 30d, 12h, 45m or 10s", 0},
+    {"size", KEY_SIZE, "BYTES", 0, "prune: the least recently used until 500M, 4G or so many bytes are left", 0},
+    {"recipe", KEY_RECIPE, "NAME", 0, "build: best, paper, paper++ or released (default best)", 0},
+    {"seed", KEY_SEED, "N", 0, "build: of the recipe (default 0)", 0},
+    {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as for train", 0},
+    {"threads", KEY_THREADS, "N", 0, "build: CPU threads (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0},
+    {0},
+};
+
+static const char description[] =
+    "Features that train, eval and embed computed with --cache DIR (or $MOCHI_CACHE), one file for each graph's "
+    "content "
+    "and all options they depend on. list: every entry, the least recently used first. verify: reads them and compares "
+    "their checksums. prune: removes by age and size. clear: removes all. build: computes what training on the graphs "
+    "would, and nothing else.\v"
+    "A damaged entry needs no care: whoever meets it says so and makes it again.\n\n"
+    "Examples:\n"
+    "  mochi data cache list --cache cache\n"
+    "  mochi data cache prune --older 30d --size 4G --cache cache\n"
+    "  mochi data cache build cora citeseer:nc --recipe paper++ --cache cache";
+
+static void take_word(cache_options *o, const char *text, struct argp_state *state) {
+    if (o->action == BUILD) {
+        append_name(&o->graphs, text);
+        return;
+    }
+    if (o->action >= 0)
+        argp_failure(state, EXIT_USAGE, 0, "%s takes no '%s'", action_names[o->action], text);
+    o->action = parse_choice(state, "data cache", text, action_names, ACTIONS);
+}
+
+static void check(const cache_options *o, struct argp_state *state) {
+    if (o->action < 0)
+        argp_failure(state, EXIT_USAGE, 0, "expected list, verify, prune, clear or build");
+    if (!o->folder || !*o->folder)
+        argp_failure(state, EXIT_USAGE, 0, "no folder: --cache DIR is missing, and MOCHI_CACHE is not set");
+    if (o->action == PRUNE && o->older < 0 && o->size < 0)
+        argp_failure(state, EXIT_USAGE, 0, "prune: --older AGE or --size BYTES is missing");
+    if (o->action == BUILD && !o->graphs.count)
+        argp_failure(state, EXIT_USAGE, 0, "build: expected the names of graphs");
+    static const char *const of_prune[] = {"older", "size"}, *const of_build[] = {"recipe", "seed", "memory"};
+    for (size_t i = 0; i < sizeof of_prune / sizeof *of_prune; i++)
+        refuse_given(&o->given, of_prune[i], o->action != PRUNE, "expected the action prune");
+    for (size_t i = 0; i < sizeof of_build / sizeof *of_build; i++)
+        refuse_given(&o->given, of_build[i], o->action != BUILD, "expected the action build");
+    refuse_given(&o->given, "threads", o->action != BUILD, "expected the action build, which alone computes");
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    cache_options *o = state->input;
+    note_given(&o->given, key);
+    if (take_keeping(&o->memory, &o->folder, key, text, state))
+        return 0;
+    if (key == KEY_OLDER)
+        o->older = parse_age(state, "--older", text);
+    else if (key == KEY_SIZE)
+        o->size = parse_bytes(state, "--size", text);
+    else if (key == KEY_RECIPE)
+        o->recipe = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
+    else if (key == KEY_SEED)
+        o->seed = parse_integer(state, "--seed", text, 0, INT64_MAX);
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == ARGP_KEY_ARG)
+        take_word(o, text, state);
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+static const char *base_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void on_entry(const mo_cache_entry *entry, void *state) {
+    cache_options *o = state;
+    char used[32] = "";
+    struct tm when;
+    time_t seconds = entry->used;
+    if (gmtime_r(&seconds, &when))
+        strftime(used, sizeof used, "%Y-%m-%dT%H:%M:%SZ", &when);
+    o->count++;
+    o->bytes += entry->bytes;
+    o->damaged += entry->damage != NULL;
+    if (o->json)
+        print_json(json_pack("{s:s, s:I, s:s, s:s, s:s?}", "path", entry->path, "bytes", (json_int_t)entry->bytes,
+            "used", used, "made_of", entry->made_of, "damage", entry->damage));
+    else
+        printf("%.12s  %9.1f MB  %s  %s\n", base_of(entry->path), 1e-6 * (double)entry->bytes, used,
+            entry->damage ? entry->damage : entry->made_of);
+}
+
+static void print_total(const cache_options *o) {
+    static const char *const done[] = {"kept", "verified", "removed", "removed"};
+    if (!o->json)
+        printf("%s: %" PRId64 " entries %s, %.1f MB%s\n", o->folder, o->count, done[o->action], 1e-6 * (double)o->bytes,
+            o->damaged ? ", some of them DAMAGED" : "");
+}
+
+static void on_notice(const char *line, void *state) {
+    (void)state;
+    fprintf(stderr, "%s\n", line);
+}
+
+/* Opens the graphs as a pool of the recipe does: that fills the cache. */
+static void build(mo_context *ctx, const cache_options *o) {
+    recipe r = recipe_defaults(o->recipe);
+    r.seed = (uint64_t)o->seed;
+    recipe_settle(&r);
+    r.features.cache = o->folder;
+    r.features.memory = o->memory;
+    for (int i = 0; i < o->graphs.count && mo_ok(ctx); i++) {
+        double start = mo_clock(CLOCK_MONOTONIC);
+        mo_pool *pool =
+            mo_pool_open(ctx, (const char *const *)&o->graphs.items[i], 1, &r.features, r.link_share, on_notice, NULL);
+        for (int k = 0; pool && k < mo_pool_size(pool); k++) {
+            const mo_source *s = mo_pool_source(pool, k);
+            const mo_features *f = s->features;
+            if (o->json)
+                print_json(
+                    json_pack("{s:s, s:s, s:b, s:o, s:o, s:o}", "graph", s->graph->name, "task", mo_task_name(s->task),
+                        "from_cache", f->from_cache, "svd_residual", json_number(f->svd_residual), "svd_orthogonality",
+                        json_number(f->svd_orthogonality), "seconds", json_number(mo_clock(CLOCK_MONOTONIC) - start)));
+            else
+                printf("%s:%s %s; SVD residual %.4f, orthogonal to %.1e; %.1f s\n", s->graph->name,
+                    mo_task_name(s->task), f->from_cache ? "was there" : "computed", f->svd_residual,
+                    f->svd_orthogonality, mo_clock(CLOCK_MONOTONIC) - start);
+        }
+        mo_pool_release(pool);
+    }
+    free_names(&r.pool);
+}
+
+int data_cache_command(int argc, char **argv) {
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "list|verify|prune|clear\nbuild NAME[:TASK]...",
+        .doc = description};
+    cache_options o = {.action = -1, .folder = getenv("MOCHI_CACHE"), .older = -1, .size = -1, .recipe = RECIPE_BEST};
+    o.given = (given_options){.table = options, .command = argv[0]};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    mo_context *ctx = open_context(o.threads);
+    if (!ctx)
+        return EXIT_FAILED;
+    if (o.action == BUILD)
+        build(ctx, &o);
+    else if (o.action == PRUNE || o.action == CLEAR)
+        mo_cache_prune(ctx, o.folder, o.older, o.action == CLEAR ? 0 : o.size, on_entry, &o);
+    else
+        mo_cache_visit(ctx, o.folder, o.action == VERIFY, on_entry, &o);
+    int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
+    if (mo_ok(ctx) && o.action != BUILD)
+        print_total(&o);
+    mo_context_release(ctx);
+    free_names(&o.graphs);
+    return o.damaged && code == EXIT_FINE ? EXIT_FAILED : code;
+}

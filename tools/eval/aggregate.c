@@ -1,0 +1,128 @@
+/* tools/eval/aggregate.c - the paper's normalised aggregate (its appendix "Normalized Aggregate Score"):
+ *     S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
+ * v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c and v*_c the best of any method there. */
+#include "tools/eval/aggregate.h"
+
+#include <math.h>
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int task_number(const result *x) {
+    for (int task = 0; task < MO_TASKS; task++)
+        if (!strcmp(x->task, mo_task_name((mo_task)task)))
+            return task;
+    return -1;
+}
+
+/* Whether the figure counts. */
+static bool counts(const result *x) {
+    const char *metric = !strcmp(x->task, "lp") ? "auc" : "accuracy";
+    return task_number(x) >= 0 && !strcmp(x->metric, metric) && isfinite(x->mean) && strcmp(x->features, "paper best");
+}
+
+static bool same_cell(const result *a, const result *b) {
+    return same_subject(a, b) && (a->k == b->k || !strcmp(a->task, "lp"));
+}
+
+typedef struct cell {
+    const result *first; /* what it is */
+    double best;
+} cell;
+
+static void take(const result *x, aggregate **methods, cell **cells) {
+    int m = 0, c = 0;
+    while (m < arrlen(*methods) && (strcmp((*methods)[m].features, x->features) || strcmp((*methods)[m].head, x->head)))
+        m++;
+    if (m == arrlen(*methods)) {
+        aggregate *a = arraddnptr(*methods, 1);
+        memset(a, 0, sizeof *a);
+        memcpy(a->features, x->features, sizeof a->features);
+        memcpy(a->head, x->head, sizeof a->head);
+    }
+    while (c < arrlen(*cells) && !same_cell((*cells)[c].first, x))
+        c++;
+    if (c == arrlen(*cells))
+        arrput(*cells, ((cell){x, x->mean}));
+    else
+        (*cells)[c].best = fmax((*cells)[c].best, x->mean);
+}
+
+/* The method's figure on a cell, of links at most shots the last; NaN where it has none. */
+static double figure(const results *const *lists, int n, const aggregate *a, const result *cell) {
+    double value = NAN;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < arrlen(lists[i]->items); j++) {
+            const result *x = &lists[i]->items[j];
+            if (counts(x) && same_cell(cell, x) && !strcmp(x->features, a->features) && !strcmp(x->head, a->head))
+                value = x->mean;
+        }
+    return value;
+}
+
+static void sum_up(const results *const *lists, int n, aggregate *a, const cell *cells) {
+    int families = 0;
+    for (int c = 0; c < arrlen(cells); c++) {
+        int task = task_number(cells[c].first);
+        a->family[task] += figure(lists, n, a, cells[c].first) / cells[c].best;
+        a->cells[task]++;
+    }
+    for (int task = 0; task < MO_TASKS; task++)
+        if (a->cells[task]) {
+            a->family[task] /= a->cells[task];
+            a->S += a->family[task];
+            families++;
+        }
+    a->S /= families;
+}
+
+static double order_of(const aggregate *a) {
+    double nc = a->family[MO_TASK_NC];
+    return isfinite(a->S) ? 10 + a->S : isfinite(nc) ? nc : -1;
+}
+
+static int by_score(const void *x, const void *y) {
+    double a = order_of(x), b = order_of(y);
+    return a < b ? 1 : a > b ? -1 : strcmp(((const aggregate *)x)->features, ((const aggregate *)y)->features);
+}
+
+aggregate *aggregate_results(const results *const *lists, int n) {
+    aggregate *methods = NULL;
+    cell *cells = NULL;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < arrlen(lists[i]->items); j++)
+            if (counts(&lists[i]->items[j]))
+                take(&lists[i]->items[j], &methods, &cells);
+    for (int m = 0; m < arrlen(methods); m++)
+        sum_up(lists, n, &methods[m], cells);
+    arrfree(cells);
+    if (methods)
+        qsort(methods, (size_t)arrlen(methods), sizeof *methods, by_score);
+    return methods;
+}
+
+static void print_share(double value) {
+    if (isfinite(value))
+        printf("  %6.3f", value);
+    else
+        printf("  %6s", "-");
+}
+
+void print_aggregates(const aggregate *list) {
+    if (!arrlen(list))
+        return;
+    printf("\nnormalised aggregate: the mean over %d (nc), %d (lp), %d (gc) cells of figure / best figure\n%-24s %-16s "
+           " %6s  "
+           "%6s  %6s  %6s\n",
+        list->cells[MO_TASK_NC], list->cells[MO_TASK_LP], list->cells[MO_TASK_GC], "features", "head", "S", "nc", "lp",
+        "gc");
+    for (int i = 0; i < arrlen(list); i++) {
+        printf("%-24s %-16s", list[i].features, list[i].head);
+        print_share(list[i].S);
+        for (int task = 0; task < MO_TASKS; task++)
+            print_share(list[i].cells[task] ? list[i].family[task] : NAN);
+        putchar('\n');
+    }
+}

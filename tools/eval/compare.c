@@ -1,0 +1,245 @@
+/* tools/eval/compare.c - `mochi compare`: evaluations side by side, with each other or with the paper's tables. */
+#include "tools/eval/aggregate.h"
+#include "tools/eval/eval_table.h"
+
+#include <math.h>
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_HEAD = 0x100, KEY_METRIC, KEY_FEATURES, KEY_JSON, MAX_FILES = 6 };
+
+typedef struct compare_options {
+    const char *files[MAX_FILES];
+    int n;
+    names heads, metrics; /* empty: all */
+    const char *features; /* NULL: the first of each block */
+    bool json;
+} compare_options;
+
+static const struct argp_option options[] = {
+    {"head", KEY_HEAD, "NAMES", 0, "figures of these readouts alone (default: all)", 0},
+    {"metric", KEY_METRIC, "NAMES", 0, "of these metrics alone: accuracy, auc, ap, .. (default: all)", 0},
+    {"features", KEY_FEATURES, "NAME", 0,
+        "what of each file is subtracted: trained, best, hop .. (default: the first of each block; of the paper the "
+        "best)",
+        0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a difference on standard output", 0},
+    {0},
+};
+
+static const char description[] =
+    "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables. A column for "
+    "each kind of features of each file, and the difference between the first file and every other one.\v"
+    "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
+    "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
+    "leaves "
+    "out 0.\n\n"
+    "Examples:\n"
+    "  mochi compare a.jsonl b.jsonl --head ridge --metric accuracy\n"
+    "  mochi compare a.jsonl paper";
+
+/* ---- options ---- */
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    compare_options *o = state->input;
+    if (key == KEY_HEAD || key == KEY_METRIC) {
+        names *list = key == KEY_HEAD ? &o->heads : &o->metrics;
+        free_names(list);
+        *list = parse_names(state, key == KEY_HEAD ? "--head" : "--metric", text);
+    } else if (key == KEY_FEATURES) {
+        o->features = text;
+    } else if (key == KEY_JSON) {
+        o->json = true;
+    } else if (key == ARGP_KEY_ARG) {
+        if (o->n == MAX_FILES)
+            argp_failure(state, EXIT_USAGE, 0, "'%s': expected at most %d files", text, MAX_FILES);
+        o->files[o->n++] = text;
+    } else if (key == ARGP_KEY_END && o->n < 2) {
+        argp_failure(
+            state, EXIT_USAGE, 0, "expected two files of `mochi eval --json`, or one and paper, found %d", o->n);
+    } else {
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static bool listed(const names *list, const char *name) {
+    for (int i = 0; i < list->count; i++)
+        if (!strcmp(list->items[i], name))
+            return true;
+    return list->count == 0;
+}
+
+/* ---- differences ---- */
+
+/* The files, and what is compared. */
+typedef struct comparison {
+    const compare_options *options;
+    results files[MAX_FILES];
+    bool lost_output;
+    int compared, apart; /* differences, and those whose interval leaves out 0 */
+} comparison;
+
+/* Of a file: the features asked for; else of the paper the best of any method, else those that the first file has
+ * subtracted, where it has them, else its first ones. */
+static const char *minuend(const comparison *c, int file, const result *block, const char *first) {
+    const results *r = &c->files[file];
+    if (r->paper)
+        return "paper best";
+    if (c->options->features && find_result(r, block, block->k, c->options->features, block->block))
+        return c->options->features;
+    if (first && find_result(r, block, block->k, first, block->block))
+        return first;
+    for (int i = 0; i < arrlen(r->items); i++)
+        if (same_block(block, &r->items[i]))
+            return r->items[i].features;
+    return NULL;
+}
+
+static bool print_difference_json(const result *a, const result *b, const results *of, difference d, bool apart) {
+    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "kind",
+        "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head", a->block,
+        "features", a->features, "other", of->label, "other_features", b->features, "mean", json_number(a->mean),
+        "other_mean", json_number(b->mean), "difference", json_number(d.mean), "ci95", json_number(d.ci95), "paired",
+        d.paired, "apart", apart));
+}
+
+/* The difference between the first file and another for one k. */
+static void show_difference(comparison *c, int file, const result *block, int64_t k) {
+    const char *first = minuend(c, 0, block, NULL), *other = minuend(c, file, block, first);
+    const result *a = first ? find_result(&c->files[0], block, k, first, block->block) : NULL;
+    const result *b = other ? find_result(&c->files[file], block, k, other, block->block) : NULL;
+    difference d = {NAN, NAN, false};
+    bool apart = false;
+    if (a && b) {
+        d = subtract_results(a, b);
+        apart = fabs(d.mean) > d.ci95;
+        c->compared++;
+        c->apart += apart;
+    }
+    if (!c->options->json) {
+        print_value(d.mean, d.ci95);
+        printf("%c", apart ? '*' : ' ');
+    } else if (a && b && !c->lost_output) {
+        c->lost_output = !print_difference_json(a, b, &c->files[file], d, apart);
+    }
+}
+
+/* ---- blocks ---- */
+
+static void print_head(const comparison *c, const result *block, const table_column *columns, int n) {
+    print_subject(columns, n, block);
+    printf("%6s", "");
+    for (int i = 0; i < n; i++) {
+        bool opens = i == 0 || columns[i].list != columns[i - 1].list;
+        printf("  %12.12s", opens ? columns[i].list->label : "");
+    }
+    putchar('\n');
+    print_titles(columns, n);
+    for (int file = 1; file < c->options->n; file++) {
+        char title[64];
+        snprintf(title, sizeof title, "- %.40s", c->files[file].label);
+        printf("  %12.12s ", title);
+    }
+    putchar('\n');
+}
+
+/* A block of the first file, where another one has it too. */
+static void show_block(comparison *c, int first) {
+    const results *list = &c->files[0];
+    const result *block = &list->items[first];
+    table_column columns[MAX_COLUMNS];
+    int n = add_columns(columns, 0, list, block), own = n;
+    for (int file = 1; file < c->options->n; file++)
+        n += add_columns(columns, n, &c->files[file], block);
+    if (n == own)
+        return;
+    if (!c->options->json)
+        print_head(c, block, columns, n);
+    for (int i = first; i < arrlen(list->items); i++) {
+        if (!starts_row(list, first, i))
+            continue;
+        if (!c->options->json)
+            print_figures(columns, n, block, list->items[i].k);
+        for (int file = 1; file < c->options->n; file++)
+            show_difference(c, file, block, list->items[i].k);
+        if (!c->options->json)
+            putchar('\n');
+    }
+}
+
+static void show_all(comparison *c) {
+    const results *list = &c->files[0];
+    for (int i = 0; i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        int earlier = 0;
+        while (earlier < i && !same_block(&list->items[earlier], x))
+            earlier++;
+        if (earlier == i && listed(&c->options->heads, x->block) && listed(&c->options->metrics, x->metric))
+            show_block(c, i);
+    }
+}
+
+static void print_end(const comparison *c) {
+    printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
+}
+
+/* Whether a figure of any of the files has that head, metric or kind of features. */
+static bool occurs(const comparison *c, const char *option, const char *name) {
+    for (int file = 0; file < c->options->n; file++)
+        for (int i = 0; i < arrlen(c->files[file].items); i++) {
+            const result *x = &c->files[file].items[i];
+            const char *has = !strcmp(option, "head") ? x->block : !strcmp(option, "metric") ? x->metric : x->features;
+            if (!strcmp(has, name))
+                return true;
+        }
+    return false;
+}
+
+/* Names that choose nothing. False, said in one line, where there is one. */
+static bool names_occur(const comparison *c) {
+    const compare_options *o = c->options;
+    const names *lists[] = {&o->heads, &o->metrics};
+    const char *const option[] = {"head", "metric", "features"};
+    for (int l = 0; l < 3; l++)
+        for (int i = 0; i < (l < 2 ? lists[l]->count : o->features != NULL); i++) {
+            const char *name = l < 2 ? lists[l]->items[i] : o->features;
+            if (!occurs(c, option[l], name)) {
+                fprintf(stderr, "mochi compare: --%s: no figure of these files has '%s'\n", option[l], name);
+                return false;
+            }
+        }
+    return true;
+}
+
+int compare_command(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .args_doc = "FILE FILE|paper..", .doc = description};
+    compare_options o = {0};
+    comparison c = {.options = &o};
+    char why[512];
+    int code = EXIT_FINE, opened = 0;
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    for (; opened < o.n && code == EXIT_FINE; opened++)
+        if (!results_read(&c.files[opened], o.files[opened], why, sizeof why)) {
+            fprintf(stderr, "mochi: %s\n", why);
+            code = EXIT_FAILED;
+        }
+    if (code == EXIT_FINE && !names_occur(&c))
+        code = EXIT_USAGE;
+    if (code == EXIT_FINE) {
+        show_all(&c);
+        if (c.compared == 0) {
+            fprintf(stderr, "mochi: compare: expected figures for the same data, task, head and metric, found none\n");
+            code = EXIT_FAILED;
+        } else if (!o.json) {
+            print_end(&c);
+        }
+    }
+    for (int i = 0; i < opened; i++)
+        results_free(&c.files[i]);
+    free_names(&o.heads);
+    free_names(&o.metrics);
+    return c.lost_output ? EXIT_FAILED : code;
+}

@@ -1,0 +1,83 @@
+/* tools/eval/eval_json.c - the lines of `mochi eval --json`: what was run, on what, and a figure a cell. */
+#include "tools/eval/eval_json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static json_t *json_hash(const uint64_t hash[2]) {
+    return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
+static json_t *list_weights(const eval_weights *weights, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o}", "features", weights[i].label, "file", weights[i].file, "recipe",
+                      weights[i].recipe, "xxh3", json_hash(weights[i].hash)));
+    return list;
+}
+
+bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
+    const mo_eval_options *e = &o->evaluation;
+    json_t *run = command_object(o->argc, o->argv);
+    json_t *more = json_pack("{s:s, s:o, s:s, s:I}", "device", o->device.device == MO_CUDA ? "cuda" : "cpu", "weights",
+        list_weights(weights, n_weights), "protocol", mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+    json_object_update_new(run, more);
+    if (o->suite)
+        json_object_set_new(run, "suite", json_string(o->suite));
+    if (e->protocol == MO_PROTOCOL_EPISODE)
+        json_object_set_new(run, "episodes", json_integer(e->episodes));
+    else
+        json_object_set_new(run, "seeds", json_integer(e->seeds));
+    return print_json(run);
+}
+
+bool print_eval_data(const mo_source *s) {
+    const mo_graph *g = s->graph;
+    bool links = s->task == MO_TASK_LP;
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "kind", "data", "data", g->name,
+        "task", mo_task_name(s->task), "xxh3", json_hash(g->hash), "nodes", (json_int_t)g->nodes, "edges",
+        (json_int_t)g->nnz / 2, "graphs", (json_int_t)g->graphs, "columns", (json_int_t)g->features, "classes",
+        (json_int_t)(links ? 2 : g->classes), "svd_residual", json_number(s->features->svd_residual),
+        "svd_orthogonality", json_number(s->features->svd_orthogonality));
+    if (links)
+        json_object_set_new(o, "held_out", json_integer(s->links->n_positive));
+    return print_json(o);
+}
+
+bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
+    bool links = !strcmp(r->task, "lp"), episodes = !links && o->evaluation.protocol == MO_PROTOCOL_EPISODE;
+    json_t *values = json_array();
+    for (int64_t i = 0; i < r->n; i++)
+        json_array_append_new(values, json_number(r->values[i]));
+    json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o}", "kind", "cell",
+        "data", r->data, "task", r->task, "protocol",
+        mo_protocol_name(episodes ? MO_PROTOCOL_EPISODE : MO_PROTOCOL_SPLIT), "features", r->features, "head", r->head,
+        "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
+        json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
+    json_object_set_new(cell, episodes ? "episodes" : "seeds", json_integer(r->n));
+    if (r->small_classes)
+        json_object_set_new(cell, "small_classes", json_integer(r->small_classes));
+    if (block)
+        json_object_set_new(cell, "block", json_string(block));
+    if (r->failure)
+        json_object_set_new(cell, "failure", json_string(r->failure));
+    if (!strcmp(r->features, "hop"))
+        json_object_set_new(cell, "hop", json_integer(hop));
+    return print_json(cell);
+}
+
+bool print_eval_absent(const mo_suite_task *t) {
+    return print_json(json_pack("{s:s, s:s, s:s, s:s}", "kind", "absent", "data", t->data, "task",
+        mo_task_name(t->task), "reason", "the data set is not there"));
+}
+
+bool print_aggregate(const aggregate *score) {
+    json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "kind", "aggregate", "features", score->features, "head", score->head,
+        "S", json_number(score->S));
+    for (int task = 0; task < MO_TASKS; task++)
+        if (score->cells[task])
+            json_object_set_new(o, mo_task_name((mo_task)task),
+                json_pack("{s:o, s:i}", "S", json_number(score->family[task]), "cells", score->cells[task]));
+    return print_json(o);
+}

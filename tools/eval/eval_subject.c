@@ -1,0 +1,156 @@
+/* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
+ * encoder untrained, and single hops, each under every head. Candidates of one encoder share its rows. */
+#include "tools/eval/eval_subject.h"
+
+#include "tools/train/recipe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The name of scoring by inner products in the place of a head's. */
+static const mo_head dot = {.name = "dot"};
+
+static void add_candidate(subject *s, mo_candidate c) {
+    c.lambda = s->lambda;
+    s->candidates[s->n_candidates++] = c;
+}
+
+/* The heads of a label share its encoder. */
+static void add_model(subject *s, mo_model model, const mo_head *head, const char *label) {
+    if (!model.table)
+        return;
+    s->models[s->n_models++] = model;
+    int encoder = strcmp(label, "random") ? 1 : 2;
+    add_candidate(
+        s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
+}
+
+/* The model added last, by its readout of all nodes. */
+static void add_transductive(subject *s) {
+    if (!s->n_candidates)
+        return;
+    mo_candidate c = s->candidates[s->n_candidates - 1];
+    memcpy(s->transductive_label, s->label, sizeof s->label);
+    strcat(s->transductive_label, "+T");
+    c.features = s->transductive_label;
+    c.transductive = true;
+    s->candidates[s->n_candidates++] = c;
+}
+
+/* A model under a head, or (NULL) its own readout: with the weights' parameters or, untrained, its first ones. */
+static mo_model make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
+    const mo_weights *weights, bool untrained) {
+    uint64_t seed = o->evaluation.seed;
+    if (weights) {
+        bool own = weights->features.form == MO_FEATURES_OF_NODES;
+        mo_model_choice c = {.encoder = o->encoder,
+            .head = head,
+            .lambda = own ? o->lambda : s->lambda,
+            .untrained = untrained,
+            .seed = seed};
+        return mo_weights_model_as(weights, &c);
+    }
+    mo_mochi_options options = s->mochi;
+    options.head = head;
+    if (o->lambda > 0)
+        options.lambda = o->lambda;
+    return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &options, seed));
+}
+
+/* What is asked for of one head. */
+typedef struct wanted {
+    const mo_weights *weights;
+    bool baselines, untrained;
+} wanted;
+
+static void add_models(mo_context *ctx, const eval_options *o, subject *s, const mo_head *head, wanted w) {
+    const mo_head *readout = head == &dot ? &mo_head_ridge : head;
+    if (w.weights)
+        add_model(s, make_model(ctx, o, s, readout, w.weights, false), head, s->label);
+    if (w.weights && o->transductive && head == &mo_head_ridge_mixture)
+        add_transductive(s);
+    if (w.untrained && w.baselines)
+        add_model(s, make_model(ctx, o, s, readout, w.weights, true), head, "random");
+}
+
+/* The readout of the weights: a head, of the recipe best a mixture of ridges. */
+static const mo_head *own_head(const subject *s, const mo_weights *weights) {
+    if (!weights || !strcmp(weights->kind, "mochi"))
+        return s->mochi.head;
+    return weights->head[0] ? weights->readout.head : &mo_head_ridge_mixture;
+}
+
+/* Trained and untrained models under every head, and what needs neither. Single hops beside the readout of the recipe
+ * best are read by the ridge. */
+static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
+    bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
+    int n_heads = given ? o->n_heads : 1;
+    for (int i = 0; i < n_heads + o->dot && mo_ok(ctx); i++) {
+        const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s, w.weights);
+        if (of_examples && head == &dot)
+            continue;
+        bool mixture = of_examples && !given && !o->encoder && head == &mo_head_ridge_mixture;
+        add_models(ctx, o, s, head, w);
+        for (int hop = 0; hop < 2 && w.baselines; hop++)
+            add_candidate(
+                s, (mo_candidate){
+                       .features = hop ? "hop" : "x0", .head = mixture ? &mo_head_ridge : head, .dot = head == &dot});
+        if (mixture)
+            s->block_head = head->name;
+    }
+    if (mo_ok(ctx) && !s->n_candidates)
+        mo_fail(ctx, MO_UNSUPPORTED, "--head dot: expected rows of nodes, which the recipe best has not; name a head");
+}
+
+/* A file's recipe names its column where there are several. */
+static void choose_label(const eval_options *o, const subject *others, int n, subject *s, const mo_weights *weights) {
+    bool alone = o->weights.count == 1 || !weights->recipe[0];
+    snprintf(s->label, sizeof s->label, "%s", alone ? "trained" : weights->recipe);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(others[i].label, s->label))
+            snprintf(s->label, sizeof s->label, "%.28s %d", alone ? "trained" : weights->recipe, n + 1);
+}
+
+static void take_settings(const eval_options *o, const mo_weights *weights, subject *s) {
+    s->mochi = weights ? weights->mochi : mo_mochi_defaults();
+    s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
+    if (!weights)
+        s->features.dim = s->mochi.encoder.dim = o->dim;
+    s->features.memory = o->memory;
+    s->features.place = o->place;
+    s->features.stack = o->stack;
+    s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
+    s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
+    for (int task = 0; task < MO_TASKS; task++)
+        s->best_hop[task] = o->hop >= 0 ? o->hop : weights ? weights->best_hop[task] : -1;
+}
+
+void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s) {
+    bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
+    mo_weights *weights = file ? mo_weights_read(ctx, name) : NULL;
+    *s = (subject){.has_weights = weights};
+    if (weights && weights->head[0] && !mo_find_head(weights->head) && !o->n_heads)
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
+            name, weights->head);
+    require_recipe(ctx, weights, name, o->recipe);
+    require_encoder(ctx, weights, name, o->encoder);
+    if (!weights && o->encoder && mo_ok(ctx))
+        mo_fail(ctx, MO_INVALID, "--encoder: expected --weights of that encoder beside it, found %s", name);
+    if (mo_ok(ctx)) {
+        take_settings(o, weights, s);
+        if (weights) {
+            choose_label(o, others, n, s, weights);
+            s->weights = (eval_weights){.file = name, .hash = {weights->hash[0], weights->hash[1]}};
+            snprintf(s->weights.recipe, sizeof s->weights.recipe, "%s", weights->recipe);
+        }
+        add_candidates(ctx, o, s, (wanted){weights, n == 0, !none});
+    }
+    mo_weights_release(weights);
+}
+
+void release_subject(subject *s) {
+    for (int i = 0; i < s->n_models; i++)
+        mo_model_release(s->models[i]);
+}

@@ -1,0 +1,171 @@
+/* tools/eval/eval_table.c - accuracy by k, trained and baselines side by side. */
+#include "tools/eval/eval_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const paper_columns[][2] = {
+    {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
+
+bool same_block(const result *a, const result *b) {
+    return same_subject(a, b) && !strcmp(a->block, b->block);
+}
+
+bool starts_row(const results *list, int first, int i) {
+    const result *block = &list->items[first], *items = list->items;
+    int earlier = first;
+    while (earlier < i && !(same_block(block, &items[earlier]) && items[earlier].k == items[i].k))
+        earlier++;
+    return earlier == i && same_block(block, &items[i]);
+}
+
+static bool in_paper(const results *paper, const result *block) {
+    for (int i = 0; i < arrlen(paper->items); i++)
+        if (same_subject(&paper->items[i], block) && (paper->items[i].k == block->k || !strcmp(block->task, "lp")))
+            return true;
+    return false;
+}
+
+static int add_column(table_column *c, const results *list, const char *features, const char *title) {
+    c->list = list;
+    snprintf(c->features, sizeof c->features, "%s", features);
+    snprintf(c->title, sizeof c->title, "%s", title);
+    return 1;
+}
+
+int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block) {
+    int start = n;
+    for (size_t i = 0; list->paper && i < sizeof paper_columns / sizeof *paper_columns && n < MAX_COLUMNS; i++)
+        if (find_result(list, block, block->k, paper_columns[i][0], block->block))
+            n += add_column(&columns[n], list, paper_columns[i][0], paper_columns[i][1]);
+    for (int i = 0; !list->paper && i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
+        const result *x = &list->items[i];
+        int known = start;
+        while (known < n && strcmp(columns[known].features, x->features) != 0)
+            known++;
+        if (same_block(block, x) && known == n)
+            n += add_column(&columns[n], list, x->features, x->features);
+    }
+    return n - start;
+}
+
+void print_value(double mean, double width) {
+    if (isnan(mean))
+        printf("  %12s", "-");
+    else if (isnan(width))
+        printf("  %5.1f       ", mean);
+    else
+        printf("  %5.1f ± %4.1f", mean, width); /* the sign has two bytes */
+}
+
+void print_titles(const table_column *columns, int n) {
+    printf("%6s", "k");
+    for (int i = 0; i < n; i++)
+        printf("  %12.12s", columns[i].title);
+}
+
+void print_figures(const table_column *columns, int n, const result *block, int64_t k) {
+    printf("%6" PRId64, k);
+    for (int i = 0; i < n; i++) {
+        const result *x = find_result(columns[i].list, block, k, columns[i].features, block->block);
+        print_value(x ? x->mean : NAN, !x ? NAN : columns[i].list->paper ? x->sd : x->ci95);
+    }
+}
+
+/* The head of a column that is not the block's, or NULL. */
+static const char *other_head(const table_column *column, const result *block) {
+    const results *list = column->list;
+    for (int i = 0; !list->paper && i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        if (same_block(block, x) && !strcmp(x->features, column->features))
+            return strcmp(x->head, x->block) ? x->head : NULL;
+    }
+    return NULL;
+}
+
+/* What a mean and its interval are made of. Links are split under both protocols. */
+static void print_repeats(const result *block) {
+    bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
+    printf(", n = %" PRId64 " %s%s", block->n, episodes ? "episode" : "seed", block->n == 1 ? "" : "s");
+}
+
+/* One line where a k is above what some classes have: their support is not what k says. */
+static void print_small_classes(const results *list, int first) {
+    int said = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        if (!starts_row(list, first, i) || !x->small_classes)
+            continue;
+        printf("%s%" PRId64 " of %" PRId64 " %s at k = %" PRId64,
+            said++ ? ", " : "fewer than k examples: ", x->small_classes, x->classes,
+            strcmp(x->task, "lp") ? "classes" : "kinds", x->k);
+    }
+    if (said)
+        puts("; their support is all they have, then drawn from it again");
+}
+
+void print_subject(const table_column *columns, int n, const result *block) {
+    int others = 0;
+    printf("\n%s %s, %s head", block->data, block->task, block->block);
+    for (int i = 0; i < n; i++)
+        if (other_head(&columns[i], block))
+            printf("%s%s: %s", others++ ? ", " : " (", columns[i].title, other_head(&columns[i], block));
+    printf("%s, %s in %%", others ? ")" : "", block->metric);
+    print_repeats(block);
+    putchar('\n');
+}
+
+/* Below the figures of a block: where a trained encoder is below the untrained one, by pairs. */
+static void print_below(const results *list, int first, const char *label) {
+    const result *block = &list->items[first];
+    int found = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        const result *a = &list->items[i];
+        if (!same_block(block, a) || strcmp(a->features, label) != 0)
+            continue;
+        const result *b = find_result(list, a, a->k, "random", a->block);
+        difference d = b && !strcmp(a->head, b->head) ? subtract_results(a, b) : (difference){NAN, NAN, false};
+        if (!d.paired || !(d.mean + d.ci95 < 0))
+            continue;
+        printf(
+            "%sk = %" PRId64 " (%.1f ± %.1f)", found++ ? ", " : "below the untrained encoder: ", a->k, d.mean, d.ci95);
+    }
+    if (found)
+        putchar('\n');
+}
+
+static bool print_block(const results *list, int first, const results *paper, const char *trained) {
+    const result *block = &list->items[first];
+    table_column columns[MAX_COLUMNS];
+    int n = add_columns(columns, 0, list, block), own = n;
+    if (in_paper(paper, block))
+        n += add_columns(columns, n, paper, block);
+    print_subject(columns, n, block);
+    print_titles(columns, n);
+    putchar('\n');
+    for (int i = first; i < arrlen(list->items); i++) {
+        if (!starts_row(list, first, i))
+            continue;
+        print_figures(columns, n, block, list->items[i].k);
+        putchar('\n');
+    }
+    print_small_classes(list, first);
+    print_below(list, first, trained);
+    return n > own;
+}
+
+bool print_eval_table(const results *list, int first, const results *paper, const char *trained) {
+    bool any = false;
+    for (int i = first; i < arrlen(list->items); i++) {
+        int earlier = first;
+        while (earlier < i && !same_block(&list->items[earlier], &list->items[i]))
+            earlier++;
+        if (earlier == i)
+            any |= print_block(list, i, paper, trained);
+    }
+    fflush(stdout);
+    return any;
+}

@@ -1,0 +1,226 @@
+/* tools/eval/results.c - figures of evaluations, from lines of JSON or the paper's tables. */
+#include "tools/eval/results.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static void put(char *to, size_t bytes, const char *text) {
+    snprintf(to, bytes, "%s", text ? text : "");
+}
+
+void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
+    result *x = arraddnptr(r->items, 1);
+    *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
+    x->classes = row->classes;
+    x->small_classes = row->small_classes;
+    put(x->data, sizeof x->data, row->data);
+    put(x->task, sizeof x->task, row->task);
+    put(x->protocol, sizeof x->protocol, protocol);
+    put(x->features, sizeof x->features, row->features);
+    put(x->head, sizeof x->head, row->head);
+    put(x->block, sizeof x->block, row->head);
+    put(x->metric, sizeof x->metric, row->metric);
+    x->values = row->values && row->n > 0 ? calloc((size_t)row->n, sizeof *x->values) : NULL;
+    if (x->values)
+        memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
+}
+
+void results_free(results *r) {
+    for (int i = 0; i < arrlen(r->items); i++)
+        free(r->items[i].values);
+    arrfree(r->items);
+}
+
+/* ---- a run's lines ---- */
+
+static double number_of(const json_t *o, const char *key) {
+    const json_t *value = json_object_get(o, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* A line of kind "cell". False where a member is missing. */
+static bool take_cell(results *r, const json_t *o) {
+    const char *data, *task, *protocol, *features, *head, *metric;
+    json_int_t k;
+    json_t *values;
+    if (json_unpack((json_t *)o, "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o}", "data", &data, "task", &task, "protocol",
+            &protocol, "features", &features, "head", &head, "metric", &metric, "k", &k, "values", &values) ||
+        !json_is_array(values))
+        return false;
+    size_t n = json_array_size(values);
+    mo_eval_row row = {.data = data,
+        .task = task,
+        .features = features,
+        .head = head,
+        .k = k,
+        .metric = metric,
+        .mean = number_of(o, "mean"),
+        .sd = number_of(o, "sd"),
+        .ci95 = number_of(o, "ci95"),
+        .n = (int64_t)n};
+    double *copy = calloc(n + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++)
+        copy[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
+    row.values = copy;
+    results_add_row(r, &row, protocol);
+    free(copy);
+    if (json_object_get(o, "block"))
+        put(arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
+    return true;
+}
+
+/* One line; false with `why` where it is none of `mochi eval --json`. */
+static bool take_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
+    json_error_t error;
+    json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
+    const char *kind = json_string_value(json_object_get(o, "kind"));
+    bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
+    if (!o)
+        snprintf(why, bytes, "%.120s", error.text);
+    else if (!fine)
+        snprintf(why, bytes, "expected a line of `mochi eval --json`");
+    json_decref(o);
+    return fine;
+}
+
+static bool read_run(results *r, const char *path, char *why, size_t bytes) {
+    FILE *file = fopen(path, "r");
+    char *line = NULL, said[200] = "";
+    size_t room = 0;
+    int number = 0;
+    bool fine = file;
+    for (ssize_t n; fine && (n = getline(&line, &room, file)) > 0;) {
+        number++;
+        fine = take_line(r, line, (size_t)n, said, sizeof said);
+    }
+    if (!file || (fine && ferror(file)))
+        snprintf(why, bytes, "%s: cannot be read: %s", path, strerror(errno));
+    else if (!fine)
+        snprintf(why, bytes, "%s:%d: %s", path, number, said);
+    else if (!arrlen(r->items))
+        snprintf(why, bytes, "%s: expected figures of `mochi eval --json`, found none", path);
+    free(line);
+    if (file)
+        fclose(file);
+    return fine && arrlen(r->items);
+}
+
+/* ---- the paper ---- */
+
+/* The figure under each head that it stands for: of links the paper has one column for both of its readouts. */
+static void add_heads(results *r, mo_eval_row *figure) {
+    bool both = !strcmp(figure->task, "lp") && !strncmp(figure->features, "MOCHI", 5);
+    if (!strcmp(figure->task, "lp"))
+        figure->head = both ? "mlp" : "";
+    results_add_row(r, figure, "split");
+    if (both) {
+        figure->head = "ridge";
+        results_add_row(r, figure, "split");
+    }
+}
+
+/* A row of a table: a figure for every method that has one, and the best of them as that of "paper best". */
+static void take_row(results *r, const json_t *table, const json_t *row) {
+    const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
+                 *sds = json_object_get(row, "sd");
+    int64_t seeds = json_integer_value(json_object_get(table, "seeds"));
+    int best = -1, first = (int)arrlen(r->items);
+    for (size_t i = 0; i < json_array_size(methods); i++) {
+        const json_t *method = json_array_get(methods, i), *mean = json_array_get(means, i),
+                     *sd = json_array_get(sds, i);
+        if (!json_is_number(mean))
+            continue;
+        mo_eval_row figure = {.data = json_string_value(json_object_get(row, "data")),
+            .task = json_string_value(json_object_get(table, "task")),
+            .features = json_string_value(json_object_get(method, "features")),
+            .head = json_string_value(json_object_get(method, "head")),
+            .k = json_integer_value(json_object_get(row, "k")),
+            .metric = json_string_value(json_object_get(row, "metric")),
+            .mean = json_number_value(mean),
+            .sd = json_is_number(sd) ? json_number_value(sd) : NAN,
+            .n = seeds};
+        figure.ci95 = mo_student_975(seeds - 1) * figure.sd / sqrt((double)seeds);
+        add_heads(r, &figure);
+        if (best < 0 || figure.mean > r->items[best].mean)
+            best = (int)arrlen(r->items) - 1;
+    }
+    if (best >= first) {
+        result copy = r->items[best];
+        put(copy.features, sizeof copy.features, "paper best");
+        put(copy.head, sizeof copy.head, "");
+        arrput(r->items, copy);
+    }
+}
+
+static bool read_paper(results *r, char *why, size_t bytes) {
+    char path[PATH_MAX];
+    json_error_t error = {.text = "not there"};
+    json_t *root = mo_data_file("paper.json", path, sizeof path) ? json_load_file(path, 0, &error) : NULL, *table, *row;
+    size_t i, j;
+    json_array_foreach(json_object_get(root, "tables"), i, table)
+        json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);
+    if (!root)
+        snprintf(why, bytes, "paper.json of the embedded data: %.120s", error.text);
+    json_decref(root);
+    r->paper = true;
+    return root;
+}
+
+bool results_read(results *r, const char *path, char *why, size_t bytes) {
+    *r = (results){0};
+    const char *name = strrchr(path, '/');
+    put(r->label, sizeof r->label, name ? name + 1 : path);
+    r->label[strcspn(r->label, ".")] = '\0'; /* a.jsonl is run a */
+    return strcmp(path, "paper") == 0 ? read_paper(r, why, bytes) : read_run(r, path, why, bytes);
+}
+
+/* ---- looking up, comparing ---- */
+
+bool same_subject(const result *a, const result *b) {
+    return !strcasecmp(a->data, b->data) && !strcmp(a->task, b->task) && !strcmp(a->metric, b->metric);
+}
+
+const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
+    if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
+        block = mo_head_ridge.name; /* of all that the paper reads by, the like */
+    for (int i = 0; i < arrlen(r->items); i++) {
+        const result *x = &r->items[i];
+        bool links = !strcmp(x->task, "lp");
+        bool any_head = r->paper && (links || !x->head[0]), any_k = links && (r->paper || x->k == 0);
+        if (same_subject(x, subject) && (x->k == k || any_k) && !strcmp(x->features, features) &&
+            (any_head || !strcmp(x->block, block)))
+            return x;
+    }
+    return NULL;
+}
+
+/* Welch's interval; Student's quantile at the whole number of degrees of freedom below his. */
+static double welch(const result *a, const result *b) {
+    double va = a->sd * a->sd / (double)a->n, vb = b->sd * b->sd / (double)b->n, v = va + vb;
+    double degrees = v * v / (va * va / (double)(a->n - 1) + vb * vb / (double)(b->n - 1));
+    if (!isfinite(degrees) || degrees < 1)
+        return v == 0 ? 0 : NAN;
+    return mo_student_975((int64_t)degrees) * sqrt(v);
+}
+
+difference subtract_results(const result *a, const result *b) {
+    difference d = {.mean = a->mean - b->mean, .ci95 = NAN};
+    d.paired = a->values && b->values && a->n == b->n && a->n > 1 && !strcmp(a->protocol, b->protocol);
+    if (d.paired) {
+        double *x = calloc((size_t)a->n, sizeof *x);
+        for (int64_t i = 0; x && i < a->n; i++)
+            x[i] = a->values[i] - b->values[i];
+        if (x)
+            d.ci95 = mo_summarize(x, a->n).ci95;
+        free(x);
+    } else if (a->n > 1 && b->n > 1) {
+        d.ci95 = welch(a, b);
+    }
+    return d;
+}

@@ -1,0 +1,184 @@
+/* tools/fit/fit.c - `mochi fit`: heads side by side on embeddings from array files, and what is wrong with the
+ * embeddings.
+ */
+#include "tensor/clock.h"
+#include "tools/digest.h"
+#include "tools/fit/fit_options.h"
+#include "tools/fit/fit_report.h"
+#include "tools/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What the rows go to. */
+typedef struct report {
+    mo_context *ctx;
+    const fit_options *options;
+    const mo_embeddings *E;
+    mo_fit_row *rows; /* all of them */
+    int n_rows;
+    mo_arrays *draws; /* for --draws, else NULL */
+    bool lost_output;
+    bool watched; /* standard error is a terminal: long parts say how far they are */
+    bool drawn;   /* a line that says it stands there */
+    const char *part;
+    double started, shown_at;
+} report;
+
+/* One line that is drawn over and over, of a part that has taken half a second. */
+static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+    report *r = state;
+    double now = mo_clock(CLOCK_MONOTONIC);
+    if (r->part != part) {
+        r->part = part;
+        r->started = now;
+    }
+    if (!r->watched || now - r->started < 0.5 || now - r->shown_at < 0.1)
+        return;
+    r->shown_at = now;
+    r->drawn = redraw(stderr, "%s: %" PRId64 " of %" PRId64, part, done, of);
+}
+
+/* Before anything else is printed. */
+static void clear_progress(report *r) {
+    if (r->drawn)
+        clear_line(stderr);
+    r->drawn = false;
+    r->part = NULL;
+}
+
+static void warn_of_small_classes(const report *r, const mo_draws *d) {
+    if (r->options->quiet)
+        return;
+    if (d->small_classes)
+        fprintf(stderr,
+            "mochi fit: k = %" PRId64 ": %" PRId64 " %s fewer than k + %" PRId64
+            " rows; theirs are divided between support and queries and drawn repeatedly\n",
+            d->k, d->small_classes, d->small_classes == 1 ? "class has" : "classes have", r->options->fit.queries);
+    if (d->left_out)
+        fprintf(stderr, "mochi fit: k = %" PRId64 ": %" PRId64 " %s left out\n", d->k, d->left_out,
+            d->left_out == 1 ? "class of one row is" : "classes of one row are");
+}
+
+static void keep_draw(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
+    char name[64];
+    snprintf(name, sizeof name, "k%" PRId64 "_%s", k, what);
+    int64_t shape[] = {r->options->fit.episodes, rows};
+    mo_tensor *T = mo_tensor_from(r->ctx, MO_I64, 2, shape, numbers);
+    mo_arrays_take(r->draws, name, T);
+}
+
+/* The same for row numbers: as they are in the file, where unlabelled rows count. */
+static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
+    int64_t n = r->options->fit.episodes * rows, *given = calloc((size_t)n, sizeof *given);
+    if (!given)
+        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory for the draws of k = %" PRId64, k);
+    for (int64_t i = 0; given && i < n; i++)
+        given[i] = r->E->row[numbers[i]];
+    if (given)
+        keep_draw(r, k, what, given, rows);
+    free(given);
+}
+
+/* At the first head of a k: what there is to say about its episodes. */
+static void on_draws(const report *r, const mo_draws *d) {
+    warn_of_small_classes(r, d);
+    char name[64];
+    snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
+    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k that is named twice draws the same episodes twice */
+        return;
+    keep_rows(r, d->k, "support", d->support, d->n_support);
+    keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
+    keep_rows(r, d->k, "query", d->query, d->n_query);
+    keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
+}
+
+static void on_row(const mo_fit_row *row, void *state) {
+    report *r = state;
+    clear_progress(r);
+    if (r->n_rows % r->options->n_heads == 0)
+        on_draws(r, row->draws);
+    r->rows[r->n_rows++] = *row;
+    if (!r->options->json)
+        fit_print_row(row);
+    else if (!r->lost_output)
+        r->lost_output = !fit_print_row_object(row);
+}
+
+/* What is run on what: the first line with --json. */
+static bool print_run(const report *r) {
+    const fit_options *o = r->options;
+    json_t *line = command_object(o->argc, o->argv);
+    json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
+        "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "unlabelled",
+        (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(o->rows), "labels", "file",
+        o->labels, "xxh3", file_digest(o->labels));
+    json_object_update_new(line, more);
+    return print_json(line);
+}
+
+static void diagnose(report *r) {
+    const mo_diagnosis_options options = {
+        .epsilon = r->options->epsilon, .seed = r->options->fit.seed, .progress = on_progress, .state = r};
+    mo_diagnosis x = {0};
+    bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
+    clear_progress(r);
+    if (measured) {
+        if (!r->options->json)
+            fit_print_diagnosis(r->E, &x, r->rows, r->n_rows, r->options->diagnose, r->options->epsilon);
+        else if (!r->lost_output)
+            r->lost_output = !fit_print_diagnosis_objects(r->E, &x, r->rows, r->n_rows);
+    }
+    mo_diagnosis_release(&x);
+}
+
+static void run(report *r) {
+    const fit_options *o = r->options;
+    r->rows = calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows);
+    r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
+    if (!r->rows)
+        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
+    if (mo_ok(r->ctx) && !o->json)
+        fit_print_title(r->E, o->rows, o->fit.ways);
+    else if (mo_ok(r->ctx))
+        r->lost_output = !print_run(r);
+    mo_fit_options fit = o->fit;
+    fit.progress = on_progress;
+    fit.state = r;
+    mo_fit(r->E, o->heads, o->n_heads, &fit, on_row, r);
+    clear_progress(r);
+    mo_status unfit = *mo_context_status(r->ctx);
+    if (unfit.code == MO_NUMERICAL) /* a head without a fit costs its own rows, and nothing that is written below */
+        mo_clear_error(r->ctx);
+    if (mo_ok(r->ctx) && r->draws)
+        mo_npz_write(r->draws, o->draws);
+    if (mo_ok(r->ctx) && o->no_geometry) {
+        putchar('\n');
+        fit_print_norm_line(r->rows, r->n_rows);
+    } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
+        diagnose(r);
+    if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
+        mo_fail(r->ctx, unfit.code, "%s", unfit.message);
+    mo_arrays_release(r->draws);
+    free(r->rows);
+}
+
+int fit_command(int argc, char **argv) {
+    fit_options o;
+    parse_fit_options(&o, argc, argv);
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
+    if (!ctx)
+        return EXIT_FAILED;
+    mo_embeddings *E = NULL;
+    report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
+    if ((E = mo_embeddings_open(ctx, o.rows, o.labels))) {
+        r.E = E;
+        run(&r);
+    }
+    int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
+    mo_embeddings_release(E);
+    mo_context_release(ctx);
+    return code;
+}

@@ -1,0 +1,201 @@
+/* tools/fit/fit_options.c - the command line of `mochi fit`. */
+#include "tools/fit/fit_options.h"
+
+#include <string.h>
+
+#define DEFAULT_HEADS "ridge,logistic,prototype_euclidean,prototype_inner"
+
+enum {
+    KEY_HEAD = 0x100,
+    KEY_SHOTS,
+    KEY_EPISODES,
+    KEY_QUERIES,
+    KEY_WAYS,
+    KEY_LAMBDA,
+    KEY_TUNE,
+    KEY_SEED,
+    KEY_DIAGNOSE,
+    KEY_EPSILON,
+    KEY_NO_GEOMETRY,
+    KEY_DRAWS,
+    KEY_THREADS,
+    KEY_JSON,
+    KEY_QUIET
+};
+
+static const struct argp_option options[] = {
+    {0, 0, NULL, 0, "What is compared:", 1},
+    {"head", KEY_HEAD, "NAMES", 0,
+        "readouts, comma-separated, of " HEADS ", FILE.so, or all (default " DEFAULT_HEADS ")", 1},
+    {"shots", KEY_SHOTS, "LIST", 0, "support rows a class (default 4,8,16,32,64)", 1},
+    {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one, 0 or more (default: each head's own)", 1},
+    {"tune", KEY_TUNE, "loo", 0,
+        "each episode chooses its head's regularisation by the held-out rows of its own support", 1},
+    {0, 0, NULL, 0, "On which episodes:", 2},
+    {"episodes", KEY_EPISODES, "N", 0, "episodes of each k (default 100)", 2},
+    {"queries", KEY_QUERIES, "Q", 0, "query rows a class (default 30)", 2},
+    {"ways", KEY_WAYS, "W", 0, "classes of an episode, drawn where there are more (default 64)", 2},
+    {"seed", KEY_SEED, "S", 0, "of the episodes (default 0)", 2},
+    {"draws", KEY_DRAWS, "FILE.npz", 0,
+        "write the episodes for another program: for k = 4 the arrays k4_support, k4_query [episodes, rows of one], "
+        "row "
+        "numbers in Z from 0, and k4_support_label, k4_query_label, classes of the episode from 0",
+        2},
+    {0, 0, NULL, 0, "What is reported:", 3},
+    {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 3},
+    {"epsilon", KEY_EPSILON, "E", 0,
+        "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)", 3},
+    {"no-geometry", KEY_NO_GEOMETRY, NULL, 0,
+        "leave the geometry of the prototypes out, which takes longer the more classes there are", 3},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 3},
+    DEVICE_OPTIONS,
+    {"json", KEY_JSON, NULL, 0, "one JSON object a head and k on standard output, nothing else there", 3},
+    {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 3},
+    {0},
+};
+
+static const char description[] =
+    "Few-shot accuracy and calibration of readouts on your own embeddings. Z: rows [n, d] of numbers (.npy, .npz or "
+    ".safetensors; FILE:NAME takes one array of several); y: a whole number for each row, its class; a negative one "
+    "means unlabelled, and the row is left out. Computes in float32, or in float64 where the rows are float64 or "
+    "integers that float32 cannot hold.\v"
+    "Of the prototypes, prototype_euclidean takes distances to class means, as prototypical networks and nearest "
+    "centroids "
+    "do; prototype_inner takes inner products with them, as the paper does; prototype_centred those about the mean of "
+    "the "
+    "support; prototype_cosine the angle.\n\n"
+    "An episode draws k support and 30 query rows of every class; all heads of a k meet the same episodes. "
+    "accuracy: in percent, with the half width of its 95% interval over episodes; nll, brier: means over queries; ece: "
+    "expected "
+    "calibration error, 15 bins over all queries; ece(T): the same after a temperature that each episode fits to the "
+    "held-out rows of its own support (5-fold cross-validation; never the queries; none at k = 1). "
+    "--tune loo takes the regularisation whose held-out rows (leave-one-out for ridge, else 5-fold) have the least "
+    "cross-entropy at their temperature.\n\n"
+    "The diagnosis: how far the mean of the rows is from the origin, in spreads of the classes; which prototypes lie "
+    "in the convex hull of the others, or within epsilon of it; how confidence follows the norm.\n\n"
+    "Examples:\n"
+    "  mochi fit Z.npy y.npy\n"
+    "  mochi fit cora.npz:Z cora.npz:y --head ridge,logistic,lda --shots 4,16 --tune loo\n"
+    "  mochi fit Z.npy y.npy --diagnose --json";
+
+static void add_head(fit_options *o, const mo_head *head, const char *text, const struct argp_state *state) {
+    if (o->n_heads == FIT_HEADS)
+        usage_error(state, "--head", "at most 32 heads", text);
+    o->heads[o->n_heads++] = head;
+}
+
+static void take_heads(fit_options *o, const char *text, const struct argp_state *state) {
+    names list = parse_names(state, "--head", text);
+    o->n_heads = 0;
+    for (int i = 0; i < list.count; i++) {
+        bool all = !strcmp(list.items[i], "all");
+        const mo_head *head = all ? mo_head_at(0) : parse_head(state, list.items[i]);
+        for (int j = 0; head; head = all ? mo_head_at(++j) : NULL)
+            add_head(o, head, text, state);
+    }
+    free_names(&list);
+}
+
+static void take_shots(fit_options *o, const char *text, const struct argp_state *state) {
+    names list = parse_names(state, "--shots", text);
+    if (list.count > FIT_SHOTS)
+        usage_error(state, "--shots", "at most 64 numbers", text);
+    for (int i = 0; i < list.count; i++)
+        o->shots[i] = parse_integer(state, "--shots", list.items[i], 1, 1 << 20);
+    o->fit.n_shots = list.count;
+    free_names(&list);
+}
+
+static void take_number(fit_options *o, int key, const char *text, const struct argp_state *state) {
+    mo_fit_options *f = &o->fit;
+    if (key == KEY_EPISODES)
+        f->episodes = parse_integer(state, "--episodes", text, 1, INT32_MAX);
+    else if (key == KEY_QUERIES)
+        f->queries = parse_integer(state, "--queries", text, 1, 1 << 20);
+    else if (key == KEY_WAYS)
+        f->ways = parse_integer(state, "--ways", text, 2, 1 << 20);
+    else if (key == KEY_SEED)
+        f->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
+    else if (key == KEY_LAMBDA) {
+        o->lambda = parse_real(state, "--lambda", text, 0, 1e300);
+        f->lambda = &o->lambda;
+    } else if (key == KEY_EPSILON) {
+        o->epsilon = parse_positive(state, "--epsilon", text);
+    } else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+}
+
+static bool may_tune(const mo_head *head) {
+    bool may = head_has(head, "lambda");
+    for (int i = 0; i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, as a shrinkage is */
+    }
+    return may;
+}
+
+static void refuse_useless(const fit_options *o) {
+    const given_options *g = &o->given;
+    bool lambda = false, tunable = false, held_out = false;
+    for (int i = 0; i < o->n_heads; i++) {
+        lambda |= head_has(o->heads[i], "lambda");
+        tunable |= may_tune(o->heads[i]);
+    }
+    for (int i = 0; i < o->fit.n_shots; i++)
+        held_out |= o->shots[i] > 1;
+    refuse_given(g, "lambda", !lambda, "none of these heads has it");
+    refuse_given(g, "lambda", o->fit.tune, "--tune loo chooses it");
+    refuse_given(g, "tune", !tunable, "none of these heads has a regularisation");
+    refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
+    refuse_given(g, "diagnose", o->no_geometry, "it prints the geometry, which --no-geometry leaves out");
+    refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
+    refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
+    refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
+    refuse_math_on_cpu(g, o->device.device);
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    fit_options *o = state->input;
+    note_given(&o->given, key);
+    if (take_device(&o->device, key, text, state))
+        return 0;
+    if (key == ARGP_KEY_ARG && state->arg_num < 2)
+        *(state->arg_num == 0 ? &o->rows : &o->labels) = text;
+    else if (key == ARGP_KEY_ARG)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected two files, rows and labels", text);
+    else if (key == ARGP_KEY_END && state->arg_num < 2)
+        argp_failure(state, EXIT_USAGE, 0, "expected two files, rows and labels: mochi fit Z.npy y.npy");
+    else if (key == KEY_HEAD)
+        take_heads(o, text, state);
+    else if (key == KEY_SHOTS)
+        take_shots(o, text, state);
+    else if (key == KEY_TUNE)
+        o->fit.tune = parse_choice(state, "--tune", text, (const char *[]){"loo"}, 1) == 0;
+    else if (key == KEY_DRAWS)
+        o->draws = text;
+    else if (key == KEY_DIAGNOSE)
+        o->diagnose = true;
+    else if (key == KEY_NO_GEOMETRY)
+        o->no_geometry = true;
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_QUIET)
+        o->quiet = true;
+    else if (key < KEY_HEAD || key > KEY_QUIET)
+        return ARGP_ERR_UNKNOWN;
+    take_number(o, key, text, state);
+    return 0;
+}
+
+void parse_fit_options(fit_options *o, int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .args_doc = "Z y", .doc = description, .help_filter = name_heads};
+    *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
+    o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
+    o->given = (given_options){.table = options, .command = argv[0]};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    o->fit.shots = o->shots;
+    if (!o->n_heads)
+        take_heads(o, DEFAULT_HEADS, NULL);
+    refuse_useless(o);
+}

@@ -1,0 +1,26 @@
+/* tools/fit/fit_options.h - the command line of `mochi fit`. */
+#ifndef FIT_OPTIONS_H
+#define FIT_OPTIONS_H
+
+#include "tools/given.h"
+
+enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
+
+typedef struct fit_options {
+    const char *rows, *labels, *draws;
+    const mo_head *heads[FIT_HEADS];
+    int n_heads;
+    int64_t shots[FIT_SHOTS];
+    mo_fit_options fit;
+    double lambda, epsilon;
+    mo_context_options device; /* and math */
+    int threads, argc;
+    char **argv;
+    bool diagnose, no_geometry, json, quiet;
+    given_options given;
+} fit_options;
+
+/* Wrong usage ends the program. */
+void parse_fit_options(fit_options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,168 @@
+/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments, and the hull of prototypes of real
+ * embeddings.
+ */
+#include "tools/lessons/pitfalls.h"
+#include "tools/given.h"
+
+#include "tools/fit/fit_report.h"
+#include "tools/lessons/pitfalls_chart.h"
+
+#include <inttypes.h>
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_SVG, KEY_THREADS, KEY_JSON };
+
+typedef struct pitfalls_options {
+    int which;
+    const char *rows, *labels; /* of hull: real embeddings */
+    int64_t seeds;
+    double epsilon;
+    const char *svg;
+    int threads, argc;
+    char **argv;
+    bool json;
+    given_options given;
+} pitfalls_options;
+
+static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
+
+static const struct argp_option options[] = {
+    {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)",
+        0},
+    {"epsilon", KEY_EPSILON, "E", 0,
+        "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
+    {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a figure on standard output, nothing else there", 0},
+    {0},
+};
+
+static const char description[] =
+    "What is wrong with class means as a readout under inner products: the paper's three synthetic experiments.\n\n"
+    "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
+    "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
+    "far each class mean is from the convex hull of the others, in the full space.\n"
+    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
+    "Z: rows [n, d] (.npy, .npz or .safetensors; FILE:NAME takes one array of several), y: their classes, whole "
+    "numbers (a negative one: unlabelled, left out).\n"
+    "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
+    "others than every corner of the outer hull in the plane of the first two principal components.\n\n"
+    "Examples:\n"
+    "  mochi pitfalls all --svg pitfalls.svg\n"
+    "  mochi pitfalls calibration --seeds 120 --json\n"
+    "  mochi pitfalls hull Z.npy y.npy";
+
+static void take_argument(pitfalls_options *o, char *text, const struct argp_state *state) {
+    static const int bits[] = {
+        PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION, PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION};
+    if (state->arg_num == 0)
+        o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 4)];
+    else if (state->arg_num <= 2 && o->which == PITFALL_HULL)
+        *(state->arg_num == 1 ? &o->rows : &o->labels) = text;
+    else
+        usage_error(state, "ARGUMENT", o->which == PITFALL_HULL ? "Z and y" : "nothing after the experiment", text);
+}
+
+static void check(const pitfalls_options *o, const struct argp_state *state) {
+    if (!o->which)
+        usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
+    if (o->rows && !o->labels)
+        usage_error(state, "hull", "Z and y", o->rows);
+    refuse_given(&o->given, "seeds", o->rows, "expected a synthetic experiment: Z and y are not drawn");
+    refuse_given(&o->given, "epsilon", !o->rows, "expected hull Z y, which alone asks for it");
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    pitfalls_options *o = state->input;
+    note_given(&o->given, key);
+    if (key == KEY_SEEDS)
+        o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
+    else if (key == KEY_EPSILON)
+        o->epsilon = parse_positive(state, "--epsilon", text);
+    else if (key == KEY_SVG)
+        o->svg = text;
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == ARGP_KEY_ARG)
+        take_argument(o, text, state);
+    else if (key == ARGP_KEY_END)
+        check(o, state);
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
+/* Takes the charts. */
+static void write_charts(mo_context *ctx, const char *path, const char *title, chart *charts) {
+    if (path && mo_ok(ctx))
+        chart_write(ctx, path, title, charts, (int)arrlen(charts));
+    charts_free(charts);
+}
+
+/* False where a line could not be written. */
+static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
+    pitfall_figures figures = {0};
+    bool written = !o->json || print_json(command_object(o->argc, o->argv));
+    if (written && pitfalls_run(ctx, o->which, o->seeds, &figures) == MO_OK) {
+        if (o->json)
+            written = pitfalls_print_objects(&figures);
+        else
+            pitfalls_print(&figures, o->which);
+        write_charts(ctx, o->svg, "Prototypes under inner products", pitfalls_charts(&figures));
+    }
+    pitfalls_free(&figures);
+    return written;
+}
+
+static void draw_places(mo_context *ctx, const pitfalls_options *o, const mo_embeddings *E, const mo_diagnosis *x) {
+    hull_place *places = NULL;
+    for (int64_t c = 0; c < x->classes; c++) {
+        const mo_prototype *p = &x->prototype[c];
+        hull_place place = {.x = p->x, .y = p->y, .distance = p->distance, .outer = p->outer, .flagged = p->flagged};
+        snprintf(place.name, sizeof place.name, "%" PRId64, E->value[c]);
+        arrput(places, place);
+    }
+    write_charts(ctx, o->svg, o->rows, hull_charts(places, (int)x->classes));
+    arrfree(places);
+}
+
+static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
+    mo_embeddings *E = mo_embeddings_open(ctx, o->rows, o->labels);
+    mo_diagnosis x = {0};
+    json_t *run = o->json && E ? command_object(o->argc, o->argv) : NULL;
+    bool written =
+        !run || (json_object_set_new(run, "unlabelled", json_integer(E->unlabelled)) == 0 && print_json(run));
+    if (E && written && mo_diagnose(E, &(mo_diagnosis_options){.epsilon = o->epsilon}, &x) == MO_OK) {
+        if (o->json) {
+            written = fit_print_diagnosis_objects(E, &x, NULL, 0);
+        } else {
+            fit_print_unlabelled(E);
+            fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
+        }
+        draw_places(ctx, o, E, &x);
+    }
+    mo_diagnosis_release(&x);
+    mo_embeddings_release(E);
+    return written;
+}
+
+int pitfalls_command(int argc, char **argv) {
+    static const struct argp argp = {.options = options,
+        .parser = take_option,
+        .args_doc = "origin|hull|calibration|all\nhull Z y",
+        .doc = description};
+    pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
+    o.given = (given_options){.table = options, .command = argv[0]};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    mo_context *ctx = open_context(o.threads);
+    if (!ctx)
+        return EXIT_FAILED;
+    bool written = o.rows ? diagnose_embeddings(ctx, &o) : run_experiments(ctx, &o);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
+    mo_context_release(ctx);
+    return code;
+}

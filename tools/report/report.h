@@ -1,0 +1,101 @@
+/* tools/report/report.h - the page of `mochi report`: what it is made from, and how its parts are written. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "tools/command.h"
+#include "tools/eval/results.h"
+#include "tools/report/chart.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- report_input.c: runs of `mochi train`, and lines that other commands write with --json ---- */
+
+typedef enum report_kind {
+    LINE_RUN = 0,     /* the command that wrote the lines after it */
+    LINE_DATA,        /* eval: a data set */
+    LINE_CELL,        /* eval: a figure */
+    LINE_ABSENT,      /* eval: a task whose data set is not there */
+    LINE_AGGREGATE,   /* eval: the normalised aggregate of a method */
+    LINE_FIT,         /* fit: a head and k */
+    LINE_GEOMETRY,    /* diagnosis: offset and spread */
+    LINE_PROTOTYPE,   /* diagnosis: a class */
+    LINE_NORM,        /* diagnosis: calibration in a quarter of the norms */
+    LINE_READOUT,     /* diagnosis: reliability of a head */
+    LINE_PITFALL,     /* pitfalls: a figure */
+    LINE_RELIABILITY, /* pitfalls: a reliability diagram */
+    LINE_BENCH,       /* bench: a case */
+    LINE_OP,          /* bench --profile: an op in a place */
+    LINE_KINDS
+} report_kind;
+
+/* A file that was read. */
+typedef struct report_file {
+    const char *path;
+    char digest[33]; /* XXH3-128 in hexadecimal */
+    size_t bytes;
+    int lines;
+} report_file;
+
+/* A folder of `mochi train`. */
+typedef struct report_run {
+    const char *path;
+    json_t *about, *log; /* run.json; the objects of log.jsonl */
+    char weights[33];    /* digest of weights.safetensors; empty where there are none */
+} report_run;
+
+/* Lines are checked: members that the page reads are there and of their type. Each has two members more: "#file", its
+ * number among the files, and "#run", the number of the line of that kind before it in its file (-1: none). */
+typedef struct report {
+    mo_context *ctx;
+    json_t *lines[LINE_KINDS]; /* arrays */
+    report_file *files;        /* stb_ds arrays */
+    report_run *runs;
+    results paper; /* what the paper reports */
+    FILE *page;
+    chart *charts; /* of the page, in the order of their places */
+} report;
+
+/* Reads a folder or a file. Raises what is wrong with file and line. Returns the status. */
+mo_code report_read(report *r, const char *path);
+void report_release(report *r);
+
+const char *text_of(const json_t *o, const char *name);
+double number_of(const json_t *o, const char *name); /* NaN where it is null or not there */
+/* The figures of a reliability line, as counts. */
+mo_calibration counts_of(const json_t *o);
+/* Whether the texts of both objects under each of these comma-separated names are equal, or the numbers. */
+bool same_members(const json_t *a, const json_t *b, const char *names);
+
+/* ---- report_page.c: pieces of HTML; everything foreign goes through put_text ---- */
+
+void put_text(FILE *page, const char *text);
+void put_row(FILE *page, const char *name, const char *value); /* of a table of two columns; both escaped */
+/* A section with its heading. */
+void open_section(report *r, const char *heading);
+void close_section(report *r);
+/* Figures between open and close stand side by side where there is room. */
+void open_figures(report *r);
+void put_chart(report *r, chart *c); /* takes what the chart owns */
+void close_figures(report *r);
+void put_number(FILE *page, double value, int digits); /* "-" where it is NaN */
+void put_interval(FILE *page, double mean, double half_width, int digits);
+/* The whole page, written to path by one rename. Returns the status. */
+mo_code report_write(report *r, const char *path);
+
+/* Seconds in the steps of a run. */
+double training_seconds(const report_run *run);
+
+/* ---- the sections, nothing where there is nothing to show ---- */
+
+void report_trainings(report *r);
+void report_cells(report *r);
+void report_aggregates(report *r); /* within the section before */
+void report_costs(report *r);
+void report_fits(report *r);
+void report_hulls(report *r);
+void report_pitfalls(report *r);
+void report_benches(report *r);
+void report_repeat(report *r); /* commands, versions and digests */
+
+#endif

@@ -1,0 +1,313 @@
+/* tools/report/report_eval.c - the sections of `mochi eval`: accuracy against k with intervals, beside baselines and
+ * the paper's points, and what the training cost. */
+#include "tools/report/report.h"
+
+#include <stb/stb_ds.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINKS_K = 512 }; /* of the paper's figures of links, all of them */
+
+/* A cell with the numbers of its block (one data set, task, head, metric and protocol of one file) and of its line in
+ * the block's table (a k), both counted in order of appearance: comparisons of whole cells would take minutes where
+ * there are thousands. */
+typedef struct located {
+    const json_t *cell;
+    const char *features;
+    int block, line;
+} located;
+
+typedef struct key_number {
+    char *key;
+    int value;
+} key_number;
+
+typedef struct cell_table {
+    const report *r;
+    located *at;          /* stb_ds arrays */
+    const char **columns; /* all features, in order of appearance */
+} cell_table;
+
+static int number_of_key(key_number **keys, const char *key) {
+    int number = (int)shlen(*keys);
+    ptrdiff_t known = shgeti(*keys, key);
+    if (known >= 0)
+        return (*keys)[known].value;
+    shput(*keys, key, number);
+    return number;
+}
+
+static void add_name(const char ***names, const char *name) {
+    for (int i = 0; i < arrlen(*names); i++)
+        if (!strcmp((*names)[i], name))
+            return;
+    arrput(*names, name);
+}
+
+static cell_table locate_cells(const report *r) {
+    cell_table t = {.r = r};
+    key_number *blocks = NULL, *lines = NULL;
+    sh_new_strdup(blocks);
+    sh_new_strdup(lines);
+    for (size_t i = 0; i < json_array_size(r->lines[LINE_CELL]); i++) {
+        const json_t *c = json_array_get(r->lines[LINE_CELL], i);
+        char key[1024];
+        int n = snprintf(key, sizeof key, "%.0f\n%.200s\n%.40s\n%.200s\n%.40s\n%.40s", number_of(c, "#file"),
+            text_of(c, "data"), text_of(c, "task"), text_of(c, json_object_get(c, "block") ? "block" : "head"),
+            text_of(c, "metric"), text_of(c, "protocol"));
+        located l = {.cell = c, .features = text_of(c, "features"), .block = number_of_key(&blocks, key)};
+        snprintf(key + n, sizeof key - (size_t)n, "\n%.0f", number_of(c, "k"));
+        l.line = number_of_key(&lines, key);
+        arrput(t.at, l);
+        add_name(&t.columns, l.features);
+    }
+    shfree(blocks);
+    shfree(lines);
+    return t;
+}
+
+static void free_cells(cell_table *t) {
+    arrfree(t->at);
+    arrfree(t->columns);
+}
+
+/* One colour a column on the whole page: baselines have their own, other columns the rest in order of appearance. */
+static int colour_of(const cell_table *t, const char *features) {
+    static const char *const baselines[] = {"hop", "x0", "random"};
+    static const int others[] = {1, 2, 7, 6};
+    int number = 0;
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(features, baselines[i]))
+            return 3 + i;
+    for (int i = 0; i < arrlen(t->columns) && strcmp(t->columns[i], features); i++)
+        number += strcmp(t->columns[i], "hop") && strcmp(t->columns[i], "x0") && strcmp(t->columns[i], "random");
+    return others[number % 4];
+}
+
+/* ---- a block ---- */
+
+static bool is_main_metric(const json_t *cell) {
+    return !strcmp(text_of(cell, "metric"), "accuracy") || !strcmp(text_of(cell, "metric"), "auc");
+}
+
+static bool is_links(const json_t *cell) {
+    return !strcmp(text_of(cell, "task"), "lp");
+}
+
+/* What the paper has for a cell's subject at k by MOCHI, or MOCHI++; NULL where it has none. */
+static const result *paper_at(const report *r, const json_t *cell, int64_t k, bool plus) {
+    result subject = {0};
+    if (is_links(cell) && k != LINKS_K)
+        return NULL;
+    snprintf(subject.data, sizeof subject.data, "%s", text_of(cell, "data"));
+    snprintf(subject.task, sizeof subject.task, "%s", text_of(cell, "task"));
+    snprintf(subject.metric, sizeof subject.metric, "%s", text_of(cell, "metric"));
+    return find_result(&r->paper, &subject, k, plus ? "MOCHI++" : "MOCHI", text_of(cell, "head"));
+}
+
+static const result *paper_of(const report *r, const json_t *cell, bool plus) {
+    return paper_at(r, cell, (int64_t)number_of(cell, "k"), plus);
+}
+
+static int by_x(const void *a, const void *b) {
+    const chart_point *p = a, *q = b;
+    return (p->x > q->x) - (p->x < q->x);
+}
+
+/* An interval of few seeds may leave 0 .. 100. */
+static void finish_series(chart_series *s) {
+    for (int i = 0; i < arrlen(s->points); i++) {
+        chart_point *p = &s->points[i];
+        p->low = p->low < 0 ? 0 : p->low;
+        p->high = p->high > 100 ? 100 : p->high;
+    }
+    if (arrlen(s->points))
+        qsort(s->points, (size_t)arrlen(s->points), sizeof *s->points, by_x);
+    else
+        s->label[0] = '\0';
+}
+
+/* The paper's points: its intervals are standard deviations, and stand in the table. Of links it has one, whatever k
+ * was measured here. */
+static void put_paper(const cell_table *t, chart *c, const located *first, bool plus) {
+    chart_series *s =
+        chart_add(c, plus ? "paper: MOCHI++" : "paper: MOCHI", plus ? 0 : 8, plus ? CHART_POINTS : CHART_RINGS);
+    const result *links = is_links(first->cell) ? paper_at(t->r, first->cell, LINKS_K, plus) : NULL;
+    if (links) {
+        chart_point_add(s, LINKS_K, links->mean);
+        chart_tick(c, LINKS_K, "512");
+    }
+    int line = -1;
+    for (const located *l = first; l < t->at + arrlen(t->at) && !is_links(first->cell); l++)
+        if (l->block == first->block && l->line > line) {
+            const result *p = paper_of(t->r, l->cell, plus);
+            if (p)
+                chart_point_add(s, number_of(l->cell, "k"), p->mean);
+            line = l->line;
+        }
+    finish_series(s);
+}
+
+static chart make_chart(const cell_table *t, const located *first) {
+    chart c = {.log_x = true};
+    snprintf(c.title, sizeof c.title, "%s, %s, %s head", text_of(first->cell, "data"), text_of(first->cell, "task"),
+        text_of(first->cell, "head"));
+    snprintf(c.x_label, sizeof c.x_label, "k, labelled examples a class");
+    snprintf(c.y_label, sizeof c.y_label, "%s, %%", text_of(first->cell, "metric"));
+    for (int j = 0; j < arrlen(t->columns); j++) {
+        chart_series *s = chart_add(&c, t->columns[j], colour_of(t, t->columns[j]), CHART_LINE_POINTS);
+        for (const located *l = first; l < t->at + arrlen(t->at); l++) {
+            char tick[24];
+            if (l->block != first->block || strcmp(l->features, t->columns[j]) != 0)
+                continue;
+            snprintf(tick, sizeof tick, "%.0f", number_of(l->cell, "k"));
+            chart_tick(&c, number_of(l->cell, "k"), tick);
+            chart_interval_add(s, number_of(l->cell, "k"), number_of(l->cell, "mean"), number_of(l->cell, "ci95"));
+        }
+        finish_series(s);
+    }
+    put_paper(t, &c, first, false);
+    put_paper(t, &c, first, true);
+    return c;
+}
+
+static void put_heading(FILE *page, const json_t *block, const char **columns, bool in_paper) {
+    static const char *const names[] = {"data", "task", "head", "metric", "protocol"};
+    fputs("<h3>", page);
+    for (int i = 0; i < 5; i++) {
+        put_text(page, i ? " \xc2\xb7 " : "");
+        put_text(page, text_of(block, names[i]));
+    }
+    fputs(", %</h3>\n<div class='wide'><table>\n<tr><th scope='col'>k</th>", page);
+    for (int j = 0; j < arrlen(columns); j++) {
+        fputs("<th scope='col'>", page);
+        put_text(page, columns[j]);
+        fputs("</th>", page);
+    }
+    fputs(in_paper ? "<th>paper: MOCHI</th><th>MOCHI++</th></tr>\n" : "</tr>\n", page);
+}
+
+/* The line of a k, whose first cell this is: a figure a column. */
+static void put_line(const cell_table *t, const located *first, const char **columns, bool in_paper) {
+    FILE *page = t->r->page;
+    fprintf(page, "<tr><td>%.0f</td>", number_of(first->cell, "k"));
+    for (int j = 0; j < arrlen(columns); j++) {
+        const json_t *found = NULL;
+        for (const located *l = first; l < t->at + arrlen(t->at) && !found; l++)
+            if (l->line == first->line && !strcmp(l->features, columns[j]))
+                found = l->cell;
+        put_interval(page, found ? number_of(found, "mean") : NAN, found ? number_of(found, "ci95") : NAN, 1);
+    }
+    for (int plus = 0; plus < 2 && in_paper; plus++) {
+        const result *p = paper_of(t->r, first->cell, plus);
+        put_interval(page, p ? p->mean : NAN, p ? p->sd : NAN, 1);
+    }
+    fputs("</tr>\n", page);
+}
+
+static void put_table(const cell_table *t, const located *first) {
+    const char **columns = NULL;
+    const located *end = t->at + arrlen(t->at);
+    bool in_paper = false;
+    int line = -1;
+    for (const located *l = first; l < end; l++)
+        if (l->block == first->block) {
+            add_name(&columns, l->features);
+            in_paper |= paper_of(t->r, l->cell, false) || paper_of(t->r, l->cell, true);
+        }
+    put_heading(t->r->page, first->cell, columns, in_paper);
+    for (const located *l = first; l < end; l++)
+        if (l->block == first->block && l->line > line) {
+            put_line(t, l, columns, in_paper);
+            line = l->line;
+        }
+    fputs("</table></div>\n", t->r->page);
+    arrfree(columns);
+}
+
+void report_cells(report *r) {
+    cell_table t = locate_cells(r);
+    if (arrlen(t.at)) {
+        open_section(r, "Few-shot accuracy on graphs that were not trained on");
+        fputs("<p class='soft'>Bars are 95% intervals. <b>random</b>: the encoder untrained; <b>x0</b>, <b>hop</b>: a "
+              "readout on single hops, nothing trained; the paper's own figures, where it has them, with one standard "
+              "deviation over 3 seeds",
+            r->page);
+        bool links = false;
+        for (int i = 0; i < arrlen(t.at); i++)
+            links |= is_links(t.at[i].cell);
+        fputs(links ? "; those of links are for k = 512 alone.</p>\n" : ".</p>\n", r->page);
+        open_figures(r);
+        for (int i = 0, next = 0; i < arrlen(t.at); i++)
+            if (t.at[i].block == next && ++next && is_main_metric(t.at[i].cell)) {
+                chart c = make_chart(&t, &t.at[i]);
+                put_chart(r, &c);
+            }
+        close_figures(r);
+        report_aggregates(r);
+        fputs("<details open><summary>All figures as tables</summary>\n", r->page);
+        for (int i = 0, next = 0; i < arrlen(t.at); i++)
+            if (t.at[i].block == next && ++next)
+                put_table(&t, &t.at[i]);
+        fputs("</details>\n", r->page);
+        close_section(r);
+    }
+    free_cells(&t);
+}
+
+/* ---- cost ---- */
+
+/* The run that made the weights behind a cell, -1 where it is not among the inputs. */
+static int run_of(const report *r, const json_t *cell) {
+    const json_t *line = json_array_get(r->lines[LINE_RUN], (size_t)number_of(cell, "#run"));
+    const json_t *weights = json_object_get(line, "weights");
+    for (size_t i = 0; number_of(cell, "#run") >= 0 && i < json_array_size(weights); i++) {
+        const json_t *w = json_array_get(weights, i);
+        for (int k = 0; k < arrlen(r->runs) && !strcmp(text_of(w, "features"), text_of(cell, "features")); k++)
+            if (r->runs[k].weights[0] && !strcmp(r->runs[k].weights, text_of(w, "xxh3")))
+                return k;
+    }
+    return -1;
+}
+
+/* The mean of a column's main figures over all data sets, tasks and k; NaN without any. *cell: one of them. */
+static double mean_of(const cell_table *t, const char *features, const json_t **cell) {
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < arrlen(t->at); i++)
+        if (!strcmp(t->at[i].features, features) && is_main_metric(t->at[i].cell) &&
+            !isnan(number_of(t->at[i].cell, "mean"))) {
+            *cell = t->at[i].cell;
+            sum += number_of(*cell, "mean");
+            n++;
+        }
+    return n ? sum / n : NAN;
+}
+
+/* Weights without their run have no cost here; baselines have none at all. */
+void report_costs(report *r) {
+    cell_table t = locate_cells(r);
+    chart c = {.x_label = "seconds of training", .y_label = "mean of all figures, %"};
+    int trained = 0;
+    snprintf(c.title, sizeof c.title, "Accuracy and AUC over all tasks and k, against the cost of training");
+    for (int j = 0; j < arrlen(t.columns); j++) {
+        const json_t *cell = NULL;
+        double mean = mean_of(&t, t.columns[j], &cell);
+        int run = cell ? run_of(r, cell) : -1, colour = colour_of(&t, t.columns[j]);
+        bool baseline = colour >= 3 && colour <= 5;
+        if (isnan(mean) || (run < 0 && !baseline))
+            continue;
+        chart_point_add(
+            chart_add(&c, t.columns[j], colour, CHART_POINTS), baseline ? 0 : training_seconds(&r->runs[run]), mean);
+        trained += !baseline;
+    }
+    if (trained) {
+        open_section(r, "Cost against accuracy");
+        open_figures(r);
+        put_chart(r, &c);
+        close_figures(r);
+        close_section(r);
+    }
+    chart_free(&c);
+    free_cells(&t);
+}

@@ -1,0 +1,148 @@
+/* tools/train/recipe.c - the settings of a training run: the paper's, the paper's with three episodes a step
+ * ("MOCHI++"), those of the program its authors released, and the best we know, whose encoder does not see the basis of
+ * an SVD.
+ *
+ *                      paper      paper++     released                  best
+ *   encoder            GAMLP, 512 wide                                  invariant, of features 256 wide
+ *   two SVDs           side by side           summed                    apart
+ *   before the hops    nothing                LayerNorm                 the mean row norm divided out
+ *   hop layers         linear                 linear, ReLU              none
+ *   episodes a step    1          3           3 (1 with 2 layers)       3
+ *   k per class        U[8,32]                96                        log-uniform 4 .. 64, links 8 .. 128
+ *   q per class        U[16,64]               192                       24, links and graphs 48
+ *   temperature on     logits                 unit-norm embeddings      logits, one a task
+ *   learning rate      3e-4                                             1e-2
+ *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5    400, cosine to 0
+ *
+ * Side by side each SVD has half of the width, as the hop layers are square: d/2 columns of structure, then d/2 of
+ * attributes, which are zeros where a graph has none. */
+#include "tools/train/recipe.h"
+
+#include "tools/data/default_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
+const char *const temperature_names[2] = {"logit", "embed"};
+const char *const combine_names[2] = {"sum", "concat"};
+const char *const kernel_names[2] = {"both", "linear"};
+const char *const feature_norm_names[2] = {"layer", "none"};
+const char *const hop_activation_names[2] = {"none", "relu"};
+const char *const place_names[3] = {"device", "host", "disk"};
+
+static void make_best(recipe *r) {
+    r->features.form = MO_FEATURES_OF_EXAMPLES;
+    r->features.dim = 256;
+    r->invariant = mo_invariant_defaults();
+    r->model.head = &mo_head_ridge_mixture;
+    snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
+    r->model.lambda = 3; /* as of the ridge on single hops: rows of unit norm */
+    r->steps = 400;
+    r->adamw.lr = 1e-2;
+    r->plan =
+        (mo_plan_options){.k_min = 4, .k_max = 64, .q_min = 24, .q_max = 24, .max_classes = 64, .log_uniform = true};
+    r->plan.k_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_LP] = r->plan.q_times[MO_TASK_GC] = 2;
+}
+
+recipe recipe_defaults(int number) {
+    bool released = number == RECIPE_RELEASED;
+    recipe r = {
+        .number = number,
+        .pool = parse_names(NULL, "--pool", DEFAULT_POOL),
+        .model = mo_mochi_defaults(),
+        .head = "ridge",
+        .features = {.hops = 3, .power_iterations = 2},
+        .link_share = 0.2,
+        .family = {1, 1, 1},
+        .steps = released ? 12991 : 10000,
+        .episodes_per_step = number == RECIPE_PAPER ? 1 : 3,
+        .adamw = {.lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
+        .plan = {.k_min = 8, .k_max = 32, .q_min = 16, .q_max = 64, .max_classes = 64},
+    };
+    if (number == RECIPE_PAPER || number == RECIPE_PAPER_PLUS) {
+        r.model.encoder.relu_hops = false;
+        r.features.combine = MO_COMBINE_CONCAT;
+        r.features.norm = MO_FEATURE_NORM_NONE;
+    }
+    if (released) {
+        r.model.temperature = MO_TEMPERATURE_EMBED;
+        r.adamw.lr_min = 1e-5;
+        r.plan.k_min = r.plan.k_max = 96;
+        r.plan.q_min = r.plan.q_max = 192;
+    }
+    r.features.dim = r.model.encoder.dim;
+    if (number == RECIPE_BEST)
+        make_best(&r);
+    return r;
+}
+
+bool reads_itself(const recipe *r) {
+    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_ridge_mixture;
+}
+
+/* The widths of the tasks' embeddings, known by encoding one example of each. */
+static void measure_embeddings(mo_model encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
+    for (int i = 0; i < mo_pool_size(pool); i++) {
+        const mo_source *source = mo_pool_source(pool, i);
+        if (width[source->task] == 0)
+            width[source->task] = mo_embedding_width(encoder, source);
+    }
+}
+
+static mo_readout_options readout_of(const recipe *r) {
+    return (mo_readout_options){.head = r->model.head,
+        .lambda = r->model.lambda,
+        .temperature = r->model.temperature,
+        .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
+}
+
+/* An encoder from outside, under the head whose tensors are as wide as its embeddings. */
+static mo_model make_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+    mo_encoder_rows rows = {r->features.hops, r->features.dim};
+    mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);
+    mo_model alone = mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed);
+    if (alone.table)
+        measure_embeddings(alone, pool, o.width);
+    mo_model_release(alone);
+    return mo_encoder_create(ctx, MO_F32, r->encoder, rows, &o, r->seed);
+}
+
+mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+    if (r->encoder)
+        return make_encoder(ctx, r, pool);
+    if (r->number != RECIPE_BEST)
+        return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
+    mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
+    if (reads_itself(r) || !encoder.table)
+        return encoder;
+    mo_readout_options o = readout_of(r);
+    measure_embeddings(encoder, pool, o.width);
+    return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
+}
+
+void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
+    if (weights && name && strcmp(weights->recipe, name) != 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected weights of the recipe %s, found %s", file, name,
+            weights->recipe[0] ? weights->recipe : "none named");
+}
+
+void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder) {
+    static const char *const own[] = {"mochi", "invariant"};
+    bool ours = weights && (!strcmp(weights->kind, own[0]) || !strcmp(weights->kind, own[1]));
+    if (!weights || !mo_ok(ctx) || (ours && !encoder) || (encoder && !strcmp(weights->kind, encoder->name)))
+        return;
+    mo_fail(ctx, MO_UNSUPPORTED, "%s: they are weights of the encoder %s; expected %s", file, weights->kind,
+        ours ? "no --encoder" : "--encoder FILE.so with it");
+}
+
+void recipe_settle(recipe *r) {
+    if (r->encoder)
+        r->features.form = r->encoder->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES;
+    r->model.encoder.dim = r->features.dim;
+    r->features.hops = r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops;
+    r->features.seed = r->plan.seed = r->seed;
+    if (r->adamw.lr_min > r->adamw.lr)
+        r->adamw.lr_min = r->adamw.lr;
+}

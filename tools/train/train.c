@@ -1,0 +1,181 @@
+/* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
+#include "tools/progress.h"
+#include "tools/train/train_options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Set by the first Ctrl-C; the only thing that a handler may touch. */
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    interrupted = 1;
+}
+
+/* The first Ctrl-C asks for an end after the step; the second finds the default again and kills. */
+static void catch_interrupts(void) {
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+typedef struct run {
+    const train_options *options;
+    progress progress;
+    bool lost_output;
+    int64_t done, episodes, replayed; /* steps; episodes of this process, those of them that were replayed */
+} run;
+
+static bool on_step(const mo_step_report *r, void *state) {
+    run *now = state;
+    now->done = r->step + 1;
+    now->episodes += now->options->recipe.episodes_per_step;
+    now->replayed += r->replayed;
+    now->lost_output = !progress_step(&now->progress, r);
+    return !now->lost_output && !interrupted;
+}
+
+static void on_notice(const char *line, void *state) {
+    const run *now = state;
+    if (now->progress.form != PROGRESS_QUIET && now->progress.form != PROGRESS_JSON) {
+        puts(line);
+        fflush(stdout);
+    }
+}
+
+static progress_form choose_form(const train_options *o) {
+    if (o->json)
+        return PROGRESS_JSON;
+    return o->quiet ? PROGRESS_QUIET : can_redraw(stdout) ? PROGRESS_TERMINAL : PROGRESS_LINES;
+}
+
+/* Why a step failed, what is left, and how to go on: a resumed run takes the same step, so at another rate. */
+static int report_step(const mo_context *ctx, const train_options *o) {
+    bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
+    int code = report_failure(ctx);
+    if (numerical)
+        fprintf(stderr,
+            "mochi: %s/checkpoint.safetensors is of the last good step; continue at a lower rate with: mochi train "
+            "--out %s --resume --new-lr %g\n",
+            o->out, o->out, o->recipe.adamw.lr / 2);
+    return code;
+}
+
+/* Far behind all episodes that a run takes. */
+#define HELD_OUT_EPISODE ((uint64_t)1 << 40)
+enum { HELD_OUT_EPISODES = 20 };
+
+/* Says where the trained model is below the untrained one on episodes of the pool that it was not trained on. */
+static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model model) {
+    const recipe *r = &now->options->recipe;
+    mo_model models[2] = {model, recipe_model(ctx, r, pool)};
+    mo_paired figures[MO_TASKS];
+    mo_code code = mo_compare_models(pool, models, &r->plan, HELD_OUT_EPISODE, HELD_OUT_EPISODES, figures);
+    for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
+        if (figures[task].difference + figures[task].ci95 < 0)
+            fprintf(stderr,
+                "mochi: below the untrained encoder: %s, %.1f%% against %.1f%% on %d episodes of the pool that were "
+                "not trained on (difference %.1f ± %.1f)\n",
+                mo_task_name((mo_task)task), figures[task].mean[0], figures[task].mean[1], HELD_OUT_EPISODES,
+                figures[task].difference, figures[task].ci95);
+    mo_model_release(models[1]);
+    return mo_context_status(ctx)->code;
+}
+
+/* Trains to the end or to an interruption. Returns the exit code. */
+static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_trainer *trainer, run *now) {
+    const train_options *o = now->options;
+    now->progress = progress_start(now->progress.form, o->recipe.steps);
+    catch_interrupts();
+    mo_trainer_run(trainer, on_step, now);
+    progress_end(&now->progress);
+    if (!mo_ok(ctx))
+        return report_step(ctx, o);
+    if (now->lost_output)
+        return EXIT_FAILED; /* said by finish_output */
+    if (interrupted && now->done < o->recipe.steps) {
+        fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
+            (long long)now->done, o->out);
+        return EXIT_INTERRUPTED;
+    }
+    if (mo_trainer_finish(trainer) != MO_OK)
+        return report_failure(ctx);
+    if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL) {
+        if (o->replay)
+            printf("%lld of %lld episodes replayed\n", (long long)now->replayed, (long long)now->episodes);
+        printf("%s/weights.safetensors written\n", o->out);
+        fflush(stdout);
+    }
+    if (report_below_untrained(ctx, now, pool, model) != MO_OK)
+        return report_failure(ctx);
+    return EXIT_FINE;
+}
+
+static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
+    const train_options *o = now->options;
+    const recipe *r = &o->recipe;
+    char *text = o->kept_text ? NULL : recipe_text(r);
+    mo_model model = recipe_model(ctx, r, pool);
+    mo_trainer_options options = {
+        .steps = r->steps,
+        .episodes_per_step = r->episodes_per_step,
+        .adamw = r->adamw,
+        .plan = r->plan,
+        .max_rows = r->max_rows,
+        .checkpoint_every = o->checkpoint_every,
+        .replay = o->replay,
+        .out = o->out,
+        .settings = o->kept_text ? o->kept_text : text,
+        .other_rate = o->new_lr > 0,
+    };
+    mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
+    int code = EXIT_FAILED;
+    if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))
+        report_failure(ctx);
+    else
+        code = run_trainer(ctx, pool, model, trainer, now);
+    mo_trainer_release(trainer);
+    mo_model_release(model);
+    free(text);
+    return code;
+}
+
+int train_command(int argc, char **argv) {
+    train_options o;
+    if (!parse_train_options(&o, argc, argv)) {
+        free_train_options(&o);
+        return EXIT_FAILED;
+    }
+    o.device.threads = o.threads;
+    mo_context *ctx = open_context_on(o.device);
+    int code = EXIT_FAILED;
+    if (ctx) {
+        run now = {.options = &o, .progress = {.form = choose_form(&o)}};
+        mo_feature_options features = o.recipe.features;
+        features.memory = o.memory;
+        features.place = o.place;
+        features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
+        bool new_folder = !o.resume && access(o.out, F_OK) != 0;
+        if (!o.resume)
+            mo_run_folder(ctx, o.out); /* before minutes are spent on features */
+        mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
+            o.recipe.link_share, on_notice, &now);
+        if (pool) {
+            if (new_folder && !share_is_used(&o, pool))
+                rmdir(o.out); /* nothing is in it yet */
+            refuse_given(
+                &o.given, "link-share", !share_is_used(&o, pool), "no graph of the pool takes it for its links");
+            mo_pool_set_families(pool, o.recipe.family);
+        }
+        code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
+        if (new_folder && !pool)
+            rmdir(o.out); /* nothing is in it yet */
+        mo_pool_release(pool);
+        mo_context_release(ctx);
+    }
+    free_train_options(&o);
+    return code;
+}

@@ -1,0 +1,315 @@
+/* tools/train/train_options.c - the command line of `mochi train`.
+ *
+ * The words are read twice: first what settles where the defaults come from (--recipe, --resume, --out), then the
+ * options that change them, so that their order does not matter. */
+#include "tools/train/train_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY_POOL = 0x100,
+    KEY_RECIPE,
+    KEY_LAYERS,
+    KEY_EPISODES,
+    KEY_HEAD,
+    KEY_ENCODER,
+    KEY_DIM,
+    KEY_STEPS,
+    KEY_LAMBDA,
+    KEY_K,
+    KEY_Q,
+    KEY_TEMPERATURE,
+    KEY_COMBINE,
+    KEY_HOP_ACTIVATION,
+    KEY_FEATURE_NORM,
+    KEY_HOPS,
+    KEY_KERNEL,
+    KEY_DROPOUT,
+    KEY_LINK_SHARE,
+    KEY_POWER,
+    KEY_LR,
+    KEY_SMOOTHING,
+    KEY_WEIGHT_DECAY,
+    KEY_CLIP,
+    KEY_SEED,
+    KEY_THREADS,
+    KEY_CLASSES,
+    KEY_MAX_ROWS,
+    KEY_CHECKPOINT,
+    KEY_FEATURES,
+    KEY_REPLAY,
+    KEY_OUT,
+    KEY_RESUME,
+    KEY_NEW_LR,
+    KEY_JSON,
+    KEY_QUIET
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What to train on", 1},
+    {"pool", KEY_POOL, "NAMES|POOL|FILE.json", 0,
+        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts one to those tasks, "
+        "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: what the "
+        "article trains on, or what is at hand of it; or a file of that form (train/README.md)",
+        0},
+    {"link-share", KEY_LINK_SHARE, "S", 0,
+        "share of each graph's edges that is held out of its features, for the "
+        "link episodes (default 0.2)",
+        0},
+    {"max-classes", KEY_CLASSES, "C", 0, "classes of an episode at most (default 64)", 0},
+    {"k", KEY_K, "A:B", 0,
+        "support examples a class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released 96)",
+        0},
+    {"q", KEY_Q, "A:B", 0,
+        "query examples a class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
+    {NULL, 0, NULL, 0, "The model", 2},
+    {"recipe", KEY_RECIPE, "NAME", 0,
+        "best: an encoder that does not see the basis of an SVD, 81 numbers (default); paper: as the article says; "
+        "paper++: with one episode of each task family a step; released: as its program does",
+        0},
+    {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
+    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
+    {"encoder", KEY_ENCODER, "FILE.so", 0,
+        "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)", 0},
+    {"head", KEY_HEAD, "NAME|FILE.so", 0,
+        "readout that the encoder learns under: " HEADS
+        ", or FILE.so with your own (default ridge_mixture, which in the "
+        "recipe best is its own readout, of both experts and two kernels; else ridge)",
+        0},
+    {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; best 3, under a head that is not its own)", 0},
+    {"temperature", KEY_TEMPERATURE, "WHERE", 0,
+        "learned temperature on the logit, or on the unit-norm embed(ding) "
+        "(default logit; released embed)",
+        0},
+    {"combine", KEY_COMBINE, "HOW", 0,
+        "the SVDs of adjacency and node features: concat, half of the width each (default), or their sum (released)",
+        0},
+    {"feature-norm", KEY_FEATURE_NORM, "WHICH", 0,
+        "of the rows before the hops: none (default), or layer, LayerNorm without affine (released)", 0},
+    {"hops", KEY_HOPS, "L", 0, "hops that are read beside the row itself (default 3)", 0},
+    {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0, "of the layer of each hop: none (default), or relu (released)",
+        0},
+    {"kernel", KEY_KERNEL, "WHICH", 0,
+        "of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or the "
+        "former "
+        "alone, linear (default both)",
+        0},
+    {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
+    {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
+    {NULL, 0, NULL, 0, "The optimiser", 3},
+    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 400; paper 10000; released 12991)", 0},
+    {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
+    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 1e-2; paper 3e-4)", 0},
+    {"weight-decay", KEY_WEIGHT_DECAY, "D", 0, "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0},
+    {"clip", KEY_CLIP, "NORM", 0, "largest norm of the gradient; 0: any (default 1)", 0},
+    {"smoothing", KEY_SMOOTHING, "S", 0, "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0},
+    {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
+    {NULL, 0, NULL, 0, "The run", 4},
+    {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
+    {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
+    {"new-lr", KEY_NEW_LR, "RATE", 0,
+        "with --resume: go on at another learning rate, where a step has failed; the only setting that may change", 0},
+    {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
+    {"max-rows", KEY_MAX_ROWS, "N", 0,
+        "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
+        "(default 0)",
+        0},
+    {"features", KEY_FEATURES, "PLACE", 0,
+        "where features are kept: device, host memory, or disk, as files in --cache; rows of an episode are fetched "
+        "from there by a thread ahead of its step "
+        "(default: device, and host where a graph's do not fit)",
+        0},
+    KEEPING_OPTIONS,
+    DEVICE_OPTIONS,
+    {"replay", KEY_REPLAY, NULL, 0,
+        "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
+        "--k and --q are single numbers; the weights do not depend on it",
+        0},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
+    {0},
+};
+
+static const char description[] =
+    "Meta-trains MOCHI on a pool of graphs: every step solves few-shot problems drawn from them with a ridge head, and "
+    "sends the gradient of its query loss through the solve into the encoder.\v"
+    "Ctrl-C ends the run after the step at hand, writes its checkpoint, says how to resume and exits with 130; a "
+    "second "
+    "Ctrl-C kills it at once. A resumed run ends with the weights of one that was never stopped.\n\n"
+    "Examples:\n"
+    "  mochi train --out runs/a --steps 2000\n"
+    "  MOCHI_DATA=../data mochi train --pool pubmed:nc+lp,dd --out runs/b\n"
+    "  mochi train --out runs/a --resume";
+
+/* Pass 1. */
+static void take_source(train_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_RECIPE)
+        o->recipe_number = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
+    else if (key == KEY_OUT)
+        o->out = text;
+    else if (key == KEY_RESUME)
+        o->resume = true;
+}
+
+static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_CHECKPOINT)
+        o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
+    else if (key == KEY_FEATURES)
+        o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
+    else if (key == KEY_NEW_LR)
+        o->new_lr = parse_positive(state, "--new-lr", text);
+    else if (key == KEY_REPLAY)
+        o->replay = true;
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_JSON)
+        o->json = true;
+    else if (key == KEY_QUIET)
+        o->quiet = true;
+}
+
+static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_LAYERS)
+        r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
+    else if (key == KEY_DIM)
+        r->features.dim = (int)parse_integer(state, "--dim", text, 1, 65536);
+    else if (key == KEY_ENCODER) {
+        r->encoder = parse_encoder(state, text);
+        snprintf(r->encoder_file, sizeof r->encoder_file, "%s", text);
+    } else if (key == KEY_HEAD) {
+        r->model.head = parse_head(state, text);
+        snprintf(r->head, sizeof r->head, "%s", text);
+    } else if (key == KEY_LAMBDA)
+        r->model.lambda = parse_positive(state, "--lambda", text);
+    else if (key == KEY_TEMPERATURE)
+        r->model.temperature = (mo_temperature)parse_choice(state, "--temperature", text, temperature_names, 2);
+    else if (key == KEY_COMBINE)
+        r->features.combine = (mo_combine)parse_choice(state, "--combine", text, combine_names, 2);
+    else if (key == KEY_HOP_ACTIVATION)
+        r->model.encoder.relu_hops = parse_choice(state, "--hop-activation", text, hop_activation_names, 2);
+    else if (key == KEY_FEATURE_NORM)
+        r->features.norm = (mo_feature_norm)parse_choice(state, "--feature-norm", text, feature_norm_names, 2);
+    else if (key == KEY_HOPS)
+        r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
+    else if (key == KEY_KERNEL)
+        r->invariant.linear = parse_choice(state, "--kernel", text, kernel_names, 2);
+    else if (key == KEY_DROPOUT)
+        r->model.encoder.dropout = parse_real(state, "--dropout", text, 0, 0.99);
+    else if (key == KEY_POWER)
+        r->features.power_iterations = (int)parse_integer(state, "--power-iterations", text, -1, 100);
+}
+
+static void take_pool(train_options *o, const char *text, const struct argp_state *state) {
+    recipe *r = &o->recipe;
+    pool_choice choice;
+    parse_pool(state, "--pool", text, &choice);
+    free_names(&r->pool);
+    r->pool = choice.graphs;
+    memcpy(r->family, choice.family, sizeof r->family);
+    if (choice.link_share > 0 && !is_given(&o->given, "link-share"))
+        r->link_share = choice.link_share;
+}
+
+static void take_recipe(train_options *o, int key, const char *text, const struct argp_state *state) {
+    recipe *r = &o->recipe;
+    int64_t range[2];
+    if (key == KEY_POOL) {
+        take_pool(o, text, state);
+    } else if (key == KEY_LINK_SHARE) {
+        r->link_share = parse_real(state, "--link-share", text, 0.001, 0.9);
+    } else if (key == KEY_CLASSES) {
+        r->plan.max_classes = parse_integer(state, "--max-classes", text, 2, 1 << 20);
+    } else if (key == KEY_K) {
+        parse_range(state, "--k", text, range);
+        r->plan.k_min = range[0];
+        r->plan.k_max = range[1];
+    } else if (key == KEY_Q) {
+        parse_range(state, "--q", text, range);
+        r->plan.q_min = range[0];
+        r->plan.q_max = range[1];
+    } else if (key == KEY_STEPS) {
+        r->steps = parse_integer(state, "--steps", text, 1, INT32_MAX);
+    } else if (key == KEY_EPISODES) {
+        r->episodes_per_step = 2 * parse_choice(state, "--episodes-per-step", text, (const char *[]){"1", "3"}, 2) + 1;
+    } else if (key == KEY_MAX_ROWS) {
+        r->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
+    } else if (key == KEY_LR) {
+        r->adamw.lr = parse_positive(state, "--lr", text);
+    } else if (key == KEY_WEIGHT_DECAY) {
+        r->adamw.weight_decay = parse_real(state, "--weight-decay", text, 0, 1e6);
+    } else if (key == KEY_CLIP) {
+        r->adamw.clip = parse_real(state, "--clip", text, 0, 1e300);
+    } else if (key == KEY_SMOOTHING) {
+        r->model.smoothing = r->invariant.smoothing = parse_real(state, "--smoothing", text, 0, 0.999);
+    } else if (key == KEY_SEED) {
+        r->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
+    }
+}
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    train_options *o = state->input;
+    note_given(&o->given, key);
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
+        return 0;
+    if (key == ARGP_KEY_ARG)
+        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+    else if (key == ARGP_KEY_END && !o->out)
+        argp_failure(state, EXIT_USAGE, 0, "--out RUN is missing: the folder that the run is written to");
+    else if (key < KEY_POOL || key > KEY_QUIET)
+        return ARGP_ERR_UNKNOWN;
+    else if (!o->sourced)
+        take_source(o, key, text, state);
+    else {
+        take_recipe(o, key, text, state);
+        take_model(&o->recipe, key, text, state);
+        take_run(o, key, text, state);
+    }
+    return 0;
+}
+
+/* The run's settings say the rate that it goes on with. */
+static void take_new_rate(train_options *o) {
+    json_t *settings = json_loads(o->kept_text, 0, NULL);
+    o->recipe.adamw.lr = o->new_lr;
+    recipe_settle(&o->recipe);
+    json_object_set_new(settings, "lr", json_real(o->recipe.adamw.lr));
+    json_object_set_new(settings, "lr_min", json_real(o->recipe.adamw.lr_min));
+    free(o->kept_text);
+    o->kept_text = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(settings);
+}
+
+bool parse_train_options(train_options *o, int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
+    *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
+    o->given = (given_options){.table = options, .command = argv[0]};
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    o->recipe = recipe_defaults(o->recipe_number);
+    if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text))
+        return false;
+    char *kept = o->resume ? recipe_text(&o->recipe) : NULL;
+    if (o->resume && is_given(&o->given, "recipe"))
+        o->recipe.number = o->recipe_number;
+    o->sourced = true;
+    argp_parse(&argp, argc, argv, 0, NULL, o);
+    if (kept)
+        refuse_contradictions(o, kept);
+    if (o->resume && o->new_lr > 0)
+        take_new_rate(o);
+    free(kept);
+    refuse_train_options(o);
+    if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
+        !is_given(&o->given, "episodes-per-step"))
+        o->recipe.episodes_per_step = 1; /* the released program pairs them */
+    recipe_settle(&o->recipe);
+    return true;
+}
+
+void free_train_options(train_options *o) {
+    free_names(&o->recipe.pool);
+    free(o->kept_text);
+}

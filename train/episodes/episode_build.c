@@ -1,0 +1,177 @@
+/* train/episodes/episode_build.c - from a plan (which examples) to rows of features, and on to an episode (tensors on a
+ * tape).
+ *
+ * Only rows that the plan names are read, each once, in rising order of their nodes; for graphs, all nodes of each
+ * graph, one graph after another. Indices then count these rows or graphs. If the features are resident, the encoder
+ * gathers the rows itself. */
+#include "tensor/given.h"
+#include "train/episodes/episode_rows.h"
+
+#include "autograd/tape.h"
+#include "tensor/host_array.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void *scratch(mo_context *ctx, mo_host_arena *host, int64_t count, size_t element) {
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, element, &bytes) || bytes > PTRDIFF_MAX) {
+        mo_fail(ctx, MO_MEMORY, "episode: %" PRId64 " elements overflow", count);
+        return NULL;
+    }
+    return mo_host_arena_alloc(host, bytes ? bytes : 1);
+}
+
+void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
+    return scratch(t->ctx, t->host, count, element);
+}
+
+/* ---- lists ---- */
+
+/* The distinct examples that a plan names. */
+static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
+    int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0;
+    int64_t *id = r->example = scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
+    for (int side = 0; side < ends && id; side++) {
+        memcpy(id + n, plan->support[side], (size_t)plan->n_support * sizeof *id);
+        n += plan->n_support;
+        memcpy(id + n, plan->query[side], (size_t)plan->n_query * sizeof *id);
+        n += plan->n_query;
+    }
+    r->examples = id ? mo_sort_distinct(id, n) : 0;
+    return id != NULL;
+}
+
+/* All nodes of the graphs, one graph after another, and the first row of each graph. */
+static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
+    const int64_t *offset = r->source->graph->graph_offset;
+    int64_t *segment = r->segment = scratch(ctx, host, r->examples + 1, sizeof *segment);
+    for (int64_t g = 0; segment && g < r->examples; g++) {
+        r->n += offset[r->example[g] + 1] - offset[r->example[g]];
+        segment[g + 1] = r->n;
+    }
+    r->row = segment ? scratch(ctx, host, r->n, sizeof *r->row) : NULL;
+    for (int64_t g = 0; r->row && g < r->examples; g++)
+        for (int64_t i = 0; i < segment[g + 1] - segment[g]; i++)
+            r->row[segment[g] + i] = offset[r->example[g]] + i;
+    return r->row != NULL;
+}
+
+/* The support's examples, then the queries'. */
+static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
+    bool links = plan->task == MO_TASK_LP;
+    r->n = plan->n_support + plan->n_query;
+    r->row = scratch(ctx, host, r->n, sizeof *r->row);
+    if (!r->row)
+        return false;
+    memcpy(r->row, links ? plan->support_pair : plan->support[0], (size_t)plan->n_support * sizeof *r->row);
+    memcpy(r->row + plan->n_support, links ? plan->query_pair : plan->query[0], (size_t)plan->n_query * sizeof *r->row);
+    return true;
+}
+
+bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *plan, mo_row_list *r, mo_context *ctx) {
+    *r = (mo_row_list){.source = source};
+    if (!mo_ok(ctx))
+        return false;
+    if (mo_has_example_rows(source))
+        return list_pairs_or_nodes(ctx, host, plan, r);
+    if (!list_examples(ctx, host, plan, r))
+        return false;
+    if (plan->task == MO_TASK_GC)
+        return list_graphs(ctx, host, r);
+    r->n = r->examples;
+    r->row = r->example;
+    return true;
+}
+
+int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]) {
+    static const char *const of_nodes[] = {"hops", NULL}, *const of_examples[] = {"blocks", "extras", NULL};
+    int n = 0;
+    for (const char *const *name = mo_has_example_rows(source) ? of_examples : of_nodes; *name; name++) {
+        const mo_tensor *X = source->features ? mo_arrays_find(source->features->arrays, *name) : NULL;
+        if (X && !mo_rows_resident(ctx, X))
+            array[n++] = X;
+    }
+    return n;
+}
+
+/* ---- tensors ---- */
+
+mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n, const mo_fetched *fetched) {
+    int64_t shape[MO_MAX_AXES];
+    int piece = 0;
+    while (fetched && piece < fetched->n && fetched->array[piece] != X)
+        piece++;
+    if (!fetched || piece == fetched->n)
+        return mo_fetch_rows(t, X, row, n);
+    memcpy(shape, X->shape, sizeof shape);
+    shape[X->ndim - 2] = n;
+    mo_tensor *T = mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
+    mo_send(T, fetched->buffer, fetched->offset[piece]);
+    return T;
+}
+
+/* Rows of nodes at every hop: the rows themselves, or an index into the rows of all nodes. */
+static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
+    mo_context *ctx = t->ctx;
+    mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");
+    if (mo_ok(ctx) && (!hops || mo_ndim(hops) != 3))
+        mo_fail(ctx, MO_INVALID, "episode: the features of %s have no \"hops\"", r->source->graph->name);
+    if (mo_ok(ctx) && !mo_rows_resident(ctx, hops))
+        return (mo_named){"hops", mo_fetch_episode_rows(t, hops, r->row, r->n, fetched), NULL};
+    int64_t K = mo_ok(ctx) ? mo_dim(hops, 0) : 0, nodes = mo_ok(ctx) ? mo_dim(hops, 1) : 0;
+    int64_t *row = mo_ok(ctx) ? mo_tape_scratch(t, K * r->n, sizeof *row) : NULL;
+    if (!row)
+        return (mo_named){"hops", mo_null_tensor(ctx), NULL};
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t i = 0; i < r->n; i++)
+            row[k * r->n + i] = k * nodes + r->row[i];
+    return (mo_named){"hops", hops, mo_from(t, MO_I64, 2, (int64_t[]){K, r->n}, row)};
+}
+
+/* Positions among the distinct examples, as a tensor. */
+static mo_tensor *positions(mo_tape *t, const mo_row_list *r, const int64_t *id, int64_t n) {
+    int64_t *at = mo_tape_scratch(t, n, sizeof *at);
+    for (int64_t i = 0; at && i < n; i++)
+        at[i] = mo_find_sorted(r->example, r->examples, id[i]);
+    return at ? mo_from(t, MO_I64, 1, &n, at) : mo_null_tensor(t->ctx);
+}
+
+bool mo_has_example_rows(const mo_source *source) {
+    return source->features && mo_arrays_find(source->features->arrays, "blocks");
+}
+
+static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
+    e->n_rows = 1;
+    if (r->segment)
+        e->segment = mo_from(t, MO_I64, 1, (int64_t[]){r->examples + 1}, r->segment);
+    e->rows[0] = hop_rows(t, r, fetched);
+    for (int side = 0; side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
+        e->support[side] = positions(t, r, plan->support[side], plan->n_support);
+        e->query[side] = positions(t, r, plan->query[side], plan->n_query);
+    }
+}
+
+mo_code mo_episode_tensors(
+    mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e) {
+    *e = (mo_episode){.task = plan->task, .classes = plan->classes};
+    if (mo_has_example_rows(r->source))
+        mo_example_tensors(t, r->source, r->row, r->n, fetched, e);
+    else
+        put_nodes(t, plan, r, fetched, e);
+    e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
+    e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
+    return mo_context_status(t->ctx)->code;
+}
+
+mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_given(ctx, "episode", "the source", source) || !mo_given(ctx, "episode", "its graph", source->graph) ||
+        !mo_given(ctx, "episode", "the plan", plan) || !mo_given(ctx, "episode", "e", e))
+        return mo_code_of(ctx);
+    mo_row_list rows;
+    *e = (mo_episode){.task = plan->task, .classes = plan->classes};
+    if (mo_list_rows(t->host, source, plan, &rows, t->ctx))
+        mo_episode_tensors(t, plan, &rows, NULL, e);
+    return mo_context_status(t->ctx)->code;
+}

@@ -1,0 +1,27 @@
+/* train/episodes/plan_members.h - the classes of a few-shot problem and the examples of each (library internal). */
+#ifndef MO_PLAN_MEMBERS_H
+#define MO_PLAN_MEMBERS_H
+
+#include "train/train.h"
+
+/* Examples by class: those of class c are member[start[c]] .. member[start[c + 1] - 1], in rising order. */
+typedef struct mo_members {
+    int64_t classes;
+    int64_t *start; /* [classes + 1] */
+    int64_t *member;
+} mo_members;
+
+/* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
+ * in range; skips unlabelled ones. Returns false after raising; release in any case. */
+bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members);
+/* The two classes of links: class 0 holds the numbers of the negatives, class 1 those of the positives. */
+bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members);
+void mo_members_release(mo_members *members);
+static inline int64_t mo_members_count(const mo_members *members, int64_t c) {
+    return members->start[c + 1] - members->start[c];
+}
+
+/* Allocates support and query of these sizes; lp: with second ends. Returns false after raising, with an empty plan. */
+bool mo_plan_reserve(mo_context *ctx, mo_plan *plan, int64_t n_support, int64_t n_query);
+
+#endif

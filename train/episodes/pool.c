@@ -1,0 +1,229 @@
+/* train/episodes/pool.c - the graphs of a run, opened once, each for the tasks it can serve, with frozen features.
+ *
+ * Features for links are computed from the graph without the links that episodes ask about; nodes and graphs use the
+ * full graph. A graph named twice is kept once. */
+#include "train/episodes/pool.h"
+
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Parses the "0.1" after the @ of an item; returns false after raising. */
+static bool parse_share(mo_context *ctx, const char *item, const char *text, double *share) {
+    char *end;
+    *share = strtod(text, &end);
+    if (end == text || *end || !(*share > 0 && *share < 1))
+        mo_fail(ctx, MO_INVALID, "pool: \"%s\": expected a share of links between 0 and 1 after @, found \"%s\"", item,
+            text);
+    return mo_ok(ctx);
+}
+
+/* Parses "name:nc+lp@0.1": returns the tasks as bits (0: none named), the length of the name, and the share if there is
+ * one. Returns -1 on failure. */
+static int parse_item(mo_context *ctx, const char *item, size_t *length, double *share) {
+    const char *colon = strrchr(item, ':'), *at = strrchr(item, '@');
+    size_t stop = strlen(item);
+    if (at && !strchr(at, '/') && !strchr(at, ':')) {
+        stop = (size_t)(at - item);
+        if (!parse_share(ctx, item, at + 1, share))
+            return -1;
+    }
+    *length = stop;
+    if (!colon || strchr(colon, '/'))
+        return 0;
+    int tasks = 0;
+    for (const char *word = colon + 1;; word += 3) {
+        int task = 0;
+        while (task < MO_TASKS && strncmp(word, mo_task_name((mo_task)task), 2) != 0)
+            task++;
+        if (task == MO_TASKS || (word + 2 != item + stop && word[2] != '+')) {
+            mo_fail(ctx, MO_INVALID, "pool: \"%s\": expected nc, lp or gc, joined by +, after the colon, found \"%s\"",
+                item, word);
+            return -1;
+        }
+        tasks |= 1 << task;
+        if (word + 2 == item + stop)
+            break;
+    }
+    *length = (size_t)(colon - item);
+    return tasks;
+}
+
+static mo_source *add_source(mo_pool *pool) {
+    if (pool->n == pool->capacity) {
+        int capacity = pool->capacity ? 2 * pool->capacity : 16;
+        mo_source *grown = mo_host_alloc(pool->ctx, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        if (pool->n)
+            memcpy(grown, pool->source, (size_t)pool->n * sizeof *grown);
+        mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *grown);
+        pool->source = grown;
+        pool->capacity = capacity;
+    }
+    mo_source *s = &pool->source[pool->n++];
+    memset(s, 0, sizeof *s);
+    return s;
+}
+
+/* The graph of equal content that the pool has already, or NULL. */
+static mo_graph *find_graph(const mo_pool *pool, const mo_graph *graph) {
+    for (int i = 0; i < pool->n; i++)
+        if (memcmp(pool->source[i].graph->hash, graph->hash, sizeof graph->hash) == 0)
+            return pool->source[i].graph;
+    return NULL;
+}
+
+static bool has_source(const mo_pool *pool, const mo_graph *graph, mo_task task) {
+    for (int i = 0; i < pool->n; i++)
+        if (pool->source[i].graph == graph && pool->source[i].task == task)
+            return true;
+    return false;
+}
+
+/* Releases what the last source owns; links borrow from their graph, so they are released before it. */
+static void drop_last(mo_pool *pool) {
+    mo_source *s = &pool->source[--pool->n];
+    if (s->owns_features)
+        mo_features_release(s->features);
+    mo_links_release(s->links);
+    if (s->owns_graph)
+        mo_graph_release(s->graph);
+}
+
+/* A new source for that task of a graph that is in the pool or about to join it. Returns NULL on failure. */
+static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
+    mo_context *ctx = pool->ctx;
+    if (!mo_graph_has_task(graph, task))
+        mo_fail(ctx, MO_INVALID, "pool: %s cannot serve %s: expected %s", graph->name, mo_task_name(task),
+            task == MO_TASK_LP ? "a single graph" : "labels");
+    else if (has_source(pool, graph, task))
+        mo_fail(ctx, MO_INVALID, "pool: %s is in the pool for %s already", graph->name, mo_task_name(task));
+    mo_source *s = mo_ok(ctx) ? add_source(pool) : NULL;
+    if (s) {
+        s->graph = graph;
+        s->task = task;
+    }
+    return s;
+}
+
+static mo_code add_graph(mo_pool *pool, mo_graph *graph, unsigned tasks, double link_share) {
+    mo_context *ctx = pool->ctx;
+    mo_graph *known = find_graph(pool, graph), *used = known ? known : graph;
+    bool taken = known != NULL, any = false;
+    pool->version++;
+    for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++) {
+        if (!(tasks ? tasks >> task & 1 : mo_graph_has_task(used, (mo_task)task)))
+            continue;
+        mo_source *s = add_task(pool, used, (mo_task)task);
+        if (!s)
+            break;
+        any = true;
+        s->owns_graph = !taken;
+        taken = true;
+        if (task == MO_TASK_LP)
+            mo_pool_prepare_links(pool, s, link_share);
+        else
+            mo_pool_prepare_graph(pool, s);
+        if (!mo_ok(ctx))
+            drop_last(pool);
+    }
+    if (mo_ok(ctx) && !any)
+        mo_fail(ctx, MO_INVALID, "pool: %s serves no task: expected labels, or a single graph", graph->name);
+    if (known ? known != graph : !taken)
+        mo_graph_release(graph);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks) {
+    if (!pool || !mo_given(pool->ctx, "pool", "the graph", graph)) {
+        mo_graph_release(graph);
+        return pool ? mo_code_of(pool->ctx) : MO_INVALID;
+    }
+    return add_graph(pool, graph, tasks, pool->link_share);
+}
+
+void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]) {
+    if (!pool || !mo_given(pool->ctx, "pool", "the families' weights", weight))
+        return;
+    pool->version++;
+    memcpy(pool->family, weight, sizeof pool->family);
+}
+
+static void open_name(mo_pool *pool, const char *name) {
+    mo_context *ctx = pool->ctx;
+    size_t length;
+    double share = pool->link_share;
+    int tasks = parse_item(ctx, name, &length, &share);
+    char *bare = tasks < 0 ? NULL : mo_host_alloc(ctx, length + 1);
+    if (!bare)
+        return;
+    memcpy(bare, name, length);
+    mo_graph *graph = mo_graph_open(ctx, bare);
+    mo_host_free(ctx, bare, length + 1);
+    if (graph)
+        add_graph(pool, graph, (unsigned)tasks, share);
+}
+
+mo_pool *mo_pool_create(
+    mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state) {
+    if (mo_ok(ctx) && !(link_share > 0 && link_share < 1))
+        mo_fail(ctx, MO_INVALID, "pool: the share of links is %g, expected between 0 and 1", link_share);
+    mo_pool *pool = mo_given(ctx, "pool", "options", options) ? mo_host_alloc(ctx, sizeof *pool) : NULL;
+    if (!pool)
+        return NULL;
+    *pool = (mo_pool){.ctx = ctx,
+        .options = *options,
+        .link_share = link_share,
+        .family = {1, 1, 1},
+        .notice = notice,
+        .state = state};
+    if (!options->notice) {
+        pool->options.notice = notice;
+        pool->options.notice_state = state;
+    }
+    pool->options.cache = options->cache ? strdup(options->cache) : NULL;
+    if (!options->cache || pool->options.cache)
+        return pool;
+    mo_fail(ctx, MO_MEMORY, "pool: out of memory");
+    mo_pool_release(pool);
+    return NULL;
+}
+
+mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
+    double link_share, mo_notice notice, void *state) {
+    if (mo_ok(ctx) && (n < 1 || !names))
+        mo_fail(ctx, MO_INVALID, "pool: expected the name of a data set, found none");
+    mo_pool *pool = mo_pool_create(ctx, options, link_share, notice, state);
+    for (int i = 0; i < n && pool && mo_ok(ctx); i++)
+        if (mo_given(ctx, "pool", "the name of a data set", names[i]))
+            open_name(pool, names[i]);
+    if (mo_ok(ctx))
+        return pool;
+    mo_pool_release(pool);
+    return NULL;
+}
+
+/* Later sources borrow from earlier ones, so the last is released first. */
+void mo_pool_release(mo_pool *pool) {
+    if (!pool)
+        return;
+    while (pool->n)
+        drop_last(pool);
+    mo_context_release(pool->host);
+    free((char *)pool->options.cache);
+    mo_host_free(pool->ctx, pool->source, (size_t)pool->capacity * sizeof *pool->source);
+    mo_host_free(pool->ctx, pool, sizeof *pool);
+}
+
+int mo_pool_size(const mo_pool *pool) {
+    return pool ? pool->n : 0;
+}
+
+const mo_source *mo_pool_source(const mo_pool *pool, int i) {
+    return pool && i >= 0 && i < pool->n ? &pool->source[i] : NULL;
+}

@@ -1,0 +1,38 @@
+/* train/episodes/pool.h - what a pool holds, and the rows of its sources on a tape (library internal). */
+#ifndef MO_POOL_H
+#define MO_POOL_H
+
+#include "train/train.h"
+
+struct mo_pool {
+    mo_context *ctx;
+    mo_context *host;           /* of the CPU, for features that are not kept on the device; NULL before the first */
+    mo_feature_options options; /* cache: an owned copy */
+    double link_share;
+    double family[MO_TASKS]; /* relative frequency of each family */
+    uint64_t version;        /* rises when the episodes that it draws may change */
+    mo_notice notice;
+    void *state;
+    int n, capacity;
+    mo_source *source;
+};
+
+/* links.c: the graph without n of its edges u < v. Returns NULL on failure. */
+mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
+/* pool_features.c: prepares a new source. For links: holds out links of the graph and as many non-edges (if there are
+ * enough), with features of the rest; otherwise features of the full graph, shared with a source that has them. */
+void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share);
+void mo_pool_prepare_graph(mo_pool *pool, mo_source *s);
+/* pool_draw.c: the source and the plan (release it) of an episode. Returns the status. */
+mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, const mo_plan_options *options,
+    const mo_source **source, mo_plan *plan);
+/* Returns whether a source has rows of examples. */
+bool mo_has_example_rows(const mo_source *source);
+/* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
+ * a gradient. */
+mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
+/* Zeroed host memory that lasts until the tape's next reset; once a tape has served an episode as large, it allocates
+ * nothing. Returns NULL on failure. */
+void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element);
+
+#endif

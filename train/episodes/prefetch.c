@@ -1,0 +1,145 @@
+/* train/episodes/prefetch.c - planning and fetching episodes ahead, in two slots: while the device computes on one, a
+ * thread gathers the rows of the next into page-locked memory.
+ *
+ * Episode i has slot i mod 2. When its work has been queued, its slot is planned for episode i + 2; before that, the
+ * host waits for the upload of episode i alone (which precedes that work), so that no row is overwritten on its way.
+ * Sources whose rows are resident need no fetching; their episodes are planned ahead as well. */
+#include "train/episodes/prefetch.h"
+
+#include "tensor/storage.h"
+#include "train/episodes/episode_rows.h"
+
+enum { SLOTS = 2, ALIGNMENT = 256 };
+
+typedef struct slot {
+    bool planned, ordered; /* ordered: the thread may be working for this slot */
+    uint64_t number, version;
+    const mo_source *source;
+    mo_plan plan;
+    mo_host_arena *host;
+    mo_row_list rows;
+    mo_pinned buffer;
+    mo_fetched fetched;
+    mo_row_order order;
+    mo_status failed; /* the error of planning, raised when the episode is taken */
+} slot;
+
+struct mo_prefetch {
+    mo_context *ctx;
+    mo_pool *pool;
+    bool round_robin;
+    mo_plan_options options;
+    uint64_t end;
+    mo_row_reader *reader;
+    slot slot[SLOTS];
+};
+
+mo_prefetch *mo_prefetch_create(mo_pool *pool, bool round_robin, const mo_plan_options *options, uint64_t end) {
+    mo_context *ctx = pool->ctx;
+    mo_prefetch *p = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    *p = (mo_prefetch){.ctx = ctx, .pool = pool, .round_robin = round_robin, .options = *options, .end = end};
+    p->reader = mo_row_reader_create(ctx);
+    for (int i = 0; i < SLOTS; i++)
+        p->slot[i].host = mo_host_arena_create(ctx);
+    if (mo_ok(ctx))
+        return p;
+    mo_prefetch_release(p);
+    return NULL;
+}
+
+void mo_prefetch_release(mo_prefetch *p) {
+    if (!p)
+        return;
+    mo_row_reader_release(p->reader);
+    for (int i = 0; i < SLOTS; i++) {
+        mo_plan_release(&p->slot[i].plan);
+        mo_unpin(p->ctx, &p->slot[i].buffer);
+        mo_host_arena_release(p->slot[i].host);
+    }
+    mo_host_free(p->ctx, p, sizeof *p);
+}
+
+/* Empties a slot, in any state of its order. */
+static void clear(mo_prefetch *p, slot *s) {
+    mo_status before = p->ctx->status;
+    if (s->ordered)
+        mo_row_reader_wait(p->reader, &s->order);
+    p->ctx->status = before;
+    mo_plan_release(&s->plan);
+    mo_host_arena_reset(s->host);
+    s->planned = s->ordered = false;
+    s->failed = (mo_status){0};
+}
+
+/* Makes room for `bytes` bytes; grows by at least half of the old room. */
+static bool reserve(mo_prefetch *p, slot *s, size_t bytes) {
+    size_t more = s->buffer.bytes + s->buffer.bytes / 2;
+    if (bytes <= s->buffer.bytes)
+        return true;
+    mo_unpin(p->ctx, &s->buffer);
+    return mo_pin(p->ctx, bytes > more ? bytes : more, &s->buffer);
+}
+
+/* Lets the thread fetch the rows that are not at hand. */
+static void order_rows(mo_prefetch *p, slot *s) {
+    mo_fetched *f = &s->fetched;
+    size_t bytes = 0;
+    *f = (mo_fetched){.buffer = &s->buffer};
+    s->order.n = f->n = mo_episode_arrays(p->ctx, s->source, f->array);
+    for (int i = 0; i < f->n; i++) {
+        mo_row_stack stack = mo_row_stack_of(f->array[i], f->array[i]->ndim - 2);
+        s->order.piece[i] = (mo_row_piece){.stack = stack, .row = s->rows.row, .n = s->rows.n};
+        f->offset[i] = bytes;
+        bytes += (size_t)(stack.outer * s->rows.n) * stack.width;
+        bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    if (!f->n || !reserve(p, s, bytes))
+        return;
+    for (int i = 0; i < f->n; i++)
+        s->order.piece[i].out = (char *)s->buffer.data + f->offset[i];
+    s->ordered = mo_row_reader_order(p->reader, &s->order) == MO_OK;
+}
+
+static void plan(mo_prefetch *p, slot *s, uint64_t number) {
+    mo_context *ctx = p->ctx;
+    clear(p, s);
+    s->planned = true;
+    s->number = number;
+    s->version = p->pool->version;
+    if (mo_sent(ctx, &s->buffer) == MO_OK &&
+        mo_pool_plan(p->pool, number, p->round_robin, &p->options, &s->source, &s->plan) == MO_OK &&
+        mo_list_rows(s->host, s->source, &s->plan, &s->rows, ctx))
+        order_rows(p, s);
+    s->failed = ctx->status;
+    mo_clear_error(ctx);
+}
+
+static void plan_where_missing(mo_prefetch *p, uint64_t number) {
+    slot *s = &p->slot[number % SLOTS];
+    if (number < p->end && (!s->planned || s->number != number || s->version != p->pool->version))
+        plan(p, s, number);
+}
+
+mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source) {
+    mo_context *ctx = p->ctx;
+    slot *s = &p->slot[number % SLOTS];
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    plan_where_missing(p, number);
+    plan_where_missing(p, number + 1);
+    *source = s->source;
+    ctx->status = s->failed;
+    if (s->ordered)
+        mo_row_reader_wait(p->reader, &s->order);
+    if (mo_ok(ctx))
+        mo_episode_tensors(t, &s->plan, &s->rows, s->fetched.n ? &s->fetched : NULL, e);
+    s->planned = s->ordered = false;
+    return mo_context_status(ctx)->code;
+}
+
+void mo_prefetch_ahead(mo_prefetch *p, uint64_t number) {
+    if (mo_ok(p->ctx) && number + SLOTS < p->end)
+        plan(p, &p->slot[number % SLOTS], number + SLOTS);
+}

@@ -1,0 +1,118 @@
+/* train/evaluation/eval_link_rows.c - rows of links for an evaluation: what the head is fitted on and what it is asked
+ * about.
+ *
+ * The source's rows come from the graph without any held-out link. A test link may be seen from a larger graph: all
+ * edges except the test links. Its rows are computed from that graph and appended to the source's, and all columns are
+ * standardised by the rows on which heads are fitted, so that no statistic of the test part enters them. */
+#include "tensor/host_array.h"
+#include "train/evaluation/evaluation.h"
+#include "train/features/example_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The test pairs as links of the graph that lacks them: positives, then negatives. */
+static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *seen) {
+    mo_context *ctx = s->graph->ctx;
+    *seen = (mo_links){.n_positive = test->n_positive, .n_negative = test->n_negative};
+    for (int side = 0; side < 2; side++) {
+        seen->positive[side] = mo_host_array(ctx, seen->n_positive, sizeof(int64_t));
+        seen->negative[side] = mo_host_array(ctx, seen->n_negative, sizeof(int64_t));
+        if (!seen->positive[side] || !seen->negative[side])
+            return false;
+        for (int64_t i = 0; i < seen->n_positive; i++)
+            seen->positive[side][i] = s->links->positive[side][test->positive[i]];
+        for (int64_t i = 0; i < seen->n_negative; i++)
+            seen->negative[side][i] = s->links->negative[side][test->negative[i]];
+    }
+    seen->masked = mo_graph_without(s->graph, seen->positive, seen->n_positive);
+    return seen->masked != NULL;
+}
+
+/* Copies rows [outer, n, w], with their standardisation undone, to x [outer, room, w] from row `at` on. */
+static bool put_raw(const mo_features *f, const char *name, const char *moments, mo_rows all, int64_t at) {
+    mo_context *ctx = f->arrays->ctx;
+    mo_tensor *rows = mo_arrays_find(f->arrays, name), *kept = mo_arrays_find(f->arrays, moments);
+    int64_t n = mo_dim(rows, -2), count = all.outer * n * all.w;
+    float *x = mo_host_array(ctx, count, sizeof *x), *m = mo_host_array(ctx, 2 * all.outer * all.w, sizeof *m);
+    if (mo_ok(ctx)) {
+        mo_tensor_read(rows, x, (size_t)count * sizeof *x);
+        mo_tensor_read(kept, m, (size_t)(2 * all.outer * all.w) * sizeof *m);
+    }
+    for (int64_t o = 0; mo_ok(ctx) && o < all.outer; o++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < all.w; j++)
+                all.x[(o * all.n + at + i) * all.w + j] =
+                    x[(o * n + i) * all.w + j] * m[(all.outer + o) * all.w + j] + m[o * all.w + j];
+    free(x);
+    free(m);
+    return mo_ok(ctx);
+}
+
+/* The rows of one name from both features, one after the other, standardised by the reference. */
+static void join(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
+    const mo_link_test *test, double epsilon) {
+    mo_context *ctx = out->arrays->ctx;
+    const mo_tensor *first = mo_arrays_find(parts[0]->arrays, name), *second = mo_arrays_find(parts[1]->arrays, name);
+    int64_t shape[4], n = mo_dim(first, -2), w = mo_dim(first, -1);
+    int ndim = mo_ndim(first);
+    for (int i = 0; i < ndim; i++)
+        shape[i] = mo_dim(first, i);
+    shape[ndim - 2] += mo_dim(second, -2);
+    mo_rows all = {.outer = mo_numel(first) / (n * w), .n = shape[ndim - 2], .w = w};
+    all.x = mo_host_array(ctx, all.outer * all.n * w, sizeof *all.x);
+    mo_tensor *rows = mo_own_array(out, name, ndim, shape);
+    if (mo_ok(ctx) && put_raw(parts[0], name, moments, all, 0) && put_raw(parts[1], name, moments, all, n)) {
+        mo_standardize(all, test->reference, test->n_reference, epsilon, NULL);
+        mo_tensor_write(rows, all.x, (size_t)(all.outer * all.n * w) * sizeof *all.x);
+    }
+    free(all.x);
+}
+
+/* Copies between tensors of any two contexts. */
+static void copy_between(mo_tensor *to, const mo_tensor *from) {
+    mo_context *ctx = mo_tensor_context(to);
+    size_t bytes = (size_t)mo_numel(from) * sizeof(float);
+    float *x = mo_ok(ctx) ? mo_host_array(ctx, mo_numel(from), sizeof *x) : NULL;
+    if (x && mo_tensor_read(from, x, bytes) == MO_OK)
+        mo_tensor_write(to, x, bytes);
+    free(x);
+}
+
+mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test) {
+    mo_context *ctx = s->graph->ctx;
+    const mo_features *own = s->features;
+    mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES,
+        .dim = own->dim,
+        .hops = own->hops,
+        .power_iterations = own->power_iterations,
+        .seed = own->seed};
+    mo_links seen;
+    bool listed = list_test(s, test, &seen);
+    mo_features *asked = listed ? mo_example_features_open(seen.masked, MO_TASK_LP, &seen, &o) : NULL;
+    mo_features *all = asked ? calloc(1, sizeof *all) : NULL;
+    if (all) {
+        *all = *own;
+        all->arrays = mo_arrays_create(ctx);
+        const mo_features *const parts[2] = {own, asked};
+        const mo_tensor *l = mo_arrays_find(own->arrays, "spectrum");
+        if (all->arrays)
+            copy_between(mo_own_array(all, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(l, 1)}), l);
+        if (all->arrays)
+            join(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
+        if (all->arrays)
+            join(all, parts, "extras", "extras_moments", test, MO_EXTRAS_EPSILON);
+    } else {
+        mo_fail(ctx, MO_MEMORY, "evaluate: out of memory");
+    }
+    mo_features_release(asked);
+    for (int side = 0; side < 2; side++) {
+        free(seen.positive[side]);
+        free(seen.negative[side]);
+    }
+    mo_graph_release(seen.masked);
+    if (mo_ok(ctx))
+        return all;
+    mo_features_release(all);
+    return NULL;
+}

@@ -1,0 +1,222 @@
+/* train/evaluation/eval_links.c - link prediction: a head fitted on k links and k non-edges scores held-out links
+ * against as many non-edges.
+ *
+ * Features come from a graph without any of the source's positives. These are divided, by seed, into the test (5/7: a
+ * fifth of the edges) and the links on which heads are fitted (2/7: a tenth of the remaining edges). So a support link
+ * is absent from the features' graph, like a test link: if it were an edge there, its rows would carry its own
+ * existence, and the head would learn a signal that test links lack. Rows of examples can be computed twice: a test
+ * link's rows come from all edges except the test links (eval_link_rows.c). */
+#include "train/evaluation/evaluation.h"
+
+#include "tensor/host_array.h"
+#include "train/episodes/plan_members.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HITS_K = 1000, OGB_K = 50, CHUNK = 16384 };
+
+/* One class of pairs, links or non-edges, in an order drawn by the seed: the first `test` pairs are queries. */
+typedef struct pairs {
+    const int64_t *end[2];
+    int64_t *order, n, test;
+    double *score; /* [test] */
+} pairs;
+
+static bool order_pairs(mo_context *ctx, pairs *p, int64_t *const end[2], int64_t n, int64_t test, mo_random *r) {
+    *p = (pairs){.end = {end[0], end[1]}, .n = n, .test = test};
+    p->order = mo_host_array(ctx, n, sizeof *p->order);
+    p->score = mo_host_array(ctx, test, sizeof *p->score);
+    if (!p->order || !p->score)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        p->order[i] = i;
+    mo_random_shuffle(r, p->order, n);
+    return true;
+}
+
+static void release_pairs(pairs *p) {
+    free(p->order);
+    free(p->score);
+}
+
+/* The share 5/7, leaving at least one pair on either side. */
+static int64_t test_size(int64_t n) {
+    int64_t test = (5 * n + 3) / 7;
+    return test < 1 ? 1 : test > n - 1 ? n - 1 : test;
+}
+
+/* Pair i of the support: the pairs after the test part in order; if there are too few, the rest with replacement. */
+static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
+    int64_t pool = p->n - p->test;
+    return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
+}
+
+/* One seed's division of the pairs, and its rows: those of the evaluation, or, for rows of examples, its own, in which
+ * the rows of the test pairs follow those of all pairs. */
+typedef struct division {
+    const mo_evaluation *ev;
+    uint64_t seed;
+    pairs kind[2];
+    mo_source source;
+    mo_tensor **rows; /* per candidate */
+    bool owns;        /* features and rows */
+} division;
+
+/* Writes pair `at` of a class as example `i` of a side of the plan. */
+static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t *const ends[2], int64_t *number) {
+    ends[0][i] = d->kind[side].end[0][at];
+    ends[1][i] = d->kind[side].end[1][at];
+    number[i] = side ? d->source.links->n_positive + at : at;
+}
+
+/* k links, then k non-edges. */
+static void put_support(const division *d, int64_t k, mo_plan *plan) {
+    mo_random r = mo_random_at(d->seed, MO_PURPOSE_SPLIT, (uint64_t)1 << 32 | (uint64_t)k);
+    for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < k; i++) {
+            put_pair(d, side, support_pair(&d->kind[side], i, &r), side * k + i, plan->support, plan->support_pair);
+            plan->support_label[side * k + i] = side == 0;
+        }
+}
+
+static void put_queries(const division *d, int side, int64_t first, mo_plan *plan) {
+    const mo_links *links = d->source.links;
+    int64_t behind = links->n_positive + links->n_negative + (side ? d->kind[0].test : 0);
+    for (int64_t i = 0; i < plan->n_query; i++) {
+        put_pair(d, side, d->kind[side].order[first + i], i, plan->query, plan->query_pair);
+        plan->query_label[i] = side == 0;
+        if (d->owns)
+            plan->query_pair[i] = behind + first + i;
+    }
+}
+
+/* Reads one score per row of X [n, 1]. */
+static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
+    mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 1});
+    if (mo_ok(mo_tape_context(t)) && mo_tensor_copy(wide, X) == MO_OK)
+        mo_tensor_read(wide, score, (size_t)n * sizeof *score);
+}
+
+/* The logit of "link" minus that of "no link". */
+static mo_tensor *margin(mo_tape *t, mo_tensor *logits) {
+    return mo_sub(t, mo_slice(t, logits, 1, 1, 2), mo_slice(t, logits, 1, 0, 1));
+}
+
+/* <z_u, z_v>, which needs no support. */
+static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *plan) {
+    mo_tensor *end[2];
+    for (int side = 0; side < 2; side++)
+        end[side] = mo_gather_rows(t, rows, mo_from(t, MO_I64, 1, &plan->n_query, plan->query[side]));
+    return mo_sum(t, mo_mul(t, end[0], end[1]), 1u << 1, MO_KEEP_AXES);
+}
+
+static void score_pairs(division *d, int c, int64_t k) {
+    const mo_evaluation *ev = d->ev;
+    mo_tape *t = ev->t;
+    for (int side = 0; side < 2; side++)
+        for (int64_t first = 0; first < d->kind[side].test && mo_ok(ev->ctx); first += CHUNK) {
+            int64_t n = d->kind[side].test - first < CHUNK ? d->kind[side].test - first : CHUNK;
+            mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
+            mo_tape_reset(t);
+            if (!mo_plan_reserve(ev->ctx, &plan, 2 * k, n))
+                return;
+            put_support(d, k, &plan);
+            put_queries(d, side, first, &plan);
+            mo_tensor *scores = ev->candidate[c].dot ? inner_products(t, d->rows[c], &plan)
+                                                     : margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c],
+                                                                     d->rows[c], &plan, ev->options->max_rows));
+            read_scores(t, scores, d->kind[side].score + first, n);
+            mo_plan_release(&plan);
+        }
+}
+
+static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
+    const pairs *kind = d->kind;
+    const double *pos = kind[0].score, *neg = kind[1].score;
+    int64_t np = kind[0].test, nn = kind[1].test;
+    mo_scores s = {pos, np, neg, nn};
+    const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
+        mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
+    for (int metric = 0; metric < MO_LINK_METRICS; metric++)
+        mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
+}
+
+/* Opens the rows of examples: test pairs are seen from all edges except the test links. */
+static void open_rows(division *d) {
+    const mo_evaluation *ev = d->ev;
+    const pairs *kind = d->kind;
+    int64_t left[2] = {kind[0].n - kind[0].test, kind[1].n - kind[1].test}, m = left[0] + left[1];
+    int64_t *reference = mo_host_array(ev->ctx, m, sizeof *reference);
+    for (int64_t i = 0; reference && i < m; i++) {
+        int side = i >= left[0];
+        int64_t at = kind[side].order[kind[side].test + (side ? i - left[0] : i)];
+        reference[i] = side ? kind[0].n + at : at;
+    }
+    mo_link_test test = {.positive = kind[0].order,
+        .negative = kind[1].order,
+        .reference = reference,
+        .n_positive = kind[0].test,
+        .n_negative = kind[1].test,
+        .n_reference = m};
+    d->source.features = reference ? mo_link_test_features(&d->source, &test) : NULL;
+    free(reference);
+    d->owns = true;
+    d->rows = mo_host_array(ev->ctx, ev->n, sizeof *d->rows);
+    for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
+        if (!ev->candidate[c].model.table && !(d->rows[c] = mo_eval_known_rows(ev, d->rows, c)))
+            d->rows[c] = mo_embed_hop(&d->source, ev->candidate[c].hop);
+}
+
+static void close_division(division *d) {
+    release_pairs(&d->kind[0]);
+    release_pairs(&d->kind[1]);
+    if (d->owns) {
+        mo_eval_release_rows(d->rows, d->ev->n);
+        free(d->rows);
+        mo_features_release(d->source.features);
+    }
+}
+
+static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
+    const mo_links *links = ev->source->links;
+    division d = {.ev = ev, .seed = ev->options->seed + (uint64_t)repeat, .source = *ev->source, .rows = ev->rows};
+    mo_random r = mo_random_at(d.seed, MO_PURPOSE_SPLIT, 0);
+    int64_t test = test_size(links->n_positive), against = test_size(links->n_negative);
+    bool ordered =
+        order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
+        order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
+    ev->n_test = d.kind[0].test + d.kind[1].test;
+    if (ordered && mo_has_example_rows(ev->source))
+        open_rows(&d);
+    for (int shot = 0; ordered && shot < ev->options->n_shots; shot++) {
+        int64_t small = 0;
+        for (int side = 0; side < 2; side++)
+            small += d.kind[side].n - d.kind[side].test < ev->options->shots[shot];
+        mo_eval_note_classes(ev, shot, 2, small);
+        for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
+            if (shot > 0 && ev->candidate[c].dot)
+                continue;
+            score_pairs(&d, c, ev->options->shots[shot]);
+            bool failed = mo_eval_failed(ev, c, shot);
+            if (failed)
+                for (int metric = 0; metric < MO_LINK_METRICS; metric++)
+                    mo_eval_values(ev, c, shot, metric)[repeat] = NAN;
+            else if (mo_ok(ev->ctx))
+                put_metrics(&d, c, shot, repeat);
+        }
+    }
+    close_division(&d);
+}
+
+void mo_evaluate_links(mo_evaluation *ev) {
+    const mo_links *links = ev->source->links;
+    if (links->n_positive < 2 || links->n_negative < 2)
+        mo_fail(ev->ctx, MO_INVALID,
+            "evaluate: %s holds out %" PRId64 " links and %" PRId64 " non-edges, expected 2 or more of each",
+            ev->source->graph->name, links->n_positive, links->n_negative);
+    for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++)
+        evaluate_seed(ev, repeat);
+}

@@ -1,0 +1,190 @@
+/* train/evaluation/evaluate.c - evaluation of candidates on one source: each encodes every node or graph once, then
+ * heads are fitted on rows of that, on the same plans for all. */
+#include "train/evaluation/evaluation.h"
+
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
+    const mo_status *status = mo_context_status(ev->ctx);
+    char *why = ev->failure[candidate * ev->options->n_shots + shot];
+    if (status->code != MO_NUMERICAL)
+        return false;
+    if (!why[0])
+        snprintf(why, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
+    mo_clear_error(ev->ctx);
+    return true;
+}
+
+const char *mo_protocol_name(mo_protocol protocol) {
+    return protocol == MO_PROTOCOL_EPISODE ? "episode" : "split";
+}
+
+double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
+    int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
+    return ev->value + at * ev->repeats;
+}
+
+static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
+    bool links = source->task == MO_TASK_LP, episodes = !links && o->protocol == MO_PROTOCOL_EPISODE;
+    int64_t repeats = episodes ? o->episodes : o->seeds;
+    if (repeats < 1)
+        mo_fail(ctx, MO_INVALID, "evaluate: %s is %" PRId64 ", expected 1 or more", episodes ? "episodes" : "seeds",
+            repeats);
+    for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
+        if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
+            mo_fail(ctx, MO_INVALID, "evaluate: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
+    for (int i = 0; i < n && mo_ok(ctx); i++)
+        if (c[i].model.table)
+            mo_model_validate(ctx, c[i].model);
+        else if (!c[i].head)
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
+        else if (c[i].transductive)
+            mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
+    for (int i = 0; i < n && mo_ok(ctx); i++)
+        if (c[i].dot && (!links || mo_has_example_rows(source)))
+            mo_fail(ctx, MO_INVALID, "evaluate: inner products score links by rows of nodes; %s %s has none",
+                source->graph->name, mo_task_name(source->task));
+    if (mo_ok(ctx) && (!source->features || (links && !source->links)))
+        mo_fail(ctx, MO_INVALID, "evaluate: %s lacks %s", source->graph->name,
+            source->features ? "held-out links" : "features");
+    return mo_ok(ctx);
+}
+
+static size_t value_count(const mo_evaluation *ev) {
+    return (size_t)ev->n * (size_t)ev->options->n_shots * (size_t)ev->metrics * (size_t)ev->repeats;
+}
+
+static size_t reason_bytes(const mo_evaluation *ev) {
+    return (size_t)ev->n * (size_t)ev->options->n_shots * sizeof *ev->failure;
+}
+
+static size_t small_bytes(const mo_evaluation *ev) {
+    return (size_t)ev->options->n_shots * sizeof *ev->small;
+}
+
+void mo_eval_note_classes(mo_evaluation *ev, int shot, int64_t classes, int64_t small) {
+    ev->classes = classes;
+    ev->small[shot] = small > ev->small[shot] ? small : ev->small[shot];
+}
+
+static void require_example_rows(const mo_evaluation *ev) {
+    if (!mo_has_example_rows(ev->source))
+        mo_fail(ev->ctx, MO_INVALID, "evaluate: %s has rows of nodes, the model reads rows of examples",
+            ev->source->graph->name);
+}
+
+static bool same_rows(const mo_candidate *a, const mo_candidate *b) {
+    if (a->transductive || b->transductive)
+        return false;
+    if (a->model.table && b->model.table)
+        return a->encoder > 0 && a->encoder == b->encoder;
+    return !a->model.table && !b->model.table && a->hop == b->hop;
+}
+
+mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c) {
+    for (int i = 0; i < c; i++)
+        if (rows[i] && same_rows(&ev->candidate[i], &ev->candidate[c]))
+            return rows[i];
+    return NULL;
+}
+
+void mo_eval_release_rows(mo_tensor **rows, int n) {
+    for (int i = 0; rows && i < n; i++) {
+        for (int j = i + 1; j < n; j++)
+            if (rows[j] == rows[i])
+                rows[j] = NULL;
+        mo_tensor_release(rows[i]);
+    }
+}
+
+static bool prepare(mo_evaluation *ev) {
+    bool links = ev->source->task == MO_TASK_LP;
+    ev->metrics = links ? MO_LINK_METRICS : 1;
+    ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
+    ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
+    ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
+    ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
+    ev->failure = mo_host_alloc(ev->ctx, reason_bytes(ev));
+    ev->small = mo_host_alloc(ev->ctx, small_bytes(ev));
+    ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
+    for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
+        const mo_candidate *c = &ev->candidate[i];
+        ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
+        if (ev->rows[i])
+            continue;
+        if (c->transductive)
+            ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
+        else if (c->model.table && c->model.table->of_examples)
+            require_example_rows(ev);
+        else if (c->model.table)
+            ev->rows[i] = mo_embed_all(c->model, ev->source, ev->options->max_rows);
+        else
+            ev->rows[i] = mo_embed_hop(ev->source, c->hop);
+    }
+    return mo_ok(ev->ctx);
+}
+
+static void finish(mo_evaluation *ev) {
+    mo_eval_release_rows(ev->rows, ev->n);
+    for (int i = 0; ev->all && i < ev->n; i++) {
+        mo_tensor_release(ev->all[i].Z);
+        mo_tensor_release(ev->all[i].gram);
+    }
+    mo_tape_release(ev->t);
+    mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
+    mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
+    mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
+    mo_host_free(ev->ctx, ev->failure, reason_bytes(ev));
+    mo_host_free(ev->ctx, ev->small, small_bytes(ev));
+}
+
+static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
+    const mo_source *s = ev->source;
+    for (int c = 0; c < ev->n; c++)
+        for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
+            for (int metric = 0; metric < ev->metrics; metric++) {
+                const mo_candidate *candidate = &ev->candidate[c];
+                const double *values = mo_eval_values(ev, c, shot, metric);
+                const char *why = ev->failure[c * ev->options->n_shots + shot];
+                mo_summary summary = mo_summarize(values, ev->repeats);
+                mo_eval_row row = {.data = s->graph->name,
+                    .task = mo_task_name(s->task),
+                    .head = candidate->head ? candidate->head->name : candidate->model.table->name,
+                    .features = candidate->features,
+                    .k = candidate->dot ? 0 : ev->options->shots[shot],
+                    .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : "accuracy",
+                    .mean = summary.mean,
+                    .ci95 = summary.ci95,
+                    .sd = summary.sd,
+                    .n = summary.n,
+                    .values = values,
+                    .n_test = ev->n_test,
+                    .classes = ev->classes,
+                    .small_classes = candidate->dot ? 0 : ev->small[shot],
+                    .failure = why[0] ? why : NULL};
+                visit(&row, state);
+            }
+}
+
+mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
+    const mo_eval_options *options, mo_eval_visit visit, void *state) {
+    if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
+        !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates))
+        return mo_code_of(ctx);
+    if (!mo_ok(ctx) || !check(ctx, source, candidates, n, options))
+        return mo_context_status(ctx)->code;
+    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
+    if (prepare(&ev)) {
+        if (source->task == MO_TASK_LP)
+            mo_evaluate_links(&ev);
+        else
+            mo_evaluate_classes(&ev);
+    }
+    if (mo_ok(ctx))
+        visit_all(&ev, visit, state);
+    finish(&ev);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,71 @@
+/* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
+ * two rows for links; or rows of examples. */
+#include "train/evaluation/evaluation.h"
+
+#include <math.h>
+
+static mo_tensor *examples(mo_tape *t, mo_tensor *rows, mo_tensor *const index[2]) {
+    mo_tensor *X = mo_gather_rows(t, rows, index[0]);
+    return index[1] ? mo_mul(t, X, mo_gather_rows(t, rows, index[1])) : X;
+}
+
+/* The plan's examples as numbers of rows. */
+static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
+    bool links = plan->task == MO_TASK_LP, pairs = links && mo_has_example_rows(source);
+    *e = (mo_episode){.task = plan->task, .classes = plan->classes};
+    for (int side = 0; side < (links && !pairs ? 2 : 1); side++) {
+        e->support[side] = mo_from(t, MO_I64, 1, &plan->n_support, pairs ? plan->support_pair : plan->support[side]);
+        e->query[side] = mo_from(t, MO_I64, 1, &plan->n_query, pairs ? plan->query_pair : plan->query[side]);
+    }
+    e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
+    e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
+}
+
+/* The logits of a model that embeds the episode's own rows. */
+static mo_tensor *embed_and_read(
+    mo_tape *t, const mo_source *source, mo_model model, const mo_plan *plan, int64_t max_rows) {
+    mo_episode e;
+    if (mo_episode_build(t, source, plan, &e) != MO_OK)
+        return mo_null_tensor(mo_tape_context(t));
+    e.max_rows = max_rows;
+    return mo_model_logits(t, model, &e, NULL);
+}
+
+mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,
+    const mo_plan *plan, int64_t max_rows) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_episode e;
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (!rows)
+        return embed_and_read(t, source, c->model, plan, max_rows);
+    plan_episode(t, source, plan, &e);
+    mo_tensor *Zs = examples(t, rows, e.support), *Zq = examples(t, rows, e.query);
+    if (c->model.table)
+        return mo_model_readout(t, c->model, &e, Zs, Zq);
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    mo_dtype real = mo_tensor_dtype(rows);
+    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
+        return mo_null_tensor(ctx);
+    return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e.support_label, e.classes, real), Zq, parameter);
+}
+
+mo_tensor *mo_population_logits(
+    mo_tape *t, const mo_source *source, const mo_candidate *c, const mo_population *all, const mo_plan *plan) {
+    mo_episode e;
+    plan_episode(t, source, plan, &e);
+    return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all), e.query[0]);
+}
+
+/* Labels are exact in float64: (argmax - label)^2 is 0 or at least 1. */
+mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label) {
+    mo_tensor *guess = mo_cast(t, mo_argmax(t, mo_stop_gradient(t, logits), -1), MO_F64);
+    mo_tensor *distance = mo_sub(t, guess, mo_cast(t, label, MO_F64));
+    return mo_sum(t, mo_clamp(t, mo_square(t, distance), 0, 1), 0, MO_DROP_AXES);
+}
+
+double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan) {
+    mo_tensor *label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
+    double n = (double)plan->n_query, wrong = mo_item(mo_count_wrong(t, logits, label));
+    return 100.0 * (n - wrong) / n;
+}

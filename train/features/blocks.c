@@ -1,0 +1,188 @@
+/* train/features/blocks.c - rows of nodes: structure and attributes kept apart, each in the coordinates of its own SVD,
+ * and their hops; log(1 + degree) beside them.
+ *
+ * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
+ * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "tensor/host_array.h"
+#include "train/features/example_rows.h"
+#include "train/features/feature_memory.h"
+#include "train/features/hop_store.h"
+#include "train/svd/adjacency.h"
+#include "train/svd/basis.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FORMAT = 3, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
+
+mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
+    mo_context *ctx = f->arrays->ctx;
+    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
+    return mo_arrays_take(f->arrays, name, T) == MO_OK ? T : mo_null_tensor(ctx);
+}
+
+/* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
+static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
+    mo_tensor *top = mo_slice(t, S, 0, 0, 1), *ratio = mo_div_or_zero(t, S, top);
+    int64_t rank = mo_dim(S, 0), d = mo_dim(spectrum, 1);
+    mo_tensor *l = mo_log(t, mo_scale(t, mo_pad(t, ratio, 0, 0, d - rank), 1, MO_LEAST_RATIO));
+    if (mo_ok(t->ctx))
+        mo_tensor_copy(mo_slice(t, spectrum, 0, b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
+}
+
+/* Writes P, divided by its mean row norm, as block b of the basis. */
+static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
+    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, MO_DROP_AXES));
+    if (mo_ok(t->ctx))
+        mo_tensor_copy(
+            mo_slice(t, basis, 0, b, b + 1), mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));
+}
+
+static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
+    mo_tensor *spectrum, mo_basis_quality *quality) {
+    mo_basis_side s = {.t = t, .width = o->dim};
+    s.svd =
+        (mo_svd_options){.power_iterations = o->power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = o->seed};
+    mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
+    if (A) {
+        put_block(t, basis, 0, mo_structure_basis(&s, A));
+        put_spectrum(t, spectrum, 0, s.S);
+    }
+    mo_tape_reset(t);
+    if (mo_ok(t->ctx) && graph->features > 1)
+        X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
+    if (X) {
+        s.svd.stream = ATTRIBUTE_STREAM;
+        put_block(t, basis, 1, mo_attribute_basis(&s, X, false));
+        put_spectrum(t, spectrum, 1, s.S);
+    }
+    mo_tape_reset(t);
+    *quality = s.quality;
+    mo_csr_release(A);
+    mo_csr_release(X);
+}
+
+static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
+    snprintf(key, bytes, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
+        graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
+}
+
+bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    char key[256];
+    write_key(graph, o, key, sizeof key);
+    mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
+    mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
+    mo_tensor *svd = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
+    mo_arrays_take(f->arrays, "svd", svd); /* [residual, orthogonality] */
+    if (!mo_ok(ctx))
+        return false;
+    mo_cache cache = mo_cache_of(ctx, o);
+    f->from_cache = mo_cache_load(&cache, key, f->arrays);
+    mo_tape *t = mo_ok(ctx) && !f->from_cache ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_basis_quality quality = {0};
+    if (t) {
+        compute_basis(t, graph, o, basis, spectrum, &quality);
+        mo_tensor_write(svd, &quality, sizeof quality);
+        mo_cache_store(&cache, key, f->arrays);
+    }
+    mo_tape_release(t);
+    if (mo_ok(ctx) && mo_tensor_read(svd, &quality, sizeof quality) == MO_OK) {
+        f->svd_residual = quality.residual;
+        f->svd_orthogonality = quality.orthogonality;
+    }
+    return mo_ok(ctx);
+}
+
+/* Every hop of both blocks, the first copied from the basis. */
+static void propagate(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
+    int64_t hops = mo_dim(blocks, 1), n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
+    for (int b = 0; b < MO_BLOCKS; b++) {
+        mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
+        mo_tensor *block = mo_slice(t, blocks, 0, b, b + 1);
+        for (int64_t k = 0; k < hops && mo_ok(t->ctx); k++) {
+            x = k ? mo_spmm(t, A, x) : x;
+            mo_tensor_copy(mo_slice(t, block, 1, k, k + 1), mo_reshape(t, x, 4, (int64_t[]){1, 1, n, d}));
+        }
+        mo_tape_reset(t);
+    }
+}
+
+/* Side `side` of the basis is hop 0 of that side. */
+static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
+    mo_tensor *basis = s->state;
+    return mo_reshape(t, mo_slice(t, basis, 0, side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
+}
+
+static void store_blocks(
+    const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
+    char key[256], hops[300];
+    write_key(graph, o, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d %s", key, o->hops, mo_dtype_name(o->stack));
+    mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
+        .key = hops,
+        .name = graph->name,
+        .A = A,
+        .sides = MO_BLOCKS,
+        .hops = o->hops + 1,
+        .nodes = graph->nodes,
+        .columns = o->dim,
+        .dtype = o->stack,
+        .quality = {f->svd_residual, f->svd_orthogonality},
+        .first = first_of_basis,
+        .state = basis};
+    mo_arrays_take(f->arrays, "blocks", mo_hop_store_open(&s));
+}
+
+static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
+    float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
+    for (int64_t i = 0; x && i < graph->nodes; i++)
+        x[i] = (float)log1p((double)(graph->row_pointer[i + 1] - graph->row_pointer[i]));
+    if (x) {
+        mo_standardize((mo_rows){x, 1, graph->nodes, 1}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+        mo_tensor_write(extras, x, (size_t)graph->nodes * sizeof *x);
+    }
+    free(x);
+}
+
+/* Every hop of the basis, and log degrees. */
+static void fill(const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
+    mo_tensor *blocks =
+        disk ? NULL : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
+    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
+    mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
+    mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t) {
+        if (disk)
+            store_blocks(graph, o, A, basis, f);
+        else
+            propagate(t, A, basis, blocks);
+        put_degrees(graph, extras);
+    }
+    mo_tape_release(t);
+    mo_csr_release(A);
+}
+
+/* The basis is also hop 0 of the blocks; it is not stored by itself. */
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    mo_features basis = {.arrays = mo_arrays_create(ctx)};
+    if (basis.arrays && mo_open_basis(graph, o, &basis)) {
+        f->svd_residual = basis.svd_residual;
+        f->svd_orthogonality = basis.svd_orthogonality;
+        f->from_cache = basis.from_cache;
+        mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
+        if (mo_ok(ctx))
+            mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
+        fill(graph, o, mo_arrays_find(basis.arrays, "basis"), f);
+    }
+    mo_arrays_release(basis.arrays);
+    return mo_ok(ctx);
+}

@@ -1,0 +1,118 @@
+/* train/features/cache.c - one safetensors file for a graph and its settings, named by the XXH3-128 of both.
+ *
+ * Files are written beside their final path and renamed, and their checksums are verified when read, so that processes
+ * may share a folder: a later process replaces a file by equal content. A file's modification time is its last use. */
+#include "train/features/cache.h"
+
+#include "tensor/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define LARGEST ((int64_t)4 << 30) /* bytes */
+
+mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options) {
+    const char *folder = options->cache && *options->cache ? options->cache : NULL;
+    return (mo_cache){ctx, folder, options->notice, options->notice_state};
+}
+
+/* Sends the context's error to the notice and clears it. */
+static void tell_and_forget(const mo_cache *cache, const char *consequence) {
+    char line[1200];
+    snprintf(line, sizeof line, "cache: %s; %s", mo_context_status(cache->ctx)->message, consequence);
+    mo_clear_error(cache->ctx);
+    if (cache->notice)
+        cache->notice(line, cache->state);
+}
+
+/* Returns NULL when out of memory. */
+static char *path_of(const char *folder, const char *key, const char *ending) {
+    XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
+    char *path;
+    int n = asprintf(
+        &path, "%s/%016llx%016llx%s", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64, ending);
+    return n < 0 ? NULL : path;
+}
+
+/* Makes every missing folder of the path. */
+static void make_folders(const char *folder) {
+    char *path = strdup(folder);
+    for (char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    if (path)
+        mkdir(path, 0777);
+    free(path);
+}
+
+char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending) {
+    if (!mo_ok(cache->ctx))
+        return NULL;
+    make_folders(cache->folder);
+    char *path = path_of(cache->folder, key, ending);
+    if (!path)
+        mo_fail(cache->ctx, MO_MEMORY, "cache: out of memory");
+    return path;
+}
+
+static bool same_form(const mo_tensor *a, const mo_tensor *b) {
+    return a && a->dtype == b->dtype && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, (size_t)b->ndim * sizeof *b->shape) == 0;
+}
+
+/* Copies all arrays, or none if one is missing. */
+static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
+    for (int64_t i = 0; i < arrays->count; i++)
+        if (!same_form(mo_arrays_find(kept, arrays->items[i].name), arrays->items[i].tensor))
+            return false;
+    for (int64_t i = 0; i < arrays->count; i++)
+        mo_tensor_copy(arrays->items[i].tensor, mo_arrays_find(kept, arrays->items[i].name));
+    return true;
+}
+
+bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
+    mo_context *ctx = cache->ctx;
+    char *path = mo_ok(ctx) && cache->folder ? path_of(cache->folder, key, ".safetensors") : NULL;
+    mo_arrays *kept = path && access(path, F_OK) == 0 ? mo_safetensors_read(ctx, path) : NULL;
+    bool loaded = kept && copy_all(kept, arrays);
+    if (path && mo_ok(ctx) && kept && !loaded)
+        mo_fail(ctx, MO_FORMAT, "%s: does not hold the features that its name promises", path);
+    if (path && !mo_ok(ctx))
+        tell_and_forget(cache, "made again");
+    if (loaded)
+        utimensat(AT_FDCWD, path, NULL, 0);
+    mo_arrays_release(kept);
+    free(path);
+    return loaded;
+}
+
+static void write_entry(const mo_cache *cache, const char *key, const mo_arrays *arrays, const char *path) {
+    json_t *made_of = json_pack("{s:s}", "made_of", key);
+    char *metadata = made_of ? json_dumps(made_of, JSON_COMPACT) : NULL;
+    make_folders(cache->folder);
+    mo_safetensors_write(arrays, metadata, path);
+    json_decref(made_of);
+    free(metadata);
+}
+
+void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
+    mo_context *ctx = cache->ctx;
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < arrays->count; i++)
+        bytes += mo_numel(arrays->items[i].tensor) * (int64_t)mo_dtype_size(arrays->items[i].tensor->dtype);
+    char *path = mo_ok(ctx) && cache->folder && bytes <= LARGEST ? path_of(cache->folder, key, ".safetensors") : NULL;
+    if (path)
+        write_entry(cache, key, arrays, path);
+    if (path && !mo_ok(ctx))
+        tell_and_forget(cache, "the features are not kept");
+    free(path);
+}

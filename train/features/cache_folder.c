@@ -1,0 +1,188 @@
+/* train/features/cache_folder.c - the entries of a cache: listed, verified, removed.
+ *
+ * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c); of the other files
+ * in the folder only those of interrupted writes are touched. */
+#include "train/features/hop_file.h"
+
+#include "tensor/storage.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DIGITS = 32, STALE = 3600, LONGEST_HEADER = 1 << 16 };
+
+typedef struct file {
+    char *path;
+    int64_t bytes, used;
+    long nanoseconds; /* beyond used */
+} file;
+
+typedef struct listing {
+    file *files;
+    size_t n;
+} listing;
+
+static void free_listing(listing *l) {
+    for (size_t i = 0; i < l->n; i++)
+        free(l->files[i].path);
+    free(l->files);
+}
+
+static bool is_entry(const char *name) {
+    for (int i = 0; i < DIGITS; i++)
+        if (!isdigit((unsigned char)name[i]) && !(name[i] >= 'a' && name[i] <= 'f'))
+            return false;
+    return !strcmp(name + DIGITS, ".safetensors") || !strcmp(name + DIGITS, ".stack");
+}
+
+static bool ends_with(const char *name, const char *ending) {
+    size_t n = strlen(name), k = strlen(ending);
+    return n > k && !strcmp(name + n - k, ending);
+}
+
+static bool is_left_over(const char *name) {
+    return (!strncmp(name, ".mochi-", 7) && ends_with(name, ".tmp")) || ends_with(name, ".stack.partial");
+}
+
+static int by_use(const void *a, const void *b) {
+    const file *x = a, *y = b;
+    if (x->used != y->used)
+        return x->used < y->used ? -1 : 1;
+    if (x->nanoseconds != y->nanoseconds)
+        return x->nanoseconds < y->nanoseconds ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+static bool append(mo_context *ctx, listing *l, const char *folder, const char *name) {
+    struct stat st;
+    char *path;
+    file *grown = realloc(l->files, (l->n + 1) * sizeof *grown);
+    if (grown)
+        l->files = grown;
+    if (!grown || asprintf(&path, "%s/%s", folder, name) < 0) {
+        mo_fail(ctx, MO_MEMORY, "cache: out of memory for its entries");
+        return false;
+    }
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) /* otherwise it has been removed meanwhile */
+        l->files[l->n++] = (file){path, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    else
+        free(path);
+    return true;
+}
+
+/* The files that `wanted` accepts, the least recently used first. */
+static listing list_files(mo_context *ctx, const char *folder, bool (*wanted)(const char *name)) {
+    listing l = {0};
+    DIR *dir = mo_ok(ctx) ? opendir(folder) : NULL;
+    if (!dir && mo_ok(ctx) && errno != ENOENT)
+        mo_fail(ctx, MO_IO, "cache: '%s': cannot open: %s", folder, strerror(errno));
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (wanted(e->d_name) && !append(ctx, &l, folder, e->d_name))
+            break;
+    if (dir)
+        closedir(dir);
+    if (l.n > 1)
+        qsort(l.files, l.n, sizeof *l.files, by_use);
+    return l;
+}
+
+/* The metadata's "made_of", read from the header alone; NULL if there is none. Free with free(). */
+static char *read_made_of(const char *path) {
+    unsigned char size[8];
+    FILE *in = fopen(path, "rb");
+    uint64_t n = 0;
+    char *text = NULL, *found = NULL;
+    if (in && fread(size, 1, 8, in) == 8)
+        for (int i = 7; i >= 0; i--)
+            n = n << 8 | size[i];
+    if (n > 0 && n <= LONGEST_HEADER && (text = malloc(n)) && fread(text, 1, n, in) == n) {
+        json_t *root = json_loadb(text, n, 0, NULL);
+        const char *value = json_string_value(json_object_get(json_object_get(root, "__metadata__"), "made_of"));
+        found = value ? strdup(value) : NULL;
+        json_decref(root);
+    }
+    free(text);
+    if (in)
+        fclose(in);
+    return found;
+}
+
+/* Returns whether the checksums match; if not, writes the defect to damage. */
+static bool is_intact(mo_context *ctx, const char *path, char *damage, size_t bytes) {
+    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    bool intact = arrays && arrays->metadata && strstr(arrays->metadata, "made_of");
+    if (arrays && !intact)
+        mo_fail(ctx, MO_FORMAT, "%s: does not say what it was made of", path);
+    snprintf(damage, bytes, "%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_arrays_release(arrays);
+    return intact;
+}
+
+static void show(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
+    char damage[1024] = "checksums do not hold";
+    char *made_of;
+    bool intact = true;
+    if (ends_with(f->path, ".stack")) {
+        made_of = mo_hop_file_inspect(ctx, f->path, verify, &intact);
+    } else {
+        made_of = read_made_of(f->path);
+        intact = !verify || is_intact(ctx, f->path, damage, sizeof damage);
+    }
+    mo_cache_entry entry = {.path = f->path,
+        .made_of = made_of ? made_of : "",
+        .damage = intact ? NULL : damage,
+        .bytes = f->bytes,
+        .used = f->used};
+    if (visit)
+        visit(&entry, state);
+    free(made_of);
+}
+
+mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state) {
+    if (!mo_given(ctx, "cache", "the folder", folder))
+        return mo_code_of(ctx);
+    listing l = list_files(ctx, folder, is_entry);
+    for (size_t i = 0; i < l.n && mo_ok(ctx); i++)
+        show(ctx, &l.files[i], verify, visit, state);
+    free_listing(&l);
+    return mo_context_status(ctx)->code;
+}
+
+static void remove_file(mo_context *ctx, const file *f) {
+    if (unlink(f->path) < 0 && errno != ENOENT)
+        mo_fail(ctx, MO_IO, "cache: '%s': cannot remove: %s", f->path, strerror(errno));
+}
+
+mo_code mo_cache_prune(
+    mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state) {
+    if (!mo_given(ctx, "cache", "the folder", folder))
+        return mo_code_of(ctx);
+    int64_t now = time(NULL), total = 0;
+    listing left = list_files(ctx, folder, is_left_over);
+    for (size_t i = 0; i < left.n && mo_ok(ctx); i++)
+        if (now - left.files[i].used > STALE)
+            remove_file(ctx, &left.files[i]);
+    free_listing(&left);
+    listing l = list_files(ctx, folder, is_entry);
+    for (size_t i = 0; i < l.n; i++)
+        total += l.files[i].bytes;
+    for (size_t i = 0; i < l.n && mo_ok(ctx); i++) {
+        bool old = seconds >= 0 && now - l.files[i].used >= seconds, large = bytes >= 0 && total > bytes;
+        if (!old && !large)
+            continue;
+        total -= l.files[i].bytes;
+        show(ctx, &l.files[i], false, visit, state);
+        remove_file(ctx, &l.files[i]);
+    }
+    free_listing(&l);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,39 @@
+/* train/features/example_rows.h - rows of examples, by task (library internal). */
+#ifndef MO_EXAMPLE_ROWS_H
+#define MO_EXAMPLE_ROWS_H
+
+#include "train/train.h"
+
+enum { MO_BLOCKS = 2 };     /* structure, attributes */
+#define MO_LEAST_RATIO 1e-6 /* least ratio of a singular value to the largest, in the log-spectrum */
+
+/* Adds a zeroed float32 tensor of that name to the features, which own it. Returns the null tensor on failure. */
+mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape);
+
+/* The number of neighbours of node u. */
+static inline int64_t degree(const mo_graph *graph, int64_t u) {
+    return graph->row_pointer[u + 1] - graph->row_pointer[u];
+}
+
+/* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
+bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+/* blocks.c, pair_rows.c, graph_rows.c: "blocks", "spectrum" and "extras" of a task. */
+bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
+bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
+
+/* standardize.c: x [outer, n, w] minus its mean over n, divided by its standard deviation + epsilon; both statistics
+ * are taken over the m rows listed in reference (NULL: all rows). moments (may be NULL): receives both, [2, outer, w].
+ */
+typedef struct mo_rows {
+    float *x;
+    int64_t outer, n, w;
+} mo_rows;
+void mo_standardize(mo_rows rows, const int64_t *reference, int64_t m, double epsilon, float *moments);
+#define MO_BLOCK_EPSILON 1e-4
+#define MO_EXTRAS_EPSILON 1e-3
+/* The bound at which episodes clip standardised values. */
+#define MO_BLOCK_LIMIT 5
+#define MO_EXTRAS_LIMIT 4
+
+#endif

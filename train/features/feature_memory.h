@@ -1,0 +1,16 @@
+/* train/features/feature_memory.h - what features take, against what they may take (library internal). */
+#ifndef MO_FEATURE_MEMORY_H
+#define MO_FEATURE_MEMORY_H
+
+#include "train/frozen_features.h"
+
+/* Returns whether the hop stack of a graph goes to a file: it is placed there, or its features would take more than
+ * options->memory in memory but not with the stack on disk. sides: 1, or 2 for blocks kept apart. Raises if the stack
+ * on disk takes too much too, if there is no folder for the file, or if the graph's context is not one of the CPU. */
+bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *options, int sides);
+/* Returns whether the features of a task can be made and kept on the device of a context; writes the bytes they need
+ * and the bytes left for features. Always true for the CPU. */
+bool mo_features_fit(mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *options,
+    double *needed, double *left);
+
+#endif

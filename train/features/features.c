@@ -1,0 +1,216 @@
+/* train/features/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
+ *
+ * hops[0] = LayerNorm(X0), or X0 if the options say so (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The
+ * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
+ * file (hop_store.c). */
+#include "autograd/tape.h"
+#include "ops/in_place.h"
+#include "ops/ops.h"
+#include "tensor/storage.h"
+#include "train/features/feature_memory.h"
+#include "train/features/first_hop.h"
+#include "train/features/hop_store.h"
+#include "train/features/set_hops.h"
+#include "train/svd/adjacency.h"
+#include "train/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 4, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
+
+mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_tensor *H[MO_MAX_INPUTS];
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    if (hops < 0 || hops >= MO_MAX_INPUTS) {
+        mo_fail(ctx, MO_INVALID, "hop_stack: %d hops, expected 0 to %d", hops, MO_MAX_INPUTS - 1);
+        return mo_null_tensor(ctx);
+    }
+    H[0] = mo_layer_norm(t, X0, MO_NORM_EPSILON);
+    for (int k = 1; k <= hops; k++)
+        H[k] = mo_spmm(t, A, H[k - 1]);
+    return mo_stack(t, H, hops + 1, 0);
+}
+
+static bool propagate(const mo_graph *graph, mo_tensor *hops) {
+    if (graph->graphs > 1 && mo_context_device(graph->ctx) == MO_CPU)
+        return mo_propagate_set(graph, hops);
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
+    if (!A)
+        return false;
+    for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
+        mo_view x = mo_rows_of_hop(hops, k - 1, 0, graph->nodes), y = mo_rows_of_hop(hops, k, 0, graph->nodes);
+        mo_spmm_into(A, 0, &x, &y);
+    }
+    mo_csr_release(A);
+    return mo_ok(graph->ctx);
+}
+
+/* Everything that hop 0 depends on. */
+static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
+    snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
+        FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,
+        o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "");
+}
+
+/* The content of a cache entry: hop 0 and the quality of its SVDs, [residual, orthogonality]. */
+static mo_arrays *kept_arrays(mo_tensor *hops) {
+    mo_arrays *kept = mo_arrays_create(hops->ctx);
+    if (kept && mo_arrays_take(kept, "x0", mo_tensor_first(hops)) == MO_OK)
+        mo_arrays_take(kept, "svd", mo_tensor_create(hops->ctx, MO_F64, 1, (int64_t[]){2}));
+    return kept;
+}
+
+static bool fill(mo_first_hop *j, mo_features *f) {
+    char key[256];
+    mo_context *ctx = j->graph->ctx;
+    mo_cache cache = mo_cache_of(ctx, j->options);
+    mo_arrays *kept = kept_arrays(j->hops);
+    if (!mo_ok(ctx)) {
+        mo_arrays_release(kept);
+        return false;
+    }
+    double quality[2];
+    mo_tensor *svd = mo_arrays_find(kept, "svd");
+    write_key(j->graph, j->options, key, sizeof key);
+    f->from_cache = mo_cache_load(&cache, key, kept);
+    if (!f->from_cache && mo_first_hop_compute(j)) {
+        mo_tensor_write(svd, &j->quality, sizeof quality);
+        mo_cache_store(&cache, key, kept);
+    }
+    if (mo_ok(ctx) && mo_tensor_read(svd, quality, sizeof quality) == MO_OK) {
+        f->svd_residual = quality[0];
+        f->svd_orthogonality = quality[1];
+    }
+    mo_arrays_release(kept);
+    return mo_ok(ctx) && propagate(j->graph, j->hops);
+}
+
+/* ---- on disk ---- */
+
+/* LayerNorm of rows in place, a block at a time. */
+static void normalize_rows(mo_tape *t, mo_tensor *X) {
+    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += NORM_ROWS) {
+        int64_t mark = t->n_tensors, end = i + NORM_ROWS < mo_dim(X, 0) ? i + NORM_ROWS : mo_dim(X, 0);
+        mo_tensor *rows = mo_slice(t, X, 0, i, end), *normal = mo_layer_norm(t, rows, MO_NORM_EPSILON);
+        if (mo_ok(t->ctx))
+            mo_tensor_copy(rows, normal);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+}
+
+static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
+    mo_first_hop *j = s->state;
+    mo_tensor *X;
+    (void)side;
+    if (j->graph->graphs == 1) {
+        mo_basis_quality quality;
+        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
+        mo_first_hop_worsen(j, quality);
+        if (j->options->norm == MO_FEATURE_NORM_LAYER)
+            normalize_rows(t, X);
+    } else {
+        X = j->hops = mo_tensor_uninitialized(t->ctx, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
+        if (mo_ok(t->ctx))
+            mo_first_hop_compute(j);
+    }
+    s->quality[0] = j->quality.residual;
+    s->quality[1] = j->quality.orthogonality;
+    return X;
+}
+
+static bool store(mo_first_hop *j, mo_features *f) {
+    char key[256], hops[300];
+    mo_context *ctx = j->graph->ctx;
+    write_key(j->graph, j->options, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
+    mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
+        .key = hops,
+        .name = j->graph->name,
+        .A = mo_normalized_adjacency(j->graph, MO_F32),
+        .sides = 1,
+        .hops = j->options->hops + 1,
+        .nodes = j->graph->nodes,
+        .columns = j->options->dim,
+        .dtype = j->options->stack,
+        .first = first_of_nodes,
+        .state = j};
+    mo_tensor *stack = mo_hop_store_open(&s);
+    if (mo_ok(ctx)) { /* drops the axis of sides */
+        memmove(stack->shape, stack->shape + 1, 3 * sizeof *stack->shape);
+        memmove(stack->stride, stack->stride + 1, 3 * sizeof *stack->stride);
+        stack->ndim = 3;
+    }
+    f->from_cache = s.from_cache;
+    f->svd_residual = s.quality[0];
+    f->svd_orthogonality = s.quality[1];
+    mo_tensor_release(j->hops);
+    mo_csr_release((mo_csr *)(uintptr_t)s.A);
+    return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
+}
+
+static bool hold(mo_first_hop *j, mo_features *f) {
+    const mo_feature_options *o = j->options;
+    j->hops = mo_tensor_uninitialized(j->graph->ctx, MO_F32, 3, (int64_t[]){o->hops + 1, j->graph->nodes, o->dim});
+    return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill(j, f);
+}
+
+static bool valid(const mo_graph *graph, const mo_feature_options *o) {
+    mo_context *ctx = graph->ctx;
+    if (!mo_ok(ctx))
+        return false;
+    if (o->dim < 1 || o->hops < 0)
+        mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 or more", o->dim, o->hops);
+    for (int64_t i = 0; graph->features > 1 && i < graph->nodes; i++)
+        for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)
+            if (!isfinite(graph->feature_value[e])) {
+                mo_fail(ctx, MO_NUMERICAL,
+                    "features: '%s': feature %d of node %" PRId64 " is %g, expected a finite value", graph->name,
+                    graph->feature_column[e], i, (double)graph->feature_value[e]);
+                return false;
+            }
+    return mo_ok(ctx);
+}
+
+mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
+    if (!graph || !mo_given(graph->ctx, "features", "options", options))
+        return NULL;
+    mo_context *ctx = graph->ctx;
+    if (!valid(graph, options))
+        return NULL;
+    mo_features *f = calloc(1, sizeof *f);
+    if (!f) {
+        mo_fail(ctx, MO_MEMORY, "features: out of memory");
+        return NULL;
+    }
+    f->nodes = graph->nodes;
+    f->dim = options->dim;
+    f->hops = options->hops;
+    f->power_iterations = options->power_iterations;
+    f->seed = options->seed;
+    f->arrays = mo_arrays_create(ctx);
+    mo_first_hop j = {.graph = graph, .options = options};
+    bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
+    mo_math math = ctx->math;
+    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
+    bool done = f->arrays && mo_ok(ctx) && (disk ? store : hold)(&j, f);
+    ctx->math = math;
+    if (done) {
+        mo_tell_quality(options, graph, f);
+        return f;
+    }
+    mo_features_release(f);
+    return NULL;
+}
+
+void mo_features_release(mo_features *features) {
+    if (!features)
+        return;
+    mo_arrays_release(features->arrays);
+    free(features);
+}

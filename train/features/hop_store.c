@@ -1,0 +1,145 @@
+/* train/features/hop_store.c - a hop stack in a file, written a block of rows at a time and mapped.
+ *
+ * Layout: a page of text (what the file is), the stack [sides, hops, nodes, columns] of float32 or float16, from the
+ * next page on the quality of the SVDs and the checksum of every block, 0 where it is not written yet. While blocks are
+ * missing the name ends in .partial and one process holds the lock; then the file is synced and renamed. Checksums are
+ * compared whenever a file is opened, so the order in which a crash lets bytes reach the disk does not matter. */
+#include "train/features/hop_store.h"
+
+#include "ops/in_place.h"
+#include "tensor/clock.h"
+#include "tensor/files/conversion.h"
+#include "tensor/host_array.h"
+#include "tensor/storage.h"
+#include "train/features/hop_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { NOTICE_SECONDS = 5 };
+
+/* A stack while it is computed. */
+typedef struct work {
+    mo_hop_store *s;
+    mo_hop_file file;
+    float *block;     /* [rows of a block, columns] */
+    uint16_t *halves; /* the same in float16, where the file is */
+    mo_tensor *X;     /* the hop before */
+    int64_t finished; /* blocks */
+    int64_t begun;    /* of them, those that were there */
+    double start, told;
+} work;
+
+static void tell_progress(work *w) {
+    double now = mo_clock(CLOCK_MONOTONIC), passed = now - w->start;
+    const mo_hop_file *f = &w->file;
+    if (!w->s->cache.notice || now - w->told < NOTICE_SECONDS || w->finished == w->begun)
+        return;
+    char line[256];
+    double left = passed * (double)(f->blocks - w->finished) / (double)(w->finished - w->begun);
+    snprintf(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", w->s->name,
+        100 * (double)w->finished / (double)f->blocks, left);
+    w->s->cache.notice(line, w->s->cache.state);
+    w->told = now;
+}
+
+/* Rows of hop k >= 1 from all rows of the hop before. */
+static void multiply_rows(work *w, int64_t first, int64_t rows) {
+    const mo_hop_store *s = w->s;
+    mo_view x = mo_tensor_view(w->X), y = x;
+    y.data = w->block;
+    y.shape[0] = rows;
+    mo_spmm_into(s->A, first, &x, &y);
+}
+
+static bool finish_block(work *w, int64_t side, int64_t hop, int64_t b, const float *rows) {
+    int64_t n = w->halves ? mo_hop_file_rows(&w->file, b) * w->file.columns : 0;
+    for (int64_t i = 0; i < n; i++)
+        w->halves[i] = double_to_half(rows[i]);
+    bool fine = mo_hop_file_write(&w->file, side, hop, b, w->halves ? (const void *)w->halves : rows);
+    w->finished += fine;
+    tell_progress(w);
+    return fine;
+}
+
+/* Every block of hop k >= 1 that is missing. */
+static bool compute_hop(work *w, int64_t side, int64_t hop) {
+    mo_hop_file *f = &w->file;
+    if (!mo_hop_file_lacks(f, side, hop))
+        return true;
+    if (!mo_hop_file_read_hop(f, side, hop - 1, mo_tensor_view(w->X).data))
+        return false;
+    for (int64_t b = 0; b < f->hop_blocks; b++) {
+        if (*mo_hop_file_digest(f, side, hop, b))
+            continue;
+        multiply_rows(w, b * f->block_rows, mo_hop_file_rows(f, b));
+        if (!mo_ok(f->ctx) || !finish_block(w, side, hop, b, w->block))
+            return false;
+    }
+    return true;
+}
+
+static bool compute_first(work *w, mo_tape *t, int64_t side) {
+    mo_hop_file *f = &w->file;
+    if (!mo_hop_file_lacks(f, side, 0))
+        return true;
+    mo_tensor *X = w->s->first(t, w->s, side);
+    if (!mo_ok(f->ctx))
+        return false;
+    w->start = w->told = mo_clock(CLOCK_MONOTONIC); /* the time left is of writing: an SVD's is not like it */
+    w->begun = w->finished;
+    const float *rows = mo_tensor_view(X).data;
+    for (int64_t b = 0; b < f->hop_blocks; b++)
+        if (!finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns))
+            return false;
+    mo_tape_reset(t);
+    return mo_hop_file_put_quality(f, w->s->quality);
+}
+
+/* First every hop 0, whose SVDs take the most memory and time, then the others. */
+static bool compute(work *w) {
+    mo_hop_store *s = w->s;
+    mo_context *ctx = s->cache.ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    bool fine = t != NULL;
+    w->begun = w->finished = mo_hop_file_finished(&w->file);
+    w->start = w->told = mo_clock(CLOCK_MONOTONIC);
+    if (s->dtype == MO_F16)
+        w->halves = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->halves);
+    for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
+        fine = compute_first(w, t, side);
+    mo_tape_release(t);
+    w->start = w->told = mo_clock(CLOCK_MONOTONIC);
+    w->begun = w->finished;
+    if (fine && w->finished < w->file.blocks) {
+        w->X = mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){s->nodes, s->columns});
+        w->block = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->block);
+    }
+    for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
+        for (int64_t hop = 1; hop < s->hops && fine; hop++)
+            fine = compute_hop(w, side, hop);
+    mo_tensor_release(w->X);
+    free(w->block);
+    free(w->halves);
+    return fine && mo_ok(ctx);
+}
+
+mo_tensor *mo_hop_store_open(mo_hop_store *s) {
+    mo_context *ctx = s->cache.ctx;
+    work w = {.s = s};
+    mo_tensor *stack = mo_null_tensor(ctx);
+    bool fine = mo_ok(ctx) && mo_hop_file_open(&w.file, s);
+    if (fine) {
+        s->from_cache = mo_hop_file_finished(&w.file) == w.file.blocks;
+        fine = s->from_cache || compute(&w);
+    }
+    if (fine && mo_hop_file_complete(&w.file)) {
+        memcpy(s->quality, w.file.quality, sizeof s->quality);
+        stack = mo_hop_file_map(&w.file, s);
+    }
+    mo_hop_file_close(&w.file);
+    return stack;
+}

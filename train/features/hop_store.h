@@ -1,0 +1,29 @@
+/* train/features/hop_store.h - hop stacks that are larger than the memory a run may use: kept in a file, mapped
+ * (library internal).
+ */
+#ifndef MO_HOP_STORE_H
+#define MO_HOP_STORE_H
+
+#include "train/features/cache.h"
+
+typedef struct mo_hop_store {
+    mo_cache cache;
+    const char *key;     /* everything that the values depend on */
+    const char *name;    /* of the graph, for notices */
+    const mo_csr *A;     /* hop k is A times hop k - 1; in a context of the CPU */
+    int64_t sides, hops; /* hops: l + 1 */
+    int64_t nodes, columns;
+    mo_dtype dtype;    /* MO_F32 or MO_F16; each hop is computed from the rounded one before it */
+    double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; set when hop 0 is computed */
+    bool from_cache;
+    /* Hop 0 of a side, float32 [nodes, columns], contiguous, on the tape or not. Fills quality. */
+    mo_tensor *(*first)(mo_tape *t, struct mo_hop_store *s, int64_t side);
+    void *state;
+} mo_hop_store;
+
+/* [sides, hops, nodes, columns] in the file of that key, computed if it is missing, block by block: blocks that an
+ * interrupted run has finished are not computed again, unless their checksum (XXH3) does not match. Takes memory for
+ * one hop of one side, besides that of `first`. Release; returns the null tensor on failure. */
+mo_tensor *mo_hop_store_open(mo_hop_store *s);
+
+#endif

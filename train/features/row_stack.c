@@ -1,0 +1,149 @@
+/* train/features/row_stack.c - fetching rows from host memory or a file.
+ *
+ * Consecutive rows are copied at once. All reads of a file are announced to the system before the first one, so that a
+ * disk can work on many. The file is not read through its map: the map's pages would count as the process's memory, and
+ * a file that is truncated meanwhile would end the process. */
+#include "train/features/row_stack.h"
+
+#include "autograd/tape.h"
+#include "tensor/files/conversion.h"
+#include "tensor/files/file.h"
+#include "tensor/host_array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mo_dtype mo_row_dtype(const mo_tensor *X) {
+    return X->dtype == MO_F16 ? MO_F32 : X->dtype;
+}
+
+/* Converts from the first value on, so that no value is overwritten before it is read. */
+void mo_widen_halves(float *x, int64_t n) {
+    const char *halves = (const char *)x + (size_t)n * sizeof(uint16_t);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, halves + (size_t)i * sizeof half, sizeof half);
+        x[i] = half_to_float(half);
+    }
+}
+
+bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X) {
+    return X->ctx == ctx && !X->storage->file;
+}
+
+mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
+    const mo_mapped_file *file = X->storage->file;
+    size_t size = mo_dtype_size(X->dtype);
+    mo_row_stack s = {
+        .outer = 1, .rows = X->shape[axis], .width = mo_dtype_size(mo_row_dtype(X)), .stored = size, .fd = -1};
+    for (int i = 0; i < axis; i++)
+        s.outer *= X->shape[i];
+    for (int i = axis + 1; i < X->ndim; i++) {
+        s.width *= (size_t)X->shape[i];
+        s.stored *= (size_t)X->shape[i];
+    }
+    if (file) {
+        s.fd = file->fd;
+        s.offset = file->offset + X->offset * (int64_t)size;
+        s.path = file->path;
+    } else {
+        s.data = mo_tensor_view(X).data;
+    }
+    return s;
+}
+
+/* A run of consecutive rows of one outer. */
+typedef struct row_run {
+    int64_t outer, i, n; /* rows row[i] .. row[i] + n - 1 */
+} row_run;
+
+/* Moves *at to the next run, from zeros to the first one; returns false after the last. */
+static bool next_run(const mo_row_stack *s, const int64_t *row, int64_t n, row_run *at) {
+    at->i += at->n;
+    if (at->i == n) {
+        at->i = 0;
+        at->outer++;
+    }
+    if (n == 0 || at->outer == s->outer)
+        return false;
+    for (at->n = 1; at->i + at->n < n && row[at->i + at->n] == row[at->i + at->n - 1] + 1;)
+        at->n++;
+    return true;
+}
+
+static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t offset, char *why, size_t room) {
+    ssize_t got = mo_read_at(s->fd, out, bytes, offset);
+    if (got < 0)
+        snprintf(why, room, "'%s': cannot read its rows: %s", s->path, strerror(errno));
+    else if (got < (ssize_t)bytes)
+        snprintf(why, room, "'%s': it ends before byte %" PRId64 ", where a row is expected; was it cut short?",
+            s->path, offset + got);
+    return got == (ssize_t)bytes;
+}
+
+bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
+    size_t w = s->stored;
+    for (row_run at = {0}; !s->data && next_run(s, row, n, &at);)
+        posix_fadvise(
+            s->fd, s->offset + (at.outer * s->rows + row[at.i]) * (int64_t)w, at.n * (int64_t)w, POSIX_FADV_WILLNEED);
+    for (row_run at = {0}; next_run(s, row, n, &at);) {
+        char *row_out = out + (size_t)(at.outer * n + at.i) * s->width, *to = row_out + (size_t)at.n * (s->width - w);
+        int64_t from = (at.outer * s->rows + row[at.i]) * (int64_t)w;
+        if (s->data)
+            memcpy(to, s->data + from, (size_t)at.n * w);
+        else if (!read_bytes(s, to, (size_t)at.n * w, s->offset + from, why, bytes))
+            return false;
+        if (w != s->width)
+            mo_widen_halves((float *)(void *)row_out, at.n * (int64_t)(w / sizeof(uint16_t)));
+    }
+    return true;
+}
+
+/* Fetches the rows into T, directly if its memory is the host's. */
+static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, int64_t n) {
+    mo_context *ctx = T->ctx;
+    size_t bytes = (size_t)(s->outer * n) * s->width;
+    char why[512];
+    bool direct = mo_context_device(ctx) == MO_CPU;
+    char *host = direct ? mo_tensor_view(T).data : mo_host_array(ctx, (int64_t)bytes, 1);
+    if (host && !mo_fetch_rows_into(s, row, n, host, why, sizeof why))
+        mo_fail(ctx, MO_IO, "%s", why);
+    else if (host && !direct)
+        mo_tensor_write(T, host, bytes);
+    if (!direct)
+        free(host);
+}
+
+/* A tensor of the tape in the shape of X, except for size n along an axis. */
+static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
+    int64_t shape[MO_MAX_AXES];
+    memcpy(shape, X->shape, sizeof shape);
+    shape[axis] = n;
+    return mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
+}
+
+mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
+    mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
+    mo_tensor *T = shaped(t, X, X->ndim - 2, n);
+    if (mo_ok(t->ctx))
+        fetch_into(T, &s, row, n);
+    return T;
+}
+
+mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
+    if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
+        return mo_slice(t, X, axis, first, last);
+    int64_t n = last - first, *row = mo_host_array(t->ctx, n, sizeof *row);
+    mo_row_stack s = mo_row_stack_of(X, axis);
+    mo_tensor *T = row ? shaped(t, X, axis, n) : mo_null_tensor(t->ctx);
+    for (int64_t i = 0; row && i < n; i++)
+        row[i] = first + i;
+    if (mo_ok(t->ctx))
+        fetch_into(T, &s, row, n);
+    free(row);
+    return T;
+}

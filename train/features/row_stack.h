@@ -1,0 +1,36 @@
+/* train/features/row_stack.h - fetching rows of features that lie outside the context's memory: in host memory or in a
+ * file (library internal). */
+#ifndef MO_ROW_STACK_H
+#define MO_ROW_STACK_H
+
+#include "train/train.h"
+
+/* An array [outer, rows, width bytes], contiguous; borrowed from its tensor. */
+typedef struct mo_row_stack {
+    int64_t outer, rows;
+    size_t width;     /* bytes of a fetched row: float16 becomes float32 */
+    size_t stored;    /* bytes of a stored row */
+    const char *data; /* the array, if it lies in memory; NULL: in a file */
+    int fd;           /* of the file; the array starts at offset */
+    int64_t offset;
+    const char *path;
+} mo_row_stack;
+
+/* The dtype of fetched rows. */
+mo_dtype mo_row_dtype(const mo_tensor *X);
+/* Converts n values of float16, stored in the upper half of x [n], to float32 in x. */
+void mo_widen_halves(float *x, int64_t n);
+/* Returns whether X lies in memory of the context, so that its ops can read X directly. */
+bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X);
+/* The slices along an axis of X, a contiguous tensor of the CPU, as rows; the axes before it are `outer`. */
+mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis);
+/* out [outer, n, width] = the listed rows of each outer. Needs no context, so any thread may call it. Returns false on
+ * failure, with one line in `why`. */
+bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes);
+
+/* The listed rows of X [.., E, w] as a tensor [.., n, w] of the tape; waits until they are read. */
+mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n);
+/* Slices first .. last - 1 of X along an axis: a view if X is resident, else a fetched copy. */
+mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last);
+
+#endif

@@ -1,0 +1,183 @@
+/* train/fit/diagnosis.c - what the geometry of embeddings does to prototypes under inner products (paper, section 2):
+ * where their mean lies against the spread of the classes, which boundaries of pairs miss their data, and which
+ * prototypes lie in or near the convex hull of the others. */
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/fit/geometry.h"
+#include "train/graph.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of) {
+    int64_t now;
+#pragma omp atomic capture
+    now = ++*done;
+    if (g->options->progress && omp_get_thread_num() == 0)
+        g->options->progress(part, now, of, g->options->state);
+}
+
+static const double *row_of(const mo_geometry *g, int64_t i) {
+    bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
+    for (int64_t k = 0; k < g->d; k++)
+        g->scratch[k] = wide ? ((const double *)g->rows)[i * g->d + k] : (double)((const float *)g->rows)[i * g->d + k];
+    return g->scratch;
+}
+
+static double distance(const double *a, const double *b, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++)
+        sum += (a[k] - b[k]) * (a[k] - b[k]);
+    return sqrt(sum);
+}
+
+static double length(const double *a, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++)
+        sum += a[k] * a[k];
+    return sqrt(sum);
+}
+
+/* Computes prototypes and mean, then offset, spread, radius and the mean distance between two prototypes. */
+static void measure(mo_geometry *g, mo_diagnosis *x) {
+    const int64_t *label = g->E->graph->label, *count = g->E->count;
+    for (int64_t i = 0; i < g->n; i++) {
+        const double *z = row_of(g, i);
+        x->radius = fmax(x->radius, length(z, g->d));
+        for (int64_t k = 0; k < g->d; k++) {
+            g->P[label[i] * g->d + k] += z[k];
+            g->mean[k] += z[k];
+        }
+    }
+    for (int64_t k = 0; k < g->d; k++) {
+        g->mean[k] /= (double)g->n;
+        for (int64_t c = 0; c < g->C; c++)
+            g->P[c * g->d + k] /= (double)count[c];
+    }
+    x->offset = length(g->mean, g->d);
+    double squares = 0, sum = 0;
+    for (int64_t i = 0; i < g->n; i++)
+        squares += pow(distance(row_of(g, i), g->P + label[i] * g->d, g->d), 2);
+    x->spread = sqrt(squares / (double)g->n);
+    int64_t pairs = g->C * (g->C - 1) / 2;
+    for (int64_t a = 0; a < g->C; a++)
+        for (int64_t b = 0; b < a; b++)
+            sum += distance(g->P + a * g->d, g->P + b * g->d, g->d);
+    x->mean_distance = sum / (double)pairs;
+}
+
+/* ---- hull distances, and the outer hull in the plane of the first two principal components ---- */
+
+/* The inner products [C, C] of the prototypes minus their mean. */
+static mo_tensor *centred_gram(const mo_geometry *g, mo_tape *t) {
+    mo_tensor *P = mo_from(t, MO_F64, 2, (int64_t[]){g->C, g->d}, g->P);
+    P = mo_sub(t, P, mo_mean(t, P, MO_AXIS(0), MO_KEEP_AXES));
+    return mo_matmul(t, P, mo_transpose(t, P));
+}
+
+/* Coordinates [C, 2] in the plane: the eigenvectors of the Gram matrix of the centred prototypes are the principal
+ * components. */
+static bool project(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plane) {
+    int64_t C = g->C;
+    mo_tensor *w, *V;
+    mo_eigh(t, G, &w, &V);
+    double *vector = mo_host_array(g->ctx, C * C + C, sizeof *vector), *value = vector ? vector + C * C : NULL;
+    if (vector && mo_tensor_read(V, vector, (size_t)(C * C) * sizeof *vector) == MO_OK &&
+        mo_tensor_read(w, value, (size_t)C * sizeof *value) == MO_OK)
+        for (int64_t c = 0; c < C; c++)
+            for (int k = 0; k < 2; k++)
+                plane[2 * c + k] = vector[c * C + C - 1 - k] * sqrt(fmax(value[C - 1 - k], 0));
+    free(vector);
+    return mo_ok(g->ctx);
+}
+
+/* The positions in the plane, and the corners of the outer hull there: the points that are outside the hull of the
+ * others by more than the rounding of the coordinates, which, as roots of eigenvalues, have the rounding of single
+ * precision. */
+static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
+    double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
+    if (plane && project(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, NULL, distance)) {
+        double scale = 0;
+        for (int64_t c = 0; c < g->C; c++)
+            scale = fmax(scale, length(plane + 2 * c, 2));
+        for (int64_t c = 0; c < g->C; c++) {
+            prototype[c].x = plane[2 * c];
+            prototype[c].y = plane[2 * c + 1];
+            prototype[c].outer = distance[c] > 1e-6 * scale;
+        }
+    }
+    free(plane);
+}
+
+/* The distances of the prototypes to the hull of the others, and their positions in the plane. */
+static void place_prototypes(const mo_geometry *g, mo_prototype *prototype, double *distance) {
+    int64_t C = g->C;
+    mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);
+    mo_tensor *G = mo_ok(g->ctx) ? centred_gram(g, t) : NULL;
+    double *gram = G ? mo_host_array(g->ctx, C * C, sizeof *gram) : NULL;
+    if (gram && mo_tensor_read(G, gram, (size_t)(C * C) * sizeof *gram) == MO_OK &&
+        mo_hull_leave_one_out(g, g->P, C, g->d, gram, distance))
+        mark_outer(g, t, G, prototype);
+    free(gram);
+    mo_tape_release(t);
+}
+
+static void measure_hull(const mo_geometry *g, double epsilon, mo_diagnosis *x) {
+    int64_t C = g->C;
+    double *distance = mo_host_array(g->ctx, C, sizeof *distance), nearest_outer = INFINITY;
+    if (distance)
+        place_prototypes(g, x->prototype, distance);
+    for (int64_t c = 0; mo_ok(g->ctx) && c < C; c++) {
+        mo_prototype *p = &x->prototype[c];
+        p->norm = length(g->P + c * g->d, g->d);
+        p->distance = x->mean_distance > 0 ? distance[c] / x->mean_distance : 0;
+        p->inside = p->distance <= 1e-9;
+        p->included = p->distance < epsilon;
+        nearest_outer = p->outer ? fmin(nearest_outer, p->distance) : nearest_outer;
+    }
+    for (int64_t c = 0; c < C; c++)
+        x->prototype[c].flagged = x->prototype[c].distance < nearest_outer;
+    free(distance);
+}
+
+mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options, mo_diagnosis *diagnosis) {
+    if (!E)
+        return MO_INVALID;
+    if (!mo_given(mo_tensor_context(E->Z), "diagnose", "options", options) ||
+        !mo_given(mo_tensor_context(E->Z), "diagnose", "diagnosis", diagnosis))
+        return mo_code_of(mo_tensor_context(E->Z));
+    mo_geometry g = {.ctx = mo_tensor_context(E->Z),
+        .E = E,
+        .options = options,
+        .n = mo_dim(E->Z, 0),
+        .d = mo_dim(E->Z, 1),
+        .C = E->graph->classes};
+    size_t size = mo_dtype_size(mo_tensor_dtype(E->Z));
+    *diagnosis = (mo_diagnosis){.classes = g.C};
+    if (!mo_ok(g.ctx))
+        return mo_context_status(g.ctx)->code;
+    g.P = mo_host_array(g.ctx, g.C * g.d, sizeof *g.P);
+    g.mean = mo_host_array(g.ctx, 2 * g.d, sizeof *g.mean);
+    g.scratch = g.mean ? g.mean + g.d : NULL;
+    g.rows = mo_host_array(g.ctx, g.n * g.d, size);
+    diagnosis->prototype = mo_host_array(g.ctx, g.C, sizeof *diagnosis->prototype);
+    if (mo_ok(g.ctx) && mo_tensor_read(E->Z, g.rows, (size_t)(g.n * g.d) * size) == MO_OK) {
+        measure(&g, diagnosis);
+        if (mo_count_missed(&g, diagnosis))
+            measure_hull(&g, options->epsilon, diagnosis);
+    }
+    free(g.P);
+    free(g.mean);
+    free(g.rows);
+    if (!mo_ok(g.ctx))
+        mo_diagnosis_release(diagnosis);
+    return mo_context_status(g.ctx)->code;
+}
+
+void mo_diagnosis_release(mo_diagnosis *diagnosis) {
+    if (!diagnosis)
+        return;
+    free(diagnosis->prototype);
+    *diagnosis = (mo_diagnosis){0};
+}

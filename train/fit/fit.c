@@ -1,0 +1,181 @@
+/* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both
+ * after what the support itself can teach: the regularisation and a temperature. */
+#include "tensor/clock.h"
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/fit/fit_crew.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CORE_NUMBERS = 1 << 18, DEVICE_NUMBERS = 1 << 21, MORE_BATCHES = 16 };
+
+typedef struct run {
+    const mo_embeddings *E;
+    const mo_fit_options *options;
+    mo_fit_crew crew;
+    uint8_t *part;    /* [n] quarter of |z| */
+    double row_scale; /* mean squared norm of a row of [Z | 1] */
+    mo_status first;  /* the error of the first head that had no fit */
+} run;
+
+/* ---- the regularisation of a head, and the values that are tried ---- */
+
+/* Returns whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
+static bool is_share(const mo_head_parameter *p) {
+    return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
+}
+
+/* The number of the parameter lambda, else of the first share; -1: none. */
+static int regularisation(const mo_head *head) {
+    int share = -1;
+    for (int i = head->n_parameters - 1; i >= 0; i--) {
+        const mo_head_parameter *p = &head->parameters[i];
+        if (p->ndim == 0 && !strcmp(p->name, "lambda"))
+            return i;
+        if (is_share(p))
+            share = i;
+    }
+    return share;
+}
+
+/* Shares: a fixed grid. Penalties: six decades about the scale of the rows, strong ones last; in finer steps if they
+ * come from one system in closed form. */
+static void choose_values(const run *r, bool tune, mo_fit_job *job) {
+    static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
+    const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
+    bool share = p && is_share(p);
+    job->n_values = 0;
+    int step = r->crew.own.head == &mo_head_ridge || share ? 1 : 2;
+    for (int i = 0; tune && p && i < (share ? 8 : 13); i += step) {
+        double value = share ? p->low + shares[i] * (p->high - p->low) : r->row_scale * pow(10, 0.5 * i - 4);
+        if (!(p->low < p->high) || (value >= p->low && value <= p->high))
+            job->values[job->n_values++] = value;
+    }
+    job->values[job->n_values] = NAN;
+}
+
+/* ---- one head at one k ---- */
+
+/* As many episodes per batch as the cache of a core holds, but few enough that every thread gets one; on a device as
+ * many as a few megabytes hold. One episode if rows repeat (held_out.c). */
+static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
+    const mo_draws *d = job->draws;
+    bool cpu = mo_context_device(mo_tensor_context(E->Z)) == MO_CPU;
+    int64_t dim = mo_dim(E->Z, 1), wide = d->n_support > dim ? d->n_support : dim;
+    int64_t most = cpu ? (d->episodes + MORE_BATCHES - 1) / MORE_BATCHES : d->episodes;
+    job->numbers = d->n_support * wide + d->n_query * dim;
+    int64_t B = (cpu ? CORE_NUMBERS : DEVICE_NUMBERS) / job->numbers;
+    job->B = d->small_classes || B < 1 ? 1 : B < most ? B : most;
+    job->batches = (d->episodes + job->B - 1) / job->B;
+}
+
+/* A head without a fit ends only its own row: moves the status to *status and keeps the first one. */
+static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
+    *status = *mo_context_status(ctx);
+    if (status->code != MO_NUMERICAL)
+        return false;
+    if (first->code == MO_OK)
+        *first = *status;
+    mo_clear_error(ctx);
+    return true;
+}
+
+/* Adds up the figures of all batches, in order. */
+static void sum_up(const mo_fit_job *job, mo_fit_row *row) {
+    mo_calibration plain = {0}, scaled = {0};
+    bool tempered = true;
+    for (int64_t i = 0; i < job->batches; i++) {
+        const mo_fit_tally *y = &job->tally[i];
+        for (int part = 0; part < MO_NORM_PARTS; part++)
+            mo_calibration_merge(&row->by_norm[part], &y->by_norm[part]);
+        mo_calibration_merge(&scaled, &y->scaled);
+        tempered &= y->tempered;
+    }
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        mo_calibration_merge(&plain, &row->by_norm[part]);
+    mo_summary accuracy = mo_summarize(job->accuracy, job->draws->episodes);
+    row->accuracy = accuracy.mean;
+    row->ci95 = accuracy.ci95;
+    row->nll = plain.nll / (double)plain.n;
+    row->brier = plain.brier / (double)plain.n;
+    row->ece = mo_calibration_ece(&plain);
+    row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
+}
+
+static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visit visit, void *state) {
+    mo_context *ctx = r->crew.own.ctx;
+    double start = mo_clock(CLOCK_MONOTONIC);
+    r->crew.own.head = head;
+    r->crew.own.classes = d->classes;
+    r->crew.own.tuned = regularisation(head);
+    mo_fit_job job = {.draws = d, .part = r->part, .progress = r->options->progress, .state = r->options->state};
+    snprintf(job.title, sizeof job.title, "k = %" PRId64 ", %s", d->k, head->name);
+    choose_batches(r->E, &job);
+    choose_values(r, r->options->tune, &job);
+    job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);
+    job.tally = mo_host_array(ctx, job.batches, sizeof *job.tally);
+    bool fine = mo_ok(ctx) && mo_fit_crew_run(&r->crew, &job);
+    mo_status status;
+    bool unfit = !fine && set_aside(ctx, &r->first, &status);
+    if (fine || unfit) {
+        mo_fit_row row = {.head = head->name,
+            .k = d->k,
+            .accuracy = NAN,
+            .ci95 = NAN,
+            .nll = NAN,
+            .brier = NAN,
+            .ece = NAN,
+            .ece_temperature = NAN,
+            .draws = d,
+            .failure = unfit ? status.message : NULL};
+        if (fine)
+            sum_up(&job, &row);
+        row.seconds = mo_clock(CLOCK_MONOTONIC) - start;
+        visit(&row, state);
+    }
+    free(job.accuracy);
+    free(job.tally);
+}
+
+static bool check(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
+    for (int i = 0; i < n; i++)
+        mo_head_validate(ctx, heads[i]);
+    for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
+        if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
+            mo_fail(ctx, MO_INVALID, "fit: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
+    return mo_ok(ctx);
+}
+
+mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
+    mo_fit_visit visit, void *state) {
+    if (!E)
+        return MO_INVALID;
+    if (!mo_given(mo_tensor_context(E->Z), "fit", "options", options) ||
+        !mo_given(mo_tensor_context(E->Z), "fit", "the list of heads", heads))
+        return mo_code_of(mo_tensor_context(E->Z));
+    mo_context *ctx = mo_tensor_context(E->Z);
+    if (!mo_ok(ctx) || !check(ctx, heads, n, options))
+        return mo_context_status(ctx)->code;
+    run r = {.E = E, .options = options};
+    r.part = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *r.part);
+    bool ready = mo_fit_crew_create(E->Z, &r.crew) && r.part && mo_fit_quarters(&r.crew.own, r.part, &r.row_scale);
+    r.crew.own.lambda = options->lambda;
+    r.crew.own.seed = options->seed;
+    if (ready)
+        for (int shot = 0; shot < options->n_shots && mo_ok(ctx); shot++) {
+            mo_draws draws;
+            mo_draws_create(E, options->shots[shot], options, &draws);
+            for (int h = 0; h < n && mo_ok(ctx); h++)
+                fit_head(&r, heads[h], &draws, visit, state);
+            mo_draws_release(&draws);
+        }
+    if (r.first.code != MO_OK && mo_ok(ctx))
+        mo_fail(ctx, r.first.code, "%s", r.first.message);
+    mo_fit_crew_release(&r.crew);
+    free(r.part);
+    return mo_context_status(ctx)->code;
+}

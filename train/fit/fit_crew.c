@@ -1,0 +1,140 @@
+/* train/fit/fit_crew.c - batches of episodes, taken in turn by threads with a context each.
+ *
+ * The products of one episode are small: if each op were shared out to threads, most of the time would pass at
+ * barriers. Whole episodes have no barriers, and their data stay in the cache of a core. Episodes too large for each
+ * thread to hold one, and those on a device, go one after another with all threads inside an op. */
+#include "train/fit/fit_crew.h"
+
+#include "tensor/host_array.h"
+#include "tensor/storage.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum { CREW_NUMBERS = 1 << 27 }; /* limit of the doubles in the rows and matrices of all members */
+
+static bool open_member(mo_fitting *f, mo_tensor *Z) {
+    if (!f->ctx)
+        f->ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    if (f->ctx && !f->t) {
+        f->Z = mo_tensor_borrow(f->ctx, Z);
+        f->t = mo_tape_create(f->ctx, MO_EVAL);
+    }
+    return f->ctx && mo_ok(f->ctx);
+}
+
+bool mo_fit_crew_create(mo_tensor *Z, mo_fit_crew *crew) {
+    mo_context *ctx = mo_tensor_context(Z);
+    int threads = mo_context_device(ctx) == MO_CPU && mo_context_blas_is_safe(ctx) ? mo_context_threads(ctx) : 1;
+    *crew = (mo_fit_crew){.own = {.ctx = ctx, .Z = Z, .t = mo_tape_create(ctx, MO_EVAL)}};
+    if (threads > 1)
+        crew->member = mo_host_array(ctx, threads, sizeof *crew->member);
+    crew->n = crew->member ? threads : 0;
+    return mo_ok(ctx);
+}
+
+static void close_member(mo_fitting *f) {
+    mo_tape_release(f->t);
+    mo_tensor_release(f->Z);
+    mo_context_release(f->ctx);
+}
+
+void mo_fit_crew_release(mo_fit_crew *crew) {
+    for (int i = 0; i < crew->n; i++)
+        close_member(&crew->member[i]);
+    free(crew->member);
+    mo_tape_release(crew->own.t);
+    *crew = (mo_fit_crew){0};
+}
+
+static void tell(const mo_fit_job *job, int64_t batches) {
+    int64_t episodes = job->draws->episodes, done = batches * job->B < episodes ? batches * job->B : episodes;
+    if (job->progress && omp_get_thread_num() == 0)
+        job->progress(job->title, done, episodes, job->state);
+}
+
+static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
+    mo_fit_space space;
+    bool fine = mo_fit_space_create(f->ctx, job, &space);
+    for (int64_t i = 0; fine && i < job->batches; i++) {
+        fine = mo_fit_episodes(f, job, i, &space);
+        tell(job, i + 1);
+    }
+    mo_fit_space_release(&space);
+    mo_tape_reset(f->t);
+    return fine;
+}
+
+/* The shared state: the next batch, the number done, and the first that failed. */
+typedef struct progress {
+    int64_t next, done, failed;
+    mo_status status;
+} progress;
+
+static int64_t take(progress *p) {
+    int64_t number;
+#pragma omp atomic capture
+    number = p->next++;
+    int64_t failed;
+#pragma omp atomic read
+    failed = p->failed;
+    return number < failed ? number : INT64_MAX;
+}
+
+static void settle(progress *p, mo_context *ctx, int64_t number) {
+#pragma omp critical(mo_fit_crew_settle)
+    if (number < p->failed) {
+#pragma omp atomic write
+        p->failed = number;
+        p->status = *mo_context_status(ctx);
+    }
+    mo_clear_error(ctx);
+}
+
+/* A member's part of the work. Returns false if it could not start. */
+static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
+    mo_fit_space space = {0};
+    bool ready = mo_fit_space_create(f->ctx, job, &space);
+    for (int64_t i = take(p); ready && i < job->batches; i = take(p)) {
+        if (!mo_fit_episodes(f, job, i, &space))
+            settle(p, f->ctx, i);
+        int64_t done;
+#pragma omp atomic capture
+        done = ++p->done;
+        tell(job, done);
+    }
+    mo_fit_space_release(&space);
+    mo_tape_reset(f->t);
+    mo_clear_error(f->ctx);
+    return ready;
+}
+
+/* Works as one of the threads, in its own context, with the caller's settings. */
+static bool join(mo_fit_crew *crew, const mo_fit_job *job, int number, progress *p) {
+    mo_fitting *own = &crew->member[number], f = crew->own;
+    if (!open_member(own, crew->own.Z))
+        return false;
+    f.ctx = own->ctx;
+    f.t = own->t;
+    f.Z = own->Z;
+    return work(&f, job, p);
+}
+
+static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
+    mo_context *ctx = crew->own.ctx;
+    progress p = {.failed = INT64_MAX};
+    int joined = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : joined)
+    joined += join(crew, job, omp_get_thread_num(), &p);
+    if (p.failed < INT64_MAX)
+        mo_fail(ctx, p.status.code, "%s", p.status.message);
+    else if (joined == 0)
+        mo_fail(ctx, MO_MEMORY, "fit: out of memory for a thread's context");
+    return mo_ok(ctx);
+}
+
+bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job) {
+    int threads = crew->n < job->batches ? crew->n : (int)job->batches;
+    bool small = job->numbers <= CREW_NUMBERS / (threads > 0 ? threads : 1) / job->B;
+    return threads > 1 && small ? run_at_once(crew, job, threads) : run_in_turn(&crew->own, job);
+}

@@ -1,0 +1,142 @@
+/* train/fit/fit_episodes.c - a batch of episodes under one head: what each of them chooses by its support,
+ * temperatures, queries. */
+#include "train/fit/fit_episodes.h"
+
+#include "tensor/host_array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cross-entropies that differ by less than this share count as equal: a strong penalty often only scales the logits,
+ * and the temperature undoes that, up to rounding. */
+static const double same = 1e-6;
+
+/* The temperature of one episode from its held-out rows, and their cross-entropy; NaN if there are none. */
+static double temper(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
+    int64_t n = 0, C = d->classes;
+    for (int64_t i = 0; i < d->n_support; i++)
+        if (!isnan(held[i * C])) {
+            memcpy(s->rows + n * C, held + i * C, (size_t)C * sizeof *held);
+            s->label[n++] = label[i];
+        }
+    double smoothing =
+        (double)C / ((double)(C - 1) * (double)(n + 2)); /* label's target (n + 1) / (n + 2), rest shared */
+    return n ? mo_fit_temperature(s->rows, s->label, n, C, smoothing, nll) : NAN;
+}
+
+/* Chooses the value of each episode from `first` on by its held-out rows; of equal ones the stronger penalty. */
+static bool choose(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
+    const mo_draws *d = job->draws;
+    for (int64_t e = 0; e < B; e++)
+        s->choice[e] = job->n_values;
+    if (job->n_values == 0 || d->k < 2)
+        return true;
+    const int64_t *label = d->support_label + first * d->n_support;
+    mo_fit_batch all = {B, d->n_support, 0, d->support + first * d->n_support, label, NULL};
+    bool repeated = d->small_classes > 0, ridge = f->head == &mo_head_ridge && !repeated;
+    if (!(ridge ? mo_leave_one_out(f, &all, job->values, job->n_values, s->held)
+                : mo_cross_validate(f, &all, d->k, repeated, job->values, job->n_values, s->held, NULL)))
+        return false;
+    for (int64_t e = 0; e < B; e++) {
+        double least = INFINITY, nll = INFINITY;
+        for (int v = 0; v < job->n_values; v++) {
+            const double *held = s->held + (v * B + e) * d->n_support * d->classes;
+            if (!isnan(temper(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) &&
+                nll <= least * (1 + same)) {
+                least = fmin(least, nll);
+                s->choice[e] = v;
+            }
+        }
+    }
+    return true;
+}
+
+static void count_queries(const mo_fit_job *job, int64_t e, const double *logits, double temperature, mo_fit_tally *y) {
+    const mo_draws *d = job->draws;
+    const int64_t *label = d->query_label + e * d->n_query, *row = d->query + e * d->n_query;
+    double T = isnan(temperature) ? 1 : temperature;
+    int64_t right = 0;
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        right -= y->by_norm[part].right;
+    for (int64_t i = 0; i < d->n_query; i++)
+        mo_calibration_add(&y->by_norm[job->part[row[i]]], logits + i * d->classes, label + i, 1, d->classes, 1);
+    for (int part = 0; part < MO_NORM_PARTS; part++)
+        right += y->by_norm[part].right;
+    job->accuracy[e] = 100.0 * (double)right / (double)d->n_query;
+    y->tempered &= !isnan(temperature);
+    mo_calibration_add(&y->scaled, logits, label, d->n_query, d->classes, T);
+}
+
+/* The episodes of a batch that chose the same value, side by side. */
+static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, int choice, mo_fit_space *s) {
+    mo_fit_batch chosen = {0, d->n_support, d->n_query, s->support, s->support_label, s->query};
+    size_t n_s = (size_t)d->n_support, n_q = (size_t)d->n_query;
+    for (int64_t e = 0; e < B; e++)
+        if (s->choice[e] == choice) {
+            size_t at = (size_t)chosen.B, from = (size_t)(first + e);
+            memcpy(s->support + at * n_s, d->support + from * n_s, n_s * sizeof *s->support);
+            memcpy(s->support_label + at * n_s, d->support_label + from * n_s, n_s * sizeof *s->support_label);
+            memcpy(s->query + at * n_q, d->query + from * n_q, n_q * sizeof *s->query);
+            s->episode[chosen.B++] = first + e;
+        }
+    return chosen;
+}
+
+/* Fits these episodes together: their temperatures by cross-validation, then their queries. */
+static bool fit_choice(
+    const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
+    const mo_draws *d = job->draws;
+    bool fine = d->k > 1 ? mo_cross_validate(f, chosen, d->k, d->small_classes > 0, value, 1, s->held, s->logits)
+                         : mo_fit_logits(f, chosen, *value, s->logits);
+    for (int64_t i = 0; fine && i < chosen->B * d->n_query * d->classes; i++)
+        if (!isfinite(s->logits[i])) {
+            mo_fail(f->ctx, MO_NUMERICAL, "head %s: expected finite logits of the queries, found %g", f->head->name,
+                fabs(s->logits[i]));
+            fine = false;
+        }
+    return fine;
+}
+
+bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s) {
+    const mo_draws *d = job->draws;
+    int64_t first = number * job->B, B = d->episodes - first < job->B ? d->episodes - first : job->B;
+    mo_fit_tally *y = &job->tally[number];
+    *y = (mo_fit_tally){.tempered = true};
+    if (!choose(f, job, first, B, s))
+        return false;
+    for (int v = 0; v <= job->n_values; v++) {
+        mo_fit_batch chosen = gather_choice(d, first, B, v, s);
+        if (chosen.B > 0 && !fit_choice(f, job, &chosen, &job->values[v], s))
+            return false;
+        for (int64_t i = 0; i < chosen.B; i++) {
+            const double *held = s->held + i * d->n_support * d->classes;
+            double nll, T = d->k > 1 ? temper(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
+            count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
+        }
+    }
+    return true;
+}
+
+bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s) {
+    int64_t n_s = job->draws->n_support, n_q = job->draws->n_query, C = job->draws->classes, B = job->B;
+    *s = (mo_fit_space){0};
+    s->held = mo_host_array(ctx, (job->n_values + 1) * B * n_s * C, sizeof *s->held);
+    s->logits = mo_host_array(ctx, B * n_q * C, sizeof *s->logits);
+    s->rows = mo_host_array(ctx, n_s * C, sizeof *s->rows);
+    s->label = mo_host_array(ctx, n_s, sizeof *s->label);
+    s->support = mo_host_array(ctx, B * n_s, sizeof *s->support);
+    s->support_label = mo_host_array(ctx, B * n_s, sizeof *s->support_label);
+    s->query = mo_host_array(ctx, B * n_q, sizeof *s->query);
+    s->episode = mo_host_array(ctx, B, sizeof *s->episode);
+    s->choice = mo_host_array(ctx, B, sizeof *s->choice);
+    return mo_ok(ctx);
+}
+
+void mo_fit_space_release(mo_fit_space *s) {
+    void *arrays[] = {
+        s->held, s->logits, s->rows, s->label, s->support, s->support_label, s->query, s->episode, s->choice};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    *s = (mo_fit_space){0};
+}

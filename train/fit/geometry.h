@@ -1,0 +1,31 @@
+/* train/fit/geometry.h - prototypes and the parts of their diagnosis (library internal). */
+#ifndef MO_GEOMETRY_H
+#define MO_GEOMETRY_H
+
+#include "train/fit.h"
+
+typedef struct mo_geometry {
+    mo_context *ctx;
+    const mo_embeddings *E;
+    const mo_diagnosis_options *options;
+    int64_t n, d, C;
+    double *P;       /* [C, d]: the prototypes */
+    double *mean;    /* [d], of all rows */
+    double *scratch; /* [d] */
+    void *rows;      /* Z as it is stored */
+} mo_geometry;
+
+/* Tells the caller of mo_diagnose, from its thread alone, that one more of `of` is done; done counts for all threads.
+ */
+void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
+
+/* boundaries.c: counts the pairs whose boundary misses their rows, to x->pairs, drawn and missed. False on failure. */
+bool mo_count_missed(const mo_geometry *g, mo_diagnosis *x);
+
+/* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. gram [n, n]: the
+ * inner products of the points, all minus any one vector, by which most candidates are passed over (NULL: each is
+ * tried); the distances are the same. False on failure. */
+bool mo_hull_leave_one_out(
+    const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance);
+
+#endif

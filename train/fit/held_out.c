@@ -1,0 +1,228 @@
+/* train/fit/held_out.c - what a head says of support rows that it has not been fitted on: the only labelled rows of an
+ * episode from which its regularisation and temperature may be learned.
+ *
+ * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
+ * any head: class by class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out
+ * row is fitted; a class of one distinct row keeps it in every fit. A head that has its folds for less than their fits
+ * (mo_head.cross_validate) is asked for all at once, its queries with them; where that finds no solution, and for other
+ * heads, every fold is a fit of its own. Leaving one row of a balanced support out tips the
+ * balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
+#include "tensor/host_array.h"
+#include "train/fit/fit_batch.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FOLDS = 5, SYSTEM_NUMBERS = 1 << 22 };
+
+static void set_nan(double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = NAN;
+}
+
+/* A fit without a solution is no error here: it leaves NaN. */
+static bool forgive(mo_context *ctx) {
+    if (mo_context_status(ctx)->code == MO_NUMERICAL)
+        mo_clear_error(ctx);
+    return mo_ok(ctx);
+}
+
+/* ---- leave-one-out ---- */
+
+/* The penalties values[0 .. R - 1] at once: Yloo [B, R, n_s, C] to logits [R, B, n_s, C]. */
+static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int64_t R, double *logits) {
+    int64_t block = b->n_s * f->classes;
+    double own = f->lambda ? *f->lambda : f->head->parameters[0].value;
+    double *lambda = mo_host_array(f->ctx, b->B * R, sizeof *lambda);
+    double *Y = mo_host_array(f->ctx, b->B * R * block, sizeof *Y);
+    for (int64_t i = 0; lambda && i < b->B * R; i++)
+        lambda[i] = isnan(values[i % R]) ? own : values[i % R];
+    mo_tape_reset(f->t);
+    if (lambda && Y) {
+        mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *W, *Yloo;
+        mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
+        mo_tensor *L = mo_from(f->t, MO_F64, 2, (int64_t[]){b->B, R}, lambda);
+        mo_ridge_loo_fit(f->t, Zs, Ys, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
+        if (mo_fit_read(Yloo, Y))
+            for (int64_t i = 0; i < b->B * R; i++)
+                memcpy(logits + (i % R * b->B + i / R) * block, Y + i * block, (size_t)block * sizeof *Y);
+    }
+    free(lambda);
+    free(Y);
+}
+
+/* As many penalties at once as a few megabytes of systems hold. */
+bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits) {
+    int64_t block = b->B * b->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
+    int64_t order = b->n_s < width ? b->n_s : width, most = 1 + SYSTEM_NUMBERS / (b->B * b->n_s * order);
+    set_nan(logits, n_values * block);
+    for (int64_t v = 0; v < n_values; v += most) {
+        leave_out(f, b, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
+        if (!forgive(f->ctx))
+            return false;
+    }
+    return true;
+}
+
+/* ---- cross-validation, by the head's shortcut ---- */
+
+/* Fold of each support row of one episode; -1: fitted always. count: [classes]. */
+static void assign_folds(
+    const int64_t *row, const int64_t *label, int64_t n, int folds, bool repeated, int64_t *count, int8_t *fold) {
+    for (int64_t i = 0; i < n; i++)
+        count[label[i]] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t first = repeated ? 0 : i;
+        while (row[first] != row[i])
+            first++;
+        fold[i] = first < i ? fold[first] : (int8_t)(count[label[i]]++ % folds);
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (count[label[i]] < 2)
+            fold[i] = -1;
+}
+
+/* Support rows in the order of their folds, fold[] as assign_folds has it, those without one last. */
+typedef struct sorted {
+    int64_t *at, *row, *label; /* [B, n_s]: where a row was, its number and its class */
+    int64_t stop[MOST_FOLDS];
+    mo_folds folds; /* those that have rows */
+} sorted;
+
+static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, sorted *s) {
+    int64_t rows = b->B * b->n_s;
+    s->at = mo_host_array(f->ctx, 3 * rows, sizeof *s->at);
+    if (!s->at)
+        return false;
+    s->row = s->at + rows;
+    s->label = s->row + rows;
+    s->folds = (mo_folds){0, s->stop};
+    for (int64_t e = 0; e < b->B; e++) {
+        int64_t n = 0;
+        for (int number = 0; number <= MOST_FOLDS; number++) {
+            int64_t first = n;
+            for (int64_t i = 0; i < b->n_s; i++)
+                if (fold[e * b->n_s + i] == (number < MOST_FOLDS ? number : -1))
+                    s->at[e * b->n_s + n++] = e * b->n_s + i;
+            if (e == 0 && n > first && number < MOST_FOLDS)
+                s->stop[s->folds.n++] = n;
+        }
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        s->row[i] = b->support[s->at[i]];
+        s->label[i] = b->support_label[s->at[i]];
+    }
+    return true;
+}
+
+/* Held-out logits [B, held, C] of one value to where their rows are. */
+static bool take_held(const mo_fitting *f, const mo_fit_batch *b, const sorted *s, mo_tensor *held, double *logits) {
+    int64_t C = f->classes, n = s->stop[s->folds.n - 1];
+    double *buffer = mo_host_array(f->ctx, b->B * n * C, sizeof *buffer);
+    bool fine = buffer && mo_fit_read(held, buffer);
+    for (int64_t i = 0; fine && i < b->B * n; i++)
+        memcpy(logits + s->at[i / n * b->n_s + i % n] * C, buffer + i * C, (size_t)C * sizeof *buffer);
+    free(buffer);
+    return fine;
+}
+
+static bool apply_shortcut(
+    const mo_fitting *f, const mo_fit_batch *b, const sorted *s, double value, double *logits, double *query) {
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS], *held = mo_null_tensor(f->ctx);
+    if (!mo_fit_parameters(f, value, parameters))
+        return false;
+    mo_tensor *Zs = mo_fit_rows(f, s->row, b->B, b->n_s), *Ys = mo_fit_one_hot(f, s->label, b->B, b->n_s);
+    mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, 1, 0, 1);
+    mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
+    int64_t n_held = b->B * s->stop[s->folds.n - 1] * f->classes, n_all = b->B * mo_dim(Zq, 1) * f->classes;
+    if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))
+        mo_fail(f->ctx, MO_INVALID,
+            "head %s: its cross-validation gave %" PRId64 " logits of held-out rows and %" PRId64
+            " of queries, expected %" PRId64 " and %" PRId64,
+            f->head->name, mo_numel(held), mo_numel(all), n_held, n_all);
+    return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_fit_read(all, query));
+}
+
+/* False where the head has none, or where one of its fits fails: then each has to be tried. */
+static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
+    int n_values, double *logits, double *query) {
+    sorted s = {0};
+    bool found = f->head->cross_validate && sort_by_fold(f, b, fold, &s) && s.folds.n > 0;
+    for (int v = 0; found && v < n_values; v++)
+        found = apply_shortcut(f, b, &s, values[v], logits + v * b->B * b->n_s * f->classes, v ? NULL : query);
+    free(s.at);
+    return found;
+}
+
+/* ---- cross-validation, fold by fold ---- */
+
+/* One fold: the rows that are fitted and those held out. */
+typedef struct split {
+    int64_t *fitted, *fitted_label, *held;
+    int64_t *at; /* where in the batch's support a held row is */
+} split;
+
+static bool reserve(mo_context *ctx, split *s, int64_t rows) {
+    s->fitted = mo_host_array(ctx, 4 * rows, sizeof *s->fitted);
+    s->fitted_label = s->fitted ? s->fitted + rows : NULL;
+    s->held = s->fitted ? s->fitted + 2 * rows : NULL;
+    s->at = s->fitted ? s->fitted + 3 * rows : NULL;
+    return s->fitted;
+}
+
+/* The fold as a batch: the held rows are its queries. Episodes without repeated rows have folds of equal sizes. */
+static mo_fit_batch divide(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
+    int64_t fitted = 0, held = 0;
+    for (int64_t i = 0; i < b->B * b->n_s; i++)
+        if (fold[i] == number) {
+            s->at[held] = i;
+            s->held[held++] = b->support[i];
+        } else {
+            s->fitted_label[fitted] = b->support_label[i];
+            s->fitted[fitted++] = b->support[i];
+        }
+    return (mo_fit_batch){b->B, fitted / b->B, held / b->B, s->fitted, s->fitted_label, s->held};
+}
+
+static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
+    int n_values, double *logits) {
+    int64_t rows = b->B * b->n_s, C = f->classes;
+    split s = {0};
+    set_nan(logits, n_values * rows * C);
+    double *buffer = mo_host_array(f->ctx, rows * C, sizeof *buffer);
+    bool fine = buffer && reserve(f->ctx, &s, rows);
+    for (int number = 0; fine && number < MOST_FOLDS; number++) {
+        mo_fit_batch one = divide(b, fold, number, &s);
+        for (int v = 0; fine && v < n_values && one.n_q > 0; v++) {
+            bool found = mo_fit_logits(f, &one, values[v], buffer);
+            for (int64_t i = 0; found && i < b->B * one.n_q; i++)
+                memcpy(logits + (v * rows + s.at[i]) * C, buffer + i * C, (size_t)C * sizeof *buffer);
+            fine = forgive(f->ctx);
+        }
+    }
+    free(s.fitted);
+    free(buffer);
+    return fine;
+}
+
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+    int n_values, double *logits, double *query) {
+    int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
+    assert(b->B == 1 || !repeated);
+    int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
+    int8_t *fold = mo_host_array(f->ctx, b->B * b->n_s, sizeof *fold);
+    bool fine = count && fold;
+    for (int64_t e = 0; fine && e < b->B; e++)
+        assign_folds(
+            b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
+    set_nan(logits, fine ? n_values * b->B * b->n_s * f->classes : 0);
+    if (fine && !validate_by_shortcut(f, b, fold, values, n_values, logits, query))
+        fine = forgive(f->ctx) && (!query || mo_fit_logits(f, b, values[0], query)) &&
+               validate_by_refits(f, b, fold, values, n_values, logits);
+    free(fold);
+    free(count);
+    return fine;
+}

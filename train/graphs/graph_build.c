@@ -1,0 +1,172 @@
+/* train/graphs/graph_build.c - from directed edges, as files list them, to the adjacency of a graph.
+ *
+ * Every edge is kept as (low end, high end, direction). Two stable counting sorts, by high end and then by low end,
+ * leave each row of the upper triangle in rising order; one sweep drops repetitions and one more mirrors the triangle.
+ */
+#include "train/graphs/graph_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mo_edges_release(mo_edges *edges) {
+    free(edges->u);
+    free(edges->v);
+    *edges = (mo_edges){0};
+}
+
+/* Turns counts per bucket, stored one position to the right, into the first position of each bucket. */
+static void accumulate(int64_t *start, int64_t buckets) {
+    for (int64_t b = 0; b < buckets; b++)
+        start[b + 1] += start[b];
+}
+
+/* Sorts by high end: `by_high` receives low end and direction (1: listed from high to low); skips loops. Returns the
+ * number of edges. start: [nodes + 1], zeroed; on return bucket h is start[h - 1] .. start[h] - 1. */
+static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start, uint32_t *by_high) {
+    for (int64_t i = 0; i < edges->count; i++) {
+        uint32_t u = edges->u[i], v = edges->v[i];
+        if (u != v)
+            start[(u > v ? u : v) + 1]++;
+    }
+    accumulate(start, nodes);
+    int64_t kept = start[nodes];
+    for (int64_t i = 0; i < edges->count; i++) {
+        uint32_t u = edges->u[i], v = edges->v[i];
+        if (u < v)
+            by_high[start[v]++] = u << 1;
+        else if (u > v)
+            by_high[start[u]++] = v << 1 | 1;
+    }
+    return kept;
+}
+
+/* Sorts by low end, stable, so that each row has its high ends in rising order. high_end: the end of the bucket of each
+ * high end; start as above. */
+static void sort_by_low(
+    const uint32_t *by_high, const int64_t *high_end, int64_t nodes, int64_t *start, uint32_t *by_low) {
+    int64_t count = nodes ? high_end[nodes - 1] : 0;
+    for (int64_t i = 0; i < count; i++)
+        start[(by_high[i] >> 1) + 1]++;
+    accumulate(start, nodes);
+    for (int64_t high = 0, i = 0; high < nodes; high++)
+        for (; i < high_end[high]; i++)
+            by_low[start[by_high[i] >> 1]++] = (uint32_t)high << 1 | (by_high[i] & 1);
+}
+
+/* Keeps one entry per neighbour in every row, without its direction, and moves the row ends (`end`) accordingly. Counts
+ * the repetitions: entries beyond the first in each direction. Returns the number of remaining entries. */
+static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int64_t *repeated) {
+    int64_t kept = 0;
+    for (int64_t low = 0, i = 0; low < nodes; low++) {
+        int64_t stop = end[low];
+        while (i < stop) {
+            uint32_t high = by_low[i] >> 1;
+            int64_t first = i;
+            unsigned directions = 0;
+            for (; i < stop && by_low[i] >> 1 == high; i++)
+                directions |= 1u << (by_low[i] & 1);
+            *repeated += i - first - (directions == 3 ? 2 : 1);
+            by_low[kept++] = high;
+        }
+        end[low] = kept;
+    }
+    return kept;
+}
+
+/* Writes both triangles from the upper one (row ends `end`). Rows are visited in rising order, so a row has all its
+ * lower neighbours, rising, before its own upper ones follow. */
+static bool mirror(mo_graph *graph, const uint32_t *upper, const int64_t *end, int64_t edges) {
+    int64_t nodes = graph->nodes;
+    graph->row_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->row_pointer);
+    graph->column = mo_host_array(graph->ctx, 2 * edges, sizeof *graph->column);
+    int64_t *next = mo_host_array(graph->ctx, nodes, sizeof *next);
+    if (!graph->row_pointer || !graph->column || !next) {
+        free(next);
+        return false;
+    }
+    graph->nnz = 2 * edges;
+    for (int64_t low = 0, i = 0; low < nodes; low++) {
+        graph->row_pointer[low + 1] += end[low] - i;
+        for (; i < end[low]; i++)
+            graph->row_pointer[upper[i] + 1]++;
+    }
+    accumulate(graph->row_pointer, nodes);
+    memcpy(next, graph->row_pointer, (size_t)nodes * sizeof *next);
+    for (int64_t low = 0, i = 0; low < nodes; low++) {
+        for (; i < end[low]; i++) {
+            graph->column[next[low]++] = (int32_t)upper[i];
+            graph->column[next[upper[i]]++] = (int32_t)low;
+        }
+    }
+    free(next);
+    return true;
+}
+
+bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
+    if (nodes < 0 || nodes >= MO_GRAPH_LARGEST) {
+        mo_fail(graph->ctx, MO_INVALID, "graph %s: expected 0..%lld nodes, found %lld", graph->name,
+            (long long)MO_GRAPH_LARGEST - 1, (long long)nodes);
+        mo_edges_release(edges);
+        return false;
+    }
+    graph->nodes = nodes;
+    int64_t *high_end = mo_host_array(graph->ctx, nodes + 1, sizeof *high_end);
+    int64_t *low_end = mo_host_array(graph->ctx, nodes + 1, sizeof *low_end);
+    uint32_t *by_high = mo_host_array(graph->ctx, edges->count, sizeof *by_high);
+    bool done = high_end && low_end && by_high;
+    if (done) {
+        int64_t count = sort_by_high(edges, nodes, high_end, by_high);
+        graph->dropped_loops += edges->count - count;
+        uint32_t *by_low = edges->u; /* no longer needed as ends, and long enough */
+        sort_by_low(by_high, high_end, nodes, low_end, by_low);
+        free(by_high);
+        by_high = NULL;
+        int64_t kept = count ? drop_repeated(by_low, low_end, nodes, &graph->dropped_duplicates) : 0;
+        done = mirror(graph, by_low, low_end, kept);
+    }
+    free(by_high);
+    free(high_end);
+    free(low_end);
+    mo_edges_release(edges);
+    return done;
+}
+
+/* The sorted distinct values of an array, owned by the caller. */
+static int64_t *distinct_values(mo_context *ctx, const int64_t *value, int64_t n, int64_t *distinct) {
+    int64_t *sorted = mo_host_array(ctx, n, sizeof *sorted);
+    if (sorted && n > 0)
+        memcpy(sorted, value, (size_t)n * sizeof *sorted);
+    *distinct = sorted ? mo_sort_distinct(sorted, n) : 0;
+    return sorted;
+}
+
+bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n) {
+    int64_t *sorted = distinct_values(graph->ctx, value, n, &graph->classes);
+    graph->label = mo_host_array(graph->ctx, n, sizeof *graph->label);
+    if (sorted && graph->label) {
+        graph->n_labels = n;
+        for (int64_t i = 0; i < n; i++)
+            graph->label[i] = mo_find_sorted(sorted, graph->classes, value[i]);
+    }
+    free(sorted);
+    return sorted && graph->label;
+}
+
+bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value) {
+    int64_t nodes = graph->nodes;
+    int64_t *sorted = distinct_values(graph->ctx, value, nodes, &graph->features);
+    graph->feature_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->feature_pointer);
+    graph->feature_column = mo_host_array(graph->ctx, nodes, sizeof *graph->feature_column);
+    graph->feature_value = mo_host_array(graph->ctx, nodes, sizeof *graph->feature_value);
+    bool done = sorted && graph->feature_pointer && graph->feature_column && graph->feature_value;
+    if (done) {
+        graph->feature_nnz = nodes;
+        for (int64_t i = 0; i < nodes; i++) {
+            graph->feature_pointer[i + 1] = i + 1;
+            graph->feature_column[i] = (int32_t)mo_find_sorted(sorted, graph->features, value[i]);
+            graph->feature_value[i] = 1;
+        }
+    }
+    free(sorted);
+    return done;
+}

@@ -1,0 +1,48 @@
+/* train/graphs/graph_build.h - what every loader shares: from directed edges to the adjacency of a graph (library
+ * internal).
+ */
+#ifndef MO_GRAPH_BUILD_H
+#define MO_GRAPH_BUILD_H
+
+#include "tensor/host_array.h"
+#include "train/train.h"
+
+#define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* nodes, features: columns are int32 */
+
+/* Directed edges in the order they were read; ends are node numbers below MO_GRAPH_LARGEST. */
+typedef struct mo_edges {
+    int64_t count, capacity_u, capacity_v;
+    uint32_t *u, *v;
+} mo_edges;
+
+/* Adds an edge; false when out of memory. */
+static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int64_t v) {
+    if (edges->count >= edges->capacity_u || edges->count >= edges->capacity_v) {
+        uint32_t *more_u = mo_host_array_grow(ctx, edges->u, &edges->capacity_u, edges->count + 1, sizeof *more_u);
+        edges->u = more_u ? more_u : edges->u;
+        uint32_t *more_v = mo_host_array_grow(ctx, edges->v, &edges->capacity_v, edges->count + 1, sizeof *more_v);
+        edges->v = more_v ? more_v : edges->v;
+        if (!more_u || !more_v)
+            return false;
+    }
+    edges->u[edges->count] = (uint32_t)u;
+    edges->v[edges->count++] = (uint32_t)v;
+    return true;
+}
+
+void mo_edges_release(mo_edges *edges);
+
+/* An empty graph without nodes, to be released by mo_graph_release; NULL on failure. */
+mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
+/* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
+ * loops and directed edges listed more than once. Takes over the edges. */
+bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
+/* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
+bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
+/* Sets one-hot node features: column j is the j-th of the sorted distinct values (one value per node). */
+bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value);
+/* The last step of a loader: the offsets of a graph that is not a set, and the hash of the content. Returns the graph;
+ * in the error state releases it and returns NULL. */
+mo_graph *mo_graph_finish(mo_graph *graph);
+
+#endif

@@ -1,0 +1,159 @@
+/* train/graphs/graph_open.c - opens a data set by name or path, whatever its form. */
+#include "tensor/given.h"
+#include "train/graphs/graph_names.h"
+#include "train/graphs/loaders.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
+static void name_of_path(const char *path, char *name, size_t bytes) {
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml"};
+    size_t stop = strlen(path);
+    while (stop > 1 && path[stop - 1] == '/')
+        stop--;
+    size_t start = stop;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+        size_t length = strlen(endings[e]);
+        if (stop - start > length && strncmp(path + stop - length, endings[e], length) == 0)
+            stop -= length;
+    }
+    snprintf(name, bytes, "%.*s", (int)(stop - start), path + start);
+}
+
+/* The first bytes of a file, unpacked where it is gzipped; false raises. */
+static bool read_head(mo_context *ctx, const char *path, char *head, size_t bytes) {
+    gzFile file = gzopen(path, "rb");
+    if (!file) {
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
+        return false;
+    }
+    int got = gzread(file, head, (unsigned)bytes - 1);
+    gzclose(file);
+    if (got <= 0) {
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected a graph, found %s", path, got < 0 ? "a damaged gzip file" : "an empty file");
+        return false;
+    }
+    head[got] = '\0';
+    return true;
+}
+
+/* Whether the first line is one integer: the number of graphs of adjacency lists. */
+static bool lone_integer(const char *head) {
+    head += strspn(head, " \t");
+    size_t digits = strspn(head, "0123456789");
+    head += digits;
+    head += strspn(head, " \t\r");
+    return digits > 0 && (*head == '\n' || *head == '\0');
+}
+
+static bool ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
+    return mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
+           : mo_is_features(folder)   ? mo_load_features(ctx, name, folder)
+                                      : mo_load_tu(ctx, name, folder);
+}
+
+/* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
+static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
+    if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0)
+        return mo_load_interactions(ctx, name, path, false);
+    return lone_integer(head) ? mo_load_adjacency_list(ctx, name, path) : mo_load_edge_list(ctx, name, path);
+}
+
+static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) {
+    struct stat status;
+    char head[256];
+    if (stat(path, &status) != 0) {
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
+        return NULL;
+    }
+    if (S_ISDIR(status.st_mode))
+        return open_folder(ctx, name, path);
+    if (!S_ISREG(status.st_mode)) {
+        mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
+        return NULL;
+    }
+    if (ends_with(path, ".npz"))
+        return mo_load_npz(ctx, name, path);
+    if (!read_head(ctx, path, head, sizeof head))
+        return NULL;
+    if (memcmp(head, "PK\003\004", 4) == 0)
+        return mo_load_npz(ctx, name, path);
+    if (ends_with(path, ".gml") || ends_with(path, ".gml.gz"))
+        return mo_load_gml(ctx, name, path);
+    return open_text(ctx, name, path, head);
+}
+
+/* Adds the available names to a message that has room for them. */
+static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name *entry) {
+    char known[512] = "", path[PATH_MAX];
+    size_t used = 0;
+    bool embedded;
+    for (const mo_graph_name *e = mo_graph_names; e->name; e++)
+        if (mo_locate_graph(e, path, sizeof path, &embedded) && used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, " %s", e->name);
+    if (entry)
+        mo_fail(ctx, MO_IO, "graph '%s': not found: set MOCHI_DATA to a folder that has %s; found:%s", entry->name,
+            entry->path, used ? known : " none");
+    else
+        mo_fail(ctx, MO_INVALID, "graph '%.200s': expected a path or one of:%s; found neither", name,
+            used ? known : " none (set MOCHI_DATA)");
+}
+
+bool mo_graph_exists(const char *name_or_path) {
+    if (!name_or_path) {
+        return false;
+    }
+    char path[PATH_MAX];
+    bool embedded;
+    const mo_graph_name *entry = mo_find_graph_name(name_or_path);
+    return (entry && mo_locate_graph(entry, path, sizeof path, &embedded)) ||
+           (*name_or_path && access(name_or_path, F_OK) == 0);
+}
+
+mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
+    if (!mo_given(ctx, "graph", "the name or path", name_or_path)) {
+        return NULL;
+    }
+    char path[PATH_MAX], name[256];
+    bool embedded;
+    if (!mo_ok(ctx))
+        return NULL;
+    const mo_graph_name *entry = mo_find_graph_name(name_or_path);
+    if (entry && mo_locate_graph(entry, path, sizeof path, &embedded))
+        return open_path(ctx, entry->name, path);
+    if (strchr(name_or_path, '/') || (*name_or_path && access(name_or_path, F_OK) == 0)) {
+        name_of_path(name_or_path, name, sizeof name);
+        return open_path(ctx, name, name_or_path);
+    }
+    fail_unknown(ctx, name_or_path, entry);
+    return NULL;
+}
+
+mo_code mo_graph_list(
+    mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state) {
+    if (!mo_given(ctx, "graph_list", "visit", (const void *)(uintptr_t)visit)) {
+        return mo_code_of(ctx);
+    }
+    char path[PATH_MAX];
+    bool embedded;
+    if (mo_ok(ctx)) {
+        for (const mo_graph_name *entry = mo_graph_names; entry->name; entry++)
+            if (mo_locate_graph(entry, path, sizeof path, &embedded))
+                visit(entry->name, path, embedded, state);
+    }
+    return mo_context_status(ctx)->code;
+}

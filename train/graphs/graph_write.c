@@ -1,0 +1,64 @@
+/* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
+ * adjacency, no values where all are 1. */
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/train.h"
+
+#include <stdlib.h>
+
+/* Adds a one-dimensional member from host memory. */
+static void add_member(mo_arrays *arrays, const char *name, mo_dtype dtype, int64_t n, const void *host) {
+    mo_tensor *T = mo_tensor_from(arrays->ctx, dtype, 1, &n, host);
+    mo_arrays_take(arrays, name, T);
+}
+
+static void add_adjacency(mo_arrays *arrays, const mo_graph *graph) {
+    int64_t *pointer = mo_host_array(graph->ctx, graph->nodes + 1, sizeof *pointer), count = 0;
+    int32_t *column = mo_host_array(graph->ctx, graph->nnz / 2, sizeof *column);
+    for (int64_t u = 0; pointer && column && u < graph->nodes; u++) {
+        for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++)
+            if (graph->column[i] > u)
+                column[count++] = graph->column[i];
+        pointer[u + 1] = count;
+    }
+    if (pointer && column) {
+        add_member(arrays, "adj_shape", MO_I64, 2, (int64_t[]){graph->nodes, graph->nodes});
+        add_member(arrays, "adj_indptr", MO_I64, graph->nodes + 1, pointer);
+        add_member(arrays, "adj_indices", MO_I32, count, column);
+    }
+    free(pointer);
+    free(column);
+}
+
+static void add_features(mo_arrays *arrays, const mo_graph *graph) {
+    bool ones = true;
+    for (int64_t i = 0; ones && i < graph->feature_nnz; i++)
+        ones = graph->feature_value[i] == 1;
+    add_member(arrays, "attr_shape", MO_I64, 2, (int64_t[]){graph->nodes, graph->features});
+    add_member(arrays, "attr_indptr", MO_I64, graph->nodes + 1, graph->feature_pointer);
+    add_member(arrays, "attr_indices", MO_I32, graph->feature_nnz, graph->feature_column);
+    if (!ones)
+        add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
+}
+
+mo_code mo_graph_write(const mo_graph *graph, const char *path) {
+    if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
+        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
+    }
+    mo_context *ctx = graph->ctx;
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    if (!arrays)
+        return mo_context_status(ctx)->code;
+    add_adjacency(arrays, graph);
+    if (graph->features > 0)
+        add_features(arrays, graph);
+    if (graph->n_labels > 0)
+        add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
+    if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, be it of one graph */
+        add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
+    }
+    if (mo_ok(ctx))
+        mo_npz_write(arrays, path);
+    mo_arrays_release(arrays);
+    return mo_context_status(ctx)->code;
+}

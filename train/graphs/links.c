@@ -1,0 +1,230 @@
+/* train/graphs/links.c - link prediction without a leak: edges held out of the adjacency, and a fixed pool of
+ * non-edges.
+ *
+ * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
+ * a large graph are never listed and a dense graph rejects no draws. */
+#include "tensor/given.h"
+#include "train/graphs/draw.h"
+#include "train/graphs/graph_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first entry of the upper triangle in each row, and the numbers of edges and non-edges before it. */
+typedef struct upper_triangle {
+    const mo_graph *graph;
+    int64_t *first;     /* [nodes] */
+    int64_t *edges;     /* [nodes + 1] */
+    int64_t *non_edges; /* [nodes + 1] */
+} upper_triangle;
+
+static void release_upper(upper_triangle *upper) {
+    free(upper->first);
+    free(upper->edges);
+    free(upper->non_edges);
+}
+
+static bool find_upper(const mo_graph *graph, upper_triangle *upper) {
+    int64_t nodes = graph->nodes;
+    *upper = (upper_triangle){
+        .graph = graph,
+        .first = mo_host_array(graph->ctx, nodes, sizeof(int64_t)),
+        .edges = mo_host_array(graph->ctx, nodes + 1, sizeof(int64_t)),
+        .non_edges = mo_host_array(graph->ctx, nodes + 1, sizeof(int64_t)),
+    };
+    if (!upper->first || !upper->edges || !upper->non_edges)
+        return false;
+    for (int64_t u = 0; u < nodes; u++) {
+        int64_t i = graph->row_pointer[u], stop = graph->row_pointer[u + 1];
+        while (i < stop && graph->column[i] < u)
+            i++;
+        upper->first[u] = i;
+        upper->edges[u + 1] = upper->edges[u] + stop - i;
+        upper->non_edges[u + 1] = upper->non_edges[u] + (nodes - 1 - u) - (stop - i);
+    }
+    return true;
+}
+
+/* The row u with start[u] <= rank < start[u + 1]. */
+static int64_t row_of(const int64_t *start, int64_t rows, int64_t rank) {
+    int64_t low = 0, high = rows;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (start[middle] <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v) {
+    *u = row_of(upper->edges, upper->graph->nodes, rank);
+    *v = upper->graph->column[upper->first[*u] + rank - upper->edges[*u]];
+}
+
+/* w - u - 1 - i non-neighbours precede the i-th upper neighbour w of u: the pair is found from the neighbours alone. */
+static void non_edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v) {
+    *u = row_of(upper->non_edges, upper->graph->nodes, rank);
+    const int32_t *neighbour = upper->graph->column + upper->first[*u];
+    int64_t place = rank - upper->non_edges[*u];
+    int64_t low = 0, high = upper->edges[*u + 1] - upper->edges[*u]; /* neighbours before v */
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (neighbour[middle] - *u - 1 - middle <= place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *v = *u + 1 + place + low;
+}
+
+typedef void (*pair_of_rank)(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v);
+
+/* The pairs of drawn ranks, into two arrays of the links. */
+static bool write_pairs(
+    const upper_triangle *upper, pair_of_rank pair, const int64_t *rank, int64_t count, int64_t *ends[2]) {
+    ends[0] = mo_host_array(upper->graph->ctx, count, sizeof **ends);
+    ends[1] = mo_host_array(upper->graph->ctx, count, sizeof **ends);
+    for (int64_t i = 0; ends[0] && ends[1] && i < count; i++)
+        pair(upper, rank[i], &ends[0][i], &ends[1][i]);
+    return ends[0] && ends[1];
+}
+
+/* Copies an array of the original; NULL stays NULL. */
+static void *copy_array(mo_context *ctx, const void *array, int64_t count, size_t element) {
+    void *copy = array ? mo_host_array(ctx, count, element) : NULL;
+    if (copy && count > 0)
+        memcpy(copy, array, (size_t)count * element);
+    return copy;
+}
+
+static void copy_content(mo_graph *masked, const mo_graph *graph) {
+    mo_context *ctx = graph->ctx;
+    masked->graphs = graph->graphs;
+    masked->features = graph->features;
+    masked->feature_nnz = graph->feature_nnz;
+    masked->n_labels = graph->n_labels;
+    masked->classes = graph->classes;
+    masked->dropped_loops = graph->dropped_loops;
+    masked->dropped_duplicates = graph->dropped_duplicates;
+    masked->graph_offset = copy_array(ctx, graph->graph_offset, graph->graphs + 1, sizeof *graph->graph_offset);
+    masked->feature_pointer = copy_array(ctx, graph->feature_pointer, graph->nodes + 1, sizeof *graph->feature_pointer);
+    masked->feature_column = copy_array(ctx, graph->feature_column, graph->feature_nnz, sizeof *graph->feature_column);
+    masked->feature_value = copy_array(ctx, graph->feature_value, graph->feature_nnz, sizeof *graph->feature_value);
+    masked->label = copy_array(ctx, graph->label, graph->n_labels, sizeof *graph->label);
+}
+
+/* The graph without the edges of these ranks. */
+static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, int64_t count) {
+    const mo_graph *graph = upper->graph;
+    int64_t n_edges = upper->edges[graph->nodes];
+    uint8_t *held_out = mo_host_array(graph->ctx, n_edges, sizeof *held_out);
+    mo_graph *masked = held_out ? mo_graph_new(graph->ctx, graph->name, graph->source) : NULL;
+    if (!masked) {
+        free(held_out);
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++)
+        held_out[rank[i]] = 1;
+    mo_edges edges = {0};
+    bool fine = true;
+    for (int64_t u = 0, e = 0; fine && u < graph->nodes; u++)
+        for (int64_t i = upper->first[u]; fine && i < graph->row_pointer[u + 1]; i++, e++)
+            fine = held_out[e] || mo_edges_add(graph->ctx, &edges, u, graph->column[i]);
+    free(held_out);
+    if (fine && mo_graph_set_edges(masked, graph->nodes, &edges))
+        copy_content(masked, graph);
+    mo_edges_release(&edges);
+    return mo_graph_finish(masked);
+}
+
+mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n) {
+    upper_triangle upper = {0};
+    int64_t *rank = mo_host_array(graph->ctx, n, sizeof *rank);
+    mo_graph *rest = NULL;
+    if (rank && find_upper(graph, &upper)) {
+        for (int64_t i = 0; i < n; i++) {
+            int64_t u = ends[0][i], at = upper.first[u];
+            while (graph->column[at] != ends[1][i])
+                at++;
+            rank[i] = upper.edges[u] + at - upper.first[u];
+        }
+        rest = mask_edges(&upper, rank, n);
+    }
+    release_upper(&upper);
+    free(rank);
+    return rest;
+}
+
+static bool draw_positives(mo_links *links, const upper_triangle *upper, double share, uint64_t seed) {
+    const mo_graph *graph = upper->graph;
+    int64_t n_edges = upper->edges[graph->nodes];
+    int64_t count = llround(share * (double)n_edges);
+    count = count < 1 ? 1 : count > n_edges ? n_edges : count;
+    mo_random r = mo_random_at(seed, MO_PURPOSE_MASK, 0);
+    int64_t *rank = mo_draw_distinct(graph->ctx, &r, n_edges, count);
+    bool fine = rank && write_pairs(upper, edge_of_rank, rank, count, links->positive);
+    links->n_positive = fine ? count : 0;
+    links->masked = fine ? mask_edges(upper, rank, count) : NULL;
+    free(rank);
+    return links->masked != NULL;
+}
+
+static bool draw_negatives(mo_links *links, const upper_triangle *upper, int64_t count, uint64_t seed) {
+    const mo_graph *graph = upper->graph;
+    int64_t n_non_edges = upper->non_edges[graph->nodes];
+    if (count < 0 || count > n_non_edges) {
+        mo_fail(graph->ctx, MO_INVALID,
+            "links of graph %s: expected 0..%lld negatives, the number of its non-edges, found %lld", graph->name,
+            (long long)n_non_edges, (long long)count);
+        return false;
+    }
+    mo_random r = mo_random_at(seed, MO_PURPOSE_NEGATIVE, 0);
+    int64_t *rank = mo_draw_distinct(graph->ctx, &r, n_non_edges, count);
+    bool fine = rank && write_pairs(upper, non_edge_of_rank, rank, count, links->negative);
+    links->n_negative = fine ? count : 0;
+    free(rank);
+    return fine;
+}
+
+mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed) {
+    if (!graph) {
+        return NULL;
+    }
+    mo_context *ctx = graph->ctx;
+    if (!mo_ok(ctx))
+        return NULL;
+    if (!mo_graph_has_task(graph, MO_TASK_LP)) {
+        mo_fail(ctx, MO_INVALID, "links of graph %s: expected a single graph with edges, found %lld graphs, %lld edges",
+            graph->name, (long long)graph->graphs, (long long)graph->nnz / 2);
+        return NULL;
+    }
+    if (!(share > 0 && share < 1)) {
+        mo_fail(ctx, MO_INVALID, "links of graph %s: expected a share of masked edges between 0 and 1, found %g",
+            graph->name, share);
+        return NULL;
+    }
+    mo_links *links = mo_host_array(ctx, 1, sizeof *links);
+    upper_triangle upper = {0};
+    bool fine = links && find_upper(graph, &upper) && draw_negatives(links, &upper, negatives, seed) &&
+                draw_positives(links, &upper, share, seed);
+    release_upper(&upper);
+    if (!fine) {
+        mo_links_release(links);
+        return NULL;
+    }
+    return links;
+}
+
+void mo_links_release(mo_links *links) {
+    if (!links)
+        return;
+    for (int end = 0; end < 2; end++) {
+        free(links->positive[end]);
+        free(links->negative[end]);
+    }
+    mo_graph_release(links->masked);
+    free(links);
+}

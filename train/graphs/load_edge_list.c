@@ -1,0 +1,73 @@
+/* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between, comments from '#' on, LF
+ * or CR LF.
+ *
+ * Ids are any non-negative integers; they become 0..n-1 in rising order. */
+#include "train/graphs/edge_ids.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/text_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
+    int64_t *grown = mo_host_array_grow(r->ctx, ids->id, &ids->capacity, ids->count + 2, sizeof *grown);
+    if (!grown)
+        return false;
+    ids->id = grown;
+    for (int end = 0; end < 2; end++) {
+        if (!mo_text_integer_in(r, "a node id", 0, highest, &ids->id[ids->count]))
+            return false;
+        ids->count++;
+    }
+    if (mo_text_blank(r))
+        return true;
+    mo_text_unexpected(r, "the end of the line after two node ids (edge weights are unsupported: keep two columns, as "
+                          "awk '{print $1, $2}' does)");
+    return false;
+}
+
+bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids) {
+    mo_text_reader r;
+    bool fine = mo_text_open(&r, ctx, path);
+    while (fine && mo_text_line(&r))
+        if (!mo_text_blank(&r) && *r.cursor != '#')
+            fine = add_line(&r, highest, ids);
+    int64_t lines = r.line;
+    mo_text_close(&r);
+    if (mo_ok(ctx) && ids->count == 0)
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected lines of two node ids, found no edge in %lld lines", path, (long long)lines);
+    return mo_ok(ctx);
+}
+
+/* The number of distinct ids, whose ranks become the ends of the edges; -1 on failure. */
+static int64_t rank_ids(mo_context *ctx, const mo_edge_ids *ids, mo_edges *edges) {
+    int64_t *sorted = mo_host_array(ctx, ids->count, sizeof *sorted);
+    if (!sorted)
+        return -1;
+    memcpy(sorted, ids->id, (size_t)ids->count * sizeof *sorted);
+    int64_t nodes = mo_sort_distinct(sorted, ids->count);
+    bool fine = nodes < MO_GRAPH_LARGEST;
+    if (!fine)
+        mo_fail(ctx, MO_UNSUPPORTED, "edge list: expected fewer than 2^31 distinct ids, found %lld", (long long)nodes);
+    for (int64_t i = 0; fine && i < ids->count; i += 2)
+        fine = mo_edges_add(
+            ctx, edges, mo_find_sorted(sorted, nodes, ids->id[i]), mo_find_sorted(sorted, nodes, ids->id[i + 1]));
+    free(sorted);
+    return fine ? nodes : -1;
+}
+
+mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path) {
+    mo_graph *graph = mo_graph_new(ctx, name, path);
+    if (!graph)
+        return NULL;
+    mo_edge_ids ids = {0};
+    mo_edges edges = {0};
+    int64_t nodes = mo_edge_ids_read(ctx, path, MO_TEXT_LARGEST, &ids) ? rank_ids(ctx, &ids, &edges) : -1;
+    free(ids.id);
+    if (nodes >= 0)
+        mo_graph_set_edges(graph, nodes, &edges);
+    mo_edges_release(&edges);
+    return mo_graph_finish(graph);
+}

@@ -1,0 +1,99 @@
+/* train/graphs/load_features.c - a folder of node features as .npy beside an edge list: features.npy [nodes, columns]
+ * of any numbers, edges.txt with lines "u v" of rows of it, and, if there, labels (load_labels.c). */
+#include "train/graphs/edge_ids.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/text_reader.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Entries of a dense [n, m] array that are not 0, as CSR. */
+static bool set_features(mo_graph *graph, const char *path, const float *value, int64_t columns) {
+    int64_t n = graph->nodes, nnz = 0;
+    for (int64_t i = 0; i < n * columns; i++) {
+        if (!isfinite(value[i])) {
+            mo_fail(graph->ctx, MO_INVALID, "%s: row %lld, column %lld: expected a finite float32, found %g", path,
+                (long long)(i / columns), (long long)(i % columns), (double)value[i]);
+            return false;
+        }
+        nnz += value[i] != 0;
+    }
+    graph->features = columns;
+    graph->feature_nnz = nnz;
+    graph->feature_pointer = mo_host_array(graph->ctx, n + 1, sizeof *graph->feature_pointer);
+    graph->feature_column = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_column);
+    graph->feature_value = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_value);
+    if (!mo_ok(graph->ctx))
+        return false;
+    for (int64_t row = 0, k = 0; row < n; row++) {
+        for (int64_t column = 0; column < columns; column++) {
+            if (value[row * columns + column] != 0) {
+                graph->feature_column[k] = (int32_t)column;
+                graph->feature_value[k++] = value[row * columns + column];
+            }
+        }
+        graph->feature_pointer[row + 1] = k;
+    }
+    return true;
+}
+
+/* Reads features.npy; its number of rows is the number of nodes. */
+static bool read_features(mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    char shape[160];
+    mo_tensor *T = mo_npy_read(ctx, path);
+    if (mo_ok(ctx) &&
+        (mo_ndim(T) != 2 || mo_dim(T, 0) < 1 || mo_dim(T, 0) >= MO_GRAPH_LARGEST || mo_dim(T, 1) >= MO_GRAPH_LARGEST)) {
+        mo_fail(ctx, MO_FORMAT, "%s: expected features [nodes, columns], found shape %s", path,
+            mo_shape_string(T, shape, sizeof shape));
+    }
+    int64_t sizes[] = {mo_dim(T, 0), mo_dim(T, 1)};
+    mo_tensor *real = mo_ok(ctx) ? mo_tensor_create(ctx, MO_F32, 2, sizes) : NULL;
+    float *value = mo_ok(ctx) ? mo_host_array(ctx, mo_numel(T), sizeof *value) : NULL;
+    if (value && mo_tensor_copy(real, T) == MO_OK &&
+        mo_tensor_read(real, value, (size_t)mo_numel(T) * sizeof *value) == MO_OK) {
+        graph->nodes = sizes[0];
+        set_features(graph, path, value, sizes[1]);
+    }
+    free(value);
+    mo_tensor_release(real);
+    mo_tensor_release(T);
+    return mo_ok(ctx);
+}
+
+static bool read_edges(mo_graph *graph, const char *path) {
+    mo_edge_ids ids = {0};
+    mo_edges edges = {0};
+    bool fine = mo_edge_ids_read(graph->ctx, path, graph->nodes - 1, &ids);
+    for (int64_t i = 0; fine && i < ids.count; i += 2)
+        fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
+    free(ids.id);
+    fine = fine && mo_graph_set_edges(graph, graph->nodes, &edges);
+    mo_edges_release(&edges);
+    return fine;
+}
+
+bool mo_is_features(const char *folder) {
+    char path[PATH_MAX];
+    return mo_text_find(folder, "features.npy", path, sizeof path);
+}
+
+mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder) {
+    mo_graph *graph = mo_graph_new(ctx, name, folder);
+    if (!graph)
+        return NULL;
+    char path[PATH_MAX];
+    bool fine = false;
+    snprintf(path, sizeof path, "%s/features.npy", folder);
+    if (read_features(graph, path)) {
+        fine = mo_text_find(folder, "edges.txt", path, sizeof path);
+        if (!fine)
+            mo_fail(ctx, MO_FORMAT, "%s: expected edges.txt beside features.npy, found none", folder);
+    }
+    if (fine && read_edges(graph, path))
+        mo_load_labels(graph, folder);
+    return mo_graph_finish(graph);
+}

@@ -1,0 +1,88 @@
+/* train/graphs/load_interactions.c - interactions of users with items, as LightGCN (He et al. 2020) lists them: a line
+ * "user item item ..", users rising.
+ *
+ * A bipartite graph: users and items are numbered separately, so that item i becomes node (users + i). A folder holds
+ * train.txt and optionally test.txt: their union is the graph; a split of it is the evaluation's task. */
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/text_reader.h"
+
+#include <limits.h>
+
+/* A graph has a row for every number below the highest, so that a few lines could ask for all memory: more unused
+ * numbers than this, and than this per interaction, raise an error. */
+enum { FREE_GAPS = 1 << 20, GAPS_AN_ITEM = 64 };
+
+/* Pairs of user and item; items are not yet shifted. */
+typedef struct interactions {
+    mo_edges pairs;
+    int64_t users, items;
+} interactions;
+
+/* A user may have no items here: all interactions may be in the other file. */
+static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
+    int64_t user, item;
+    if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user))
+        return false;
+    *last = user;
+    list->users = user >= list->users ? user + 1 : list->users;
+    while (!mo_text_blank(r)) {
+        if (!mo_text_integer_in(r, "an item", 0, MO_GRAPH_LARGEST - 2, &item) ||
+            !mo_edges_add(r->ctx, &list->pairs, user, item)) {
+            return false;
+        }
+        list->items = item >= list->items ? item + 1 : list->items;
+    }
+    return true;
+}
+
+static bool read_file(mo_context *ctx, const char *path, interactions *list) {
+    mo_text_reader r;
+    int64_t last = -1, before = list->pairs.count;
+    bool fine = mo_text_open(&r, ctx, path);
+    while (fine && mo_text_line(&r))
+        fine = mo_text_blank(&r) || add_user(&r, list, &last);
+    int64_t lines = r.line;
+    mo_text_close(&r);
+    if (mo_ok(ctx) && list->pairs.count == before)
+        mo_fail(ctx, MO_FORMAT, "%s: expected lines \"user item item ..\", found no item in %lld lines", path,
+            (long long)lines);
+    return mo_ok(ctx);
+}
+
+static bool read_folder(mo_context *ctx, const char *folder, interactions *list) {
+    char path[PATH_MAX];
+    if (!mo_text_find(folder, "train.txt", path, sizeof path)) {
+        mo_fail(ctx, MO_FORMAT, "%s: expected train.txt, found none", folder);
+        return false;
+    }
+    return read_file(ctx, path, list) &&
+           (!mo_text_find(folder, "test.txt", path, sizeof path) || read_file(ctx, path, list));
+}
+
+bool mo_is_interactions(const char *folder) {
+    char path[PATH_MAX];
+    return mo_text_find(folder, "train.txt", path, sizeof path);
+}
+
+mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder) {
+    mo_graph *graph = mo_graph_new(ctx, name, path);
+    if (!graph)
+        return NULL;
+    interactions list = {0};
+    if (folder ? read_folder(ctx, path, &list) : read_file(ctx, path, &list)) {
+        if (list.users + list.items > FREE_GAPS + GAPS_AN_ITEM * list.pairs.count ||
+            list.users + list.items >= MO_GRAPH_LARGEST) {
+            mo_fail(ctx, MO_FORMAT,
+                "%s: expected users and items numbered without wide gaps, found numbers up to %lld and %lld for %lld "
+                "interactions",
+                path, (long long)list.users - 1, (long long)list.items - 1, (long long)list.pairs.count);
+        }
+        for (int64_t i = 0; i < list.pairs.count; i++)
+            list.pairs.v[i] += (uint32_t)list.users;
+        if (mo_ok(ctx))
+            mo_graph_set_edges(graph, list.users + list.items, &list.pairs);
+    }
+    mo_edges_release(&list.pairs);
+    return mo_graph_finish(graph);
+}

@@ -1,0 +1,153 @@
+/* train/graphs/load_npz.c - graphs in the npz form of gnn-benchmark, which train/data/ uses too.
+ *
+ * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
+ * adj_data is 0 are not edges). attr_*: node features in the same form. If *_data is missing, all values are 1. labels:
+ * one class per node, a negative number for none; idx_unlabelled: positions without a class. graph_offset makes it a
+ * set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph. Integers may have any
+ * width. */
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/npz_members.h"
+
+#include <stdlib.h>
+
+static bool read_offsets(const mo_npz_members *m, mo_graph *graph, int64_t nodes) {
+    int64_t count;
+    int64_t *offset = mo_npz_integers(m, "graph_offset", -1, &count);
+    if (!offset)
+        return false;
+    graph->graph_offset = offset;
+    graph->graphs = count - 1;
+    if (count < 2 || offset[0] != 0) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset: expected 0 and the end of each graph, found %lld elements%s",
+            m->path, (long long)count, count ? " from another number on" : "");
+        return false;
+    }
+    for (int64_t g = 0; g < graph->graphs; g++) {
+        if (offset[g + 1] <= offset[g]) {
+            mo_fail(m->ctx, MO_FORMAT,
+                "%s: graph_offset[%lld]: expected more than %lld (no graph is empty), found %lld", m->path,
+                (long long)g + 1, (long long)offset[g], (long long)offset[g + 1]);
+            return false;
+        }
+    }
+    if (offset[graph->graphs] != nodes) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset[%lld]: expected the number of nodes, %lld, found %lld", m->path,
+            (long long)graph->graphs, (long long)nodes, (long long)offset[graph->graphs]);
+        return false;
+    }
+    return true;
+}
+
+/* Adds the entries of the matrix as edges; in a set of graphs an edge must stay in the graph of its row. */
+static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo_npz_csr *csr, mo_edges *edges) {
+    int64_t first = 0, stop = csr->rows, g = -1;
+    for (int64_t row = 0; row < csr->rows; row++) {
+        while (graph->graph_offset && row >= graph->graph_offset[g + 1]) {
+            g++;
+            first = graph->graph_offset[g];
+            stop = graph->graph_offset[g + 1];
+        }
+        for (int64_t i = csr->pointer[row]; i < csr->pointer[row + 1]; i++) {
+            if (csr->column[i] < first || csr->column[i] >= stop) {
+                mo_fail(m->ctx, MO_FORMAT,
+                    "%s: adj_indices[%lld]: expected a node of graph %lld, %lld..%lld, found %lld", m->path,
+                    (long long)i, (long long)g, (long long)first, (long long)stop - 1, (long long)csr->column[i]);
+                return false;
+            }
+            if ((!csr->value || csr->value[i] != 0) && !mo_edges_add(m->ctx, edges, row, csr->column[i]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool read_adjacency(const mo_npz_members *m, mo_graph *graph) {
+    mo_npz_csr csr;
+    mo_edges edges = {0};
+    bool done = mo_npz_read_csr(m, "adj", &csr);
+    if (done && csr.rows != csr.columns) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: adj_shape: expected a square matrix, found %lld x %lld", m->path,
+            (long long)csr.rows, (long long)csr.columns);
+        done = false;
+    }
+    done = done && (!mo_npz_has(m, "graph_offset") || read_offsets(m, graph, csr.rows)) &&
+           add_entries(m, graph, &csr, &edges);
+    int64_t nodes = csr.rows;
+    mo_npz_release_csr(&csr);
+    done = done && mo_graph_set_edges(graph, nodes, &edges);
+    mo_edges_release(&edges);
+    return done;
+}
+
+static bool read_features(const mo_npz_members *m, mo_graph *graph) {
+    mo_npz_csr csr;
+    bool done = mo_npz_read_csr(m, "attr", &csr);
+    if (done && csr.rows != graph->nodes) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: attr_shape: expected %lld rows, one a node, found %lld", m->path,
+            (long long)graph->nodes, (long long)csr.rows);
+        done = false;
+    }
+    int32_t *column = done ? mo_host_array(m->ctx, csr.nnz, sizeof *column) : NULL;
+    bool all_ones = done && !csr.value;
+    if (all_ones)
+        csr.value = mo_host_array(m->ctx, csr.nnz, sizeof *csr.value);
+    if (column && csr.value) {
+        for (int64_t i = 0; i < csr.nnz; i++) {
+            column[i] = (int32_t)csr.column[i];
+            csr.value[i] = all_ones ? 1 : csr.value[i];
+        }
+        graph->features = csr.columns;
+        graph->feature_nnz = csr.nnz;
+        graph->feature_pointer = csr.pointer;
+        graph->feature_column = column;
+        graph->feature_value = csr.value;
+        csr.pointer = NULL;
+        csr.value = NULL;
+    }
+    mo_npz_release_csr(&csr);
+    return mo_ok(m->ctx);
+}
+
+/* Marks the positions of idx_unlabelled. */
+static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
+    int64_t count;
+    int64_t *index = mo_npz_integers(m, "idx_unlabelled", -1, &count);
+    for (int64_t i = 0; index && i < count; i++) {
+        if (index[i] < 0 || index[i] >= graph->n_labels) {
+            mo_fail(m->ctx, MO_FORMAT, "%s: idx_unlabelled[%lld]: expected 0..%lld, found %lld", m->path, (long long)i,
+                (long long)graph->n_labels - 1, (long long)index[i]);
+            break;
+        }
+        graph->label[index[i]] = -1;
+    }
+    free(index);
+    return mo_ok(m->ctx);
+}
+
+static bool read_labels(const mo_npz_members *m, mo_graph *graph) {
+    return mo_npz_read_labels(m, graph->graph_offset ? graph->graphs : graph->nodes, graph) &&
+           (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
+}
+
+static bool read_graph(const mo_npz_members *m, mo_graph *graph) {
+    return read_adjacency(m, graph) &&
+           (!(mo_npz_has(m, "attr_shape") || mo_npz_has(m, "attr_indptr") || mo_npz_has(m, "attr_indices")) ||
+               read_features(m, graph)) &&
+           (!mo_npz_has(m, "labels") || read_labels(m, graph));
+}
+
+mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
+    mo_npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
+    mo_graph *graph = mo_graph_new(m.ctx, name, path);
+    if (graph)
+        read_graph(&m, graph);
+    return graph ? mo_graph_finish(graph) : NULL;
+}
+
+mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path) {
+    mo_arrays *arrays = mo_npz_read(ctx, path);
+    mo_graph *graph = arrays ? mo_graph_from_arrays(arrays, name, path) : NULL;
+    mo_arrays_release(arrays);
+    return graph;
+}

@@ -1,0 +1,28 @@
+/* train/graphs/loaders.h - one reader a file format (library internal). All return NULL on failure. */
+#ifndef MO_LOADERS_H
+#define MO_LOADERS_H
+
+#include "train/train.h"
+
+/* The .npz form of gnn-benchmark, and the compact one of train/data/. */
+mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
+/* Makes the graph from arrays already read. */
+mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
+/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if there, NAME_node_labels.txt. */
+mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder);
+/* A set of graphs as adjacency lists, plain or gzipped. */
+mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
+/* SNAP's edge list, plain or gzipped. */
+mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
+/* GML, plain or gzipped. */
+mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
+/* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
+mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
+bool mo_is_interactions(const char *folder);
+/* The labels of a folder, if there: labels.npy, or labels.txt, plain or gzipped. False on failure. */
+bool mo_load_labels(mo_graph *graph, const char *folder);
+/* A folder of features.npy and edges.txt, plain or gzipped, and, if there, labels. */
+mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
+bool mo_is_features(const char *folder);
+
+#endif

@@ -1,0 +1,217 @@
+/* train/graphs/text_reader.c - lines of integers from plain or gzipped text, through zlib, which reads both. */
+#include "train/graphs/text_reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_CAPACITY ((size_t)1 << 18)
+#define LONGEST_LINE ((size_t)1 << 28) /* a neighbour list of 30 million nodes; stops a file without line ends */
+
+bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
+    for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
+        int length = snprintf(path, bytes, "%s/%s%s", folder, name, *ending);
+        if (length > 0 && (size_t)length < bytes && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
+    *r = (mo_text_reader){.ctx = ctx, .path = path};
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
+        return false;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        mo_fail(ctx, MO_IO, "%s: expected a file, found %s", path,
+            S_ISDIR(status.st_mode) ? "a folder" : "something that is not a plain file");
+        return false;
+    }
+    r->file = gzopen(path, "rb");
+    if (!r->file) {
+        mo_fail(ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", path, strerror(errno));
+        return false;
+    }
+    r->buffer = malloc(FIRST_CAPACITY);
+    if (!r->buffer) {
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for the read buffer", path);
+        return false;
+    }
+    r->capacity = FIRST_CAPACITY;
+    return true;
+}
+
+void mo_text_close(mo_text_reader *r) {
+    if (r->file)
+        gzclose(r->file);
+    free(r->buffer);
+    *r = (mo_text_reader){0};
+}
+
+static bool make_room(mo_text_reader *r) {
+    if (r->start > 0) {
+        memmove(r->buffer, r->buffer + r->start, r->end - r->start);
+        r->end -= r->start;
+        r->start = 0;
+    }
+    if (r->end + 1 < r->capacity)
+        return true;
+    if (r->capacity >= LONGEST_LINE) {
+        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected lines of at most %zu bytes, found a longer one", r->path,
+            (long long)r->line + 1, LONGEST_LINE);
+        return false;
+    }
+    char *grown = realloc(r->buffer, 2 * r->capacity);
+    if (!grown) {
+        mo_fail(r->ctx, MO_MEMORY, "%s:%lld: out of memory for a line", r->path, (long long)r->line + 1);
+        return false;
+    }
+    r->buffer = grown;
+    r->capacity *= 2;
+    return true;
+}
+
+/* zlib reports a truncated stream only through gzerror, after it has returned the data before the end. */
+static bool fill(mo_text_reader *r) {
+    if (!make_room(r))
+        return false;
+    size_t wanted = r->capacity - r->end - 1; /* one byte stays free for the terminator of a last line */
+    int got = gzread(r->file, r->buffer + r->end, (unsigned)wanted);
+    if (got >= 0 && (size_t)got == wanted) {
+        r->end += (size_t)got;
+        return true;
+    }
+    int code = Z_OK;
+    const char *reason = gzerror(r->file, &code);
+    if (code == Z_BUF_ERROR) {
+        mo_fail(r->ctx, MO_FORMAT, "%s: expected a complete gzip stream, found one that ends early", r->path);
+        return false;
+    }
+    if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+        mo_code raised = code == Z_ERRNO ? MO_IO : code == Z_MEM_ERROR ? MO_MEMORY : MO_FORMAT;
+        mo_fail(r->ctx, raised, "%s: cannot read: %s", r->path, code == Z_ERRNO ? strerror(errno) : reason);
+        return false;
+    }
+    r->end += (size_t)got;
+    r->exhausted = true;
+    return true;
+}
+
+bool mo_text_line(mo_text_reader *r) {
+    size_t scanned = 0;
+    char *newline = NULL;
+    while (!(newline = memchr(r->buffer + r->start + scanned, '\n', r->end - r->start - scanned))) {
+        scanned = r->end - r->start;
+        if (r->exhausted)
+            break;
+        if (!fill(r))
+            return false;
+    }
+    if (!newline && scanned == 0)
+        return false;
+    size_t length = newline ? (size_t)(newline - (r->buffer + r->start)) : scanned;
+    r->cursor = r->buffer + r->start;
+    r->start += length + (newline ? 1 : 0);
+    r->line++;
+    if (memchr(r->cursor, '\0', length)) {
+        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text, found a zero byte", r->path, (long long)r->line);
+        return false;
+    }
+    if (length > 0 && r->cursor[length - 1] == '\r')
+        length--;
+    r->cursor[length] = '\0';
+    return true;
+}
+
+static inline void skip_blanks(mo_text_reader *r) {
+    while (*r->cursor == ' ' || *r->cursor == '\t')
+        r->cursor++;
+}
+
+bool mo_text_blank(mo_text_reader *r) {
+    skip_blanks(r);
+    return *r->cursor == '\0';
+}
+
+/* A word in quotes: at most 24 characters, those that could garble a terminal replaced. */
+static void quote_word(const char *word, char *quoted, size_t bytes) {
+    if (*word == '\0') {
+        snprintf(quoted, bytes, "the end of the line");
+        return;
+    }
+    size_t n = 0;
+    quoted[n++] = '"';
+    for (; n < 25 && *word && (n == 1 || !strchr(" \t", *word)); word++)
+        quoted[n++] = *word >= 32 && *word < 127 ? *word : '?';
+    snprintf(quoted + n, bytes - n, "%s\"", *word && !strchr(" \t", *word) ? "..." : "");
+}
+
+void mo_text_unexpected(mo_text_reader *r, const char *expected) {
+    char found[40];
+    skip_blanks(r);
+    quote_word(r->cursor, found, sizeof found);
+    mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected, found);
+}
+
+static bool fail_integer(mo_text_reader *r, const char *what, const char *kind) {
+    char expected[160];
+    snprintf(expected, sizeof expected, "%s (%s)", what, kind);
+    mo_text_unexpected(r, expected);
+    return false;
+}
+
+bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
+    skip_blanks(r);
+    const char *p = r->cursor;
+    bool negative = *p == '-';
+    p += negative;
+    if (*p < '0' || *p > '9')
+        return fail_integer(r, what, "an integer");
+    int64_t magnitude = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        magnitude = 10 * magnitude + (*p - '0');
+        if (magnitude > MO_TEXT_LARGEST)
+            return fail_integer(r, what, "an integer of at most 2^53");
+    }
+    if (*p != '\0' && *p != ' ' && *p != '\t' && *p != ',')
+        return fail_integer(r, what, "an integer");
+    r->cursor += p - r->cursor;
+    *value = negative ? -magnitude : magnitude;
+    return true;
+}
+
+bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value) {
+    skip_blanks(r);
+    char *before = r->cursor;
+    if (!mo_text_integer(r, what, value))
+        return false;
+    if (*value < low || *value > high) {
+        char kind[80];
+        snprintf(kind, sizeof kind, "an integer in %lld..%lld", (long long)low, (long long)high);
+        r->cursor = before;
+        return fail_integer(r, what, kind);
+    }
+    return true;
+}
+
+bool mo_text_comma(mo_text_reader *r) {
+    skip_blanks(r);
+    if (*r->cursor != ',') {
+        mo_text_unexpected(r, "a comma");
+        return false;
+    }
+    r->cursor++;
+    return true;
+}
+
+bool mo_text_finished(mo_text_reader *r) {
+    if (mo_text_blank(r))
+        return true;
+    mo_text_unexpected(r, "the end of the line");
+    return false;
+}

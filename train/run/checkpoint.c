@@ -1,0 +1,157 @@
+/* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
+ * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
+ * before the first value is restored. */
+#include "tensor/given.h"
+#include "train/run/trainer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME = 160 };
+static const char *const prefixes[3] = {"", "adamw.m.", "adamw.v."};
+
+const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path) {
+    if (snprintf(path, MO_PATH, "%s/%s", trainer->options.out, name) >= MO_PATH)
+        mo_fail(trainer->ctx, MO_INVALID, "train: the path of the run is longer than %d bytes", MO_PATH);
+    return path;
+}
+
+/* Tensor `part` (weights, m, v) of parameter i. */
+static mo_tensor *state_tensor(const mo_trainer *trainer, int part, int i) {
+    const mo_optimizer *o = trainer->optimizer;
+    return part == 0 ? trainer->parameter[i] : part == 1 ? o->m[i] : o->v[i];
+}
+
+static void state_name(const mo_trainer *trainer, int part, int i, char name[NAME]) {
+    snprintf(name, NAME, "%s%s", prefixes[part], mo_tensor_name(trainer->parameter[i]));
+}
+
+static char *encode_metadata(const mo_trainer *trainer) {
+    char *settings = json_dumps(trainer->settings, JSON_COMPACT);
+    char step[24];
+    snprintf(step, sizeof step, "%" PRId64, trainer->step);
+    json_t *metadata = settings ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "mochi checkpoint", "version",
+                                      MO_VERSION, "step", step, "settings", settings, "blas_core", trainer->blas_core)
+                                : NULL;
+    char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+    json_decref(metadata);
+    free(settings);
+    if (!text)
+        mo_fail(trainer->ctx, MO_MEMORY, "checkpoint: out of memory for its metadata");
+    return text;
+}
+
+/* Appends the BLAS core of this process to the list, unless it is the last one there. */
+static void note_core(mo_trainer *trainer) {
+    const char *core = mo_blas_core(), *last = strrchr(trainer->blas_core, ',');
+    if (strcmp(last ? last + 1 : trainer->blas_core, core) == 0)
+        return;
+    char *longer = NULL;
+    if (asprintf(&longer, "%s,%s", trainer->blas_core, core) < 0) {
+        mo_fail(trainer->ctx, MO_MEMORY, "checkpoint: out of memory for the name of the BLAS core");
+        return;
+    }
+    free(trainer->blas_core);
+    trainer->blas_core = longer;
+}
+
+mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
+    mo_context *ctx = trainer->ctx;
+    int64_t count = 3 * (int64_t)trainer->n;
+    mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;
+    char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
+    char path[MO_PATH], *metadata = names ? encode_metadata(trainer) : NULL;
+    if (metadata) {
+        if (trainer->log >= 0 && fdatasync(trainer->log) < 0 && errno != EINVAL)
+            mo_fail(ctx, MO_IO, "log: cannot sync: %s", strerror(errno));
+        for (int64_t j = 0; j < count; j++) {
+            int part = (int)(j / trainer->n), i = (int)(j % trainer->n);
+            state_name(trainer, part, i, names[j]);
+            items[j] = (mo_array){.name = names[j], .tensor = state_tensor(trainer, part, i)};
+        }
+        mo_arrays borrowed = {.ctx = ctx, .count = count, .items = items};
+        mo_run_path(trainer, "checkpoint.safetensors", path);
+        mo_safetensors_write(&borrowed, metadata, path);
+    }
+    free(metadata);
+    mo_host_free(ctx, names, (size_t)count * sizeof *names);
+    mo_host_free(ctx, items, (size_t)count * sizeof *items);
+    return mo_context_status(ctx)->code;
+}
+
+/* ---- reading ---- */
+
+static const char *text_of(const json_t *metadata, const char *key) {
+    return json_string_value(json_object_get(metadata, key));
+}
+
+/* Restores the tensors; before they are checked, only checks that they fit. */
+static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
+    mo_context *ctx = trainer->ctx;
+    char name[NAME], want[160], got[160];
+    for (int part = 0; part < 3; part++)
+        for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
+            mo_tensor *T = state_tensor(trainer, part, i), *X;
+            state_name(trainer, part, i, name);
+            X = mo_arrays_find(arrays, name);
+            if (!X)
+                mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected a tensor %s, found none", path, name);
+            else if (X->dtype != T->dtype || X->ndim != T->ndim ||
+                     memcmp(X->shape, T->shape, (size_t)T->ndim * sizeof *T->shape) != 0)
+                mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected %s %s %s, found %s %s", path, name,
+                    mo_shape_string(T, want, sizeof want), mo_dtype_name(T->dtype), mo_shape_string(X, got, sizeof got),
+                    mo_dtype_name(X->dtype));
+            else if (checked)
+                mo_tensor_copy(T, X);
+        }
+}
+
+/* The step of a checkpoint whose settings are those of this run; -1 on failure. */
+static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
+    mo_context *ctx = trainer->ctx;
+    const char *step = text_of(metadata, "step"), *settings = text_of(metadata, "settings");
+    json_t *kept = settings ? json_loads(settings, 0, NULL) : NULL;
+    char *end = NULL;
+    int64_t number = step ? strtoll(step, &end, 10) : -1;
+    if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
+        mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected step, settings and blas_core in its metadata", path);
+    else if (mo_compare_settings(ctx, path, kept, trainer->settings, trainer->options.other_rate) == MO_OK &&
+             number > trainer->options.steps)
+        mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected a step of 0 to %" PRId64 ", found %" PRId64, path,
+            trainer->options.steps, number);
+    json_decref(kept);
+    return mo_ok(ctx) ? number : -1;
+}
+
+mo_code mo_checkpoint_read(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    mo_run_path(trainer, "checkpoint.safetensors", path);
+    if (mo_ok(ctx) && access(path, F_OK) < 0)
+        mo_fail(ctx, MO_IO, "resume: %s: %s: nothing to continue from", path, strerror(errno));
+    mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
+    if (!arrays)
+        return mo_context_status(ctx)->code;
+    json_t *metadata = arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
+    int64_t step = check_metadata(trainer, metadata, path);
+    restore(trainer, arrays, path, false);
+    char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;
+    if (mo_ok(ctx) && !cores)
+        mo_fail(ctx, MO_MEMORY, "resume: out of memory");
+    if (cores) {
+        restore(trainer, arrays, path, true);
+        trainer->step = trainer->optimizer->step = step;
+        free(trainer->blas_core);
+        trainer->blas_core = cores;
+        note_core(trainer);
+    }
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,235 @@
+/* train/run/optimizer.c - AdamW (Loshchilov and Hutter 2019) with the gradient clipped by its global norm.
+ *
+ *     g <- g min(1, clip / (|g| + 1e-6)),   |g|^2 = sum over all parameters
+ *     p <- p - lr weight_decay p                                      decoupled decay, of every parameter
+ *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2
+ *     p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+ * The norm is a sum of per-parameter sums in a fixed order, so it does not depend on threads. */
+#include "train/run/optimizer.h"
+
+#include "ops/adamw.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool check_options(mo_context *ctx, const mo_adamw_options *o) {
+    static const mo_adamw_options none;
+    if (!memcmp(o, &none, sizeof none))
+        mo_fail(ctx, MO_INVALID,
+            "adamw: the options are all zero; expected betas, epsilon and a rate, such as 0.9, 0.999, 1e-8 and 3e-4");
+    else if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+        mo_fail(ctx, MO_INVALID, "adamw: betas %g and %g, expected 0 or more and below 1", o->beta1, o->beta2);
+    else if (!(o->epsilon > 0 && o->epsilon < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: epsilon is %g, expected more than 0", o->epsilon);
+    else if (!(o->weight_decay >= 0 && o->weight_decay < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: weight_decay is %g, expected 0 or more", o->weight_decay);
+    else if (!(o->clip >= 0 && o->clip < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: clip is %g, expected 0 (none) or more", o->clip);
+    return mo_ok(ctx);
+}
+
+static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
+    mo_context *ctx = o->ctx;
+    size_t bytes = (size_t)o->n * sizeof *o->parameter;
+    o->parameter = mo_host_alloc(ctx, bytes);
+    o->m = mo_host_alloc(ctx, bytes);
+    o->v = mo_host_alloc(ctx, bytes);
+    o->dense = mo_host_alloc(ctx, bytes);
+    o->gradient = mo_host_alloc(ctx, bytes);
+    o->views = mo_host_alloc(ctx, 4 * (size_t)o->n * sizeof *o->views);
+    o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
+    o->wide = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
+    o->scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
+    o->factors = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MO_ADAMW_FACTORS});
+    for (int i = 0; i < o->n && mo_ok(ctx); i++) {
+        mo_tensor *P = o->parameter[i] = parameters[i];
+        if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
+            mo_fail(ctx, MO_INVALID, "adamw: parameter %d is %s, expected contiguous %s", i,
+                mo_is_null(P) ? "null" : mo_dtype_name(P->dtype), mo_dtype_name(o->real));
+            break;
+        }
+        o->m[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+        o->v[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+    }
+    return mo_ok(ctx);
+}
+
+mo_optimizer *mo_optimizer_create(
+    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
+    if (!mo_given(ctx, "adamw", "options", options) || !mo_given(ctx, "adamw", "parameters", parameters) ||
+        !check_options(ctx, options))
+        return NULL;
+    if (n < 1 || mo_is_null(parameters[0]) || !mo_dtype_is_real(parameters[0]->dtype)) {
+        mo_fail(ctx, MO_INVALID, "adamw: expected parameters in float32 or float64");
+        return NULL;
+    }
+    mo_optimizer *o = mo_host_alloc(ctx, sizeof *o);
+    if (!o)
+        return NULL;
+    *o = (mo_optimizer){.ctx = ctx, .options = *options, .n = n, .real = parameters[0]->dtype};
+    if (create_moments(o, parameters))
+        return o;
+    mo_optimizer_release(o);
+    return NULL;
+}
+
+void mo_optimizer_release(mo_optimizer *o) {
+    if (!o)
+        return;
+    size_t bytes = (size_t)o->n * sizeof *o->parameter;
+    mo_context_wait(o->ctx); /* a pending check of a step may refer to this optimizer */
+    for (int i = 0; i < o->n; i++) {
+        mo_tensor_release(o->m ? o->m[i] : NULL);
+        mo_tensor_release(o->v ? o->v[i] : NULL);
+        mo_tensor_release(o->dense ? o->dense[i] : NULL);
+    }
+    mo_tensor_release(o->squares);
+    mo_tensor_release(o->wide);
+    mo_tensor_release(o->scale);
+    mo_tensor_release(o->factors);
+    mo_host_free(o->ctx, o->views, 4 * (size_t)o->n * sizeof *o->views);
+    mo_host_free(o->ctx, o->parameter, bytes);
+    mo_host_free(o->ctx, o->m, bytes);
+    mo_host_free(o->ctx, o->v, bytes);
+    mo_host_free(o->ctx, o->dense, bytes);
+    mo_host_free(o->ctx, o->gradient, bytes);
+    mo_host_free(o->ctx, o, sizeof *o);
+}
+
+static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
+    const mo_tensor *P = o->parameter[i];
+    char want[160], got[160];
+    if (mo_is_null(G)) {
+        mo_fail(o->ctx, MO_INVALID, "adamw: the gradient of %s, parameter %d, is null, expected %s %s",
+            mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
+        return false;
+    }
+    if (P->freed || !P->storage)
+        mo_fail_freed(P, "adamw: the parameter");
+    else if (G->dtype != P->dtype || G->ndim != P->ndim ||
+             memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
+        mo_fail(o->ctx, MO_MISMATCH, "adamw: the gradient of %s is %s %s, expected %s %s", mo_tensor_name(P),
+            mo_shape_string(G, got, sizeof got), mo_dtype_name(G->dtype), mo_shape_string(P, want, sizeof want),
+            mo_dtype_name(P->dtype));
+    return mo_ok(o->ctx);
+}
+
+/* The check of the norm, kept until the device has done it. */
+static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
+    (void)before;
+    const mo_optimizer *o = note->check.caller;
+    mo_fail(ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
+        (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
+}
+
+static void describe_step(const void *caller, mo_note *note) {
+    (void)caller; /* its name is looked up when the check fails */
+    note->op = "adamw";
+}
+
+/* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
+ * parameter. */
+static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
+    mo_squared_norms(o->squares, grads, o->n);
+    mo_tensor_copy(o->wide, o->squares);
+    mo_check check = {.condition = MO_VALUES_FINITE,
+        .values = mo_tensor_view(o->wide),
+        .limit = o->step,
+        .raise = fail_norm,
+        .describe = describe_step,
+        .caller = o};
+    if (mo_check_values(o->ctx, &check))
+        mo_clip_scale(o->real, o->options.clip, o->wide, o->scale);
+}
+
+/* The kernel reads rows, so a gradient with other strides is copied. The copies are made before the first parameter
+ * changes, so that a failure changes none. */
+static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
+    if (mo_is_contiguous(G))
+        return;
+    if (!o->dense[i])
+        o->dense[i] = mo_tensor_create(o->ctx, o->real, G->ndim, G->shape);
+    if (mo_ok(o->ctx))
+        mo_tensor_copy(o->dense[i], G);
+}
+
+static void update(mo_optimizer *o, mo_tensor *const *grads) {
+    for (int i = 0; i < o->n; i++)
+        o->gradient[i] = mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i];
+    mo_adamw_apply(&(mo_adamw_update){.n = o->n,
+        .gradient = o->gradient,
+        .m = o->m,
+        .v = o->v,
+        .parameter = o->parameter,
+        .factors = o->factors,
+        .scale = o->scale,
+        .views = o->views});
+}
+
+/* All that changes from step to step lies on the device, so that a captured step can be replayed. */
+mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
+    if (!o)
+        return MO_INVALID;
+    mo_context *ctx = o->ctx;
+    const mo_adamw_options *c = &o->options;
+    if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
+        mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    double t = (double)(o->step + 1), correction1 = 1 - pow(c->beta1, t), correction2 = 1 - pow(c->beta2, t);
+    double factor[MO_ADAMW_FACTORS] = {
+        [MO_ADAMW_BETA1] = c->beta1,
+        [MO_ADAMW_BETA2] = c->beta2,
+        [MO_ADAMW_REST1] = 1 - c->beta1,
+        [MO_ADAMW_REST2] = 1 - c->beta2,
+        [MO_ADAMW_KEEP] = 1 - lr * c->weight_decay,
+        [MO_ADAMW_RATE] = lr / correction1,
+        [MO_ADAMW_ROOT] = 1 / sqrt(correction2),
+        [MO_ADAMW_EPSILON] = c->epsilon,
+    };
+    if (mo_tensor_write(o->factors, factor, sizeof factor) == MO_OK)
+        o->step++;
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
+    if (!o)
+        return MO_INVALID;
+    mo_context *ctx = o->ctx;
+    if (!mo_given(ctx, "adamw", "grads", grads))
+        return mo_code_of(ctx);
+    for (int i = 0; i < o->n && mo_ok(ctx); i++)
+        check_gradient(o, i, grads[i]);
+    if (mo_ok(ctx))
+        find_norm(o, grads);
+    for (int i = 0; i < o->n && mo_ok(ctx); i++)
+        copy_strided(o, i, grads[i]);
+    if (mo_ok(ctx))
+        update(o, grads);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_optimizer_norm(mo_optimizer *o, double *norm) {
+    double scale[2] = {NAN};
+    if (mo_tensor_read(o->scale, scale, sizeof scale) == MO_OK)
+        *norm = scale[0];
+    return mo_context_status(o->ctx)->code;
+}
+
+void mo_optimizer_withdraw(mo_optimizer *o) {
+    o->step--;
+}
+
+mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm) {
+    if (!o)
+        return MO_INVALID;
+    mo_context *ctx = o->ctx;
+    if (mo_optimizer_advance(o, lr) != MO_OK)
+        return mo_context_status(ctx)->code;
+    mo_optimizer_apply(o, grads);
+    if (norm)
+        mo_optimizer_norm(o, norm);
+    if (!mo_ok(ctx))
+        mo_optimizer_withdraw(o);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,30 @@
+/* train/run/optimizer.h - what an optimizer holds; checkpoints save and restore it (library internal). */
+#ifndef MO_OPTIMIZER_H
+#define MO_OPTIMIZER_H
+
+#include "tensor/storage.h"
+#include "train/train.h"
+
+struct mo_optimizer {
+    mo_context *ctx;
+    mo_adamw_options options;
+    int n;
+    int64_t step; /* steps taken */
+    mo_tensor **parameter;
+    mo_tensor **m, **v;   /* first and second moments, owned */
+    mo_tensor **dense;    /* a row-major copy of each gradient that has other strides, made when first needed */
+    mo_tensor **gradient; /* [n]: the gradients of a step in the form that the kernel reads; borrowed */
+    mo_dtype real;
+    mo_tensor *squares; /* [n]: the sum of squares of each gradient */
+    mo_tensor *wide;    /* squares in float64 */
+    mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
+    mo_tensor *factors; /* of the step, in the form that kernels read: float64 [MO_ADAMW_FACTORS] */
+    mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
+};
+
+/* The gradient norm of the last applied step; waits for the step. Returns the status. */
+mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
+/* Undoes an advance whose step failed, whether the failure was found at once or later: the step has changed nothing. */
+void mo_optimizer_withdraw(mo_optimizer *o);
+
+#endif

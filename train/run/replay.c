@@ -1,0 +1,202 @@
+/* train/run/replay.c - captures by shape: the first two episodes of a shape are computed as they are, which brings the
+ * tape's memory to its size; the third is captured; from then on new inputs are copied over those of the capture and
+ * it is replayed.
+ *
+ * The tensors that an episode reads are copied to tensors that stay in place, except those that no tape holds: frozen
+ * features stay in place already. No memory is given back while the trainer lives, as that would make every capture
+ * stale. A capture that is stale because memory moved is made anew; work that cannot be captured is done directly,
+ * without an error. */
+#include "train/run/replay.h"
+
+#include "autograd/tape.h"
+
+#include <string.h>
+
+enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 7 };
+
+/* The member of an episode that points to one of its tensors. */
+typedef mo_tensor **input;
+
+/* Type and shape of a tensor; data: of one that no tape holds. */
+typedef struct form {
+    mo_dtype dtype;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    const void *data;
+} form;
+
+typedef struct captured {
+    int place, n, n_rows;
+    mo_task task;
+    int64_t classes, max_rows;
+    form form[INPUTS];
+    int64_t seen, tries;
+    mo_episode e; /* its inputs; copies of those that a tape would hold */
+    mo_tensor *own[INPUTS];
+    bool has_inputs;
+    mo_capture *capture;
+    int64_t step; /* the captured step */
+} captured;
+
+struct mo_replay {
+    mo_context *ctx;
+    int64_t episodes;
+    int n;
+    captured shape[SHAPES];
+};
+
+mo_replay *mo_replay_create(mo_context *ctx, int64_t episodes) {
+    mo_replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
+    if (r)
+        *r = (mo_replay){.ctx = ctx, .episodes = episodes};
+    return r;
+}
+
+void mo_replay_release(mo_replay *r) {
+    if (!r)
+        return;
+    for (int i = 0; i < r->n; i++) {
+        mo_capture_release(r->shape[i].capture);
+        for (int j = 0; j < r->shape[i].n; j++)
+            mo_tensor_release(r->shape[i].own[j]);
+    }
+    mo_host_free(r->ctx, r, sizeof *r);
+}
+
+/* ---- shapes ---- */
+
+/* Lists the tensors that the episode has; returns their number. */
+static int list_inputs(mo_episode *e, input list[INPUTS]) {
+    int n = 0;
+    input all[INPUTS];
+    int count = 0;
+    for (int i = 0; i < e->n_rows; i++) {
+        all[count++] = &e->rows[i].tensor;
+        all[count++] = &e->rows[i].index;
+    }
+    for (int side = 0; side < 2; side++) {
+        all[count++] = &e->support[side];
+        all[count++] = &e->query[side];
+    }
+    all[count++] = &e->support_label;
+    all[count++] = &e->query_label;
+    all[count++] = &e->segment;
+    for (int i = 0; i < count; i++)
+        if (!mo_is_null(*all[i]))
+            list[n++] = all[i];
+    return n;
+}
+
+static form form_of(const mo_tensor *T) {
+    form f = {.dtype = T->dtype, .ndim = T->ndim};
+    memcpy(f.shape, T->shape, (size_t)T->ndim * sizeof *f.shape);
+    if (!T->tape)
+        f.data = (const char *)T->storage->data + T->offset * (int64_t)mo_dtype_size(T->dtype);
+    return f;
+}
+
+static bool same_form(const form *a, const form *b) {
+    return a->dtype == b->dtype && a->ndim == b->ndim && a->data == b->data &&
+           memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
+}
+
+static captured describe(int place, const mo_episode *e) {
+    captured s = {.place = place};
+    input at[INPUTS];
+    if (!e)
+        return s;
+    s.e = *e;
+    s.task = e->task;
+    s.classes = e->classes;
+    s.max_rows = e->max_rows;
+    s.n_rows = e->n_rows;
+    s.n = list_inputs(&s.e, at);
+    for (int i = 0; i < s.n; i++)
+        s.form[i] = form_of(*at[i]);
+    return s;
+}
+
+static bool same_shape(const captured *a, const captured *b) {
+    bool same = a->place == b->place && a->task == b->task && a->classes == b->classes && a->max_rows == b->max_rows &&
+                a->n == b->n && a->n_rows == b->n_rows;
+    for (int i = 0; same && i < a->n; i++)
+        same = same_form(&a->form[i], &b->form[i]);
+    return same;
+}
+
+/* The entry of the episode's shape, new if the shape is; NULL if there are too many shapes. */
+static captured *find(mo_replay *r, int place, const mo_episode *e) {
+    captured now = describe(place, e);
+    for (int i = 0; i < r->n; i++)
+        if (same_shape(&r->shape[i], &now))
+            return &r->shape[i];
+    if (r->n == SHAPES)
+        return NULL;
+    r->shape[r->n] = now;
+    return &r->shape[r->n++];
+}
+
+/* ---- inputs ---- */
+
+/* Copies the inputs that lie on the tape to tensors of this entry, which are made the first time. */
+static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
+    mo_context *ctx = r->ctx;
+    mo_episode given = e ? *e : (mo_episode){0};
+    input from[INPUTS], to[INPUTS];
+    int n = e ? list_inputs(&given, from) : 0;
+    if (!s->has_inputs)
+        s->e = given;
+    list_inputs(&s->e, to);
+    for (int i = 0; i < n && mo_ok(ctx); i++) {
+        if (!(*from[i])->tape)
+            continue;
+        if (!s->own[i])
+            s->own[i] = mo_tensor_create(ctx, s->form[i].dtype, s->form[i].ndim, s->form[i].shape);
+        *to[i] = s->own[i];
+        if (mo_ok(ctx))
+            mo_tensor_copy(*to[i], *from[i]);
+    }
+    s->has_inputs = mo_ok(ctx);
+    return s->has_inputs;
+}
+
+/* ---- work ---- */
+
+/* Clears a failure of capturing: the work is then done directly and raises its own errors. */
+static bool forgive(mo_replay *r, captured *s) {
+    mo_clear_error(r->ctx);
+    s->tries++;
+    return false;
+}
+
+static bool capture(mo_replay *r, mo_tape *t, int64_t step, captured *s, mo_replay_work work, void *state) {
+    mo_context *ctx = r->ctx;
+    mo_capture_release(s->capture);
+    s->capture = NULL;
+    if (s->tries == TRIES || mo_capture_begin(ctx, r->episodes) != MO_OK)
+        return mo_ok(ctx) ? false : forgive(r, s);
+    work(state, s->place, s->n ? &s->e : NULL);
+    mo_tape_reset(t);
+    s->capture = mo_capture_end(ctx);
+    s->step = step;
+    return s->capture ? true : forgive(r, s);
+}
+
+bool mo_replay_do(
+    mo_replay *r, mo_tape *t, int64_t step, int place, const mo_episode *e, mo_replay_work work, void *state) {
+    captured *s = mo_ok(r->ctx) ? find(r, place, e) : NULL;
+    mo_episode own;
+    if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive(r, s))) {
+        work(state, place, e);
+        return false;
+    }
+    own = s->e; /* the tape's reset frees the tensors of e */
+    mo_tape_reset(t);
+    if (s->capture && mo_capture_replay(s->capture, step - s->step))
+        return true;
+    if (mo_ok(r->ctx) && capture(r, t, step, s, work, state) && mo_capture_replay(s->capture, 0))
+        return true;
+    if (mo_ok(r->ctx))
+        work(state, place, e ? &own : NULL);
+    return false;
+}

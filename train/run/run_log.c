@@ -1,0 +1,94 @@
+/* train/run/run_log.c - log.jsonl: one JSON object a step, each written by one call to a file opened for appending. */
+#include "train/run/trainer.h"
+
+#include "tensor/files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Returns whether a line is the JSON object of that step. */
+static bool is_step(const char *line, size_t n, int64_t step) {
+    json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+    json_t *number = json_object_get(object, "step");
+    bool found = json_is_integer(number) && json_integer_value(number) == step;
+    json_decref(object);
+    return found;
+}
+
+/* The end of the lines of the first `steps` steps; -1 if they are incomplete. */
+static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
+    mo_file_bytes content;
+    char label[MO_LABEL];
+    if (steps == 0)
+        return 0;
+    mo_file_label("log", path, label);
+    if (!mo_file_read(ctx, label, path, &content))
+        return -1;
+    size_t at = 0;
+    for (int64_t step = 0; step < steps; step++) {
+        const char *line = (const char *)content.data + at, *end = memchr(line, '\n', content.n - at);
+        if (!end || !is_step(line, (size_t)(end - line), step)) {
+            mo_fail(ctx, MO_FORMAT, "%s: expected step %" PRId64 " in line %" PRId64 ", found %s", label, step,
+                step + 1, at < content.n ? "another text" : "the end of the file");
+            break;
+        }
+        at += (size_t)(end - line) + 1;
+    }
+    mo_file_bytes_free(ctx, &content);
+    return mo_ok(ctx) ? (int64_t)at : -1;
+}
+
+int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
+    int64_t end = mo_ok(ctx) ? end_of_steps(ctx, path, steps) : -1;
+    if (end < 0)
+        return -1;
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (log >= 0 && ftruncate(log, end) == 0)
+        return log;
+    mo_fail(ctx, MO_IO, "log: %s: cannot open: %s", path, strerror(errno));
+    if (log >= 0)
+        close(log);
+    return -1;
+}
+
+/* Nine digits distinguish all float32 values. */
+static char *encode(const mo_step_report *r, const mo_source *const *data, int n) {
+    json_t *accuracy = json_object(), *sources = json_array();
+    for (int task = 0; task < MO_TASKS; task++)
+        if (!isnan(r->accuracy[task]))
+            json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
+    for (int i = 0; i < n; i++)
+        json_array_append_new(sources, json_sprintf("%s:%s", data[i]->graph->name, mo_task_name(data[i]->task)));
+    json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
+        r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
+    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(line);
+    return text;
+}
+
+mo_code mo_log_step(mo_context *ctx, int log, const mo_step_report *r, const mo_source *const *data, int n) {
+    char *text = encode(r, data, n);
+    size_t length = text ? strlen(text) : 0;
+    if (!text)
+        mo_fail(ctx, MO_MEMORY, "log: step %" PRId64 " cannot be written as JSON", r->step);
+    else
+        text[length] = '\n';
+    for (size_t done = 0; text && done < length + 1;) {
+        ssize_t put = write(log, text + done, length + 1 - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            mo_fail(ctx, MO_IO, "log: cannot write step %" PRId64 ": %s", r->step, strerror(put < 0 ? errno : ENOSPC));
+            break;
+        }
+        done += (size_t)put;
+    }
+    free(text);
+    return mo_context_status(ctx)->code;
+}

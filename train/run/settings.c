@@ -1,0 +1,175 @@
+/* train/run/settings.c - everything that decides the result of a run as one JSON object, and where two of them differ.
+ */
+#include "train/run/trainer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Defined by OpenBLAS alone. */
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+const char *mo_blas_core(void) {
+    return openblas_get_corename ? openblas_get_corename() : "unknown";
+}
+
+static json_t *describe_model(mo_model model) {
+    mo_setting list[MO_MAX_SETTINGS];
+    int n = model.table->settings(model.content, list);
+    json_t *o = json_pack("{s:s}", "kind", model.table->name);
+    for (int i = 0; i < n; i++)
+        json_object_set_new(o, list[i].key, list[i].word ? json_string(list[i].word) : json_real(list[i].number));
+    return o;
+}
+
+static json_t *describe_features(const mo_pool *pool) {
+    const mo_feature_options *o = &pool->options;
+    json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form", mo_feature_form_name(o->form), "dim", o->dim,
+        "hops", o->hops, "power_iterations", o->power_iterations, "combine",
+        o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
+        pool->link_share);
+    if (o->norm == MO_FEATURE_NORM_NONE) /* a run without this member uses LayerNorm */
+        json_object_set_new(all, "norm", json_string("none"));
+    return all;
+}
+
+/* Describes a source by its content: its name may differ from machine to machine. */
+static json_t *describe_pool(const mo_pool *pool) {
+    json_t *list = json_array();
+    for (int i = 0; i < pool->n; i++) {
+        const mo_graph *graph = pool->source[i].graph;
+        char hash[40];
+        snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
+        json_array_append_new(list,
+            json_pack("{s:s, s:s, s:I, s:I, s:s}", "data", graph->name, "task", mo_task_name(pool->source[i].task),
+                "nodes", (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "hash", hash));
+    }
+    return list;
+}
+
+static json_t *describe_trainer(const mo_trainer_options *o) {
+    const mo_adamw_options *a = &o->adamw;
+    const mo_plan_options *p = &o->plan;
+    json_t *k_times = json_array(), *q_times = json_array();
+    for (int task = 0; task < MO_TASKS; task++) {
+        json_array_append_new(k_times, json_integer(p->k_times[task]));
+        json_array_append_new(q_times, json_integer(p->q_times[task]));
+    }
+    json_t *adamw = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "lr", a->lr, "lr_min", a->lr_min, "beta1",
+        a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip);
+    json_t *episodes = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "k_min", (json_int_t)p->k_min,
+        "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min, "q_max", (json_int_t)p->q_max, "max_classes",
+        (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times", k_times,
+        "q_times", q_times);
+    json_t *all = json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step",
+        o->episodes_per_step, "adamw", adamw, "episodes", episodes);
+    if (o->max_rows) /* blocks change the order of summation */
+        json_object_set_new(all, "max_rows", json_integer(o->max_rows));
+    return all;
+}
+
+json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
+    json_error_t error;
+    json_t *own = options->settings ? json_loads(options->settings, JSON_REJECT_DUPLICATES, &error) : json_object();
+    if (!json_is_object(own)) {
+        mo_fail(ctx, MO_INVALID, "train: expected the settings as a JSON object, found %s",
+            own ? "another value" : error.text);
+        json_decref(own);
+        return NULL;
+    }
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(model), "features",
+        describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool));
+    if (!all)
+        mo_fail(ctx, MO_MEMORY, "train: cannot describe the settings in JSON (names must be UTF-8)");
+    return all;
+}
+
+/* ---- differences ---- */
+
+typedef struct difference {
+    char path[256]; /* "trainer.adamw.lr" */
+    const json_t *kept, *now;
+    bool other_rate; /* rates are not compared */
+} difference;
+
+static bool differ(difference *d, const json_t *kept, const json_t *now);
+
+static bool is_rate(const char *path) {
+    static const char *const rates[] = {"trainer.adamw.lr", "trainer.adamw.lr_min", "settings.lr", "settings.lr_min"};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        if (!strcmp(path, rates[i]))
+            return true;
+    return false;
+}
+
+/* Compares the members of that name, one level down. */
+static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
+    size_t length = strlen(d->path);
+    snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
+    if (!(d->other_rate && is_rate(d->path)) && differ(d, kept, now))
+        return true;
+    d->path[length] = 0;
+    return false;
+}
+
+static bool differ(difference *d, const json_t *kept, const json_t *now) {
+    const char *key;
+    json_t *value;
+    d->kept = kept;
+    d->now = now;
+    if (json_is_object(kept) && json_is_object(now)) {
+        json_object_foreach(
+            (json_t *)kept, key, value) if (differ_below(d, key, value, json_object_get(now, key))) return true;
+        json_object_foreach((json_t *)now, key,
+            value) if (!json_object_get(kept, key) && differ_below(d, key, NULL, value)) return true;
+        return false;
+    }
+    if (json_is_array(kept) && json_is_array(now)) {
+        size_t n = json_array_size(kept) > json_array_size(now) ? json_array_size(kept) : json_array_size(now);
+        for (size_t i = 0; i < n; i++) {
+            char number[24];
+            snprintf(number, sizeof number, "%zu", i);
+            if (differ_below(d, number, json_array_get(kept, i), json_array_get(now, i)))
+                return true;
+        }
+        return false;
+    }
+    return !kept || !now || !json_equal(kept, now);
+}
+
+static char *encode(const json_t *value) {
+    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+}
+
+mo_code mo_compare_settings(
+    mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
+    difference d = {.other_rate = other_rate};
+    if (differ(&d, kept, now)) {
+        char *before = encode(d.kept), *after = encode(d.now);
+        mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d.path,
+            before ? before : "nothing", after ? after : "nothing");
+        free(before);
+        free(after);
+    }
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_write_run(const mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    json_t *run = json_copy(trainer->settings);
+    json_object_set_new(run, "version", json_string(MO_VERSION));
+    json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
+    char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (text) {
+        size_t length = strlen(text);
+        text[length] = '\n'; /* replaces the closing zero: the file holds bytes */
+        mo_file_replace(ctx, mo_run_path(trainer, "run.json", path), text, length + 1);
+    } else {
+        mo_fail(ctx, MO_MEMORY, "train: out of memory for run.json");
+    }
+    free(text);
+    json_decref(run);
+    return mo_context_status(ctx)->code;
+}

@@ -1,0 +1,258 @@
+/* train/run/trainer.c - a run: created, started in an empty folder or resumed from its checkpoint, stepped, finished.
+ *
+ * No file is written before the first step, and then only into a folder that is new, empty, or the run's own. */
+#include "train/run/trainer.h"
+#include "tensor/given.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
+    if (!mo_model_validate(ctx, model))
+        return false;
+    double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
+    bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
+    if (o->steps < 1)
+        mo_fail(ctx, MO_INVALID, "train: steps is %" PRId64 ", expected 1 or more", o->steps);
+    else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
+        mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
+            (1 << MO_TREE_LEVELS) - 1);
+    else if (o->checkpoint_every < 0)
+        mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
+    else if (o->max_rows < 0)
+        mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
+    else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
+        mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
+    else if (!o->out || !*o->out)
+        mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
+    else if (of_examples != model.table->of_examples)
+        mo_fail(ctx, MO_INVALID, "train: the pool has rows of %s, the model %s reads rows of %s",
+            of_examples ? "examples" : "nodes", model.table->name, of_examples ? "nodes" : "examples");
+    else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
+        mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
+            pool->options.hops, pool->options.dim, hops, dim);
+    return mo_ok(ctx);
+}
+
+static bool create_buffers(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
+    trainer->parameter = mo_host_alloc(ctx, bytes);
+    trainer->grad = mo_host_alloc(ctx, bytes);
+    for (int i = 0; i < trainer->n && mo_ok(ctx); i++)
+        trainer->parameter[i] = mo_model_parameter(trainer->model, i);
+    int E = trainer->options.episodes_per_step;
+    trainer->source = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->source);
+    trainer->task = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->task);
+    trainer->figures = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){E, 2});
+    trainer->host_figures = mo_host_alloc(ctx, 2 * (size_t)E * sizeof *trainer->host_figures);
+    for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
+        mo_tensor **sum = trainer->level[trainer->levels] = mo_host_alloc(ctx, bytes);
+        for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
+            const mo_tensor *P = trainer->parameter[i];
+            sum[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
+        }
+    }
+    return mo_ok(ctx);
+}
+
+static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options) {
+    mo_context *ctx = trainer->ctx;
+    trainer->options.out = strdup(options->out);
+    trainer->options.settings = options->settings ? strdup(options->settings) : NULL;
+    trainer->blas_core = strdup(mo_blas_core());
+    if (!trainer->options.out || !trainer->blas_core || (options->settings && !trainer->options.settings))
+        mo_fail(ctx, MO_MEMORY, "train: out of memory");
+    trainer->settings = mo_ok(ctx) ? mo_run_settings(ctx, trainer->model, trainer->pool, options) : NULL;
+    if (!trainer->settings || !create_buffers(trainer))
+        return false;
+    trainer->optimizer = mo_optimizer_create(ctx, trainer->parameter, trainer->n, &options->adamw);
+    trainer->tape = mo_ok(ctx) ? mo_tape_create(ctx, MO_RECORD) : NULL;
+    int E = options->episodes_per_step;
+    trainer->episodes =
+        mo_prefetch_create(trainer->pool, E > 1, &options->plan, (uint64_t)options->steps * (uint64_t)E);
+    if (options->replay)
+        trainer->replay = mo_replay_create(ctx, E);
+    return mo_ok(ctx) && trainer->tape && trainer->episodes;
+}
+
+mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
+    if (!pool || !mo_given(pool->ctx, "train", "the model's table", model.table) ||
+        !mo_given(pool->ctx, "train", "options", options) ||
+        !mo_given(pool->ctx, "train", "the folder out", options->out))
+        return NULL;
+    mo_context *ctx = pool->ctx;
+    if (!mo_ok(ctx) || !check_options(ctx, model, pool, options))
+        return NULL;
+    mo_trainer *trainer = mo_host_alloc(ctx, sizeof *trainer);
+    if (!trainer)
+        return NULL;
+    *trainer = (mo_trainer){
+        .ctx = ctx, .model = model, .pool = pool, .options = *options, .n = mo_model_n_parameters(model), .log = -1};
+    trainer->options.out = trainer->options.settings = NULL;
+    if (create_parts(trainer, options))
+        return trainer;
+    mo_trainer_release(trainer);
+    return NULL;
+}
+
+void mo_trainer_release(mo_trainer *trainer) {
+    if (!trainer)
+        return;
+    mo_context *ctx = trainer->ctx;
+    size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
+    for (int level = 0; level < MO_TREE_LEVELS; level++) {
+        for (int i = 0; trainer->level[level] && i < trainer->n; i++)
+            mo_tensor_release(trainer->level[level][i]);
+        mo_host_free(ctx, trainer->level[level], bytes);
+    }
+    size_t E = (size_t)trainer->options.episodes_per_step;
+    mo_context_wait(ctx); /* a pending check of a step may refer to this trainer */
+    mo_host_free(ctx, trainer->source, E * sizeof *trainer->source);
+    mo_host_free(ctx, trainer->task, E * sizeof *trainer->task);
+    mo_tensor_release(trainer->figures);
+    mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
+    mo_host_free(ctx, trainer->parameter, bytes);
+    mo_host_free(ctx, trainer->grad, bytes);
+    mo_replay_release(trainer->replay);
+    mo_prefetch_release(trainer->episodes);
+    mo_optimizer_release(trainer->optimizer);
+    mo_tape_release(trainer->tape);
+    if (trainer->log >= 0)
+        close(trainer->log);
+    json_decref(trainer->settings);
+    free((char *)trainer->options.out);
+    free((char *)trainer->options.settings);
+    free(trainer->blas_core);
+    mo_host_free(ctx, trainer, sizeof *trainer);
+}
+
+/* ---- the folder of the run ---- */
+
+/* Makes the folder and its missing parents. */
+static void make_folder(mo_context *ctx, const char *folder) {
+    char path[MO_PATH];
+    snprintf(path, sizeof path, "%s", folder);
+    for (char *at = path + 1; mo_ok(ctx); at++) {
+        if (*at && *at != '/')
+            continue;
+        bool last = !*at;
+        *at = 0;
+        if (mkdir(path, 0777) < 0 && errno != EEXIST)
+            mo_fail(ctx, MO_IO, "train: cannot make the folder %s: %s", path, strerror(errno));
+        if (last)
+            break;
+        *at = '/';
+    }
+}
+
+/* Raises if the folder is not empty: its files may be of value. */
+static void require_empty(mo_context *ctx, const char *folder) {
+    DIR *listing = opendir(folder);
+    if (!listing) {
+        mo_fail(ctx, MO_IO, "train: cannot open the folder %s: %s", folder, strerror(errno));
+        return;
+    }
+    for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            mo_fail(ctx, MO_STATE,
+                "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
+                entry->d_name);
+    closedir(listing);
+}
+
+mo_code mo_run_folder(mo_context *ctx, const char *folder) {
+    if (!mo_given(ctx, "run", "the folder", folder))
+        return mo_code_of(ctx);
+    make_folder(ctx, folder);
+    if (mo_ok(ctx))
+        require_empty(ctx, folder);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_trainer_start(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    if (!mo_ok(ctx) || trainer->log >= 0)
+        return mo_context_status(ctx)->code;
+    if (!trainer->resumed && mo_run_folder(ctx, trainer->options.out) == MO_OK)
+        mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
+    mo_write_run(trainer);
+    mo_run_path(trainer, "log.jsonl", path);
+    trainer->log = mo_log_open(ctx, path, trainer->step);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_trainer_resume(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
+    mo_context *ctx = trainer->ctx;
+    if (mo_ok(ctx) && trainer->log >= 0)
+        mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
+    if (mo_ok(ctx) && mo_checkpoint_read(trainer) == MO_OK)
+        trainer->resumed = true;
+    return mo_trainer_start(trainer);
+}
+
+/* The failed step has changed nothing, since the CPU does all work in order: the state is that of the step before. The
+ * failure stays in the context. */
+static void keep_last_good(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    mo_status failure = *mo_context_status(ctx);
+    if (failure.code != MO_NUMERICAL || mo_context_device(ctx) != MO_CPU)
+        return;
+    mo_clear_error(ctx);
+    mo_trainer_checkpoint(trainer);
+    ctx->status = failure;
+}
+
+mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state) {
+    if (!trainer)
+        return MO_INVALID;
+    const mo_trainer_options *o = &trainer->options;
+    mo_step_report r;
+    bool more = true;
+    while (more && trainer->step < o->steps && mo_trainer_step(trainer, &r) == MO_OK) {
+        more = !report || report(&r, state);
+        bool due = o->checkpoint_every && trainer->step % o->checkpoint_every == 0;
+        if (due || !more || trainer->step == o->steps)
+            mo_trainer_checkpoint(trainer);
+    }
+    keep_last_good(trainer);
+    return mo_context_status(trainer->ctx)->code;
+}
+
+/* The candidate that reads single hops: with the model's own head, or the ridge. */
+static mo_candidate hop_candidate(mo_model model) {
+    mo_setting list[MO_MAX_SETTINGS];
+    const mo_head *head = NULL;
+    double lambda = mo_model_setting(model, "lambda");
+    for (int i = model.table->settings(model.content, list) - 1; i >= 0; i--)
+        if (list[i].word && !strcmp(list[i].key, "head"))
+            head = mo_find_head(list[i].word);
+    return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
+}
+
+mo_code mo_trainer_finish(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    int best_hop[MO_TASKS];
+    mo_candidate hop = hop_candidate(trainer->model);
+    for (int task = 0; task < MO_TASKS; task++)
+        best_hop[task] =
+            mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
+    const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
+    mo_trainer_start(trainer); /* a run of zero steps may be finished too */
+    if (mo_ok(ctx))
+        mo_weights_write(ctx, trainer->model, &trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe),
+            mo_run_path(trainer, "weights.safetensors", path));
+    return mo_context_status(ctx)->code;
+}

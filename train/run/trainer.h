@@ -1,0 +1,78 @@
+/* train/run/trainer.h - what a trainer holds, and its parts: settings, log, checkpoint (library internal). */
+#ifndef MO_TRAINER_H
+#define MO_TRAINER_H
+
+#include "train/episodes/pool.h"
+#include "train/episodes/prefetch.h"
+#include "train/run/optimizer.h"
+#include "train/run/replay.h"
+
+#include <jansson.h>
+
+enum { MO_TREE_LEVELS = 16 };
+
+struct mo_trainer {
+    mo_context *ctx;
+    mo_model model;
+    mo_pool *pool;
+    mo_trainer_options options; /* out and settings are owned copies */
+    json_t *settings;           /* everything that decides the result; compared on resume */
+    mo_optimizer *optimizer;
+    mo_tape *tape;
+    mo_prefetch *episodes;
+    mo_replay *replay; /* NULL: options.replay is false */
+    int64_t step;      /* steps taken */
+    int n;             /* parameters */
+    mo_tensor **parameter, **grad;
+    /* Gradients of several episodes per step, added pairwise like a binary counter: level i holds the sum of 2^i
+     * consecutive episodes. */
+    int levels;
+    mo_tensor **level[MO_TREE_LEVELS]; /* owned */
+    mo_tensor **sum[MO_TREE_LEVELS];   /* the tensors of level, exchanged within a step */
+    const mo_source **source;          /* of the episodes of a step, as is task */
+    mo_task *task;                     /* of the episodes of a step */
+    mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
+    double *host_figures;
+    bool resumed;
+    int log;         /* file descriptor of log.jsonl, -1 before the first step */
+    char *blas_core; /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+};
+
+#define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
+
+/* Before the first step: an empty folder of a new run gets its first checkpoint, run.json is written, the log opened.
+ */
+mo_code mo_trainer_start(mo_trainer *trainer);
+
+/* ---- settings.c ---- */
+
+/* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
+json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
+/* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
+mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
+/* "SkylakeX", or "unknown" where the BLAS does not tell. */
+const char *mo_blas_core(void);
+/* Writes run.json. */
+mo_code mo_write_run(const mo_trainer *trainer);
+
+/* ---- run_log.c ---- */
+
+/* Opens the log for appending, cut back to its first `steps` lines, which must be there. -1 on failure. */
+int mo_log_open(mo_context *ctx, const char *path, int64_t steps);
+/* One line a step, written at once; data: the sources of its episodes. */
+mo_code mo_log_step(mo_context *ctx, int log, const mo_step_report *r, const mo_source *const *data, int n);
+
+/* ---- checkpoint.c ---- */
+
+/* Restores weights, moments and step from out/checkpoint.safetensors; nothing is changed on failure. */
+mo_code mo_checkpoint_read(mo_trainer *trainer);
+/* out/name into a buffer of MO_PATH bytes. Returns it. */
+enum { MO_PATH = 4096 };
+const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path);
+
+/* ---- weights.c ---- */
+
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
+    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path);
+
+#endif

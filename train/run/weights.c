@@ -1,0 +1,278 @@
+/* train/run/weights.c - weights.safetensors: the parameters, and in the metadata what is needed to use them. No time,
+ * path or thread count, so equal runs write equal bytes.
+ *
+ * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
+ * rest is that program's settings. */
+#include "train/graphs/graph_names.h"
+#include "train/run/trainer.h"
+
+#include "tensor/files/file.h"
+#include "tensor/storage.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char format_name[] = "mochi weights", mochi_kind[] = "mochi", invariant_kind[] = "invariant";
+
+/* ---- writing ---- */
+
+static void put_number(json_t *metadata, const char *key, double value) {
+    json_object_set_new(metadata, key, json_sprintf("%.17g", value));
+}
+
+/* The settings outside the model that decide how weights are used. */
+typedef struct surroundings {
+    const mo_feature_options *features;
+    const int *best_hop;
+    double hop_lambda;
+    const char *recipe;
+} surroundings;
+
+static char *encode_metadata(mo_model model, const surroundings *o) {
+    const mo_feature_options *features = o->features;
+    json_t *metadata = json_object();
+    char key[32];
+    mo_setting list[MO_MAX_SETTINGS];
+    int n = model.table->settings(model.content, list);
+    json_object_set_new(metadata, "format", json_string(format_name));
+    json_object_set_new(metadata, "kind", json_string(model.table->name));
+    for (int i = 0; i < n; i++)
+        if (list[i].word)
+            json_object_set_new(metadata, list[i].key, json_string(list[i].word));
+        else
+            put_number(metadata, list[i].key, list[i].number);
+    if (strcmp(model.table->name, mochi_kind) != 0 && strcmp(model.table->name, invariant_kind) != 0)
+        json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
+    put_number(metadata, "dim", features->dim);
+    json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
+    if (features->form == MO_FEATURES_OF_NODES)
+        json_object_set_new(
+            metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
+    put_number(metadata, "power_iterations", features->power_iterations);
+    json_object_set_new(metadata, "feature_seed", json_sprintf("%llu", (unsigned long long)features->seed));
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
+        put_number(metadata, key, o->best_hop[task]);
+    }
+    put_number(metadata, "hop_lambda", o->hop_lambda);
+    if (o->recipe)
+        json_object_set_new(metadata, "recipe", json_string(o->recipe));
+    char *text = json_dumps(metadata, JSON_COMPACT);
+    json_decref(metadata);
+    return text;
+}
+
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
+    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path) {
+    int n = mo_model_n_parameters(model);
+    surroundings o = {features, best_hop, hop_lambda, recipe};
+    mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
+    char *metadata = items ? encode_metadata(model, &o) : NULL;
+    if (items && !metadata)
+        mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
+    if (metadata) {
+        for (int i = 0; i < n; i++) {
+            mo_tensor *P = mo_model_parameter(model, i);
+            items[i] = (mo_array){.name = P->name, .tensor = P};
+        }
+        mo_safetensors_write(&(mo_arrays){.ctx = ctx, .count = n, .items = items}, metadata, path);
+    }
+    free(metadata);
+    mo_host_free(ctx, items, (size_t)n * sizeof *items);
+    return mo_context_status(ctx)->code;
+}
+
+/* ---- reading ---- */
+
+static bool is_kind(const mo_weights *w, const char *kind) {
+    return strcmp(w->kind, kind) == 0;
+}
+
+/* The metadata being read; the first value that is missing or out of its domain raises. */
+typedef struct reading {
+    mo_context *ctx;
+    const char *path;
+    const json_t *metadata;
+} reading;
+
+static const char *get_text(const reading *r, const char *key) {
+    const char *text = json_string_value(json_object_get(r->metadata, key));
+    if (!text)
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s in the metadata, found none", r->path, key);
+    return text ? text : "";
+}
+
+static double get_number(const reading *r, const char *key, double least, double most) {
+    const char *text = get_text(r, key);
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= least && value <= most))
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key,
+            least, most, text);
+    return value;
+}
+
+/* Reads one of two words; returns whether it is `yes`. */
+static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
+    const char *text = get_text(r, key);
+    if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
+        mo_fail(
+            r->ctx, MO_FORMAT, "weights: %s: expected %s to be %s or %s, found \"%.40s\"", r->path, key, no, yes, text);
+    return strcmp(text, yes) == 0;
+}
+
+static mo_temperature get_temperature(const reading *r) {
+    return get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
+}
+
+static void read_mochi(const reading *r, mo_weights *w) {
+    mo_mochi_options *o = &w->mochi;
+    o->encoder.dim = (int)get_number(r, "dim", 1, 65536);
+    o->encoder.hops = (int)get_number(r, "hops", 0, 64);
+    o->encoder.layers = (int)get_number(r, "layers", 2, 3);
+    o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
+    o->encoder.dropout = get_number(r, "dropout", 0, 1);
+    o->smoothing = get_number(r, "smoothing", 0, 1);
+    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->temperature = get_temperature(r);
+    snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
+    o->head = mo_find_head(w->head);
+}
+
+/* Reads the readout of an encoder under a head. */
+static void read_readout(const reading *r, mo_weights *w) {
+    mo_readout_options *o = &w->readout;
+    char key[32];
+    snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
+    o->head = mo_find_head(w->head);
+    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->temperature = get_temperature(r);
+    o->smoothing = get_number(r, "smoothing", 0, 1);
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "width_%s", mo_task_name((mo_task)task));
+        o->width[task] = json_object_get(r->metadata, key) ? (int64_t)get_number(r, key, 0, 1 << 30) : 0;
+    }
+}
+
+static void read_features(const reading *r, mo_weights *w) {
+    char key[32];
+    w->features.dim = (int)get_number(r, "dim", 1, 65536);
+    w->features.hops = (int)get_number(r, "hops", 0, 64);
+    w->features.power_iterations = (int)get_number(r, "power_iterations", -1e6, 1e6);
+    w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
+    if (json_object_get(r->metadata, "feature_norm")) /* files without it have LayerNorm */
+        w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
+    w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
+    for (int task = 0; task < MO_TASKS; task++) {
+        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
+        w->best_hop[task] = (int)get_number(r, key, -1, w->features.hops);
+    }
+    w->lambda = get_number(r, "hop_lambda", 0, HUGE_VAL);
+    const char *recipe = json_string_value(json_object_get(r->metadata, "recipe"));
+    snprintf(w->recipe, sizeof w->recipe, "%s", recipe ? recipe : "");
+}
+
+static void read_invariant(const reading *r, mo_weights *w) {
+    w->features.form = MO_FEATURES_OF_EXAMPLES;
+    w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
+    w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
+    w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
+}
+
+static void read_own(const reading *r, mo_weights *w) {
+    snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
+    bool mochi = is_kind(w, mochi_kind), invariant = is_kind(w, invariant_kind);
+    if (mochi)
+        read_mochi(r, w);
+    else if (invariant)
+        read_invariant(r, w);
+    else if (mo_ok(r->ctx) && !json_object_get(r->metadata, "rows"))
+        mo_fail(r->ctx, MO_FORMAT,
+            "weights: %s: expected kind to be mochi or invariant, found \"%.40s\" and no rows that it reads", r->path,
+            w->kind);
+    else if (mo_ok(r->ctx) && get_word(r, "rows", "nodes", "examples"))
+        w->features.form = MO_FEATURES_OF_EXAMPLES;
+    if (!mochi && json_object_get(r->metadata, "head"))
+        read_readout(r, w);
+    if (mo_ok(r->ctx))
+        read_features(r, w);
+}
+
+/* Sets the released program's settings, with the sizes of these tensors. */
+static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
+    const mo_tensor *first = mo_arrays_find(w->arrays, "encoder.input_proj.0.weight");
+    char name[64];
+    int hops = 0;
+    if (!first || mo_ndim(first) != 2) {
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected a matrix encoder.input_proj.0.weight, found none", path);
+        return;
+    }
+    do
+        snprintf(name, sizeof name, "encoder.input_proj.%d.weight", ++hops);
+    while (mo_arrays_find(w->arrays, name));
+    mo_mochi_options *o = &w->mochi;
+    *o = mo_mochi_defaults();
+    snprintf(w->kind, sizeof w->kind, "%s", mochi_kind);
+    snprintf(w->head, sizeof w->head, "%s", o->head->name);
+    o->temperature = MO_TEMPERATURE_EMBED;
+    o->encoder.dim = (int)mo_dim(first, 0);
+    o->encoder.hops = hops - 1;
+    o->encoder.layers = mo_arrays_find(w->arrays, "encoder.out_mlp.6.weight") ? 3 : 2;
+    w->features = (mo_feature_options){.dim = o->encoder.dim, .hops = o->encoder.hops, .power_iterations = 2};
+    w->lambda = o->lambda;
+    snprintf(w->recipe, sizeof w->recipe, "released");
+    for (int task = 0; task < MO_TASKS; task++)
+        w->best_hop[task] = -1;
+}
+
+static void hash_file(mo_context *ctx, const char *path, uint64_t hash[2]) {
+    mo_file_bytes content;
+    char label[MO_LABEL];
+    mo_file_label("weights", path, label);
+    if (!mo_file_read(ctx, label, path, &content))
+        return;
+    XXH128_hash_t digest = XXH3_128bits(content.data, content.n);
+    hash[0] = digest.high64;
+    hash[1] = digest.low64;
+    mo_file_bytes_free(ctx, &content);
+}
+
+mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
+    if (!mo_given(ctx, "weights", "path", path))
+        return NULL;
+    char embedded[MO_PATH];
+    if (mo_locate_weights(
+            path, embedded, sizeof embedded)) /* takes precedence over a folder of that name, as for graphs */
+        path = embedded;
+    mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
+    if (!w)
+        return NULL;
+    w->ctx = ctx;
+    w->arrays = mo_safetensors_read(ctx, path);
+    if (w->arrays)
+        hash_file(ctx, path, w->hash);
+    json_t *metadata = w->arrays && w->arrays->metadata ? json_loads(w->arrays->metadata, 0, NULL) : NULL;
+    const char *format = json_string_value(json_object_get(metadata, "format"));
+    reading r = {.ctx = ctx, .path = path, .metadata = metadata};
+    if (format && !strcmp(format, format_name))
+        read_own(&r, w);
+    else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6))
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
+    else if (mo_ok(ctx))
+        read_released(ctx, path, w);
+    json_decref(metadata);
+    if (mo_ok(ctx))
+        return w;
+    mo_weights_release(w);
+    return NULL;
+}
+
+void mo_weights_release(mo_weights *w) {
+    if (!w)
+        return;
+    mo_arrays_release(w->arrays);
+    mo_host_free(w->ctx, w, sizeof *w);
+}

@@ -1,0 +1,16 @@
+/* train/svd/adjacency.h - the sparse matrices that features are made of, for a whole graph or one of a set (library
+ * internal). */
+#ifndef MO_ADJACENCY_H
+#define MO_ADJACENCY_H
+
+#include "train/train.h"
+
+/* D^-1/2 A D^-1/2 of the n nodes from `first` on, whose edges stay among them: row_pointer[first .. first + n] and the
+ * columns count from the start of the data set. Every entry counts as 1, self-loops included; the degree of a row is
+ * its number of entries. Declared symmetric (raises if it is not). Returns NULL on failure. */
+mo_csr *mo_normalize_block(
+    mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column, mo_dtype real);
+/* The node features of those nodes, [n, graph->features] float32, in the given context. Returns NULL on failure. */
+mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
+
+#endif

@@ -1,0 +1,36 @@
+/* train/svd/basis.h - the input features of the nodes of one graph, before normalisation and hops (library internal).
+ */
+#ifndef MO_BASIS_H
+#define MO_BASIS_H
+
+#include "train/svd/svd.h"
+#include "train/train.h"
+
+/* The quality of decompositions: mo_svd's residual and orthogonality, the worst of several. */
+typedef struct mo_basis_quality {
+    double residual, orthogonality;
+} mo_basis_quality;
+
+/* Sends the quality of a graph's features to the notice of the options. */
+void mo_tell_quality(const mo_feature_options *options, const mo_graph *graph, const mo_features *features);
+
+/* The input and the results of one of the two decompositions. */
+typedef struct mo_basis_side {
+    mo_tape *t;
+    int64_t width; /* columns wanted */
+    mo_svd_options svd;
+    mo_tensor *S; /* singular values [rank] */
+    mo_basis_quality quality;
+} mo_basis_side;
+
+/* P_A = (U + V) sqrt(S) of a normalised adjacency, and P_X = U sqrt(S) of node features: [n, width], padded with zeros
+ * beyond the rank; the columns of P_X in falling or rising order of S. */
+mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
+mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
+
+/* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. quality: that of the worse
+ * of the two decompositions. */
+mo_tensor *mo_node_basis(
+    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality);
+
+#endif

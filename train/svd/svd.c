@@ -1,0 +1,130 @@
+/* train/svd/svd.c - truncated SVD of a sparse matrix by a randomized range finder (Halko, Martinsson, Tropp 2011).
+ *
+ * Rank r, q = r + 16 columns: oversampling keeps the last singular values accurate; the extra ones are dropped.
+ * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
+ * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact (for a symmetric matrix in
+ * its own type). Small eigenproblems are solved in float64. */
+#include "tensor/given.h"
+#include "train/svd/svd_problem.h"
+
+#include "autograd/tape.h"
+#include "ops/in_place.h"
+#include "ops/ops.h"
+#include "tensor/host_array.h"
+#include "train/train.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { OVERSAMPLING = 16, ROW_BLOCK = 2048 };
+
+static double frobenius(mo_tape *t, mo_tensor *X) {
+    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES)));
+}
+
+static bool set_up(mo_svd_problem *p) {
+    const mo_csr *A = p->A;
+    mo_context *ctx = p->t->ctx;
+    if (!mo_ok(ctx))
+        return false;
+    int64_t side = A->rows < A->columns ? A->rows : A->columns;
+    if (p->options->rank < 1 || p->options->rank > side) {
+        mo_fail(ctx, MO_INVALID, "svd: rank %d of a matrix [%" PRId64 ", %" PRId64 "], expected 1 to %" PRId64,
+            p->options->rank, A->rows, A->columns, side);
+        return false;
+    }
+    p->At = mo_csr_transposed(A);
+    p->real = A->values->dtype;
+    p->epsilon = p->real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    p->rounding = 64 * p->epsilon;
+    if (!A->symmetric) /* squares of singular values are accurate to eps of the largest square */
+        p->rounding = fmax(p->rounding, 4 * sqrt(DBL_EPSILON));
+    p->n = A->rows;
+    p->m = A->columns;
+    p->r = p->options->rank;
+    p->q = p->r + OVERSAMPLING < side ? p->r + OVERSAMPLING : side;
+    int64_t space = A->symmetric && p->options->power_iterations != 0 ? 2 * p->q : p->q;
+    p->exact = side <= space || side <= p->options->exact_below;
+    if (p->exact)
+        p->q = side;
+    p->mark = p->t->n_tensors;
+    p->norm = frobenius(p->t, A->values);
+    mo_tape_sweep(p->t, p->mark, NULL, 0);
+    if (mo_ok(ctx) && !isfinite(p->norm))
+        mo_fail(ctx, MO_NUMERICAL,
+            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->n, p->m, p->norm);
+    return mo_ok(ctx);
+}
+
+void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega) {
+    mo_random position = mo_random_at(p->options->seed, MO_PURPOSE_SVD, p->options->stream);
+    mo_uniform_into(Omega, -1, 1, &position);
+}
+
+void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s) {
+    double last = fabs(theta[0]);
+    for (int64_t j = 0; j < p->r; j++) {
+        last = fmin(last, fabs(theta[j]));
+        s[j] = last > p->rounding * fabs(theta[0]) ? last : 0;
+    }
+}
+
+mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
+    return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
+}
+
+/* Works on blocks of rows, since the difference is as large as U. */
+double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
+    mo_tape *t = p->t;
+    double sum = 0;
+    for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
+        int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
+        mo_tensor *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
+        double norm = frobenius(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
+        sum += norm * norm;
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    return p->norm > 0 ? sqrt(sum) / p->norm : 0;
+}
+
+bool mo_svd_converged(const mo_svd_problem *p, double residual, double before) {
+    double floor = 4 * p->epsilon;
+    return residual <= floor || (residual < 1000 * floor && residual > 0.9 * before);
+}
+
+mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd) {
+    mo_svd_problem p = {.t = t, .A = A, .options = options};
+    mo_tensor *null = mo_null_tensor(t->ctx);
+    *svd = (mo_svd){.U = null, .S = null, .turn = null};
+    if (!set_up(&p))
+        return t->ctx->status.code;
+    double *theta = mo_host_array(t->ctx, p.q, sizeof *theta), *s = mo_host_array(t->ctx, p.r, sizeof *s);
+    if (mo_ok(t->ctx))
+        (A->symmetric ? mo_svd_symmetric : mo_svd_general)(&p, theta, s, svd);
+    free(theta);
+    free(s);
+    svd->turn = mo_column_signs(t, svd->U);
+    mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
+    return t->ctx->status.code;
+}
+
+mo_code mo_sparse_svd(mo_tape *t, const mo_csr *A, int rank, int power_iterations, uint64_t seed, mo_tensor **U,
+    mo_tensor **S, mo_tensor **V, double *residual) {
+    mo_context *ctx = mo_tape_context(t);
+    if (U && S && V)
+        *U = *S = *V = mo_null_tensor(ctx);
+    if (!mo_given(ctx, "svd", "the matrix", A) || !mo_given(ctx, "svd", "U, S or V", U && S && V ? U : NULL))
+        return mo_code_of(ctx);
+    mo_svd_options options = {
+        .rank = rank, .power_iterations = power_iterations, .exact_below = MO_SVD_EXACT_BELOW, .seed = seed};
+    mo_svd svd;
+    mo_svd_compute(t, A, &options, &svd);
+    *U = mo_mul(t, svd.U, svd.turn);
+    *S = svd.S;
+    *V = svd.V ? mo_mul(t, svd.V, svd.turn) : mo_mul(t, *U, svd.sign ? svd.sign : svd.turn);
+    if (residual)
+        *residual = svd.residual;
+    return mo_tape_context(t)->status.code;
+}

@@ -1,0 +1,33 @@
+/* train/svd/svd.h - the truncated SVD with all that features and tests want to know of it (library internal). */
+#ifndef MO_SVD_H
+#define MO_SVD_H
+
+#include "autograd/autograd.h"
+
+typedef struct mo_svd_options {
+    int rank;
+    int power_iterations;  /* below 0: until converged */
+    int exact_below;       /* the SVD is exact if the smaller side is at most this, or at most the rank */
+    uint64_t seed, stream; /* of the test matrix */
+} mo_svd_options;
+
+typedef struct mo_svd {
+    mo_tensor *U, *S;     /* [n, r], [r] */
+    mo_tensor *V;         /* [m, r]; NULL if A is declared symmetric: then V = U diag(sign) */
+    mo_tensor *sign;      /* [r] signs of the eigenvalues, 1 or -1; NULL if A is not declared symmetric */
+    mo_tensor *turn;      /* [r] of 1 and -1: U diag(turn) and V diag(turn) have the signs of the convention */
+    double residual;      /* |A V - U S|_F / |A|_F */
+    double orthogonality; /* the largest |U^T U - I| */
+    int iterations;       /* power iterations done */
+} mo_svd;
+
+enum { MO_SVD_EXACT_BELOW = 64 };
+
+/* Computes on tape t, and leaves only the result on it. Returns the status. */
+mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
+
+/* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. Among
+ * entries that are equal to rounding, which symmetric graphs have, the first one decides. */
+mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U);
+
+#endif

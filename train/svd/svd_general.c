@@ -1,0 +1,118 @@
+/* train/svd/svd_general.c - the truncated SVD of a matrix that is not symmetric.
+ *
+ * A [n, m], Omega random [m, q]:
+ *     Q = orth(A Omega);   k times:  Q = orth(A orth(A^T Q));
+ *     B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
+ * If the basis spans the whole space, Q is the identity, or A itself. */
+#include "autograd/tape.h"
+#include "ops/in_place.h"
+#include "ops/ops.h"
+#include "train/svd/orthonormal.h"
+#include "train/svd/ritz.h"
+#include "train/svd/svd_problem.h"
+#include "train/svd/tall.h"
+
+#include <math.h>
+
+/* A X; leaves nothing else on the tape. */
+static mo_tensor *product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X) {
+    mo_tensor *Y = mo_spmm(p->t, A, X);
+    mo_tape_sweep(p->t, p->mark, &Y, 1);
+    return Y;
+}
+
+/* orth(A X); leaves nothing else on the tape. */
+static mo_tensor *orthonormal_product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X, int passes) {
+    mo_tensor *Q = product(p, A, X);
+    mo_orthonormalize(p->t, Q, passes, &p->condition);
+    return Q;
+}
+
+static mo_tensor *first_basis(mo_svd_problem *p) {
+    mo_tape *t = p->t;
+    if (p->exact) {
+        mo_tensor *I = mo_eye(t, p->real, p->q);
+        return p->q == p->n ? I : orthonormal_product(p, p->A, I, 2);
+    }
+    mo_tensor *Omega = mo_tape_tensor(t, p->real, 2, (int64_t[]){p->m, p->q});
+    mo_test_matrix(p, Omega);
+    return orthonormal_product(p, p->A, Omega, p->options->power_iterations == 0 ? 2 : 1);
+}
+
+static mo_tensor *iterate(mo_svd_problem *p, mo_tensor *Q, int count) {
+    for (int k = 0; k < count && mo_ok(p->t->ctx); k++) {
+        bool flat = p->condition < MO_SVD_FLAT && p->norm < MO_SVD_MODEST;
+        Q = flat ? product(p, p->At, Q) : orthonormal_product(p, p->At, Q, 1);
+        Q = orthonormal_product(p, p->A, Q, k + 1 < count ? 1 : 2);
+    }
+    return Q;
+}
+
+/* Fills the columns of V with s = 0, from `first` on, with any orthonormal complement. */
+static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
+    int64_t r = mo_dim(V, 1);
+    if (first == r || !mo_ok(t->ctx))
+        return;
+    mo_tensor *known = mo_slice(t, V, 1, 0, first), *window = mo_slice(t, V, 1, first, r);
+    mo_tensor *fill = mo_full(t, V->dtype, 2, (int64_t[]){mo_dim(V, 0), r - first}, 0);
+    mo_fill_columns(t, fill, 0);
+    for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that complete a basis may need another pass */
+        if (first > 0)
+            mo_matmul_into(-1, known, mo_matmul(t, mo_transpose(t, known), fill), 1, fill);
+        mo_orthonormalize(t, fill, 2, NULL);
+    }
+    if (mo_ok(t->ctx))
+        mo_tensor_copy(window, fill);
+}
+
+/* The number of values s, falling, above the rounding of float32 (or float64) values. */
+static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
+    int64_t count = 0;
+    while (count < p->r && s[count] > sqrt(p->epsilon) * s[0])
+        count++;
+    return count;
+}
+
+static void extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+    mo_tape *t = p->t;
+    mo_tensor *B = mo_spmm(t, p->At, Q);
+    mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), p->r, p->rounding, theta), p->real);
+    if (!mo_ok(t->ctx))
+        return;
+    for (int64_t j = 0; j < p->r; j++)
+        theta[j] = sqrt(fmax(theta[j], 0));
+    mo_singular_values(p, theta, s);
+    svd->S = mo_svd_vector(p, s);
+    svd->U = mo_matmul(t, Q, W);
+    svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
+    complete(t, svd->V, count_resolved(p, s));
+    svd->orthogonality = mo_reorthonormalize(t, svd->U);
+    svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
+}
+
+/* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer falling.
+ */
+static void converge(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+    double before = INFINITY;
+    for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 4) {
+        if (done > 0)
+            mo_tape_sweep(p->t, p->mark, &Q, 1);
+        Q = iterate(p, Q, 4);
+        svd->iterations = done + 4;
+        extract(p, Q, theta, s, svd);
+        if (mo_svd_converged(p, svd->residual, before))
+            return;
+        before = svd->residual;
+    }
+}
+
+void mo_svd_general(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
+    int count = p->exact ? 0 : p->options->power_iterations;
+    mo_tensor *Q = first_basis(p);
+    if (count < 0) {
+        converge(p, Q, theta, s, svd);
+        return;
+    }
+    svd->iterations = count;
+    extract(p, iterate(p, Q, count), theta, s, svd);
+}
