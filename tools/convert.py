@@ -1,0 +1,1 @@
+data/convert.py
