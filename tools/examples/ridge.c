@@ -1,37 +1,52 @@
-/* Learns a projection W so that a ridge readout, fitted on 12 labelled points, gets the other 48 right: the gradient
- * flows through the solve, which stands here by hand; mo_ridge_fit is the same. Build: cc ridge.c $(pkg-config --cflags
- * --libs mochi) */
+/* Learns a projection W for which a ridge readout, fitted on 12 labelled points, gets 48 others right: the gradient of
+ * their loss flows through the solve. mo_ridge_fit is the same readout in one call.
+ * Build: cc ridge.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
 
 int main(void) {
     mo_context *ctx = mo_context_create(NULL);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32}), *grad;
-    mo_random r = mo_random_at(1, MO_PURPOSE_INIT, 0);
-    float x[60 * 32], w[4 * 32];
-    int64_t y[60];
+    mo_random random = mo_random_at(1, MO_PURPOSE_INIT, 0);
+    float w[4 * 32];
     for (int i = 0; i < 4 * 32; i++)
-        w[i] = 0.1f * (float)mo_random_normal(&r);
+        w[i] = 0.1f * (float)mo_random_normal(&random);
+    mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32});
     mo_tensor_write(W, w, sizeof w);
-    mo_optimizer *adamw = mo_optimizer_create(ctx, &W, 1, &(mo_adamw_options){0.02, 0, 0.9, 0.999, 1e-8, 0, 1});
-    for (int step = 0; step <= 200; step++, mo_tape_reset(t)) { /* a new task: the sign of one of four columns */
-        int64_t column = mo_random_below(&r, 4);
+    mo_adamw_options options = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1};
+    mo_optimizer *adamw = mo_optimizer_create(ctx, &W, 1, &options);
+
+    for (int step = 0; step <= 200; step++) {
+        /* A new task: 60 points of 32 numbers, whose class is the sign of one of the first four numbers. */
+        float x[60 * 32];
+        int64_t label[60];
+        int64_t column = mo_random_below(&random, 4);
         for (int i = 0; i < 60 * 32; i++)
-            x[i] = (float)mo_random_normal(&r);
+            x[i] = (float)mo_random_normal(&random);
         for (int i = 0; i < 60; i++)
-            y[i] = x[i * 32 + column] > 0;
-        mo_tensor *Z = mo_linear(t, mo_from(t, MO_F32, 2, (int64_t[]){60, 32}, x), W, NULL);
-        mo_tensor *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){12}, y), 2, MO_F32);
-        mo_tensor *Zs = mo_append_ones(t, mo_slice(t, Z, 0, 0, 12)), *Zst = mo_transpose(t, Zs);
-        mo_tensor *K = mo_add_diag(t, mo_matmul(t, Zs, Zst), mo_scalar(t, MO_F32, 1)); /* Zs Zs^T + lambda I */
-        mo_tensor *A = mo_matmul(t, Zst, mo_solve_spd(t, K, Ys)); /* argmin |Zs A - Ys|^2 + lambda |A|^2 */
-        mo_tensor *logits = mo_matmul(t, mo_append_ones(t, mo_slice(t, Z, 0, 12, 60)), A);
-        mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_from(t, MO_I64, 1, (int64_t[]){48}, y + 12), 0);
+            label[i] = x[i * 32 + column] > 0;
+        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){60, 32}, x);
+        mo_tensor *support_label = mo_from(t, MO_I64, 1, (int64_t[]){12}, label);
+        mo_tensor *query_label = mo_from(t, MO_I64, 1, (int64_t[]){48}, label + 12);
+
+        /* Embeddings Z = [X W^T | 1], of the support and of the queries. */
+        mo_tensor *Z = mo_append_ones(t, mo_linear(t, X, W, NULL));
+        mo_tensor *Zs = mo_slice(t, Z, 0, 0, 12);
+        mo_tensor *Zq = mo_slice(t, Z, 0, 12, 60);
+        mo_tensor *Ys = mo_one_hot(t, support_label, 2, MO_F32);
+
+        /* The readout A = argmin |Zs A - Ys|^2 + lambda |A|^2 = Zs^T (Zs Zs^T + lambda I)^-1 Ys, with lambda = 1. */
+        mo_tensor *Zst = mo_transpose(t, Zs);
+        mo_tensor *K = mo_add_diag(t, mo_matmul(t, Zs, Zst), mo_scalar(t, MO_F32, 1));
+        mo_tensor *A = mo_matmul(t, Zst, mo_solve_spd(t, K, Ys));
+        mo_tensor *loss = mo_softmax_cross_entropy(t, mo_matmul(t, Zq, A), query_label, 0);
         if (step % 50 == 0)
             printf("step %3d  query loss %.3f\n", step, mo_item(loss));
-        mo_grad(t, &loss, NULL, 1, &W, &grad, 1, 0);
-        mo_optimizer_step(adamw, &grad, 0.02, NULL);
+
+        mo_tensor *gradient;
+        mo_grad(t, &loss, NULL, 1, &W, &gradient, 1, 0);
+        mo_optimizer_step(adamw, &gradient, 0.02, NULL);
+        mo_tape_reset(t);
     }
     if (!mo_ok(ctx))
         fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
