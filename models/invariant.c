@@ -4,10 +4,12 @@
  * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
  * and inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common
  * spectrum, H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain no basis. For expert m,
- * block b and task t, with x^ = x / |x|: h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4,
- * 30))    (the profile: of expert 1 alone) z_m  = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^ A
- * rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all inner
- * products stay equal. The readout reads inner products alone (invariant_readout.c).
+ * block b and task t, with x^ = x / |x|:
+ *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * profile_b
+ *     profile_b = exp(min(c_b l_b + c'_b l_b^2 / 4, 30)) of expert 1, 1 of the others
+ *     z_m = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^
+ * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
+ * inner products stay equal. The readout reads inner products alone (invariant_readout.c).
  *
  * The bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6), where the exponent passes 88, the
  * logarithm of the largest float32, at c' = 1.9; training can reach such a c', since no embedding shows it, and inf * 0
