@@ -43,7 +43,8 @@ no_libmochi() { ! ldd "$1" | grep libmochi; }
 # Examples and guides are those of the installation.
 guides=$prefix/share/doc/mochi
 examples=$guides/tools/examples
-for guide in README.md train/FORMATS.md {tensor,autograd,ops,models,train,tools,tools/examples}/README.md; do
+for guide in README.md train/FORMATS.md train/evaluation/RESULTS.md \
+    $(find tensor autograd ops models train tools -name README.md); do
     claim "installs_$guide" test -s "$guides/$guide"
 done
 claim installs_every_example diff <(ls tools/examples) <(ls "$examples")

@@ -1,6 +1,6 @@
-/* tests/test_recorded_step.c - loss and gradients of a training step, of each model on each task, are queued without
- * one wait or one new block of memory: they can be captured, and the capture has their bits. Skipped where no CUDA
- * device answers. */
+/* tests/train/test_captured_step.c - loss and gradients of a training step, of each model on each task, are queued
+ * without one wait or one new block of memory: they can be captured, and the capture has their bits. Skipped where no
+ * CUDA device answers. */
 #include "tests/device.h"
 #include "tests/planted.h"
 

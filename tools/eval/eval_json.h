@@ -1,4 +1,4 @@
-/* tools/eval/eval_json.h - an evaluation as JSON, one object a line; tools/README.md says what they hold. */
+/* tools/eval/eval_json.h - an evaluation as JSON, one object a line; tools/eval/README.md says what they hold. */
 #ifndef EVAL_JSON_H
 #define EVAL_JSON_H
 

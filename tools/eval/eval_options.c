@@ -69,7 +69,8 @@ static const struct argp_option options[] = {
     {"suite", KEY_SUITE, "SUITE|FILE.json", 0,
         "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline "
         "(what "
-        "is at hand of it), or a file of that form (train/README.md). Data sets that are not there are listed as not "
+        "is at hand of it), or a file of that form (train/episodes/README.md). Data sets that are not there are listed "
+        "as not "
         "run",
         0},
     {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},

@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
     {"pool", KEY_POOL, "NAMES|POOL|FILE.json", 0,
         "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts one to those tasks, "
         "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: what the "
-        "article trains on, or what is at hand of it; or a file of that form (train/README.md)",
+        "article trains on, or what is at hand of it; or a file of that form (train/episodes/README.md)",
         0},
     {"link-share", KEY_LINK_SHARE, "S", 0,
         "share of each graph's edges that is held out of its features, for the "

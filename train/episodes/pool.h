@@ -17,8 +17,6 @@ struct mo_pool {
     mo_source *source;
 };
 
-/* links.c: the graph without n of its edges u < v. Returns NULL on failure. */
-mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 /* pool_features.c: prepares a new source. For links: holds out links of the graph and as many non-edges (if there are
  * enough), with features of the rest; otherwise features of the full graph, shared with a source that has them. */
 void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share);
@@ -28,9 +26,6 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, con
     const mo_source **source, mo_plan *plan);
 /* Returns whether a source has rows of examples. */
 bool mo_has_example_rows(const mo_source *source);
-/* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
- * a gradient. */
-mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* Zeroed host memory that lasts until the tape's next reset; once a tape has served an episode as large, it allocates
  * nothing. Returns NULL on failure. */
 void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element);

@@ -1,7 +1,7 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired.
  */
 #include "tensor/given.h"
-#include "train/episodes/pool.h"
+#include "train/evaluation/evaluation.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "tensor/host_array.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
+#include "train/graphs/graph_build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -37,6 +37,9 @@ void mo_eval_release_rows(mo_tensor **rows, int n);
 /* The first of the values of one candidate, shot and metric. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
+/* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
+ * a gradient. */
+mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* readout.c: logits of the plan's queries. rows: the candidate's embeddings of all examples [E, d]; NULL for a model of
  * rows of examples, which embeds them itself, max_rows at a time (0: all). */
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,

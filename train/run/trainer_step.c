@@ -5,6 +5,7 @@
  * holds one episode and one gradient per level of the tree. The work queued for an episode depends only on its shape
  * and its place in the step, so that it can be captured and replayed (replay.c). */
 #include "tensor/given.h"
+#include "train/evaluation/evaluation.h"
 #include "train/run/trainer.h"
 
 #include "autograd/tape.h"

@@ -1,4 +1,4 @@
-/* tensor/cpu/fits/logistic_cg.c - conjugate gradients on the Hessian of a softmax regression (tensor/backend.h): each
+/* tensor/cpu/fits/logistic_cg.c - conjugate gradients on the Hessian of a softmax regression (tensor/fits.h): each
  * item of the batch on one thread, its matrix in the cache of that core, its vectors passed over once.
  *
  * With coordinates x, their image G under the metric and their logits F (ops/fits/logistic_system.h), an iteration is

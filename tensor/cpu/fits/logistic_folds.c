@@ -1,5 +1,5 @@
 /* tensor/cpu/fits/logistic_folds.c - softmax regression on a support, and on it without each of its folds
- * (tensor/backend.h).
+ * (tensor/fits.h).
  *
  * A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + lambda / 2 |W|^2,   F = X W + b,   m_i = 0 where held out, else 1,

@@ -1,4 +1,4 @@
-/* tensor/cpu/fits/svm_dual.c - the dual of the Crammer-Singer machine (tensor/backend.h), each item of the batch on one
+/* tensor/cpu/fits/svm_dual.c - the dual of the Crammer-Singer machine (tensor/fits.h), each item of the batch on one
  * thread (svm_fit.c). */
 #include "tensor/cpu/fits/svm_fit.h"
 #include "tensor/cpu/kernels.h"

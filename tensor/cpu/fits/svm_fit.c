@@ -1,4 +1,4 @@
-/* tensor/cpu/fits/svm_fit.c - one fit of the Crammer-Singer machine by its dual (tensor/backend.h).
+/* tensor/cpu/fits/svm_fit.c - one fit of the Crammer-Singer machine by its dual (tensor/fits.h).
  *
  * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
  * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the

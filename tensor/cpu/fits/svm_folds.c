@@ -1,5 +1,5 @@
 /* tensor/cpu/fits/svm_folds.c - the Crammer-Singer machine on a support, and on it without each of its folds
- * (tensor/backend.h): each item of the batch on one thread.
+ * (tensor/fits.h): each item of the batch on one thread.
  *
  * All fits share K = X X^T of the distinct rows of each fold; the fit without a fold starts from the fit of all rows,
  * with the fold's rows taken out of the weights (svm_fit.c). It also gives the logits of these rows. */

@@ -1,5 +1,5 @@
 /* tensor/cuda/fits/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch, its
- * factors and the clip's read from the device; the formula is that of cpu/adamw.c. */
+ * factors and the clip's read from the device; the formula is that of cpu/fits/adamw.c. */
 #include "tensor/cuda/kernels.h"
 
 constexpr int most_parameters = 64; /* of one launch: their addresses are its arguments */

@@ -1,6 +1,6 @@
-/* tensor/cuda/fits/svm_dual.cu - the dual of the Crammer-Singer machine (tensor/backend.h), one block for each item of
- * the batch: the steps of cpu/svm_face.c, where they are explained, on all rows, with sums in fixed trees. Every thread
- * takes every decision, on values that the block has joined. */
+/* tensor/cuda/fits/svm_dual.cu - the dual of the Crammer-Singer machine (tensor/fits.h), one block for each item of
+ * the batch: the steps of cpu/fits/svm_face.c, where they are explained, on all rows, with sums in fixed trees. Every
+ * thread takes every decision, on values that the block has joined. */
 #include "tensor/cuda/fits/svm_item.h"
 #include "tensor/cuda/kernels.h"
 
