@@ -2,6 +2,7 @@
 #include "tests/cuda_host/block.h"
 
 #include "tests/cuda_host/fiber.h"
+#include "tests/cuda_host/grid.h"
 #include "tests/cuda_host/shared.h"
 #include "tests/cuda_host/violation.h"
 
@@ -10,8 +11,9 @@
 namespace cuda_host {
 
 index3 thread_index, block_index, block_shape, grid_shape;
+unsigned cluster_rank, cluster_blocks;
 
-enum class condition { running, at_barrier, in_warp, exited };
+enum class condition { running, at_barrier, at_cluster_barrier, in_warp, exited };
 
 struct thread_record {
     condition now;
@@ -35,11 +37,11 @@ struct block_record {
     index3 index;
     unsigned threads, started, exited, current, counted;
     bool backwards;
+    bool waits; /* for its cluster, at this place */
+    place where;
     thread_record thread[max_threads];
     warp_record warp[max_threads / warp_size];
 };
-
-static constexpr unsigned resident = 3; /* blocks on the device at a time */
 
 /* The grid that runs, and the fibers of all. */
 static struct {
@@ -47,21 +49,12 @@ static struct {
     void (*body)(void *arguments);
     void *arguments;
     fiber scheduler;
-    fiber *idle[resident * max_threads];
+    fiber *idle[largest_cluster * max_threads];
     unsigned idles;
-    std::uint64_t grids; /* so far */
 } all;
 
-static block_record blocks[resident];
+static block_record blocks[largest_cluster];
 static block_record *run = blocks; /* the one that runs just now */
-
-static unsigned count_of(index3 n) {
-    return n.x * n.y * n.z;
-}
-
-static index3 position(unsigned linear, index3 shape) {
-    return {linear % shape.x, linear / shape.x % shape.y, linear / (shape.x * shape.y)};
-}
 
 int name_length(const char *name) {
     int n = 0;
@@ -80,7 +73,7 @@ void describe_thread(char *text, std::size_t bytes) {
 
 static void become(unsigned thread) {
     run->current = thread;
-    thread_index = position(thread, block_shape);
+    thread_index = position_in(block_shape, thread);
 }
 
 /* The life of a fiber: threads that nobody has started yet, one after the other; then it rests. */
@@ -142,8 +135,8 @@ static void run_ready() {
     }
 }
 
-/* All threads wait or have exited: opens the barrier, where all of them have reached the same one. */
-static void open_barrier() {
+/* All threads wait or have exited: reports where they have not all reached the same barrier. */
+static void check_barrier() {
     unsigned waiting = 0;
     while (run->thread[waiting].now == condition::exited)
         waiting++;
@@ -158,20 +151,24 @@ static void open_barrier() {
         if (t.now == condition::exited)
             violation("thread %u waits at the barrier of %s:%d, which thread %u has left out: it has exited", waiting,
                 first.where.file, first.where.line, i);
-        if (t.where.line != first.where.line || t.where.file != first.where.file)
+        if (t.where.line != first.where.line || t.where.file != first.where.file || t.now != first.now)
             violation("thread %u waits at the barrier of %s:%d, thread %u at that of %s:%d", waiting, first.where.file,
                 first.where.line, i, t.where.file, t.where.line);
         run->counted += t.predicate != 0;
     }
-    for (unsigned i = 0; i < warp_count(); i++)
-        run->warp[i].ready = run->warp[i].present;
+    run->where = first.where;
 }
 
-/* Puts a block on the device and runs it as far as it gets without a barrier. */
-static void begin_block(unsigned slot, index3 index, unsigned threads, bool backwards) {
+static void become_block(unsigned slot) {
     run = &blocks[slot];
-    run->index = block_index = index;
-    run->threads = threads;
+    block_index = run->index;
+    cluster_rank = cluster_blocks > 1 ? slot : 0;
+}
+
+void block_begin(unsigned slot, index3 index, bool backwards) {
+    blocks[slot].index = index;
+    become_block(slot);
+    run->threads = block_shape.x * block_shape.y * block_shape.z;
     run->backwards = backwards;
     run->started = run->exited = 0;
     for (unsigned i = 0; i < warp_count(); i++) {
@@ -183,8 +180,12 @@ static void begin_block(unsigned slot, index3 index, unsigned threads, bool back
     run_ready();
 }
 
-/* Whether the block that runs has come to its end; else its shared memory is put aside. */
-static bool leave_block(unsigned slot) {
+bool block_leave(unsigned slot) {
+    run->waits = false;
+    for (unsigned i = 0; i < run->threads; i++)
+        run->waits |= run->thread[i].now == condition::at_cluster_barrier;
+    if (run->waits)
+        check_barrier();
     bool over = run->exited == run->threads;
     if (over)
         shared_end(all.g->shared_bytes);
@@ -193,62 +194,24 @@ static bool leave_block(unsigned slot) {
     return over;
 }
 
-/* From one barrier to the next. */
-static void continue_block(unsigned slot) {
-    run = &blocks[slot];
-    block_index = run->index;
+void block_continue(unsigned slot) {
+    become_block(slot);
     shared_load(slot, all.g->shared_bytes);
-    open_barrier();
+    check_barrier();
+    for (unsigned i = 0; i < warp_count(); i++)
+        run->warp[i].ready = run->warp[i].present;
     run_ready();
 }
 
-/* Runs the blocks from `first` on that are on the device together. In each turn a block passes one barrier more than
- * the one before it, so that none keeps step with another. */
-static void run_together(std::uint64_t first, unsigned count, bool falling) {
-    std::uint64_t total = (std::uint64_t)grid_shape.x * grid_shape.y * grid_shape.z;
-    unsigned threads = count_of(all.g->threads), left = 0;
-    bool over[resident] = {};
-    for (unsigned k = 0; k < count; k++) {
-        std::uint64_t i = falling ? total - 1 - (first + k) : first + k;
-        index3 index = {(unsigned)(i % grid_shape.x), (unsigned)(i / grid_shape.x % grid_shape.y),
-            (unsigned)(i / grid_shape.x / grid_shape.y)};
-        begin_block(k, index, threads, i & 1);
-        over[k] = leave_block(k);
-        left += !over[k];
-    }
-    while (left > 0)
-        for (unsigned k = 0; k < count; k++)
-            for (unsigned turn = 0; turn <= k && !over[k]; turn++) {
-                continue_block(k);
-                over[k] = leave_block(k);
-                left -= over[k];
-            }
+bool block_waits_for_cluster(unsigned slot, place *where) {
+    *where = blocks[slot].where;
+    return blocks[slot].waits;
 }
 
-void grid_check(const grid &g) {
-    std::uint64_t threads = (std::uint64_t)g.threads.x * g.threads.y * g.threads.z;
-    if (threads < 1 || threads > max_threads || g.threads.z > 64)
-        violation("kernel %.*s: %u x %u x %u threads in a block", name_length(g.name), g.name, g.threads.x, g.threads.y,
-            g.threads.z);
-    if (!g.blocks.x || !g.blocks.y || !g.blocks.z || g.blocks.x > INT32_MAX || g.blocks.y > max_grid_yz ||
-        g.blocks.z > max_grid_yz)
-        violation("kernel %.*s: a grid of %u x %u x %u blocks", name_length(g.name), g.name, g.blocks.x, g.blocks.y,
-            g.blocks.z);
-    if (g.shared_bytes > max_shared_bytes)
-        violation("kernel %.*s: %zu bytes of shared memory", name_length(g.name), g.name, g.shared_bytes);
-}
-
-void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {
-    all.g = &g;
+void blocks_of(const grid *g, void (*body)(void *arguments), void *arguments) {
+    all.g = g;
     all.body = body;
     all.arguments = arguments;
-    block_shape = g.threads;
-    grid_shape = g.blocks;
-    std::uint64_t total = (std::uint64_t)g.blocks.x * g.blocks.y * g.blocks.z;
-    bool falling = all.grids++ & 1; /* no order of blocks is promised */
-    for (std::uint64_t first = 0; first < total; first += resident)
-        run_together(first, (unsigned)(total - first < resident ? total - first : resident), falling);
-    all.g = nullptr;
 }
 
 int barrier(int predicate, place where) {
@@ -257,6 +220,13 @@ int barrier(int predicate, place where) {
     me.predicate = predicate;
     wait_as(condition::at_barrier);
     return (int)run->counted;
+}
+
+void cluster_barrier(place where) {
+    thread_record &me = run->thread[run->current];
+    me.where = where;
+    me.predicate = 0;
+    wait_as(condition::at_cluster_barrier);
 }
 
 unsigned lane() {

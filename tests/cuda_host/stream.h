@@ -68,9 +68,8 @@ template <typename T> void require_device_argument(T *argument, const char *kern
 /* Calls a kernel: its arguments are copied now, converted to what it declares, and looked at for addresses that the
  * device cannot use. */
 template <typename... Declared, typename... Given>
-void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, std::size_t shared_bytes,
-    void (*kernel)(Declared...), const Given &...given) {
-    grid g = {name, blocks, threads, shared_bytes};
+void enqueue_grid(stream *s, const grid &g, void (*kernel)(Declared...), const Given &...given) {
+    const char *name = g.name;
     grid_check(g);
     std::tuple<std::decay_t<Declared>...> arguments(given...);
     std::apply([&](auto &...a) { (require_device_argument(&a, name), ...); }, arguments);
@@ -82,6 +81,13 @@ void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, 
         grid_run(
             g, [](void *p) { std::apply(static_cast<call *>(p)->kernel, static_cast<call *>(p)->arguments); }, &c);
     });
+}
+
+/* The same without clusters. */
+template <typename... Declared, typename... Given>
+void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, std::size_t shared_bytes,
+    void (*kernel)(Declared...), const Given &...given) {
+    enqueue_grid(s, {name, blocks, threads, shared_bytes, {}}, kernel, given...);
 }
 
 } // namespace cuda_host

@@ -172,6 +172,163 @@ static void blocks_are_on_the_device_together(void **) {
     memory_release(notes);
 }
 
+/* ---- clusters ---- */
+
+/* Each block sums its part; every block then sums what the others have. */
+static __global__ void cluster_sum(const float *x, float *sums) {
+    auto cluster = cooperative_groups::this_cluster();
+    float *part = reinterpret_cast<float *>(mo_shared);
+    __shared__ float sum;
+    unsigned block = blockIdx.x + gridDim.x * blockIdx.y, i = threadIdx.x;
+    part[i] = x[block * blockDim.x + i];
+    for (unsigned n = blockDim.x / 2; n > 0; n /= 2) {
+        __syncthreads();
+        if (i < n)
+            part[i] += part[i + n];
+    }
+    if (i == 0)
+        sum = part[0];
+    cluster.sync();
+    float total = 0;
+    for (unsigned rank = 0; rank < cluster.num_blocks(); rank++)
+        total += *cluster.map_shared_rank(&sum, (int)rank) + 0 * *cluster.map_shared_rank(part, (int)rank);
+    if (i == 0)
+        sums[block] = total;
+    cluster.sync();
+}
+
+static void a_cluster_sums_over_its_blocks(void **) {
+    const index3 shapes[] = {{1, 1, 1}, {2, 1, 1}, {8, 1, 1}, {4, 2, 1}};
+    for (index3 shape : shapes) {
+        array a(32 * 64), sums(32);
+        a.upload();
+        stream_synchronize(a.s);
+        sums.launch_clusters(shape, {8, 4, 1}, 64, cluster_sum, a.device, sums.device);
+        sums.download();
+        stream_synchronize(sums.s);
+        for (unsigned block = 0; block < 32; block++) {
+            float expected = 0; /* of whole numbers: exact in any order */
+            unsigned x = block % 8 / shape.x * shape.x, y = block / 8 / shape.y * shape.y;
+            for (unsigned k = 0; k < shape.x * shape.y; k++)
+                for (unsigned i = 0; i < 64; i++)
+                    expected += a.host[(x + k % shape.x + 8 * (y + k / shape.x)) * 64 + i];
+            assert_float_equal(sums.host[block], expected, 0);
+        }
+    }
+}
+
+/* 40 bins, an equal part of them in each block of the cluster, which all its blocks count in. */
+static __global__ void cluster_histogram(const float *x, int n, float *counts) {
+    auto cluster = cooperative_groups::this_cluster();
+    __shared__ int bins[40];
+    int blocks = (int)cluster.num_blocks(), part = 40 / blocks, i = (int)threadIdx.x;
+    if (i < part)
+        bins[i] = 0;
+    cluster.sync();
+    for (int k = (int)(blockIdx.x * blockDim.x) + i; k < n; k += (int)(gridDim.x * blockDim.x)) {
+        int bin = ((int)x[k] + 3) * 7 % 40;
+        atomicAdd(cluster.map_shared_rank(bins, bin / part) + bin % part, 1);
+    }
+    cluster.sync();
+    if (i < part)
+        counts[(int)cluster.block_rank() * part + i] = (float)bins[i];
+}
+
+static void blocks_of_a_cluster_count_in_each_others_bins(void **) {
+    for (unsigned blocks : {1u, 2u, 4u, 5u, 8u}) {
+        array a(3001), counts(40);
+        a.upload();
+        stream_synchronize(a.s);
+        counts.launch_clusters({blocks, 1, 1}, {blocks, 1, 1}, 96, cluster_histogram, a.device, a.n, counts.device);
+        counts.download();
+        stream_synchronize(counts.s);
+        int expected[40] = {};
+        for (int i = 0; i < a.n; i++)
+            expected[((int)a.host[i] + 3) * 7 % 40]++;
+        for (int bin = 0; bin < 40; bin++)
+            assert_float_equal(counts.host[bin], (float)expected[bin], 0);
+    }
+}
+
+/* Each block takes from the next one, round after round, with as many barriers of its own between as its rank. */
+static __global__ void cluster_ring(float *x, int rounds) {
+    auto cluster = cooperative_groups::this_cluster();
+    __shared__ float held[32];
+    unsigned rank = cluster.block_rank(), n = cluster.num_blocks(), i = threadIdx.x;
+    held[i] = x[blockIdx.x * blockDim.x + i];
+    for (int r = 0; r < rounds; r++) {
+        cluster.sync();
+        float next = cluster.map_shared_rank(held, (int)((rank + 1) % n))[i];
+        cluster.sync();
+        for (unsigned k = 0; k < rank; k++)
+            __syncthreads();
+        held[i] = next;
+    }
+    x[blockIdx.x * blockDim.x + i] = held[i];
+}
+
+static void barriers_hold_a_whole_cluster(void **) {
+    for (int n : {2, 3, 8}) {
+        array a(2 * n * 32);
+        a.upload();
+        a.launch_clusters({(unsigned)n, 1, 1}, {2 * (unsigned)n, 1, 1}, 32, cluster_ring, a.device, 5);
+        a.download();
+        stream_synchronize(a.s);
+        for (int i = 0; i < a.n; i++) {
+            int block = i / 32, from = (block / n * n + (block % n + 5) % n) * 32 + i % 32;
+            assert_float_equal(a.host[i], (float)(from % 17) - 3, 0);
+        }
+    }
+}
+
+/* Writes, and reads what the next or the last rank writes, with no barrier between. */
+static __global__ void read_too_early(float *x, int step) {
+    auto cluster = cooperative_groups::this_cluster();
+    __shared__ float own;
+    int n = (int)cluster.num_blocks(), rank = (int)cluster.block_rank();
+    cluster.sync();
+    own = 1;
+    float other = *cluster.map_shared_rank(&own, (rank + step + n) % n);
+    x[blockIdx.x] = other;
+    cluster.sync();
+}
+
+/* The last rank reads what rank 0 writes, twice, with no barrier between. */
+static __global__ void read_from_first(float *x) {
+    auto cluster = cooperative_groups::this_cluster();
+    __shared__ float own[2];
+    for (int turn = 0; turn < 2; turn++) {
+        cluster.sync();
+        own[turn] = 1;
+        if (cluster.block_rank() + 1 == cluster.num_blocks())
+            x[turn] = cluster.map_shared_rank(own, 0)[turn];
+    }
+    cluster.sync();
+}
+
+static void the_order_of_ranks_turns_at_each_barrier(void **) {
+    array a(2);
+    a.upload();
+    a.launch_clusters({2, 1, 1}, {2, 1, 1}, 32, read_from_first, a.device);
+    a.download();
+    stream_synchronize(a.s);
+    assert_true(std::isnan(a.host[0]) != std::isnan(a.host[1]));
+}
+
+static void what_another_block_has_not_written_is_nothing(void **) {
+    for (int step : {-1, 1}) {
+        array a(4);
+        a.upload();
+        a.launch_clusters({4, 1, 1}, {4, 1, 1}, 32, read_too_early, a.device, step);
+        a.download();
+        stream_synchronize(a.s);
+        int unset = 0;
+        for (int i = 0; i < 4; i++)
+            unset += std::isnan(a.host[i]);
+        assert_true(unset > 0);
+    }
+}
+
 /* ---- streams ---- */
 
 static void nothing_runs_before_it_is_waited_for(void **) {
@@ -238,6 +395,11 @@ int main() {
         cmocka_unit_test(barriers_count),
         cmocka_unit_test(shared_memory_begins_as_nothing_in_every_block),
         cmocka_unit_test(blocks_are_on_the_device_together),
+        cmocka_unit_test(a_cluster_sums_over_its_blocks),
+        cmocka_unit_test(blocks_of_a_cluster_count_in_each_others_bins),
+        cmocka_unit_test(barriers_hold_a_whole_cluster),
+        cmocka_unit_test(what_another_block_has_not_written_is_nothing),
+        cmocka_unit_test(the_order_of_ranks_turns_at_each_barrier),
         cmocka_unit_test(nothing_runs_before_it_is_waited_for),
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(a_captured_graph_runs_when_it_is_asked_to),

@@ -152,6 +152,152 @@ static void page_locked_memory_outlives_its_copies(void **) {
     });
 }
 
+/* ---- clusters ---- */
+
+static cooperative_groups::cluster_group cluster;
+
+static float *of_rank(float *address, unsigned rank) {
+    return cluster.map_shared_rank(address, (int)(rank % cluster.num_blocks()));
+}
+
+/* Reads from the block `step` ranks on; the barriers at the begin and the end are there, or are not. */
+static __global__ void read_other(float *x, unsigned step, bool begins, bool ends) {
+    __shared__ float own;
+    own = 1;
+    if (begins)
+        cluster.sync();
+    x[blockIdx.x] = *of_rank(&own, cluster.block_rank() + step);
+    if (ends)
+        cluster.sync();
+}
+
+/* Rank 0 reads from rank 3 after some barriers of its own, rank 3 ends after some of its own. */
+static __global__ void read_and_end(float *x, int reader_waits, int other_waits) {
+    __shared__ float own;
+    own = 1;
+    cluster.sync();
+    bool reads = cluster.block_rank() == 0;
+    for (int i = 0; i < (reads ? reader_waits : other_waits); i++)
+        __syncthreads();
+    if (reads)
+        x[threadIdx.x] = *of_rank(&own, 3);
+}
+
+static __global__ void map_rank(float *, int rank) {
+    __shared__ float own;
+    cluster.map_shared_rank(&own, rank);
+}
+
+static __global__ void map_global(float *x) {
+    cluster.map_shared_rank(x, 1);
+}
+
+static __global__ void write_other(float *, int at) {
+    cluster.sync();
+    if (cluster.block_rank() == 0)
+        of_rank(reinterpret_cast<float *>(mo_shared), 1)[at] = 1;
+    cluster.sync();
+}
+
+static __global__ void thread_leaves_out_cluster(float *) {
+    if (cluster.block_rank() != 2 || threadIdx.x != 7)
+        cluster.sync();
+}
+
+static __global__ void thread_at_block_barrier(float *) {
+    if (threadIdx.x != 7)
+        cluster.sync();
+    else
+        __syncthreads();
+}
+
+static __global__ void block_leaves_out_cluster(float *) {
+    if (cluster.block_rank() != 2)
+        cluster.sync();
+}
+
+static __global__ void two_cluster_barriers(float *) {
+    if (cluster.block_rank() != 2)
+        cluster.sync();
+    else
+        cluster.sync();
+}
+
+/* Rank 0 says to rank 1 where rank 0 finds rank 1's memory. */
+static __global__ void hand_view_back(float *x) {
+    __shared__ float own, *given;
+    cluster.sync();
+    if (cluster.block_rank() == 0)
+        *cluster.map_shared_rank(&given, 1) = of_rank(&own, 1);
+    cluster.sync();
+    if (cluster.block_rank() == 1)
+        x[0] = *given;
+    cluster.sync();
+}
+
+template <typename... Declared, typename... Given>
+static void run_cluster_misuse(void (*kernel)(Declared...), const Given &...given) {
+    array *a = misused();
+    a->launch_clusters({4, 1, 1}, {8, 1, 1}, 64, kernel, a->device, given...);
+    stream_synchronize(a->s);
+}
+
+static void impossible_clusters_are_reported(void **) {
+    expect_violation("a cluster of 3 x 3 x 1 blocks, expected 1 to 8", [] {
+        array *a = misused();
+        a->launch_clusters({3, 3, 1}, {9, 9, 1}, 32, add_index, a->device, 4);
+    });
+    expect_violation("a cluster of 2 x 0 x 1 blocks", [] {
+        array *a = misused();
+        a->launch_clusters({2, 0, 1}, {2, 2, 1}, 32, add_index, a->device, 4);
+    });
+    expect_violation("a grid of 4 x 3 x 1 blocks, no multiple of its cluster of 2 x 2 x 1", [] {
+        array *a = misused();
+        a->launch_clusters({2, 2, 1}, {4, 3, 1}, 32, add_index, a->device, 4);
+    });
+    expect_violation("rank 4 in a cluster of 4 blocks, in kernel test", [] { run_cluster_misuse(map_rank, 4); });
+    expect_violation("rank -1 in a cluster of 4 blocks", [] { run_cluster_misuse(map_rank, -1); });
+    expect_violation("rank 1 in a cluster of 1 blocks", [] { run_misuse(map_rank, 1); });
+    expect_violation("is not in the block's shared memory", [] { run_cluster_misuse(map_global); });
+}
+
+static void memory_of_blocks_that_may_not_be_there_is_reported(void **) {
+    expect_violation("was touched before the cluster's first barrier, in kernel test",
+        [] { run_cluster_misuse(read_other, 1, false, true); });
+    expect_violation(
+        "was touched before the cluster's first barrier", [] { run_cluster_misuse(read_other, 3, false, true); });
+    expect_violation("of rank 3 ends, and no barrier of the cluster says that the block of rank 0 is done with",
+        [] { run_cluster_misuse(read_and_end, 0, 20); });
+    expect_violation("shared memory of the block of rank 3 was touched when that block had ended, in kernel test",
+        [] { run_cluster_misuse(read_and_end, 20, 0); });
+    for (int step = 1; step < 4; step++) { /* whichever block ends first */
+        static unsigned steps;
+        steps = (unsigned)step;
+        expect_violation("shared memory", [] { run_cluster_misuse(read_other, steps, true, false); });
+    }
+}
+
+static void wrong_addresses_in_clusters_are_reported(void **) {
+    expect_violation("byte 256 of 256 bytes of shared memory was written", [] { run_cluster_misuse(write_other, 64); });
+    expect_violation(
+        "byte 40000 of 256 bytes of shared memory was written", [] { run_cluster_misuse(write_other, 10000); });
+    expect_violation(
+        "touched what is no shared memory of its cluster", [] { run_cluster_misuse(write_other, 28 << 10); });
+    expect_violation(
+        "touched what is no shared memory of its cluster", [] { run_cluster_misuse(write_other, -(1 << 20)); });
+    expect_violation("its own shared memory at an address that is for other blocks, in kernel test, block (1, 0, 0)",
+        [] { run_cluster_misuse(hand_view_back); });
+}
+
+static void barriers_that_a_cluster_leaves_out_are_reported(void **) {
+    expect_violation("it has exited, in kernel test, block (2, 0, 0), thread (7, 0, 0)",
+        [] { run_cluster_misuse(thread_leaves_out_cluster); });
+    expect_violation("thread 7 at that of", [] { run_cluster_misuse(thread_at_block_barrier); });
+    expect_violation(
+        "which the block of rank 2 has left out: it has ended", [] { run_cluster_misuse(block_leaves_out_cluster); });
+    expect_violation("that of rank 2 at that of", [] { run_cluster_misuse(two_cluster_barriers); });
+}
+
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(divergence_is_reported),
@@ -160,6 +306,10 @@ int main() {
         cmocka_unit_test(host_code_cannot_touch_the_device),
         cmocka_unit_test(wrong_copies_are_reported),
         cmocka_unit_test(impossible_launches_are_reported),
+        cmocka_unit_test(impossible_clusters_are_reported),
+        cmocka_unit_test(memory_of_blocks_that_may_not_be_there_is_reported),
+        cmocka_unit_test(wrong_addresses_in_clusters_are_reported),
+        cmocka_unit_test(barriers_that_a_cluster_leaves_out_are_reported),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,29 @@
+/* tests/cuda_host/grid.h - what grid.cpp, which puts blocks on the device, asks of block.cpp, which runs their
+ * threads. Slots are numbered from 0 to largest_cluster - 1. */
+#ifndef CUDA_HOST_GRID_H
+#define CUDA_HOST_GRID_H
+
+#include "tests/cuda_host/block.h"
+
+namespace cuda_host {
+
+/* The grid whose blocks run from here on, or null. */
+void blocks_of(const grid *g, void (*body)(void *arguments), void *arguments);
+/* Puts a block on the device and runs it as far as it gets without a barrier. */
+void block_begin(unsigned slot, index3 index, bool backwards);
+/* Runs a block from one barrier, which all its threads must have reached, to the next. */
+void block_continue(unsigned slot);
+/* After either of these: whether the block that ran has come to its end; else its shared memory is put aside. */
+bool block_leave(unsigned slot);
+/* Whether all threads of the block wait for its cluster, and where they do. */
+bool block_waits_for_cluster(unsigned slot, place *where);
+
+/* The position of an element of a shape whose x runs fastest. */
+inline index3 position_in(index3 shape, std::uint64_t linear) {
+    return {
+        (unsigned)(linear % shape.x), (unsigned)(linear / shape.x % shape.y), (unsigned)(linear / shape.x / shape.y)};
+}
+
+} // namespace cuda_host
+
+#endif
