@@ -1,4 +1,5 @@
-/* ops/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c. */
+/* ops/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c, the
+ * kernels in tensor/cpu/fits/adamw.c and tensor/cuda/fits/adamw.cu. */
 #include "ops/adamw.h"
 
 #include <string.h>

@@ -75,7 +75,7 @@ typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;
 } mo_summary;
-/* The 0.975 quantile of Student's t, to 1.5e-8; degrees >= 1. */
+/* The 0.975 quantile of Student's t, to 1.5e-8; NaN where degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
 

@@ -135,14 +135,16 @@ static mo_tensor *null_part(const newton *m, mo_tensor *g) {
 
 /* On dependent rows, the part of the gradient's coordinates g that K maps to nothing may be large although X^T g is
  * small, and its rounding then hides the rest. x less that part over lambda has the same X^T x and none of it; it is
- * taken for items whose gradient stays small. The part grows again with each step: it is removed whenever an item is
- * stuck, after the first time only where the item is not near the level of rounding anyway. */
-static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *mask) {
+ * taken for items whose gradient stays small, or does not double. The part grows again with each step: it is removed
+ * whenever an item is stuck, after the first time only where the item is not near the level of rounding anyway. */
+static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *norm, mo_tensor *mask) {
     mo_tape *t = m->t;
     mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, null_part(m, gradient), m->s->mu)), *after;
     mo_logistic_vector cleared = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
     gradient_at(m, &cleared, &after);
-    w->W = mo_logistic_image(m->s, mo_where(t, fallen_to(m, after, sqrt(m->epsilon)), cleared.x, w->W.x));
+    mo_tensor *small = fallen_to(m, after, sqrt(m->epsilon));
+    mo_tensor *taken = mo_maximum(t, small, mo_greater_equal(t, mo_scale(t, norm, 2, 0), after));
+    w->W = mo_logistic_image(m->s, mo_where(t, taken, cleared.x, w->W.x));
 }
 
 /* An upper bound of the gradient's terms before they cancel, the root of sum_i T_i sum_i T_i |X_i|^2: a first gradient
@@ -163,11 +165,13 @@ static mo_tensor *evaluate_gradient(newton *m, newton_state *w) {
     if (w->norm) {
         mo_tensor *stalled = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
         mo_tensor *near = mo_maximum(t, finished, mo_mul(t, stalled, fallen_to(m, norm, 1e4 * m->epsilon)));
-        mo_tensor *stuck = mo_mul(
+        mo_tensor *near_solution = mo_mul(
             t, mo_mul(t, stalled, fallen_to(m, norm, sqrt(m->epsilon))), complement(t, m->cleared ? near : finished));
+        mo_tensor *still = mo_greater_equal(t, mo_scale(t, w->moved, 0, 0), w->moved); /* no logit moved */
+        mo_tensor *stuck = mo_maximum(t, near_solution, mo_mul(t, still, complement(t, near)));
         if (m->s->dual && !m->just_cleared && any(t, stuck) > 0) {
             m->cleared = m->just_cleared = true;
-            remove_null_part(m, w, gradient, stuck);
+            remove_null_part(m, w, gradient, norm, stuck);
             return evaluate_gradient(m, w);
         }
         finished = near;

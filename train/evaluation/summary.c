@@ -13,6 +13,8 @@ static const double t_quantile[] = {12.7062047362, 4.30265272975, 3.18244630528,
 /* Beyond the table, the expansion about the normal quantile z in 1/v (Abramowitz and Stegun 26.7.5), whose error is
  * below 1.5e-8 from v = 31 on. */
 double mo_student_975(int64_t degrees) {
+    if (degrees < 1)
+        return NAN;
     if (degrees <= (int64_t)(sizeof t_quantile / sizeof *t_quantile))
         return t_quantile[degrees - 1];
     double z = 1.959963984540054, s = z * z, v = (double)degrees;
