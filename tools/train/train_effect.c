@@ -57,8 +57,8 @@ static char *encode(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
-/* Ends the program: a setting of run.json under the name of its option, with both values. */
-static void contradict(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
+/* Says on one line which setting of run.json differs, under the name of its option, with both values. Returns true. */
+static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
     char option[64], *before = encode(kept), *after = encode(now);
     snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
     for (char *c = option; *c; c++)
@@ -67,7 +67,7 @@ static void contradict(const train_options *o, const char *key, const json_t *ke
         option, o->out, before ? before : "none", after ? after : "none");
     free(before);
     free(after);
-    exit(EXIT_USAGE);
+    return true;
 }
 
 /* Graphs are compared by content, once they are open: another machine may have them under other names. */
@@ -79,11 +79,18 @@ void refuse_contradictions(const train_options *o, const char *kept_text) {
     char *text = recipe_text(&o->recipe);
     json_t *kept = json_loads(kept_text, 0, NULL), *now = text ? json_loads(text, 0, NULL) : NULL, *value;
     const char *key;
-    json_object_foreach(now, key, value) if (is_compared(key) && !json_equal(value, json_object_get(kept, key)))
-        contradict(o, key, json_object_get(kept, key), value);
-    json_object_foreach(kept, key, value) if (is_compared(key) && !json_object_get(now, key))
-        contradict(o, key, value, NULL);
+    bool refused = false;
+    json_object_foreach(now, key, value) {
+        if (!refused && is_compared(key) && !json_equal(value, json_object_get(kept, key)))
+            refused = tell_contradiction(o, key, json_object_get(kept, key), value);
+    }
+    json_object_foreach(kept, key, value) {
+        if (!refused && is_compared(key) && !json_object_get(now, key))
+            refused = tell_contradiction(o, key, value, NULL);
+    }
     json_decref(kept);
     json_decref(now);
     free(text);
+    if (refused)
+        exit(EXIT_USAGE);
 }
