@@ -4,8 +4,8 @@
  * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
  * file (hop_store.c). */
 #include "autograd/tape.h"
-#include "ops/in_place.h"
 #include "ops/ops.h"
+#include "ops/rules/in_place.h"
 #include "tensor/storage.h"
 #include "train/features/feature_memory.h"
 #include "train/features/first_hop.h"

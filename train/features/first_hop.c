@@ -4,7 +4,7 @@
 #include "train/features/first_hop.h"
 
 #include "autograd/tape.h"
-#include "ops/in_place.h"
+#include "ops/rules/in_place.h"
 #include "train/features/each_graph.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
  * compared whenever a file is opened, so the order in which a crash lets bytes reach the disk does not matter. */
 #include "train/features/hop_store.h"
 
-#include "ops/in_place.h"
+#include "ops/rules/in_place.h"
 #include "tensor/clock.h"
 #include "tensor/files/conversion.h"
 #include "tensor/host_array.h"

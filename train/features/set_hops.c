@@ -1,7 +1,7 @@
 /* train/features/set_hops.c - the hops of a set of graphs on the host, each graph by itself. */
 #include "train/features/set_hops.h"
 
-#include "ops/in_place.h"
+#include "ops/rules/in_place.h"
 #include "train/features/each_graph.h"
 #include "train/features/first_hop.h"
 #include "train/svd/adjacency.h"

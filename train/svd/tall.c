@@ -6,8 +6,8 @@
 #include "train/svd/tall.h"
 
 #include "autograd/tape.h"
-#include "ops/in_place.h"
 #include "ops/ops.h"
+#include "ops/rules/in_place.h"
 
 enum {
     SUM_ROWS = 32768, /* adding a block costs a percent of forming it */

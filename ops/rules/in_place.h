@@ -1,6 +1,6 @@
-/* ops/in_place.h - what ops compute, on memory that the caller holds: for solvers of large problems and for tables
- * filled part by part, which have no room for a result beside them. Nothing is recorded and no gradient flows; what is
- * written counts as an in-place change. In the error state the calls do nothing (library internal). */
+/* ops/rules/in_place.h - what ops compute, on memory that the caller holds: for solvers of large problems and for
+ * tables filled part by part, which have no room for a result beside them. Nothing is recorded and no gradient flows;
+ * what is written counts as an in-place change. In the error state the calls do nothing (library internal). */
 #ifndef MO_IN_PLACE_H
 #define MO_IN_PLACE_H
 

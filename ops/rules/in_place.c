@@ -1,5 +1,5 @@
-/* ops/in_place.c - products, norms, random numbers and factors written to memory that the caller holds. */
-#include "ops/in_place.h"
+/* ops/rules/in_place.c - products, norms, random numbers and factors written to memory that the caller holds. */
+#include "ops/rules/in_place.h"
 
 void mo_matmul_into(double alpha, const mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z) {
     mo_context *ctx = Z->ctx;
