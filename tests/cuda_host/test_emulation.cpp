@@ -187,7 +187,7 @@ static __global__ void cluster_sum(const float *x, float *sums) {
             part[i] += part[i + n];
     }
     if (i == 0)
-        sum = part[0];
+        sum = part[i];
     cluster.sync();
     float total = 0;
     for (unsigned rank = 0; rank < cluster.num_blocks(); rank++)
