@@ -12,14 +12,7 @@
 #include <string.h>
 
 static bool max_shape(mo_call *c) {
-    const mo_tensor *X = c->in[0];
-    if (!mo_call_real(c, 0, 0))
-        return false;
-    if (X->ndim < 1)
-        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
-    if (mo_dim(X, -1) == 0)
-        return mo_call_fail(c, MO_INVALID, "over no elements");
-    return mo_call_output(c, 0, X->dtype, X->ndim - 1, X->shape);
+    return mo_call_per_row(c, c->in[0]->dtype);
 }
 
 static void max_forward(mo_call *c) {

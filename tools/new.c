@@ -115,7 +115,7 @@ static const char encoder_text[] =
     "    mo_tensor *H = mo_matmul(t, X, mo_transpose(t, parameter[LAYER]));            /* [l + 1, n, WIDTH] */\n"
     "    mo_tensor *w = mo_softmax(t, parameter[HOP_WEIGHT], 0);\n"
     "    w = mo_reshape(t, w, 3, (int64_t[]){-1, 1, 1});\n"
-    "    mo_tensor *Z = mo_add(t, mo_sum(t, mo_mul(t, H, w), MO_AXIS(0), false), parameter[BIAS]);\n"
+    "    mo_tensor *Z = mo_add(t, mo_sum(t, mo_mul(t, H, w), MO_AXIS(0), MO_DROP_AXES), parameter[BIAS]);\n"
     "    return mo_add(t, Z, mo_tanh(t, mo_matmul(t, Z, parameter[RESIDUAL])));\n"
     "}\n"
     "\n"

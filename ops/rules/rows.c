@@ -69,3 +69,14 @@ mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, int axis) {
     order[last] = i;
     return mo_permute(t, X, order);
 }
+
+bool mo_call_per_row(mo_call *c, mo_dtype dtype) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    if (mo_dim(X, -1) == 0)
+        return mo_call_fail(c, MO_INVALID, "over no elements");
+    return mo_call_output(c, 0, dtype, X->ndim - 1, X->shape);
+}

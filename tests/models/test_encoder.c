@@ -7,7 +7,7 @@ static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episo
     assert_null(e->support_label); /* an encoder sees no labels */
     mo_tensor *X = mo_episode_rows(t, e, "hops");
     mo_tensor *a = mo_reshape(t, parameter[0], 3, (int64_t[]){-1, 1, 1});
-    mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), false), parameter[1]);
+    mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), MO_DROP_AXES), parameter[1]);
     return mo_add(t, Z, parameter[2]);
 }
 
@@ -94,10 +94,10 @@ static void every_family_is_read_at_once_and_in_blocks(void **state) {
             mo_tensor *blocks = mo_model_logits(t, m, &e, NULL), *apart = mo_sub(t, whole, blocks);
             loss = mo_model_loss(t, m, &e, NULL, NULL);
             assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &grad[1], 1, 0), MO_OK);
-            double scale = mo_item(mo_max(t, mo_abs(t, whole), 0, false)),
-                   slope = mo_item(mo_max(t, mo_abs(t, grad[0]), 0, false));
-            assert_true(mo_item(mo_max(t, mo_abs(t, apart), 0, false)) <= 1e-5 * fmax(1, scale));
-            assert_true(mo_item(mo_max(t, mo_abs(t, mo_sub(t, grad[0], grad[1])), 0, false)) <= 1e-4 * slope);
+            double scale = mo_item(mo_max(t, mo_abs(t, whole), 0, MO_DROP_AXES)),
+                   slope = mo_item(mo_max(t, mo_abs(t, grad[0]), 0, MO_DROP_AXES));
+            assert_true(mo_item(mo_max(t, mo_abs(t, apart), 0, MO_DROP_AXES)) <= 1e-5 * fmax(1, scale));
+            assert_true(mo_item(mo_max(t, mo_abs(t, mo_sub(t, grad[0], grad[1])), 0, MO_DROP_AXES)) <= 1e-4 * slope);
         }
         mo_tape_release(t);
         mo_model_release(m);

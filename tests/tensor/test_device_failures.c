@@ -53,8 +53,8 @@ static mo_code compute(mo_context *ctx, double *out) {
     mo_eigh(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 2)), &w, &V);
     mo_qr(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 3)), &Q, &R);
     mo_tensor *S = mo_solve(t, mo_add_diag(t, A, mo_scalar(t, MO_F64, 4)), A);
-    mo_tensor *sum =
-        mo_add(t, mo_sum(t, mo_add(t, X, S), 0, false), mo_add(t, mo_sum(t, w, 0, false), mo_sum(t, R, 0, false)));
+    mo_tensor *sum = mo_add(t, mo_sum(t, mo_add(t, X, S), 0, MO_DROP_AXES),
+        mo_add(t, mo_sum(t, w, 0, MO_DROP_AXES), mo_sum(t, R, 0, MO_DROP_AXES)));
     *out = mo_item(sum);
     mo_tape_release(t);
     return mo_context_status(ctx)->code;

@@ -1,13 +1,9 @@
 /* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
  * two rows for links; or rows of examples. */
+#include "models/encoded.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>
-
-static mo_tensor *examples(mo_tape *t, mo_tensor *rows, mo_tensor *const index[2]) {
-    mo_tensor *X = mo_gather_rows(t, rows, index[0]);
-    return index[1] ? mo_mul(t, X, mo_gather_rows(t, rows, index[1])) : X;
-}
 
 /* The plan's examples as numbers of rows. */
 static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
@@ -40,7 +36,8 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
     if (!rows)
         return embed_and_read(t, source, c->model, plan, max_rows);
     plan_episode(t, source, plan, &e);
-    mo_tensor *Zs = examples(t, rows, e.support), *Zq = examples(t, rows, e.query);
+    mo_tensor *Zs, *Zq;
+    mo_episode_examples(t, &e, rows, false, &Zs, &Zq);
     if (c->model.table)
         return mo_model_readout(t, c->model, &e, Zs, Zq);
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
