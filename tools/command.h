@@ -7,7 +7,7 @@
 #include <argp.h>
 #include <jansson.h>
 
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* One subcommand: argv[0] is its full name, "mochi train". Returns the exit code. */
 int train_command(int argc, char **argv);

@@ -1,7 +1,7 @@
 /* tools/main.c - the program `mochi`: finds the subcommand and runs it.
  *
- * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage, 130 a training run that was
- * interrupted and has written its checkpoint. */
+ * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage; 130, 143 and 129 a run
+ * that SIGINT, SIGTERM or SIGHUP ended and that has written its checkpoint. */
 #include "tools/command.h"
 #include "tools/core.h"
 
@@ -45,7 +45,8 @@ static void print_help(void) {
          "  mochi --version         the version\n\n"
          "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"
          "With --json a command writes one JSON object a line on standard output and nothing else there.\n"
-         "Exit status: 0 fine, 1 failed, 2 wrong usage, 130 interrupted training (its checkpoint is written).");
+         "Exit status: 0 fine, 1 failed, 2 wrong usage; training that is interrupted writes its checkpoint\n"
+         "and exits with 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).");
 }
 
 /* -h is --help in every command, as none has an option of that letter. */

@@ -48,21 +48,42 @@ static void wait_for_line(const char *path) {
 
 /* 60 steps of which the first must take longer than it takes to see that they have begun. */
 static void an_interrupted_run_resumes_to_the_same_weights(void **state) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    program *p = *state;
+    char out[300], err[300], run[300], weights[32];
+    snprintf(out, sizeof out, "%s/stdout", p->folder);
+    snprintf(err, sizeof err, "%s/stderr", p->folder);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        snprintf(run, sizeof run, "%s/halves%d", p->folder, signals[i]);
+        snprintf(weights, sizeof weights, "halves%d/weights.safetensors", signals[i]);
+        pid_t child =
+            start_program((const char *const[]){TINY, "--steps", "60", "--out", run, "--json", NULL}, out, err);
+        wait_for_line(out);
+        kill(child, signals[i]);
+        wait_for_program(p, child, out, err);
+        assert_ended(p, 128 + signals[i], "--resume");
+        assert_true(count_lines(p->out) < 60);
+        RUN(p, "train", "--out", run, "--resume", "--quiet");
+        assert_ended(p, 0, NULL);
+        assert_same_file(p, weights, "whole/weights.safetensors");
+    }
+}
+
+/* nohup ignores SIGHUP before the program starts: the run goes on. */
+static void an_ignored_signal_stays_ignored(void **state) {
     program *p = *state;
     char out[300], err[300];
     snprintf(out, sizeof out, "%s/stdout", p->folder);
     snprintf(err, sizeof err, "%s/stderr", p->folder);
-    const char *run = in_folder(p, "halves");
-    pid_t child = start_program((const char *const[]){TINY, "--steps", "60", "--out", run, "--json", NULL}, out, err);
+    void (*before)(int) = signal(SIGHUP, SIG_IGN);
+    pid_t child = start_program(
+        (const char *const[]){TINY, "--steps", "60", "--out", in_folder(p, "ignored"), "--json", NULL}, out, err);
+    signal(SIGHUP, before);
     wait_for_line(out);
-    kill(child, SIGINT);
+    kill(child, SIGHUP);
     wait_for_program(p, child, out, err);
-    assert_ended(p, 130, "--resume");
-    assert_true(count_lines(p->out) < 60);
-    assert_int_equal(access(in_folder(p, "halves/checkpoint.safetensors"), R_OK), 0);
-    RUN(p, "train", "--out", run, "--resume", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_same_file(p, "halves/weights.safetensors", "whole/weights.safetensors");
+    assert_int_equal(count_lines(p->out), 60);
 }
 
 static void a_resumed_run_refuses_other_settings(void **state) {
@@ -375,6 +396,7 @@ int main(void) {
         cmocka_unit_test(train_writes_a_line_a_step_and_the_weights),
         cmocka_unit_test(the_thread_count_changes_no_weight),
         cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
+        cmocka_unit_test(an_ignored_signal_stays_ignored),
         cmocka_unit_test(a_resumed_run_refuses_other_settings),
         cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
         cmocka_unit_test(the_kernel_is_part_of_a_run),

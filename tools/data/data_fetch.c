@@ -140,7 +140,8 @@ bool run_converter(fetch *f) {
     fflush(stdout);
     int code = posix_spawnp(&child, "python3", NULL, NULL, argv, environ);
     while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
+        if (*f->stop)
+            kill(child, SIGTERM);
     if (code != 0)
         mo_fail(f->ctx, MO_IO, "%s: expected python3 to convert the files, found none: %s", e->name, strerror(code));
     else if (*f->stop)

@@ -1,18 +1,12 @@
 /* tools/data/data_get.c - `mochi data get`: downloads what an entry of the manifest lacks, verifies it before anything
  * reads it, puts the data set together in a stage, loads it there, and only then moves it into the data folder. */
 #include "tools/data/data_fetch.h"
+#include "tools/interrupt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static volatile sig_atomic_t interrupted; /* a signal handler reaches nothing else */
-
-static void on_interrupt(int signal) {
-    (void)signal;
-    interrupted = 1;
-}
 
 /* ---- what is lacking ---- */
 
@@ -134,16 +128,14 @@ static bool get_entry(fetch *f) {
 }
 
 int data_get(mo_context *ctx, const data_options *o) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND};
     manifest *m = manifest_read(ctx, o->manifest);
     int code = m ? EXIT_FINE : report_failure(ctx);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    for (int i = 1; m && i < o->words.count && !interrupted; i++) {
+    catch_interrupts(0);
+    for (int i = 1; m && i < o->words.count && !*interruption(); i++) {
         fetch *f = calloc(1, sizeof *f);
         if (f)
             *f = (fetch){
-                .ctx = ctx, .options = o, .stop = &interrupted, .entry = manifest_find(ctx, m, o->words.items[i])};
+                .ctx = ctx, .options = o, .stop = interruption(), .entry = manifest_find(ctx, m, o->words.items[i])};
         else
             mo_fail(ctx, MO_MEMORY, "data get: out of memory");
         if (!f || !f->entry || !open_data_folder(ctx, f->folder, sizeof f->folder) || !get_entry(f)) {
@@ -153,5 +145,5 @@ int data_get(mo_context *ctx, const data_options *o) {
         free(f);
     }
     manifest_release(m);
-    return interrupted ? EXIT_INTERRUPTED : code;
+    return *interruption() ? interrupted_code() : code;
 }

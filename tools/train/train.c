@@ -1,26 +1,11 @@
 /* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
+#include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/train/train_options.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* Set by the first Ctrl-C; the only thing that a handler may touch. */
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number) {
-    (void)signal_number;
-    interrupted = 1;
-}
-
-/* The first Ctrl-C asks for an end after the step; the second finds the default again and kills. */
-static void catch_interrupts(void) {
-    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-}
 
 typedef struct run {
     const train_options *options;
@@ -35,7 +20,7 @@ static bool on_step(const mo_step_report *r, void *state) {
     now->episodes += now->options->recipe.episodes_per_step;
     now->replayed += r->replayed;
     now->lost_output = !progress_step(&now->progress, r);
-    return !now->lost_output && !interrupted;
+    return !now->lost_output && !*interruption();
 }
 
 static void on_notice(const char *line, void *state) {
@@ -89,17 +74,17 @@ static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_
 static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
     now->progress = progress_start(now->progress.form, o->recipe.steps);
-    catch_interrupts();
+    catch_interrupts(SA_RESTART);
     mo_trainer_run(trainer, on_step, now);
     progress_end(&now->progress);
     if (!mo_ok(ctx))
         return report_step(ctx, o);
     if (now->lost_output)
         return EXIT_FAILED; /* said by finish_output */
-    if (interrupted && now->done < o->recipe.steps) {
+    if (*interruption() && now->done < o->recipe.steps) {
         fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
             (long long)now->done, o->out);
-        return EXIT_INTERRUPTED;
+        return interrupted_code();
     }
     if (mo_trainer_finish(trainer) != MO_OK)
         return report_failure(ctx);
