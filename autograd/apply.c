@@ -1,6 +1,8 @@
 /* autograd/apply.c - running one op: check the inputs, let the shape rule validate, execute, record. */
 #include "autograd/watch.h"
 
+#include "tensor/files/number_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) {
     char reason[512], inputs[400] = "";
     va_list args;
     va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
+    mo_format_list(reason, sizeof reason, format, args);
     va_end(args);
     mo_call_inputs(c, inputs, sizeof inputs);
     mo_fail(c->ctx, code, "%s: %s; got %s", c->op->name, reason, c->n_in ? inputs : "no inputs");

@@ -5,6 +5,7 @@
  * with e = 1e-5 about 1e-10. Order two is the same check on the function (x, G) -> grad s, recorded with
  * MO_CREATE_GRAPH: vjps are made of ops, so no other machinery is needed. */
 #include "autograd/sample.h"
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <math.h>
@@ -72,7 +73,7 @@ static void compare(problem *p, int i, double analytic, double numeric, double n
     mo_check_result *r = p->result;
     if (!(error <= r->error)) { /* NaN counts as largest */
         r->error = isnan(error) ? INFINITY : error;
-        snprintf(r->worst, sizeof r->worst, "sample \"%s\", input %d: vjp %.12g, difference quotient %.12g", p->sample,
+        mo_format(r->worst, sizeof r->worst, "sample \"%s\", input %d: vjp %.12g, difference quotient %.12g", p->sample,
             i, analytic, numeric);
     }
 }

@@ -3,6 +3,7 @@
  * A node is named by its position on the tape, %4 (its outputs %4.0, %4.1 if it has several); a leaf by its name, or
  * data0, data1, .. in order of use: parameters without a name, and values that were computed without being recorded. */
 #include "autograd/tape.h"
+#include "tensor/files/number_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +41,7 @@ static void put(printer *p, const char *pattern, ...) {
     char text[512];
     va_list args;
     va_start(args, pattern);
-    vsnprintf(text, sizeof text, pattern, args);
+    mo_format_list(text, sizeof text, pattern, args);
     va_end(args);
     p->write(text, p->state);
 }

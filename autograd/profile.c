@@ -6,6 +6,7 @@
  * more. */
 #include "autograd/watch.h"
 #include "tensor/clock.h"
+#include "tensor/files/number_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int cap
 /* A column that is empty if the value is unknown. */
 static const char *column(char text[16], const char *format, double value) {
     if (isfinite(value))
-        snprintf(text, 16, format, value);
+        mo_format(text, 16, format, value);
     else
         snprintf(text, 16, "-");
     return text;
@@ -148,7 +149,7 @@ typedef struct table {
 static void write_row(const table *t, const char *op, const char *where, const mo_profile_entry *e) {
     char line[256], gflop[16], rate[16], share[16], mb[16], bandwidth[16], part[16];
     double speed = e->flops > 0 ? e->flops / e->seconds : NAN;
-    snprintf(line, sizeof line, "%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where,
+    mo_format(line, sizeof line, "%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where,
         (long long)e->calls, 1e3 * e->seconds, column(part, "%.1f%%", 100 * e->seconds / t->seconds),
         column(gflop, "%.3f", 1e-9 * e->flops), column(rate, "%.1f", 1e-9 * speed),
         column(share, "%.1f%%", t->gemm_rate > 0 ? 100 * speed / t->gemm_rate : NAN),

@@ -1,6 +1,7 @@
 /* models/check_encoder.c - an encoder's derivatives against differences, and its rows in blocks against all at once. */
 #include "models/encoded.h"
 #include "models/encoder.h"
+#include "tensor/files/number_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +68,7 @@ static mo_check_result check(mo_context *ctx, problem *p, int order) {
     if (r.pass && mo_ok(ctx) && !(apart <= 1e-10)) {
         r.pass = false;
         r.error = apart;
-        snprintf(r.worst, sizeof r.worst, "rows encoded in blocks differ by %.3g from those encoded at once", apart);
+        mo_format(r.worst, sizeof r.worst, "rows encoded in blocks differ by %.3g from those encoded at once", apart);
     }
     return r;
 }

@@ -3,6 +3,7 @@
  * Labels are soft (rows of positive numbers that sum to 1), so that a head that claims to be smooth in its labels is.
  */
 #include "models/head.h"
+#include "tensor/files/number_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,7 +119,7 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     } else if (r.pass && !(apart <= 1e-10)) {
         r.pass = false;
         r.error = apart;
-        snprintf(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
+        mo_format(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
     }
     result->samples++;
     if (result->pass && (!r.pass || r.error > result->error)) /* keeps the first failure */

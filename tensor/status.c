@@ -1,7 +1,6 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
-
-#include <stdio.h>
 
 void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
@@ -11,7 +10,7 @@ void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     ctx->status.line = line;
     va_list args;
     va_start(args, format);
-    vsnprintf(ctx->status.message, sizeof ctx->status.message, format, args);
+    mo_format_list(ctx->status.message, sizeof ctx->status.message, format, args);
     va_end(args);
 }
 

@@ -2,6 +2,7 @@
 #include "ops/rules/checks.h"
 
 #include "autograd/tape.h"
+#include "tensor/files/number_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ void mo_note_fail(mo_context *ctx, const mo_note *note, mo_code code, const char
     char reason[512];
     va_list args;
     va_start(args, format);
-    vsnprintf(reason, sizeof reason, format, args);
+    mo_format_list(reason, sizeof reason, format, args);
     va_end(args);
     mo_fail(ctx, code, "%s: %s; got %s", note->op, reason, note->inputs);
 }

@@ -4,6 +4,7 @@
  * text again, value by value; jansson itself skips each value and returns the number of bytes it took. */
 #include "tensor/files/json_text.h"
 
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <stdarg.h>
@@ -37,8 +38,8 @@ static size_t skip_space(const mo_json_text *t, size_t at) {
 /* The position after the value at `at`; *value, unless NULL, receives the value. */
 static size_t skip_value(const mo_json_text *t, size_t at, json_t **value) {
     json_error_t error;
-    json_t *v =
-        json_loadb((const char *)t->bytes.data + at, t->bytes.n - at, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
+    json_t *v = mo_json_decode(
+        (const char *)t->bytes.data + at, t->bytes.n - at, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
     size_t stop = v ? at + (size_t)error.position : t->bytes.n;
     if (value)
         *value = v;
@@ -98,7 +99,7 @@ void mo_json_fail(const mo_json_text *t, mo_json_place place, const char *format
         }
     va_list list;
     va_start(list, format);
-    vsnprintf(said, sizeof said, format, list);
+    mo_format_list(said, sizeof said, format, list);
     va_end(list);
     mo_fail(
         t->ctx, MO_FORMAT, "%s:%d:%d: %s", mo_quote(t->path, strlen(t->path), path, sizeof path), line, column, said);
@@ -113,7 +114,7 @@ bool mo_json_read(mo_context *ctx, const char *kind, const char *path, mo_json_t
     mo_file_label(kind, path, label);
     if (!mo_ok(ctx) || !mo_file_read(ctx, label, path, &text->bytes))
         return false;
-    text->root = json_loadb((const char *)text->bytes.data, text->bytes.n, JSON_REJECT_DUPLICATES, &error);
+    text->root = mo_json_decode((const char *)text->bytes.data, text->bytes.n, JSON_REJECT_DUPLICATES, &error);
     if (!text->root) {
         char why[sizeof error.text];
         mo_fail(ctx, MO_FORMAT, "%s:%d:%d: %s", mo_quote(path, strlen(path), quoted, sizeof quoted), error.line,

@@ -4,6 +4,7 @@
 
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -90,7 +91,7 @@ static bool split(parts *p, const unsigned char *bytes, size_t n) {
 static bool parse_json(parts *p) {
     json_error_t error;
     char text[JSON_ERROR_TEXT_LENGTH + 4];
-    p->root = json_loadb(p->header, p->header_bytes, JSON_REJECT_DUPLICATES, &error);
+    p->root = mo_json_decode(p->header, p->header_bytes, JSON_REJECT_DUPLICATES, &error);
     if (!p->root && !error.text[0]) {
         mo_fail(p->ctx, MO_MEMORY, "%s: out of memory for its header", p->label);
         return false;

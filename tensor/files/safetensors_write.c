@@ -5,6 +5,7 @@
 #include "tensor/files/safetensors.h"
 
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static json_t *make_metadata(mo_context *ctx, const char *label, const char *tex
     static const char zeros[] = "00000000000000000000000000000000";
     char shown[128];
     json_error_t error = {0};
-    json_t *metadata = text ? json_loads(text, JSON_REJECT_DUPLICATES, &error) : json_object();
+    json_t *metadata = text ? mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error) : json_object();
     if (!metadata && !error.text[0])
         mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", label);
     else if (!mo_safetensors_is_metadata(metadata))

@@ -4,6 +4,7 @@
  * full graph. A graph named twice is kept once. */
 #include "train/episodes/pool.h"
 
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 /* Parses the "0.1" after the @ of an item; returns false after raising. */
 static bool parse_share(mo_context *ctx, const char *item, const char *text, double *share) {
     char *end;
-    *share = strtod(text, &end);
+    *share = mo_read_number(text, &end);
     if (end == text || *end || !(*share > 0 && *share < 1))
         mo_fail(ctx, MO_INVALID, "pool: \"%s\": expected a share of links between 0 and 1 after @, found \"%s\"", item,
             text);

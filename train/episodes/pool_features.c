@@ -4,6 +4,7 @@
  * so the same arrays serve both contexts, through a copy of its struct in the other one. */
 #include "train/episodes/pool.h"
 
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/features/feature_memory.h"
 
@@ -27,7 +28,7 @@ static mo_feature_place choose_place(const mo_pool *pool, const mo_graph *graph,
         return pool->options.place;
     if (mo_features_fit(pool->ctx, graph, task, &pool->options, &needed, &left))
         return MO_FEATURES_ON_DEVICE;
-    snprintf(line, sizeof line,
+    mo_format(line, sizeof line,
         "features: %s:%s need %.2f GB, the device has %.2f GB left for features: they stay in host memory", graph->name,
         mo_task_name(task), 1e-9 * needed, 1e-9 * fmax(left, 0));
     if (pool->notice)

@@ -1,5 +1,6 @@
 /* train/episodes/pool_file.c - pools as JSON files (suite.h says what they hold). */
 #include "tensor/files/json_text.h"
+#include "tensor/files/number_text.h"
 #include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/episodes/suite_parts.h"
@@ -94,7 +95,7 @@ static void read_graph(const mo_json_text *t, mo_json_place place, const json_t 
             first = 0;
         }
     if (share > 0 && used < sizeof text)
-        snprintf(text + used, sizeof text - used, "@%.15g", share);
+        mo_format(text + used, sizeof text - used, "@%.15g", share);
     file->graph[file->n] = mo_text_copy(t->ctx, text);
     file->n += file->graph[file->n] != NULL;
 }

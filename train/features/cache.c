@@ -4,6 +4,7 @@
  * may share a folder: a later process replaces a file by equal content. A file's modification time is its last use. */
 #include "train/features/cache.h"
 
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arra
 
 static void write_entry(const mo_cache *cache, const char *key, const mo_arrays *arrays, const char *path) {
     json_t *made_of = json_pack("{s:s}", "made_of", key);
-    char *metadata = made_of ? json_dumps(made_of, JSON_COMPACT) : NULL;
+    char *metadata = made_of ? mo_json_encode(made_of, JSON_COMPACT) : NULL;
     make_folders(cache->folder);
     mo_safetensors_write(arrays, metadata, path);
     json_decref(made_of);

@@ -4,6 +4,7 @@
  * in the folder only those of interrupted writes are touched. */
 #include "train/features/hop_file.h"
 
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <ctype.h>
@@ -104,7 +105,7 @@ static char *read_made_of(const char *path) {
         for (int i = 7; i >= 0; i--)
             n = n << 8 | size[i];
     if (n > 0 && n <= LONGEST_HEADER && (text = malloc(n)) && fread(text, 1, n, in) == n) {
-        json_t *root = json_loadb(text, n, 0, NULL);
+        json_t *root = mo_json_decode(text, n, 0, NULL);
         const char *value = json_string_value(json_object_get(json_object_get(root, "__metadata__"), "made_of"));
         found = value ? strdup(value) : NULL;
         json_decref(root);

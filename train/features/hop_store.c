@@ -9,6 +9,7 @@
 #include "ops/rules/in_place.h"
 #include "tensor/clock.h"
 #include "tensor/files/conversion.h"
+#include "tensor/files/number_text.h"
 #include "tensor/host_array.h"
 #include "tensor/storage.h"
 #include "train/features/hop_file.h"
@@ -40,7 +41,7 @@ static void tell_progress(work *w) {
         return;
     char line[256];
     double left = passed * (double)(f->blocks - w->finished) / (double)(w->finished - w->begun);
-    snprintf(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", w->s->name,
+    mo_format(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", w->s->name,
         100 * (double)w->finished / (double)f->blocks, left);
     w->s->cache.notice(line, w->s->cache.state);
     w->told = now;

@@ -1,6 +1,7 @@
 /* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
  * before the first value is restored. */
+#include "tensor/files/number_text.h"
 #include "tensor/given.h"
 #include "train/run/trainer.h"
 
@@ -31,13 +32,13 @@ static void state_name(const mo_trainer *trainer, int part, int i, char name[NAM
 }
 
 static char *encode_metadata(const mo_trainer *trainer) {
-    char *settings = json_dumps(trainer->settings, JSON_COMPACT);
+    char *settings = mo_json_encode(trainer->settings, JSON_COMPACT);
     char step[24];
     snprintf(step, sizeof step, "%" PRId64, trainer->step);
     json_t *metadata = settings ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "mochi checkpoint", "version",
                                       MO_VERSION, "step", step, "settings", settings, "blas_core", trainer->blas_core)
                                 : NULL;
-    char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+    char *text = metadata ? mo_json_encode(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     free(settings);
     if (!text)
@@ -116,7 +117,7 @@ static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *pa
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
     const char *step = text_of(metadata, "step"), *settings = text_of(metadata, "settings");
-    json_t *kept = settings ? json_loads(settings, 0, NULL) : NULL;
+    json_t *kept = settings ? mo_json_decode(settings, strlen(settings), 0, NULL) : NULL;
     char *end = NULL;
     int64_t number = step ? strtoll(step, &end, 10) : -1;
     if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
@@ -138,7 +139,7 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
     if (!arrays)
         return mo_context_status(ctx)->code;
-    json_t *metadata = arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
+    json_t *metadata = arrays->metadata ? mo_json_decode(arrays->metadata, strlen(arrays->metadata), 0, NULL) : NULL;
     int64_t step = check_metadata(trainer, metadata, path);
     restore(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;

@@ -2,6 +2,7 @@
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 
 /* Returns whether a line is the JSON object of that step. */
 static bool is_step(const char *line, size_t n, int64_t step) {
-    json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+    json_t *object = mo_json_decode(line, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *number = json_object_get(object, "step");
     bool found = json_is_integer(number) && json_integer_value(number) == step;
     json_decref(object);
@@ -64,10 +65,10 @@ static char *encode(const mo_step_report *r, const mo_source *const *data, int n
         if (!isnan(r->accuracy[task]))
             json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
     for (int i = 0; i < n; i++)
-        json_array_append_new(sources, json_sprintf("%s:%s", data[i]->graph->name, mo_task_name(data[i]->task)));
+        json_array_append_new(sources, json_pack("s++", data[i]->graph->name, ":", mo_task_name(data[i]->task)));
     json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
         r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
-    char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = line ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(line);
     return text;
 }

@@ -2,6 +2,7 @@
  */
 #include "train/run/trainer.h"
 
+#include "tensor/files/number_text.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,9 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
 
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
     json_error_t error;
-    json_t *own = options->settings ? json_loads(options->settings, JSON_REJECT_DUPLICATES, &error) : json_object();
+    json_t *own = options->settings
+                      ? mo_json_decode(options->settings, strlen(options->settings), JSON_REJECT_DUPLICATES, &error)
+                      : json_object();
     if (!json_is_object(own)) {
         mo_fail(ctx, MO_INVALID, "train: expected the settings as a JSON object, found %s",
             own ? "another value" : error.text);
@@ -139,7 +142,7 @@ static bool differ(difference *d, const json_t *kept, const json_t *now) {
 }
 
 static char *encode(const json_t *value) {
-    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
 mo_code mo_compare_settings(
@@ -161,7 +164,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     json_t *run = json_copy(trainer->settings);
     json_object_set_new(run, "version", json_string(MO_VERSION));
     json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
-    char *text = json_dumps(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *text = mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (text) {
         size_t length = strlen(text);
         text[length] = '\n'; /* replaces the closing zero: the file holds bytes */

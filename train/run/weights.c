@@ -7,8 +7,10 @@
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,9 @@ static const char format_name[] = "mochi weights", mochi_kind[] = "mochi", invar
 /* ---- writing ---- */
 
 static void put_number(json_t *metadata, const char *key, double value) {
-    json_object_set_new(metadata, key, json_sprintf("%.17g", value));
+    char text[40];
+    mo_format(text, sizeof text, "%.17g", value);
+    json_object_set_new(metadata, key, json_string(text));
 }
 
 /* The settings outside the model that decide how weights are used. */
@@ -52,7 +56,8 @@ static char *encode_metadata(mo_model model, const surroundings *o) {
         json_object_set_new(
             metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
     put_number(metadata, "power_iterations", features->power_iterations);
-    json_object_set_new(metadata, "feature_seed", json_sprintf("%llu", (unsigned long long)features->seed));
+    snprintf(key, sizeof key, "%" PRIu64, features->seed);
+    json_object_set_new(metadata, "feature_seed", json_string(key));
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
         put_number(metadata, key, o->best_hop[task]);
@@ -60,7 +65,7 @@ static char *encode_metadata(mo_model model, const surroundings *o) {
     put_number(metadata, "hop_lambda", o->hop_lambda);
     if (o->recipe)
         json_object_set_new(metadata, "recipe", json_string(o->recipe));
-    char *text = json_dumps(metadata, JSON_COMPACT);
+    char *text = mo_json_encode(metadata, JSON_COMPACT);
     json_decref(metadata);
     return text;
 }
@@ -108,7 +113,7 @@ static const char *get_text(const reading *r, const char *key) {
 static double get_number(const reading *r, const char *key, double least, double most) {
     const char *text = get_text(r, key);
     char *end;
-    double value = strtod(text, &end);
+    double value = mo_read_number(text, &end);
     if (end == text || *end || !(value >= least && value <= most))
         mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key,
             least, most, text);
@@ -254,7 +259,9 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     w->arrays = mo_safetensors_read(ctx, path);
     if (w->arrays)
         hash_file(ctx, path, w->hash);
-    json_t *metadata = w->arrays && w->arrays->metadata ? json_loads(w->arrays->metadata, 0, NULL) : NULL;
+    json_t *metadata = w->arrays && w->arrays->metadata
+                           ? mo_json_decode(w->arrays->metadata, strlen(w->arrays->metadata), 0, NULL)
+                           : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
     if (format && !strcmp(format, format_name))

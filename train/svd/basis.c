@@ -8,6 +8,7 @@
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
+#include "tensor/files/number_text.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/svd.h"
 
@@ -23,7 +24,7 @@ void mo_tell_quality(const mo_feature_options *o, const mo_graph *graph, const m
     char line[512];
     if (!o->notice)
         return;
-    snprintf(line, sizeof line, "features: %.300s: residual of the SVD %.4f, |U'U - I| at most %.0e%s", graph->name,
+    mo_format(line, sizeof line, "features: %.300s: residual of the SVD %.4f, |U'U - I| at most %.0e%s", graph->name,
         f->svd_residual, f->svd_orthogonality, f->from_cache ? " (from the cache)" : "");
     o->notice(line, o->notice_state);
 }

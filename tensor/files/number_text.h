@@ -1,0 +1,25 @@
+/* tensor/files/number_text.h - numbers as text, written and read with a point whatever locale the host has set (library
+ * internal).
+ *
+ * printf, strtod and jansson take the decimal separator from the locale: under LC_NUMERIC=de_DE they write "0,25" and
+ * read no more of "0.25" than the 0. The functions here do their work in the locale C. It is set for the calling thread
+ * alone (uselocale) and put back before they return. */
+#ifndef MO_NUMBER_TEXT_H
+#define MO_NUMBER_TEXT_H
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+/* snprintf and vsnprintf; for every format with %e, %f or %g. */
+int mo_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int mo_format_list(char *buffer, size_t bytes, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
+/* strtod. */
+double mo_read_number(const char *text, char **end);
+
+/* json_loadb and json_dumps: for all JSON, since jansson stops the process (an assert) at a number with a point where
+ * the separator has several bytes, as in ps_AF. error may be NULL. */
+json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error);
+char *mo_json_encode(const json_t *value, size_t flags);
+
+#endif

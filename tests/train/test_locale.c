@@ -1,0 +1,186 @@
+/* tests/train/test_locale.c - a host may set any locale: files, settings and messages are those of the locale C.
+ *
+ * The locales are made here: de_DE separates decimals by a comma, ps_AF by a sign of two bytes. Skipped where localedef
+ * or its sources are missing. */
+#include "tests/training_run.h"
+
+#include "autograd/inspect.h"
+#include "tensor/files/number_text.h"
+#include "train/suite.h"
+
+#include <locale.h>
+#include <sys/wait.h>
+
+static const char *const locales[] = {"de_DE", "ps_AF"};
+enum { LOCALES = sizeof locales / sizeof *locales };
+
+static bool made[LOCALES];
+static char locale_folder[256];
+
+/* Makes the locales in a folder of their own, which the C library then searches. */
+static int make_locales(void **state) {
+    char command[700];
+    snprintf(
+        locale_folder, sizeof locale_folder, "%s/mochi-locale-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(locale_folder) || setenv("LOCPATH", locale_folder, 1) != 0)
+        return -1;
+    for (int i = 0; i < LOCALES; i++) {
+        snprintf(command, sizeof command, "localedef -i %s -f UTF-8 %s/%s.UTF-8 >%s/said 2>&1", locales[i],
+            locale_folder, locales[i], locale_folder);
+        int status = system(command);
+        made[i] = WIFEXITED(status) && WEXITSTATUS(status) <= 1; /* 1: made, with warnings */
+    }
+    return scratch_create(state);
+}
+
+static int remove_locales(void **state) {
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s'", locale_folder);
+    return system(command) == 0 ? scratch_release(state) : -1;
+}
+
+/* Sets a locale whose separator is not a point; skips the test where there is none. */
+static void enter_locale(int i) {
+    char name[64], text[16];
+    snprintf(name, sizeof name, "%s.UTF-8", locales[i]);
+    if (!made[i] || !setlocale(LC_ALL, name)) {
+        print_message("localedef did not make %s: is it installed, with /usr/share/i18n (Debian: locales)?\n", name);
+        skip();
+    }
+    snprintf(text, sizeof text, "%.2f", 0.25);
+    assert_string_not_equal(text, "0.25");
+}
+
+static void leave_locale(void) {
+    setlocale(LC_ALL, "C");
+}
+
+static void numbers_have_a_point(void **state) {
+    (void)state;
+    for (int i = 0; i < LOCALES; i++) {
+        char text[64], *end;
+        enter_locale(i);
+        locale_t before = uselocale((locale_t)0);
+        assert_int_equal(mo_format(text, sizeof text, "%.17g and %.2f", 0.5, -1e6), 19);
+        assert_string_equal(text, "0.5 and -1000000.00");
+        assert_true(mo_read_number("0.25x", &end) == 0.25);
+        assert_string_equal(end, "x");
+        json_t *value = mo_json_decode("[0.5, 1e-3]", 11, 0, NULL);
+        assert_true(json_real_value(json_array_get(value, 0)) == 0.5);
+        char *encoded = mo_json_encode(value, JSON_COMPACT);
+        assert_string_equal(encoded, "[0.5,0.001]");
+        free(encoded);
+        json_decref(value);
+        assert_ptr_equal(uselocale((locale_t)0), before);
+        leave_locale();
+    }
+}
+
+/* A thread of the host may have a locale of its own. */
+static void the_locale_of_a_thread_is_put_back(void **state) {
+    (void)state;
+    char text[64];
+    enter_locale(0);
+    locale_t own = newlocale(LC_ALL_MASK, "de_DE.UTF-8", (locale_t)0);
+    leave_locale();
+    uselocale(own);
+    mo_format(text, sizeof text, "%g", 0.5);
+    assert_string_equal(text, "0.5");
+    assert_ptr_equal(uselocale((locale_t)0), own);
+    snprintf(text, sizeof text, "%g", 0.5);
+    assert_string_equal(text, "0,5");
+    uselocale(LC_GLOBAL_LOCALE);
+    freelocale(own);
+}
+
+static void messages_have_a_point(void **state) {
+    scratch *s = *state;
+    for (int i = 0; i < LOCALES; i++) {
+        enter_locale(i);
+        mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+        mo_dropout(t, mo_full(t, MO_F32, 1, (int64_t[]){3}, 1), 1.5, &(mo_random){0});
+        mo_tape_release(t);
+        assert_failed(s->ctx, MO_INVALID, PARTS("rate 1.5"));
+        leave_locale();
+    }
+}
+
+/* A run of eight steps, half of them after an interruption: its files are those of a run under C. */
+static void runs_write_and_resume_the_same_files(void **state) {
+    scratch *s = *state;
+    char plain[400], other[400];
+    run_options o = usual_run;
+    o.settings = "{\"recipe\": \"mine\", \"rate\": 0.125}";
+    snprintf(plain, sizeof plain, "%s/plain", s->folder);
+    snprintf(other, sizeof other, "%s/other", s->folder);
+    run_until(&o, plain, false, 8);
+    for (int i = 0; i < LOCALES; i++) {
+        enter_locale(i);
+        run_until(&o, other, false, 4);
+        run_until(&o, other, true, 8);
+        leave_locale();
+        assert_same_run(plain, other); /* the logs are parsed here, in the locale C */
+        assert_same_bytes(run_file(plain, "run.json"), run_file(other, "run.json"));
+        folder_remove(other);
+    }
+    folder_remove(plain);
+}
+
+static void weights_are_read(void **state) {
+    scratch *s = *state;
+    char folder[400], path[600];
+    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+    run_until(&usual_run, folder, false, 8);
+    mo_weights *right = mo_weights_read(s->ctx, path);
+    assert_non_null(right);
+    assert_true(right->mochi.smoothing > 0 && right->mochi.smoothing < 1);
+    for (int i = 0; i < LOCALES; i++) {
+        enter_locale(i);
+        mo_weights *w = mo_weights_read(s->ctx, path);
+        leave_locale();
+        assert_non_null(w);
+        assert_memory_equal(&w->mochi, &right->mochi, sizeof w->mochi);
+        assert_true(w->lambda == right->lambda);
+        mo_weights_release(w);
+    }
+    mo_weights_release(right);
+    folder_remove(folder);
+}
+
+/* Shares of links are written by the reader of pool files, and read by the pool. */
+static void shares_of_links_are_read(void **state) {
+    scratch *s = *state;
+    char ring[1024] = "", item[700];
+    for (int i = 0; i < 40; i++)
+        snprintf(ring + strlen(ring), sizeof ring - strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 40, i, (i + 7) % 40);
+    scratch_write(s, "ring.txt", ring, strlen(ring));
+    snprintf(item, sizeof item, "%s:lp@0.25", s->path);
+    const char *name = item, *list = scratch_write(s, "p.json",
+                                 "{\"pool\": \"p\", \"graphs\": [{\"data\": \"cora\", \"link_share\": 0.125}]}", 64);
+    for (int i = 0; i < LOCALES; i++) {
+        mo_feature_options features = planted_features();
+        enter_locale(i);
+        mo_pool *pool = mo_pool_open(s->ctx, &name, 1, &features, 0.2, NULL, NULL);
+        mo_pool_file *file = mo_pool_file_read(s->ctx, list);
+        leave_locale();
+        if (!pool || !file)
+            fail_msg("%s", mo_context_status(s->ctx)->message);
+        assert_string_equal(file->graph[0], "cora@0.125");
+        mo_pool_file_release(file);
+        mo_pool_release(pool);
+    }
+    scratch_files(s, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_have_a_point),
+        cmocka_unit_test(the_locale_of_a_thread_is_put_back),
+        cmocka_unit_test(messages_have_a_point),
+        cmocka_unit_test(runs_write_and_resume_the_same_files),
+        cmocka_unit_test(weights_are_read),
+        cmocka_unit_test(shares_of_links_are_read),
+    };
+    return cmocka_run_group_tests(tests, make_locales, remove_locales);
+}
