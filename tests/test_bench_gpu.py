@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a failed build ends the run, and
-the run ends by its own clock and leaves one archive."""
+the run ends by its own clock and leaves one archive; and scripts of tools/bench called by their links in tools/ find the repository."""
 import importlib.machinery
 import importlib.util
 import json
@@ -18,11 +18,22 @@ sys.dont_write_bytecode = True
 import bench_gpu_claims as claims  # noqa: E402
 
 
-def load_bench():
-    loader = importlib.machinery.SourceFileLoader("bench_gpu", BENCH)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_gpu", loader))
+def load(path):
+    loader = importlib.machinery.SourceFileLoader(os.path.basename(path), path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
+
+
+def check_links():
+    tools = os.path.join(ROOT, "tools")
+    for name in ("bench_gpu", "bench_gpu_pack", "bench_pair"):
+        assert os.path.islink(os.path.join(tools, name)), name
+        found = load(os.path.join(tools, name)).ROOT
+        assert os.path.samefile(found, ROOT), f"{name}: the repository is {found}, expected {ROOT}"
+    assert os.path.isfile(load(os.path.join(tools, "bench_features")).TORCH)
+    said = subprocess.run([os.path.join(tools, "bench_gpu_first_run"), "4", "none", "none"], capture_output=True, text=True)
+    assert said.returncode == 2 and said.stdout == "stage 4: expected 1, 2 or 3\n", said
 
 
 def steps(ours=0.3, eager=1.2):
@@ -50,7 +61,7 @@ def check_claims():
 
 
 def check_kernels():
-    bench = load_bench()
+    bench = load(BENCH)
     ncu = ('==PROF== Connected\n"ID","Kernel Name","gpu__time_duration.sum"\n"","","ns"\n"0","map2","1,500"\n"1","gemm","4000"\n'
            '"2","map2","500"\n')
     assert bench.sum_kernels(ncu, "Kernel Name", "gpu__time_duration.sum") == [["gemm", 1, 4.0], ["map2", 2, 2.0]]
@@ -84,7 +95,8 @@ def check_runs():
         assert order[:3] == ["machine", "suite", "gemm"] and order[-1] == "sanitize", order
 
 
+check_links()
 check_claims()
 check_kernels()
 check_runs()
-print("claims, kernels, runs")
+print("links, claims, kernels, runs")

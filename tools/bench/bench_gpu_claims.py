@@ -3,7 +3,7 @@
 import os
 
 # The programs that run on the device of MOCHI_DEVICE: the emulated device runs the same (suite cuda-host).
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "cuda_host", "programs.txt")) as listed:
+with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tests", "cuda_host", "programs.txt")) as listed:
     PROGRAMS = tuple(name if name == "golden" else "test_" + name for name in listed.read().split())
 SMALL = ("nc15", "lp")  # up to 1,000 rows
 LARGE = ("nc64", "gc_enzymes", "gc_dd")

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What tools/bench/bench_gpu_pack makes of a build folder needs nothing of the machine that it runs on: every library stands
+in it, programs run in a root that holds nothing else, and bench_gpu finds its C library where the machine's will not do.
+
+Usage: test_pack.py BUILD    a build with the emulated device"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BENCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tools", "bench")
+sys.path.insert(0, BENCH)
+sys.dont_write_bytecode = True
+from bench_gpu_unpack import set_loader, take_own_libc, unpack  # noqa: E402
+
+FOLDERS = ("lib/libc", "lib/fallback", "lib")
+PROGRAMS = ("tools/mochi", "tests/test_capture", "tests/test_parity")
+
+
+def library_path(root):
+    return ":".join(os.path.join(root, name) for name in FOLDERS)
+
+
+def check_libraries(folder):
+    """The loader of the archive finds every library in the archive, and all of glibc in one folder."""
+    loader = os.path.join(folder, "lib", "libc", "ld-linux-x86-64.so.2")
+    for program in PROGRAMS:
+        said = subprocess.run([loader, "--inhibit-cache", "--library-path", library_path(folder), "--list", os.path.join(folder, program)],
+                              capture_output=True, text=True, check=True).stdout
+        paths = dict(re.findall(r"^\s*(\S+) => (\S+) \(", said, re.M))
+        outside = {name: path for name, path in paths.items() if not path.startswith(folder + os.sep)}
+        assert paths and not outside and "not found" not in said, (program, outside, said)
+    of_libc = re.compile(r"lib(c|m|dl|rt|pthread|resolv)\.so|ld-linux")
+    assert not [name for name in os.listdir(os.path.join(folder, "lib")) if of_libc.match(name)]
+    assert {"libc.so.6", "libpthread.so.0", "libdl.so.2"} <= set(os.listdir(os.path.join(folder, "lib", "libc")))
+
+
+def change_root(folder):
+    """The command that makes the folder the root; None where this user may not."""
+    for command in (["chroot", folder], ["unshare", "--user", "--map-root-user", "chroot", folder]):
+        try:  # no loader of that name is there: 127 comes from the root, 125 or 1 from before it
+            if subprocess.run([*command, "/none"], capture_output=True).returncode == 127:
+                return command
+        except OSError:
+            continue
+    return None
+
+
+def check_bare_root(folder):
+    """Programs in a root that holds the archive and no file more."""
+    take_own_libc(folder, seen_as="/")
+    root = change_root(folder)
+    if not root:
+        print("skipped the bare root: this user may not change it")
+        return
+    environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": library_path("/"), "MOCHI_DEVICE": "cuda", "LC_ALL": "C.UTF-8"}
+    for command, expected in ((["/tools/mochi", "doctor"], "emulated device"), (["/tests/test_capture"], "[  PASSED  ]")):
+        done = subprocess.run([*root, *command], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0 and expected in done.stdout + done.stderr, (command, done)
+
+
+def check_other_machine(archive):
+    """A machine without a loader where the programs look for one."""
+    folder = unpack(archive)
+    for room in ("tests", "tools"):
+        for name in os.listdir(os.path.join(folder, room)):
+            set_loader(os.path.join(folder, room, name), "/lib64/none")
+    with tempfile.TemporaryDirectory() as other:
+        foreign = os.path.join(other, "pack.tar")
+        subprocess.run(["tar", "-cf", foreign, "-C", folder, "."], check=True)
+        done = subprocess.run([sys.executable, os.path.join(BENCH, "bench_gpu"), "--prebuilt", foreign, "--dry-run", "--only", "suite"],
+                              capture_output=True, text=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[0]["fine"] and lines[0]["libc"] == "the archive's" and "No such file" in lines[0]["machine_says"], lines[0]
+    suite = next(line for line in lines if line["part"] == "suite")
+    assert not suite["missing"] and all(result["fine"] for result in suite["results"].values()), suite
+    return folder
+
+
+def main(build):
+    with tempfile.TemporaryDirectory(prefix="pack-") as folder:
+        os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # what runs here is counted nowhere
+        archive = os.path.join(folder, "pack.tar")
+        subprocess.run([os.path.join(BENCH, "bench_gpu_pack"), archive, "--of", build], check=True)
+        unpacked = unpack(archive)
+        try:
+            check_libraries(unpacked)
+            check_bare_root(unpacked)
+            subprocess.run(["rm", "-rf", check_other_machine(archive)], check=True)
+        finally:
+            subprocess.run(["rm", "-rf", unpacked], check=True)
+    print("libraries, a bare root, a machine without a loader")
+
+
+main(sys.argv[1])

@@ -1,0 +1,44 @@
+"""An archive of tools/bench/bench_gpu_pack on this machine: unpacked, and where this machine's C library will not do, run by its own."""
+import os
+import struct
+import tarfile
+import tempfile
+
+PT_INTERP = 3
+LOADER = "ld-linux-x86-64.so.2"
+
+
+def unpack(path):
+    """The folder of what the archive holds. Its name is short: the path of the loader must fit into the programs."""
+    folder = tempfile.mkdtemp(prefix="bg-", dir="/tmp")
+    with tarfile.open(path) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def set_loader(program, loader):
+    """The program asks for this loader from now on, whose path may be no longer than that of the one before."""
+    with open(program, "r+b") as file:
+        header = file.read(64)
+        (offset,), (size, count) = struct.unpack_from("<Q", header, 32), struct.unpack_from("<HH", header, 54)
+        for i in range(count):
+            file.seek(offset + i * size)
+            kind, _, begin, _, _, room = struct.unpack("<IIQQQQ", file.read(40))
+            if kind == PT_INTERP:
+                name = os.fsencode(loader)
+                if len(name) >= room:
+                    raise ValueError(f"{loader}: expected at most {room - 1} characters")
+                file.seek(begin)
+                file.write(name.ljust(room, b"\0"))
+
+
+def take_own_libc(folder, seen_as=None):
+    """The programs of an unpacked archive run by the loader and the C library of the archive: the folder of these, which the
+    programs must be shown first (LD_LIBRARY_PATH), and no program of the machine's. seen_as: what the folder is called where they run."""
+    libc, link = os.path.join(folder, "lib", "libc"), os.path.join(folder, "ld")
+    if not os.path.lexists(link):
+        os.symlink(os.path.join("lib", "libc", LOADER), link)
+    for room in ("tests", "tools"):
+        for name in os.listdir(os.path.join(folder, room)):
+            set_loader(os.path.join(folder, room, name), os.path.join(folder if seen_as is None else seen_as, "ld"))
+    return libc
