@@ -19,18 +19,27 @@ static void path_beside(char *path, size_t bytes) {
     snprintf(path, bytes, "%.*s" CUDA_OBJECT, folder, self.dli_fname);
 }
 
-/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. The object is
- * never closed: its handles, its kernels and the driver's threads outlive contexts. */
-static void *open_object(char *text, size_t bytes) {
-    char path[4096];
-    void *object = dlopen(CUDA_OBJECT, RTLD_NOW | RTLD_LOCAL);
-    if (object)
-        return object;
-    path_beside(path, sizeof path);
-    object = strchr(path, '/') ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+/* The object at `path`, or NULL with the loader's reason in text. */
+static void *try_object(const char *path, char *text, size_t bytes) {
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *reason = object ? NULL : dlerror();
     if (!object)
         snprintf(text, bytes, "cuda: the backend could not be opened: %s", reason ? reason : "no " CUDA_OBJECT);
+    return object;
+}
+
+/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. The reason is
+ * that of the second only where the first found no such file: a library that is missing beside it is named. The object
+ * is never closed: its handles, its kernels and the driver's threads outlive contexts. */
+static void *open_object(char *text, size_t bytes) {
+    char path[4096], second[512];
+    void *object = try_object(CUDA_OBJECT, text, bytes);
+    if (object)
+        return object;
+    path_beside(path, sizeof path);
+    object = strchr(path, '/') ? try_object(path, second, sizeof second) : NULL;
+    if (!object && strchr(path, '/') && strstr(text, ": " CUDA_OBJECT ": "))
+        snprintf(text, bytes, "%s", second);
     return object;
 }
 

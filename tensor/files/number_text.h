@@ -8,8 +8,14 @@
 #define MO_NUMBER_TEXT_H
 
 #include <jansson.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+/* Gives the calling thread the locale C. Returns the locale to put back. The C libraries keep C ready: this allocates
+ * nothing and cannot fail. */
+locale_t mo_locale_enter_c(void);
+void mo_locale_leave_c(locale_t before);
 
 /* snprintf and vsnprintf; for every format with %e, %f or %g. */
 int mo_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));

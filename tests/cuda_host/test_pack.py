@@ -59,6 +59,11 @@ def check_bare_root(folder):
     for command, expected in ((["/tools/mochi", "doctor"], "emulated device"), (["/tests/test_capture"], "[  PASSED  ]")):
         done = subprocess.run([*root, *command], env=environment, capture_output=True, text=True)
         assert done.returncode == 0 and expected in done.stdout + done.stderr, (command, done)
+    with open(os.path.join(folder, "lib", "libmochi-cuda.so"), "w") as backend:
+        backend.write("no library")
+    done = subprocess.run([*root, "/tests/test_capture"], env=environment, capture_output=True, text=True)
+    reason = "cuda: the backend could not be opened: /lib/libmochi-cuda.so: file too short"
+    assert done.returncode == 77 and reason in done.stdout, done  # not that there is none beside the program
 
 
 def check_other_machine(archive):
