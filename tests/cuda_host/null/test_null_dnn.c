@@ -1,0 +1,97 @@
+/* tests/cuda_host/null/test_null_dnn.c - how the seams open cuDNN, call it and leave it: on one that computes nothing.
+ */
+#include "tensor/cuda/seams/seam.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cudnn_version.h>
+
+#define TEXT_OF(x) #x
+#define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
+
+static seam *open_seam(void) {
+    char text[256];
+    seam *s = NULL;
+    const char *reason = seam_open(&s, &(seam_choice){0}, text, sizeof text);
+    if (reason)
+        fail_msg("%s", reason);
+    return s;
+}
+
+/* The library where it is loaded, without loading it. */
+static void *loaded(void) {
+    return dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_NOLOAD);
+}
+
+/* A counter of dnn.c. */
+static int *counter(const char *name) {
+    void *library = loaded();
+    int *address = library ? dlsym(library, name) : NULL;
+    assert_non_null(address);
+    dlclose(library);
+    return address;
+}
+
+static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state) {
+    (void)state;
+    seam_rows r = {SEAM_F32, false, 4, 2048};
+    seam *s = open_seam();
+    assert_null(loaded());
+    float *x = seam_allocate(s, 4 * 2048 * sizeof *x);
+    assert_true(seam_softmax(s, &r, x, x));
+    assert_true(seam_softmax_adjoint(s, &r, x, x, x));
+    int *held = counter("null_dnn_held"), *calls = counter("null_dnn_calls");
+    assert_int_equal(*calls, 2);
+    assert_int_equal(*held, 2); /* a handle, a descriptor */
+    seam_release(s, x);
+    seam_close(s);
+    void *still = loaded(); /* its kernels and threads outlive the handle */
+    assert_non_null(still);
+    assert_ptr_equal(dlsym(still, "null_dnn_held"), held);
+    assert_int_equal(*held, 0);
+    dlclose(still);
+}
+
+static void naming_the_library_leaves_it_where_it_is(void **state) {
+    (void)state;
+    char text[512];
+    for (int i = 0; i < 2; i++) {
+        seam_libraries(text, sizeof text);
+        assert_non_null(strstr(text, ", cuDNN 9.19.0"));
+        void *still = loaded();
+        assert_non_null(still);
+        dlclose(still);
+    }
+}
+
+/* The elements of a descriptor are counted by an int. */
+static void more_rows_than_a_descriptor_counts_are_several_calls(void **state) {
+    (void)state;
+    seam_rows r = {SEAM_F32, true, 7, INT_MAX / 3};
+    seam *s = open_seam();
+    float *x = seam_allocate(s, sizeof *x); /* nothing looks into it */
+    int *calls = counter("null_dnn_calls"), *rows = counter("null_dnn_rows"), before = *calls;
+    assert_true(seam_softmax(s, &r, x, x));
+    assert_int_equal(*calls - before, 3);
+    assert_int_equal(*rows, 1);
+    r.n = (int64_t)INT_MAX + 1;
+    assert_false(seam_softmax(s, &r, x, x)); /* no row of it has a descriptor */
+    assert_int_equal(*calls - before, 3);
+    seam_release(s, x);
+    seam_close(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_library_is_opened_when_asked_for_and_never_unloaded),
+        cmocka_unit_test(naming_the_library_leaves_it_where_it_is),
+        cmocka_unit_test(more_rows_than_a_descriptor_counts_are_several_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
