@@ -17,6 +17,13 @@ static const char *text_of(cudaError_t code) {
     return code == cudaSuccess ? NULL : cudaGetErrorString(code);
 }
 
+/* The same of what a call has just answered, whose failure the runtime is to forget (seam_note). */
+static const char *answer_of(cudaError_t code) {
+    if (code != cudaSuccess)
+        cudaGetLastError();
+    return text_of(code);
+}
+
 void seam_note(seam *s, cudaError_t code) {
     if (code == cudaSuccess)
         return;
@@ -160,10 +167,7 @@ void seam_fill(seam *s, void *device, int byte, size_t bytes) {
 }
 
 const char *seam_wait(seam *s) {
-    cudaError_t code = cudaStreamSynchronize(s->stream);
-    if (code != cudaSuccess)
-        cudaGetLastError();
-    return text_of(code);
+    return answer_of(cudaStreamSynchronize(s->stream));
 }
 
 /* ---- events, graphs, launches ---- */
@@ -174,6 +178,7 @@ seam_event *seam_event_create(seam *s) {
         e->of = s;
         return e;
     }
+    cudaGetLastError();
     free(e);
     return NULL;
 }
@@ -189,7 +194,7 @@ void seam_event_record(seam *s, seam_event *e) {
 }
 
 const char *seam_event_wait(seam_event *e) {
-    return text_of(cudaEventSynchronize(e->event));
+    return answer_of(cudaEventSynchronize(e->event));
 }
 
 float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
@@ -201,10 +206,8 @@ float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
 const char *seam_capture(seam *s) {
     cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
     s->capturing = code == cudaSuccess;
-    if (!s->capturing) {
-        cudaGetLastError();
-        return text_of(code);
-    }
+    if (!s->capturing)
+        return answer_of(code);
     s->before = s->failure;
     s->failure = cudaSuccess;
     return NULL;

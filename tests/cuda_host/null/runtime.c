@@ -184,12 +184,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    (void)stream;
+/* What a wait says of work that has failed. */
+static cudaError_t waited(void) {
     cudaError_t code = vendor.asynchronous;
     vendor.asynchronous = cudaSuccess;
-    vendor_work("cudaStreamSynchronize", "wait");
     return said(code);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    (void)stream;
+    vendor_work("cudaStreamSynchronize", "wait");
+    return waited();
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -209,7 +214,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     (void)event;
-    return cudaSuccess;
+    return waited();
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {

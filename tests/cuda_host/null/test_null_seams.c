@@ -96,6 +96,12 @@ static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
     vendor.asynchronous = cudaErrorIllegalAddress;
     assert_string_equal(seam_wait(s), "an illegal memory access was encountered");
     assert_null(seam_multiply(s, &g));
+    seam_event *e = seam_event_create(s);
+    seam_event_record(s, e);
+    vendor.asynchronous = cudaErrorIllegalAddress;
+    assert_string_equal(seam_event_wait(e), "an illegal memory access was encountered");
+    assert_null(seam_multiply(s, &g));
+    seam_event_release(e);
     seam_release(s, A);
     seam_close(s);
 }
