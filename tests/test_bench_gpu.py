@@ -92,7 +92,7 @@ def check_runs():
         assert status == 0 and seconds < 20, seconds
         assert lines[-1]["part"] == "claims" and lines[-1]["1 suite"] is None, lines[-1]
         order = [line["name"] for line in lines if line["part"] == "part"]
-        assert order[:3] == ["machine", "suite", "gemm"] and order[-1] == "sanitize", order
+        assert order[:4] == ["machine", "probe", "suite", "gemm"] and order[-1] == "sanitize", order
 
 
 check_links()

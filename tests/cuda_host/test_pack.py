@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 from bench_gpu_unpack import set_loader, take_own_libc, unpack  # noqa: E402
 
 FOLDERS = ("lib/libc", "lib/fallback", "lib")
-PROGRAMS = ("tools/mochi", "tests/test_capture", "tests/test_parity")
+PROGRAMS = ("tools/mochi", "tools/gpu_probe", "tests/test_capture", "tests/test_parity")
 
 
 def library_path(root):
@@ -56,7 +56,7 @@ def check_bare_root(folder):
         print("skipped the bare root: this user may not change it")
         return
     environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": library_path("/"), "MOCHI_DEVICE": "cuda", "LC_ALL": "C.UTF-8"}
-    for command, expected in ((["/tools/mochi", "doctor"], "emulated device"), (["/tests/test_capture"], "[  PASSED  ]")):
+    for command, expected in ((["/tools/mochi", "doctor"], "emulated device"), (["/tools/gpu_probe", "--dry-run"], '"potrf 9 upper"'), (["/tests/test_capture"], "[  PASSED  ]")):
         done = subprocess.run([*root, *command], env=environment, capture_output=True, text=True)
         assert done.returncode == 0 and expected in done.stdout + done.stderr, (command, done)
     with open(os.path.join(folder, "lib", "libmochi-cuda.so"), "w") as backend:
@@ -75,10 +75,12 @@ def check_other_machine(archive):
     with tempfile.TemporaryDirectory() as other:
         foreign = os.path.join(other, "pack.tar")
         subprocess.run(["tar", "-cf", foreign, "-C", folder, "."], check=True)
-        done = subprocess.run([sys.executable, os.path.join(BENCH, "bench_gpu"), "--prebuilt", foreign, "--dry-run", "--only", "suite"],
+        done = subprocess.run([sys.executable, os.path.join(BENCH, "bench_gpu"), "--prebuilt", foreign, "--dry-run", "--only", "probe,suite"],
                               capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[0]["fine"] and lines[0]["libc"] == "the archive's" and "No such file" in lines[0]["machine_says"], lines[0]
+    probed = [line for line in lines if line["part"] == "probe"]
+    assert len(probed) > 40 and not any("trouble" in line for line in probed), probed
     suite = next(line for line in lines if line["part"] == "suite")
     assert not suite["missing"] and all(result["fine"] for result in suite["results"].values()), suite
     return folder

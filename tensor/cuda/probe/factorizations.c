@@ -1,0 +1,88 @@
+/* tensor/cuda/probe/factorizations.c - whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be recorded,
+ * which no documentation says, and which triangle and which routine is the faster one. */
+#include "tensor/cuda/probe/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { COLUMNS = 15 };
+
+/* A [n, n] is 12 on its diagonal and next to nothing elsewhere: the factor that stands in its place is positive
+ * definite as well, as often as it is factored. */
+typedef struct system_of {
+    int64_t n;
+    float *A, *B;
+    float **pointer; /* to A, on the device */
+    int32_t *info;
+    bool lower, left;
+} system_of;
+
+static const char *factor(seam *s, const void *of) {
+    const system_of *a = of;
+    return seam_potrf(s, SEAM_F32, a->lower, a->n, a->A, a->n, a->info);
+}
+
+static const char *factor_batch_of_one(seam *s, const void *of) {
+    const system_of *a = of;
+    return seam_potrf_batched(s, SEAM_F32, a->lower, a->n, (void *const *)a->pointer, a->n, a->info, 1);
+}
+
+static const char *solve(seam *s, const void *of) {
+    const system_of *a = of;
+    seam_triangle t = {.type = SEAM_F32, .left = a->left, .lower = a->left, .ldt = a->n};
+    t.m = a->left ? a->n : COLUMNS;
+    t.n = a->left ? COLUMNS : a->n;
+    t.ldb = t.m;
+    return seam_trsm(s, &t, a->A, a->B);
+}
+
+static system_of make_system(const probe *p, int64_t n) {
+    system_of a = {.n = n};
+    size_t bytes = (size_t)(n * n) * sizeof(float);
+    float *values = malloc(bytes);
+    if (!values)
+        probe_stop("memory", NULL);
+    for (int64_t i = 0; i < n * n; i++)
+        values[i] = i / n == i % n ? 12 : 1e-4F;
+    a.A = probe_memory(p, bytes);
+    a.pointer = probe_memory(p, sizeof a.A);
+    a.info = probe_memory(p, sizeof *a.info);
+    a.B = probe_values(p, n * COLUMNS, 1);
+    probe_send(p, a.A, values, bytes);
+    probe_send(p, a.pointer, &a.A, sizeof a.A);
+    free(values);
+    return a;
+}
+
+static void ask(const probe *p, system_of *a) {
+    char what[64];
+    probe_diagonal walk = {a->A, a->n, a->info};
+    snprintf(what, sizeof what, "%lld dependent loads", (long long)a->n);
+    probe_measure(p, what, probe_walk, &walk);
+    for (int lower = 0; lower < 2; lower++) {
+        a->lower = lower;
+        const char *side = lower ? "lower" : "upper";
+        snprintf(what, sizeof what, "potrf %lld %s", (long long)a->n, side);
+        probe_measure(p, what, factor, a);
+        snprintf(what, sizeof what, "potrf of a batch of one, %lld %s", (long long)a->n, side);
+        probe_measure(p, what, factor_batch_of_one, a);
+    }
+    for (int left = 0; left < 2; left++) {
+        a->left = left;
+        snprintf(what, sizeof what, left ? "trsm left %lld x %d" : "trsm right %lld x %d", (long long)a->n, COLUMNS);
+        probe_measure(p, what, solve, a);
+    }
+}
+
+void probe_factorizations(const probe *p) {
+    static const int64_t orders[] = {75, 140, 300, 513}, small[] = {9};
+    size_t count = p->dry ? 1 : sizeof orders / sizeof *orders;
+    for (size_t i = 0; i < count; i++) {
+        system_of a = make_system(p, p->dry ? small[i] : orders[i]);
+        ask(p, &a);
+        seam_release(p->s, a.A);
+        seam_release(p->s, a.B);
+        seam_release(p->s, a.pointer);
+        seam_release(p->s, a.info);
+    }
+}
