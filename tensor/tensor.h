@@ -262,8 +262,8 @@ MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
 /* .npz: zip of .npy, stored or deflated, zip64, CRC-32 verified; text members are skipped. Returns NULL on failure. */
 MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
-/* safetensors. Files written by this library carry the XXH3-128 of header and data in the metadata; the reader verifies
- * them if present. Returns NULL on failure. */
+/* safetensors. Files written by this library carry the XXH3-128 of the header and of each tensor in the metadata; the
+ * reader verifies them if present. Returns NULL on failure. */
 MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
 /* metadata: JSON object text of strings to merge, or NULL. The file is written beside path, synced and renamed. */
 MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);

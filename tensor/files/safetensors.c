@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* The limit of the reference implementation. */
 enum { LONGEST_HEADER = 100000000 };
@@ -48,22 +47,6 @@ bool mo_safetensors_is_metadata(json_t *metadata) {
         if (!json_is_string(json_object_iter_value(i)))
             return false;
     return true;
-}
-
-void mo_safetensors_digest(const void *bytes, size_t n, char digits[MO_DIGITS + 1]) {
-    XXH128_canonical_t digest;
-    XXH128_canonicalFromHash(&digest, XXH3_128bits(bytes, n));
-    for (int i = 0; i < MO_DIGITS / 2; i++)
-        snprintf(digits + 2 * i, 3, "%02x", digest.digest[i]);
-}
-
-ptrdiff_t mo_safetensors_find_digits(const char *header, size_t n, const char *key) {
-    char pattern[32]; /* a quote inside a JSON string is escaped, so that this can only be the key */
-    snprintf(pattern, sizeof pattern, "\"%s\":\"", key);
-    const char *found = memmem(header, n, pattern, strlen(pattern));
-    if (!found || (size_t)(header + n - found) < strlen(pattern) + MO_DIGITS)
-        return -1;
-    return found + strlen(pattern) - header;
 }
 
 /* Finds header and data in the n bytes of a file. */
@@ -208,42 +191,41 @@ static bool read_entries(parts *p) {
     return mo_ok(p->ctx);
 }
 
-/* Returns whether a part of the file has the expected checksum; raises if not. */
-static bool matches(parts *p, const char *part, const void *bytes, size_t n, const char *expected) {
-    char found[MO_DIGITS + 1], shown[MO_DIGITS + 8];
-    mo_safetensors_digest(bytes, n, found);
-    if (strcmp(expected, found) == 0)
-        return true;
-    mo_fail(p->ctx, MO_FORMAT, "%s: damaged %s: expected XXH3-128 %s, found %s", p->label, part,
-        mo_quote(expected, strlen(expected), shown, sizeof shown), found);
+/* Checks that the metadata are strings, and the digest of the header if they hold one. */
+static bool check_header(parts *p) {
+    json_t *metadata = json_object_get(p->root, MO_METADATA);
+    if (!metadata || mo_safetensors_is_metadata(metadata))
+        return mo_safetensors_check_header(p->ctx, p->label, p->header, p->header_bytes, metadata);
+    mo_fail(p->ctx, MO_FORMAT, "%s: expected an object of strings as " MO_METADATA ", found another type", p->label);
     return false;
 }
 
-/* Checks that the metadata are strings, and the checksum of the header if they hold one. */
-static bool check_header(parts *p) {
-    json_t *metadata = json_object_get(p->root, MO_METADATA);
-    if (metadata && !mo_safetensors_is_metadata(metadata)) {
-        mo_fail(
-            p->ctx, MO_FORMAT, "%s: expected an object of strings as " MO_METADATA ", found another type", p->label);
+/* Checks each tensor whose digest the metadata hold, in the order of the data. */
+static bool check_tensors(parts *p, const char *digits) {
+    size_t length = p->count ? (size_t)p->count * (MO_DIGITS + 1) - 1 : 0;
+    if (strlen(digits) != length) {
+        mo_fail(p->ctx, MO_FORMAT, "%s: expected " MO_TENSOR_DIGESTS " of %" PRId64 " tensors, %zu letters, found %zu",
+            p->label, p->count, length, strlen(digits));
         return false;
     }
-    const char *digits = json_string_value(json_object_get(metadata, MO_HEADER_DIGEST));
-    char *blanked = digits ? mo_host_alloc(p->ctx, p->header_bytes) : NULL;
-    if (!blanked)
-        return !digits;
-    ptrdiff_t at = mo_safetensors_find_digits(p->header, p->header_bytes, MO_HEADER_DIGEST);
-    memcpy(blanked, p->header, p->header_bytes);
-    if (at >= 0)
-        memset(blanked + at, '0', MO_DIGITS);
-    bool ok = matches(p, "header", blanked, p->header_bytes, digits);
-    mo_host_free(p->ctx, blanked, p->header_bytes);
-    return ok;
+    for (int64_t i = 0; i < p->count; i++) {
+        const entry *e = &p->entries[i];
+        char shown[128], part[160], expected[MO_DIGITS + 1] = "";
+        memcpy(expected, digits + i * (MO_DIGITS + 1), MO_DIGITS);
+        snprintf(part, sizeof part, "tensor '%s'", mo_quote(e->name, strlen(e->name), shown, sizeof shown));
+        if (!mo_safetensors_matches(p->ctx, p->label, part, p->data + e->begin, (size_t)(e->end - e->begin), expected))
+            return false;
+    }
+    return true;
 }
 
+/* Checks the data against what digests the metadata hold. */
 static bool check_data(parts *p) {
     const json_t *metadata = json_object_get(p->root, MO_METADATA);
-    const char *digits = json_string_value(json_object_get(metadata, MO_DATA_DIGEST));
-    return !digits || matches(p, "data", p->data, p->data_bytes, digits);
+    const char *all = json_string_value(json_object_get(metadata, MO_DATA_DIGEST));
+    const char *each = json_string_value(json_object_get(metadata, MO_TENSOR_DIGESTS));
+    return (!all || mo_safetensors_matches(p->ctx, p->label, "data", p->data, p->data_bytes, all)) &&
+           (!each || check_tensors(p, each));
 }
 
 /* The metadata as JSON text, from mo_host_alloc; NULL on failure. */

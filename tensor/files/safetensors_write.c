@@ -26,20 +26,35 @@ static int by_width_and_name(const void *x, const void *y) {
     return wide_a != wide_b ? (wide_a > wide_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* The user's metadata with room for the checksums; NULL on failure. */
-static json_t *make_metadata(mo_context *ctx, const char *label, const char *text) {
-    static const char zeros[] = "00000000000000000000000000000000";
+/* Puts digits 0, to be replaced later, for the header and each of n tensors. Returns false when out of memory. */
+static bool reserve_digests(json_t *metadata, int64_t n) {
+    size_t length = n ? (size_t)n * (MO_DIGITS + 1) - 1 : 0;
+    char *zeros = malloc(length + MO_DIGITS + 1);
+    if (!zeros)
+        return false;
+    memset(zeros, '0', length + MO_DIGITS);
+    for (int64_t i = 1; i < n; i++)
+        zeros[i * (MO_DIGITS + 1) - 1] = ' ';
+    bool ok = json_object_set_new(metadata, MO_TENSOR_DIGESTS, json_stringn(zeros, length)) == 0 &&
+              json_object_set_new(metadata, MO_HEADER_DIGEST, json_stringn(zeros + length, MO_DIGITS)) == 0;
+    json_object_del(metadata, MO_DATA_DIGEST);
+    free(zeros);
+    return ok;
+}
+
+/* The user's metadata with room for the digests; NULL on failure. */
+static json_t *make_metadata(const build *b, const char *text) {
+    mo_context *ctx = b->arrays->ctx;
     char shown[128];
     json_error_t error = {0};
     json_t *metadata = text ? mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error) : json_object();
     if (!metadata && !error.text[0])
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", label);
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", b->label);
     else if (!mo_safetensors_is_metadata(metadata))
-        mo_fail(ctx, MO_INVALID, "%s: expected a JSON object of strings as metadata, found '%s'", label,
+        mo_fail(ctx, MO_INVALID, "%s: expected a JSON object of strings as metadata, found '%s'", b->label,
             text ? mo_quote(text, strlen(text), shown, sizeof shown) : "");
-    else if (json_object_set_new(metadata, MO_DATA_DIGEST, json_string(zeros)) < 0 ||
-             json_object_set_new(metadata, MO_HEADER_DIGEST, json_string(zeros)) < 0)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", label);
+    else if (!reserve_digests(metadata, b->arrays->count))
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", b->label);
     if (mo_ok(ctx))
         return metadata;
     json_decref(metadata);
@@ -84,7 +99,7 @@ static bool describe(build *b, const mo_array *array) {
 static bool make_header(build *b, const char *metadata) {
     mo_context *ctx = b->arrays->ctx;
     size_t count = (size_t)b->arrays->count;
-    json_t *checked = make_metadata(ctx, b->label, metadata);
+    json_t *checked = make_metadata(b, metadata);
     if (!checked)
         return false;
     b->root = json_object();
@@ -98,11 +113,21 @@ static bool make_header(build *b, const char *metadata) {
     return mo_ok(ctx);
 }
 
-/* Writes a checksum over its digits in the header. */
-static void stamp(char *header, size_t header_bytes, const char *key, const void *bytes, size_t n) {
+/* Writes the digests over their zeros: of the tensors, whose data follow the header, then of the header. */
+static void stamp(const build *b, char *header, size_t header_bytes) {
     char digits[MO_DIGITS + 1];
-    mo_safetensors_digest(bytes, n, digits);
-    memcpy(header + mo_safetensors_find_digits(header, header_bytes, key), digits, MO_DIGITS);
+    ptrdiff_t at = mo_safetensors_find_digits(header, header_bytes, MO_TENSOR_DIGESTS);
+    const char *data = header + header_bytes;
+    for (int64_t i = 0; i < b->arrays->count; i++, at += MO_DIGITS + 1) {
+        const mo_tensor *T = b->order[i]->tensor;
+        size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+        mo_safetensors_digest(data, bytes, digits);
+        memcpy(header + at, digits, MO_DIGITS);
+        data += bytes;
+    }
+    at = mo_safetensors_find_digits(header, header_bytes, MO_HEADER_DIGEST);
+    mo_safetensors_digest(header, header_bytes, digits);
+    memcpy(header + at, digits, MO_DIGITS);
 }
 
 /* Lays out header and data and replaces the file. */
@@ -127,8 +152,7 @@ static void write_file(const build *b, const char *path) {
         at += size;
     }
     if (mo_ok(ctx)) {
-        stamp(header, header_bytes, MO_DATA_DIGEST, header + header_bytes, b->data_bytes);
-        stamp(header, header_bytes, MO_HEADER_DIGEST, header, header_bytes);
+        stamp(b, header, header_bytes);
         mo_file_replace(ctx, path, bytes, n);
     }
     mo_host_free(ctx, bytes, n);

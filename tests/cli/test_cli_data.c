@@ -231,6 +231,35 @@ static void convert_writes_what_info_describes_or_nothing(void **state) {
     assert_ended(p, 2, NULL);
 }
 
+/* The weights that come with the program, under other names of their digests: as if there were none. */
+static void weights_of_an_older_version_are_converted(void **state) {
+    program *p = *state;
+    char *data, old[300], new[300], rows[300], right[300];
+    size_t n;
+    read_file("train/data/best.safetensors", &data, &n);
+    for (char *at = data; (at = memmem(at, (size_t)(data + n - at), "\"xxh3_", 6));)
+        memcpy(at, "\"note_", 6);
+    snprintf(old, sizeof old, "%s", in_folder(p, "old.safetensors"));
+    snprintf(new, sizeof new, "%s", in_folder(p, "new.safetensors"));
+    snprintf(rows, sizeof rows, "%s", in_folder(p, "rows.npy"));
+    snprintf(right, sizeof right, "%s", in_folder(p, "right.npy"));
+    FILE *file = fopen(old, "wb");
+    assert_true(file && fwrite(data, 1, n, file) == n && fclose(file) == 0);
+    free(data);
+    RUN(p, "embed", "--weights", old, "--data", "mutag", "--out", rows);
+    assert_ended(p, 1, "expected digests of its header and tensors, found none");
+    assert_non_null(strstr(p->err, "`mochi data convert "));
+    RUN(p, "data", "convert", old, new);
+    assert_ended(p, 0, NULL);
+    RUN(p, "embed", "--weights", new, "--data", "mutag", "--out", rows);
+    assert_ended(p, 0, NULL);
+    RUN(p, "embed", "--weights", "best", "--data", "mutag", "--out", right);
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "rows.npy", "right.npy");
+    RUN(p, "data", "convert", "tests/arrays/f4.npy", in_folder(p, "no.safetensors"));
+    assert_ended(p, 1, "tests/arrays/f4.npy");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manifest_names_every_data_set_of_the_paper),
@@ -241,6 +270,7 @@ int main(void) {
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
         cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
         cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
+        cmocka_unit_test(weights_of_an_older_version_are_converted),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

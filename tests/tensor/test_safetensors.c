@@ -50,8 +50,9 @@ static void bytes_do_not_depend_on_the_order_of_the_arrays(void **state) {
 static void the_layout_is_fixed(void **state) {
     scratch *s = *state;
     static const char header[] =
-        "{\"__metadata__\":{\"seed\":\"7\",\"xxh3\":\"282126e2734cdea1195a7824082073be\",\"xxh3_header\":"
-        "\"00000000000000000000000000000000\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
+        "{\"__metadata__\":{\"seed\":\"7\",\"xxh3_header\":\"00000000000000000000000000000000\",\"xxh3_tensors\":"
+        "\"dc6b20d207425aa58b3249d34c2ef0b0 "
+        "d2f0f9428898845f08130b77ddef5807\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
         "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     mo_arrays_take(arrays, "w", mo_tensor_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));

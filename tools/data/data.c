@@ -63,9 +63,11 @@ static const struct action {
         "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
         "Example:\n  mochi data verify",
         info_options, 0, -1, data_verify},
-    {"convert", "mochi data convert", "NAME|PATH OUT.npz",
-        "Writes any graph that `mochi data info` describes as .npz.\v"
-        "Example:\n  mochi data convert football.gml football.npz",
+    {"convert", "mochi data convert", "NAME|PATH OUT.npz|OUT.safetensors",
+        "Writes any graph that `mochi data info` describes as .npz. Weights and checkpoints of older versions, which "
+        "lack digests of their tensors, get them.\v"
+        "Examples:\n  mochi data convert football.gml football.npz\n"
+        "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
         no_options, 2, 2, data_convert},
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
@@ -75,7 +77,7 @@ static const char description[] = "Which graphs there are, what they hold, and h
                                   "  info     what a graph or file holds\n"
                                   "  get      download data sets of the paper, verified\n"
                                   "  verify   compare the data folder with the manifest\n"
-                                  "  convert  write a graph as .npz\n"
+                                  "  convert  write a graph as .npz, older weights in today's form\n"
                                   "  cache    the features that are kept\n\n"
                                   "mochi data ACTION --help has the options of an action, with examples.";
 
@@ -163,11 +165,24 @@ int data_info(mo_context *ctx, const data_options *o) {
     return code;
 }
 
-int data_convert(mo_context *ctx, const data_options *o) {
-    mo_graph *graph = mo_graph_open(ctx, o->words.items[1]);
+/* The same tensors and metadata in the form of this version. */
+static void convert_tensors(mo_context *ctx, const char *from, const char *to) {
+    mo_arrays *arrays = mo_safetensors_read(ctx, from);
+    if (arrays)
+        mo_safetensors_write(arrays, arrays->metadata, to);
+    mo_arrays_release(arrays);
+}
+
+static void convert_graph(mo_context *ctx, const char *from, const char *to) {
+    mo_graph *graph = mo_graph_open(ctx, from);
     if (graph)
-        mo_graph_write(graph, o->words.items[2]);
+        mo_graph_write(graph, to);
     mo_graph_release(graph);
+}
+
+int data_convert(mo_context *ctx, const data_options *o) {
+    const char *from = o->words.items[1], *to = o->words.items[2], *ending = strrchr(to, '.');
+    (ending && !strcmp(ending, ".safetensors") ? convert_tensors : convert_graph)(ctx, from, to);
     return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }
 

@@ -2,6 +2,7 @@
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
  * before the first value is restored. */
 #include "tensor/files/number_text.h"
+#include "tensor/files/safetensors.h"
 #include "tensor/given.h"
 #include "train/run/trainer.h"
 
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 enum { NAME = 160 };
+static const char format_name[] = "mochi checkpoint";
 static const char *const prefixes[3] = {"", "adamw.m.", "adamw.v."};
 
 const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path) {
@@ -35,8 +37,8 @@ static char *encode_metadata(const mo_trainer *trainer) {
     char *settings = mo_json_encode(trainer->settings, JSON_COMPACT);
     char step[24];
     snprintf(step, sizeof step, "%" PRId64, trainer->step);
-    json_t *metadata = settings ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "mochi checkpoint", "version",
-                                      MO_VERSION, "step", step, "settings", settings, "blas_core", trainer->blas_core)
+    json_t *metadata = settings ? json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", format_name, "version", MO_VERSION,
+                                      "step", step, "settings", settings, "blas_core", trainer->blas_core)
                                 : NULL;
     char *text = metadata ? mo_json_encode(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
@@ -117,10 +119,14 @@ static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *pa
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
     const char *step = text_of(metadata, "step"), *settings = text_of(metadata, "settings");
+    const char *format = text_of(metadata, "format");
     json_t *kept = settings ? mo_json_decode(settings, strlen(settings), 0, NULL) : NULL;
     char *end = NULL;
     int64_t number = step ? strtoll(step, &end, 10) : -1;
-    if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
+    if (!format || strcmp(format, format_name) != 0)
+        mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected \"%s\" as format in its metadata, found \"%.40s\"", path,
+            format_name, format ? format : "");
+    else if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected step, settings and blas_core in its metadata", path);
     else if (mo_compare_settings(ctx, path, kept, trainer->settings, trainer->options.other_rate) == MO_OK &&
              number > trainer->options.steps)
@@ -137,8 +143,10 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     if (mo_ok(ctx) && access(path, F_OK) < 0)
         mo_fail(ctx, MO_IO, "resume: %s: %s: nothing to continue from", path, strerror(errno));
     mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
-    if (!arrays)
+    if (!arrays || !mo_require_digests(ctx, path, arrays->metadata)) {
+        mo_arrays_release(arrays);
         return mo_context_status(ctx)->code;
+    }
     json_t *metadata = arrays->metadata ? mo_json_decode(arrays->metadata, strlen(arrays->metadata), 0, NULL) : NULL;
     int64_t step = check_metadata(trainer, metadata, path);
     restore(trainer, arrays, path, false);

@@ -8,6 +8,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
+#include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -264,7 +265,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
                            : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
-    if (format && !strcmp(format, format_name))
+    if (format && !strcmp(format, format_name) && mo_require_digests(ctx, path, w->arrays->metadata))
         read_own(&r, w);
     else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6))
         mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
