@@ -1,20 +1,38 @@
-/* tests/train/test_damage.c - every flipped bit and every truncation of a small checkpoint and of small weights is
- * refused. */
+/* tests/train/test_damage.c - every flipped bit and every truncation of a small checkpoint, of small weights and of
+ * small entries of a cache is refused. */
 #include "tests/training_run.h"
+#include "train/features/hop_file.h"
 
 typedef struct subject {
-    training_run run;
+    mo_context *ctx;
+    mo_trainer *trainer;
+    const mo_cache *cache;
+    const mo_arrays *arrays; /* of the entry of that cache */
     char path[600];
 } subject;
 
+static const char entry_key[] = "format 1 graph 0123 dim 3";
+
 static bool reads_weights(subject *s) {
-    mo_weights *w = mo_weights_read(s->run.ctx, s->path);
+    mo_weights *w = mo_weights_read(s->ctx, s->path);
     mo_weights_release(w);
     return w;
 }
 
 static bool reads_checkpoint(subject *s) {
-    return mo_checkpoint_read(s->run.trainer) == MO_OK;
+    return mo_checkpoint_read(s->trainer) == MO_OK;
+}
+
+static bool reads_entry(subject *s) {
+    return mo_cache_load(s->cache, entry_key, s->arrays);
+}
+
+static bool reads_stack(subject *s) {
+    bool intact;
+    char *key = mo_hop_file_inspect(s->ctx, s->path, true, &intact);
+    intact = intact && key && strcmp(key, entry_key) == 0;
+    free(key);
+    return intact;
 }
 
 static void put_file(const char *path, const unsigned char *data, size_t n) {
@@ -35,16 +53,16 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
         whole.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
         assert_int_equal(pwrite(fileno(file), whole.data + bit / 8, 1, (off_t)(bit / 8)), 1);
         accepted += reads(s);
-        if (strchr(mo_context_status(s->run.ctx)->message, '\n'))
-            fail_msg("expected one line, found: %s", mo_context_status(s->run.ctx)->message);
-        mo_clear_error(s->run.ctx);
+        if (strchr(mo_context_status(s->ctx)->message, '\n'))
+            fail_msg("expected one line, found: %s", mo_context_status(s->ctx)->message);
+        mo_clear_error(s->ctx);
         whole.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
         assert_int_equal(pwrite(fileno(file), whole.data + bit / 8, 1, (off_t)(bit / 8)), 1);
     }
     for (size_t n = whole.n; n-- > 0;) {
         assert_int_equal(ftruncate(fileno(file), (off_t)n), 0);
         accepted += reads(s);
-        mo_clear_error(s->run.ctx);
+        mo_clear_error(s->ctx);
     }
     fclose(file);
     put_file(s->path, whole.data, whole.n);
@@ -65,12 +83,13 @@ static void small_files_are_refused_damaged(void **state) {
     o.features = &features;
     snprintf(folder, sizeof folder, "%s/run", s->folder);
     run_until(&o, folder, false, o.steps);
-    subject of = {.run = run_open(&o, folder)};
+    training_run run = run_open(&o, folder);
+    subject of = {.ctx = run.ctx, .trainer = run.trainer};
     snprintf(of.path, sizeof of.path, "%s/weights.safetensors", folder);
     expect_no_silent_damage(&of, reads_weights);
     snprintf(of.path, sizeof of.path, "%s/checkpoint.safetensors", folder);
     expect_no_silent_damage(&of, reads_checkpoint);
-    run_close(&of.run);
+    run_close(&run);
     folder_remove(folder);
 }
 
@@ -90,6 +109,114 @@ static const char *strip(scratch *s, const char *path) {
     bytes_release(&b);
     bytes_release(&old);
     return s->path;
+}
+
+static mo_arrays *make_entry(mo_context *ctx, float first) {
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    mo_arrays_take(arrays, "basis", mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, 3}, (float[]){first, 2, 3, 4, 5, 6}));
+    mo_arrays_take(arrays, "svd", mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){0.5, 0.25}));
+    return arrays;
+}
+
+static void small_entries_are_refused_damaged(void **state) {
+    scratch *s = *state;
+    char name[MO_CACHE_NAME], folder[400];
+    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+    mo_cache cache = {.ctx = s->ctx, .folder = folder};
+    mo_arrays *arrays = make_entry(s->ctx, 1);
+    mo_cache_store(&cache, entry_key, arrays);
+    subject of = {.ctx = s->ctx, .cache = &cache, .arrays = arrays};
+    snprintf(of.path, sizeof of.path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
+    expect_no_silent_damage(&of, reads_entry);
+    mo_arrays_release(arrays);
+    folder_remove(folder);
+}
+
+/* Hop 0 counts from 1 on. */
+static mo_tensor *first_hop(mo_tape *t, mo_hop_store *s, int64_t side) {
+    float rows[6] = {1, 2, 3, 4, 5, 6};
+    s->quality[0] = 0.5 + (double)side;
+    return mo_from(t, MO_F32, 2, (int64_t[]){3, 2}, rows);
+}
+
+static void small_stacks_are_refused_damaged(void **state) {
+    scratch *s = *state;
+    char name[MO_CACHE_NAME], folder[400];
+    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
+    mo_hop_store store = {.cache = {.ctx = s->ctx, .folder = folder},
+        .key = entry_key,
+        .name = "path",
+        .A = A,
+        .sides = 1,
+        .hops = 2,
+        .nodes = 3,
+        .columns = 2,
+        .dtype = MO_F32,
+        .first = first_hop};
+    mo_tensor *stack = mo_hop_store_open(&store);
+    assert_true(mo_ok(s->ctx) && !mo_is_null(stack));
+    mo_tensor_release(stack);
+    subject of = {.ctx = s->ctx};
+    snprintf(of.path, sizeof of.path, "%s/%s.stack", folder, mo_cache_name(entry_key, name));
+    expect_no_silent_damage(&of, reads_stack);
+    mo_csr_release(A);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+static void count_damage(const mo_cache_entry *entry, void *state) {
+    *(int *)state += entry->damage && strstr(entry->damage, "made of something else");
+}
+
+static void take_notice(const char *line, void *state) {
+    snprintf(state, 1200, "%s", line);
+}
+
+/* An entry of another graph, whole, under this one's name: told, and not used. */
+static void an_entry_is_bound_to_its_key(void **state) {
+    scratch *s = *state;
+    char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
+    int told = 0;
+    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+    mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
+    mo_arrays *other = make_entry(s->ctx, 7), *arrays = make_entry(s->ctx, 1);
+    mo_cache_store(&cache, "another", other);
+    snprintf(from, sizeof from, "%s/%s.safetensors", folder, mo_cache_name("another", name));
+    snprintf(to, sizeof to, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
+    assert_true(mo_cache_load(&cache, "another", other));
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, count_damage, &told), MO_OK);
+    assert_int_equal(told, 0);
+    assert_int_equal(rename(from, to), 0);
+    assert_false(mo_cache_load(&cache, entry_key, arrays));
+    assert_true(mo_ok(s->ctx));
+    assert_non_null(strstr(said, "expected features made of \"format 1 graph 0123 dim 3\", found others; made again"));
+    assert_true(*(float *)mo_tensor_view(mo_arrays_find(arrays, "basis")).data == 1);
+    assert_int_equal(mo_cache_visit(s->ctx, folder, true, count_damage, &told), MO_OK);
+    assert_int_equal(told, 1);
+    mo_arrays_release(other);
+    mo_arrays_release(arrays);
+    folder_remove(folder);
+}
+
+/* Values changed by a program that leaves the digests out. */
+static void an_entry_without_digests_is_not_used(void **state) {
+    scratch *s = *state;
+    char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
+    snprintf(folder, sizeof folder, "%s/cache", s->folder);
+    mo_cache cache = {.ctx = s->ctx, .folder = folder, .notice = take_notice, .state = said};
+    mo_arrays *arrays = make_entry(s->ctx, 1);
+    mo_cache_store(&cache, entry_key, arrays);
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, mo_cache_name(entry_key, name));
+    bytes old = read_bytes(strip(s, path));
+    put_file(path, old.data, old.n);
+    assert_false(mo_cache_load(&cache, entry_key, arrays));
+    assert_non_null(strstr(said, "expected digests of its header and tensors"));
+    bytes_release(&old);
+    mo_arrays_release(arrays);
+    folder_remove(folder);
+    scratch_files(s, true);
 }
 
 static void files_without_digests_say_how_to_convert(void **state) {
@@ -142,6 +269,10 @@ static void the_format_of_a_checkpoint_is_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_files_are_refused_damaged),
+        cmocka_unit_test(small_entries_are_refused_damaged),
+        cmocka_unit_test(small_stacks_are_refused_damaged),
+        cmocka_unit_test(an_entry_is_bound_to_its_key),
+        cmocka_unit_test(an_entry_without_digests_is_not_used),
         cmocka_unit_test(files_without_digests_say_how_to_convert),
         cmocka_unit_test(the_format_of_a_checkpoint_is_read),
     };

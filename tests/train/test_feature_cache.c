@@ -196,7 +196,7 @@ static void entries_are_listed_verified_and_pruned(void **state) {
     assert_int_equal(visit(s->ctx, folder, false).damaged, 0);
     seen bad = visit(s->ctx, folder, true);
     assert_int_equal(bad.damaged, 1);
-    assert_non_null(strstr(bad.text, "damaged data"));
+    assert_non_null(strstr(bad.text, "damaged tensor '"));
     seen told = {0}, gone = {0};
     o.notice = on_notice;
     o.notice_state = &told;

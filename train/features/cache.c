@@ -5,6 +5,7 @@
 #include "train/features/cache.h"
 
 #include "tensor/files/number_text.h"
+#include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
 
 #include <errno.h>
@@ -33,12 +34,16 @@ static void tell_and_forget(const mo_cache *cache, const char *consequence) {
         cache->notice(line, cache->state);
 }
 
+const char *mo_cache_name(const char *key, char name[MO_CACHE_NAME]) {
+    XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
+    snprintf(name, MO_CACHE_NAME, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    return name;
+}
+
 /* Returns NULL when out of memory. */
 static char *path_of(const char *folder, const char *key, const char *ending) {
-    XXH128_hash_t hash = XXH3_128bits(key, strlen(key));
-    char *path;
-    int n = asprintf(
-        &path, "%s/%016llx%016llx%s", folder, (unsigned long long)hash.high64, (unsigned long long)hash.low64, ending);
+    char name[MO_CACHE_NAME], *path;
+    int n = asprintf(&path, "%s/%s%s", folder, mo_cache_name(key, name), ending);
     return n < 0 ? NULL : path;
 }
 
@@ -80,10 +85,29 @@ static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
     return true;
 }
 
+bool mo_cache_made_of(const char *metadata, const char *key) {
+    json_t *object = metadata ? mo_json_decode(metadata, strlen(metadata), 0, NULL) : NULL;
+    const char *made_of = json_string_value(json_object_get(object, "made_of"));
+    bool same = made_of && strcmp(made_of, key) == 0;
+    json_decref(object);
+    return same;
+}
+
+/* The arrays of an entry that is whole and of that key; NULL on failure. */
+static mo_arrays *read_entry(mo_context *ctx, const char *path, const char *key) {
+    mo_arrays *kept = mo_safetensors_read(ctx, path);
+    if (kept && mo_require_digests(ctx, path, kept->metadata) && !mo_cache_made_of(kept->metadata, key))
+        mo_fail(ctx, MO_FORMAT, "%s: expected features made of \"%s\", found others", path, key);
+    if (mo_ok(ctx))
+        return kept;
+    mo_arrays_release(kept);
+    return NULL;
+}
+
 bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
     mo_context *ctx = cache->ctx;
     char *path = mo_ok(ctx) && cache->folder ? path_of(cache->folder, key, ".safetensors") : NULL;
-    mo_arrays *kept = path && access(path, F_OK) == 0 ? mo_safetensors_read(ctx, path) : NULL;
+    mo_arrays *kept = path && access(path, F_OK) == 0 ? read_entry(ctx, path, key) : NULL;
     bool loaded = kept && copy_all(kept, arrays);
     if (path && mo_ok(ctx) && kept && !loaded)
         mo_fail(ctx, MO_FORMAT, "%s: does not hold the features that its name promises", path);

@@ -15,6 +15,11 @@ typedef struct mo_cache {
 /* The cache that the options name. */
 mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options);
 
+/* The name of a key's entry, without its ending: XXH3-128 in 32 digits. */
+enum { MO_CACHE_NAME = 33 };
+const char *mo_cache_name(const char *key, char name[MO_CACHE_NAME]);
+/* Whether an entry says that it was made of that key: metadata as JSON text, or NULL. */
+bool mo_cache_made_of(const char *metadata, const char *key);
 /* The path folder/<32 digits><ending> of a key; makes the folder if it is missing. The caller frees it with free().
  * Returns NULL on failure, which it raises. */
 char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending);
@@ -23,7 +28,7 @@ char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending);
  * the status unchanged, and is reported by a notice. key: everything that the values depend on, as text. */
 
 /* Copies the arrays of that key over the given arrays of equal names, types and shapes. Returns false if there is no
- * usable entry. */
+ * entry with digests that hold, made of that key. */
 bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays);
 /* Stores arrays; makes the folder if it is missing. Arrays above 4 GiB are not stored. */
 void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arrays);

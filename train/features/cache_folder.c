@@ -5,6 +5,7 @@
 #include "train/features/hop_file.h"
 
 #include "tensor/files/number_text.h"
+#include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
 
 #include <ctype.h>
@@ -116,33 +117,37 @@ static char *read_made_of(const char *path) {
     return found;
 }
 
-/* Returns whether the checksums match; if not, writes the defect to damage. */
-static bool is_intact(mo_context *ctx, const char *path, char *damage, size_t bytes) {
+/* Whether the entry at a path has the name of what it was made of. */
+static bool is_named_by(const char *path, const char *made_of) {
+    char name[MO_CACHE_NAME];
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, mo_cache_name(made_of, name), DIGITS) == 0;
+}
+
+/* Raises what is wrong with an entry of arrays that says what it was made of. */
+static void verify_arrays(mo_context *ctx, const char *path, const char *made_of) {
     mo_arrays *arrays = mo_safetensors_read(ctx, path);
-    bool intact = arrays && arrays->metadata && strstr(arrays->metadata, "made_of");
-    if (arrays && !intact)
+    if (arrays && mo_require_digests(ctx, path, arrays->metadata) && !mo_cache_made_of(arrays->metadata, made_of))
         mo_fail(ctx, MO_FORMAT, "%s: does not say what it was made of", path);
-    snprintf(damage, bytes, "%s", mo_context_status(ctx)->message);
-    mo_clear_error(ctx);
     mo_arrays_release(arrays);
-    return intact;
 }
 
 static void show(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
-    char damage[1024] = "checksums do not hold";
-    char *made_of;
-    bool intact = true;
-    if (ends_with(f->path, ".stack")) {
-        made_of = mo_hop_file_inspect(ctx, f->path, verify, &intact);
-    } else {
-        made_of = read_made_of(f->path);
-        intact = !verify || is_intact(ctx, f->path, damage, sizeof damage);
-    }
-    mo_cache_entry entry = {.path = f->path,
-        .made_of = made_of ? made_of : "",
-        .damage = intact ? NULL : damage,
-        .bytes = f->bytes,
-        .used = f->used};
+    char damage[1024] = "";
+    bool stack = ends_with(f->path, ".stack"), intact = true;
+    char *made_of = stack ? mo_hop_file_inspect(ctx, f->path, verify, &intact) : read_made_of(f->path);
+    const char *key = made_of ? made_of : "";
+    if (verify && !stack)
+        verify_arrays(ctx, f->path, key);
+    else if (!intact)
+        mo_fail(ctx, MO_FORMAT, "%s: checksums do not hold", f->path);
+    if (verify && mo_ok(ctx) && !is_named_by(f->path, key))
+        mo_fail(ctx, MO_FORMAT, "%s: made of something else than what its name stands for", f->path);
+    if (!mo_ok(ctx))
+        snprintf(damage, sizeof damage, "%s", mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    mo_cache_entry entry = {
+        .path = f->path, .made_of = key, .damage = *damage ? damage : NULL, .bytes = f->bytes, .used = f->used};
     if (visit)
         visit(&entry, state);
     free(made_of);

@@ -20,7 +20,7 @@
 enum { PAGE = 4096, BLOCK_BYTES = 16 << 20 };
 /* The first page, in front of the key: shape, and rows of a block. */
 #define HEADER                                                                                                         \
-    "mochi hop stack 1\n%s [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
+    "mochi hop stack 2\n%s [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
 
 static bool failed(mo_hop_file *f, const char *what) {
     if (mo_ok(f->ctx))
@@ -69,8 +69,13 @@ static int64_t table_offset(const mo_hop_file *f) {
     return (end + PAGE - 1) / PAGE * PAGE;
 }
 
+/* The table: quality, its digest, the digests of the blocks. */
+static int64_t digests_offset(const mo_hop_file *f) {
+    return table_offset(f) + (int64_t)(sizeof f->quality + sizeof f->quality_digest);
+}
+
 static int64_t file_bytes(const mo_hop_file *f) {
-    return table_offset(f) + (int64_t)sizeof f->quality + f->blocks * (int64_t)sizeof *f->digest;
+    return digests_offset(f) + f->blocks * (int64_t)sizeof *f->digest;
 }
 
 uint64_t *mo_hop_file_digest(const mo_hop_file *f, int64_t side, int64_t hop, int64_t block) {
@@ -107,30 +112,45 @@ static uint64_t digest_of(const void *bytes, size_t n) {
 }
 
 /* The first page: the file's nature in words. */
-static void describe(const mo_hop_file *f, const mo_hop_store *s, char page[PAGE]) {
+static void describe(const mo_hop_file *f, int64_t sides, const char *key, char page[PAGE]) {
     memset(page, 0, PAGE);
-    snprintf(page, PAGE, HEADER "%s\n", mo_dtype_name(s->dtype), s->sides, s->hops, s->nodes, s->columns, f->block_rows,
-        s->key);
+    snprintf(
+        page, PAGE, HEADER "%s\n", mo_dtype_name(f->dtype), sides, f->hops, f->nodes, f->columns, f->block_rows, key);
 }
 
-/* False where the file is cut short. */
+/* Whether the bytes that nothing is kept in, at most a page of them, are zeros. */
+static bool is_empty(mo_hop_file *f, int64_t from, int64_t to) {
+    static const char zeros[PAGE];
+    char found[PAGE];
+    return read_at(f, found, (size_t)(to - from), from) && memcmp(found, zeros, (size_t)(to - from)) == 0;
+}
+
+/* False where the file is cut short or holds more than it should. */
 static bool read_table(mo_hop_file *f) {
     struct stat st;
-    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) &&
+    int64_t end = hop_offset(f, f->blocks / (f->hops * f->hop_blocks), 0);
+    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) && is_empty(f, end, table_offset(f)) &&
            read_at(f, f->quality, sizeof f->quality, table_offset(f)) &&
-           read_at(f, f->digest, (size_t)f->blocks * sizeof *f->digest, table_offset(f) + (int64_t)sizeof f->quality);
+           read_at(f, &f->quality_digest, sizeof f->quality_digest, table_offset(f) + (int64_t)sizeof f->quality) &&
+           read_at(f, f->digest, (size_t)f->blocks * sizeof *f->digest, digests_offset(f));
 }
 
 /* The same, and whether it is the file that the store wants. */
 static bool read_own_table(mo_hop_file *f, const mo_hop_store *s) {
     char page[PAGE], found[PAGE];
-    describe(f, s, page);
+    describe(f, s->sides, s->key, page);
     return read_at(f, found, PAGE, 0) && memcmp(page, found, PAGE) == 0 && read_table(f);
 }
 
-/* Forgets the blocks whose checksums do not hold. Returns how many. */
+/* Forgets the blocks whose checksums do not hold; without the quality, which comes with hop 0, its blocks. Returns how
+ * many. */
 static int64_t verify(mo_hop_file *f) {
     int64_t damaged = 0;
+    bool quality = f->quality_digest == digest_of(f->quality, sizeof f->quality);
+    for (int64_t i = 0; i < f->blocks && !quality; i += f->hops * f->hop_blocks) {
+        damaged += f->digest[i] != 0;
+        f->digest[i] = 0;
+    }
     char *block = mo_host_array(f->ctx, f->block_rows, (size_t)row_bytes(f));
     for (int64_t i = 0; i < f->blocks && block; i++) {
         int64_t b = i % f->hop_blocks, at = hop_offset(f, 0, i / f->hop_blocks) + b * f->block_rows * row_bytes(f);
@@ -195,7 +215,7 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
         return mo_ok(f->ctx);
     }
     memset(f->digest, 0, (size_t)f->blocks * sizeof *f->digest);
-    describe(f, s, page);
+    describe(f, s->sides, s->key, page);
     if (ftruncate(f->fd, 0) < 0)
         return failed(f, "empty");
     errno = posix_fallocate(f->fd, 0, file_bytes(f));
@@ -241,7 +261,7 @@ void mo_hop_file_close(mo_hop_file *f) {
 bool mo_hop_file_write(mo_hop_file *f, int64_t side, int64_t hop, int64_t block, const void *rows) {
     size_t n = (size_t)(mo_hop_file_rows(f, block) * row_bytes(f));
     uint64_t *digest = mo_hop_file_digest(f, side, hop, block);
-    int64_t entry = table_offset(f) + (int64_t)sizeof f->quality + (digest - f->digest) * (int64_t)sizeof *digest;
+    int64_t entry = digests_offset(f) + (digest - f->digest) * (int64_t)sizeof *digest;
     if (!write_at(f, rows, n, hop_offset(f, side, hop) + block * f->block_rows * row_bytes(f)))
         return false;
     *digest = digest_of(rows, n);
@@ -250,7 +270,9 @@ bool mo_hop_file_write(mo_hop_file *f, int64_t side, int64_t hop, int64_t block,
 
 bool mo_hop_file_put_quality(mo_hop_file *f, const double quality[2]) {
     memcpy(f->quality, quality, sizeof f->quality);
-    return write_at(f, f->quality, sizeof f->quality, table_offset(f));
+    f->quality_digest = digest_of(f->quality, sizeof f->quality);
+    return write_at(f, f->quality, sizeof f->quality, table_offset(f)) &&
+           write_at(f, &f->quality_digest, sizeof f->quality_digest, table_offset(f) + (int64_t)sizeof f->quality);
 }
 
 bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows) {
@@ -275,25 +297,36 @@ mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {
     return mo_tensor_map(f->ctx, f->dtype, 4, shape, f->fd, PAGE, f->path);
 }
 
+/* What the first page says: the key (free() it) and, in f and *sides, the shape; NULL where it is no page of ours. */
+static char *read_page(mo_hop_file *f, int64_t *sides) {
+    char page[PAGE + 1] = "", type[PAGE + 1] = "";
+    int at = 0;
+    if (f->fd < 0 || !read_at(f, page, PAGE, 0) ||
+        sscanf(page, HEADER "%n", type, sides, &f->hops, &f->nodes, &f->columns, &f->block_rows, &at) != 6 || at <= 0)
+        return NULL;
+    f->dtype = strcmp(type, mo_dtype_name(MO_F16)) ? MO_F32 : MO_F16;
+    return strndup(page + at, strcspn(page + at, "\n"));
+}
+
+/* Whether the file is as long as the shape needs, before memory is asked for, and the page as it is written for it. */
+static bool is_described(mo_hop_file *f, int64_t sides, const char *key) {
+    char page[PAGE], found[PAGE];
+    struct stat st;
+    if (sides < 1 || sides > 64 || f->hops < 1 || f->hops > 64 || f->nodes < 1 || f->nodes > INT32_MAX ||
+        f->columns < 1 || f->columns > 65536 || fstat(f->fd, &st) < 0 || st.st_size < hop_offset(f, sides, 0))
+        return false;
+    lay_out(f, sides);
+    describe(f, sides, key, page);
+    return mo_ok(f->ctx) && read_at(f, found, PAGE, 0) && memcmp(page, found, PAGE) == 0;
+}
+
 char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact) {
-    char page[PAGE + 1] = "", type[PAGE + 1] = "", *key = NULL;
     mo_hop_file f = {.ctx = ctx, .fd = open(path, O_RDONLY | O_CLOEXEC)};
     int64_t sides = 0;
-    int at = 0;
-    bool known = f.fd >= 0 && read_at(&f, page, PAGE, 0) &&
-                 sscanf(page, HEADER "%n", type, &sides, &f.hops, &f.nodes, &f.columns, &f.block_rows, &at) == 6 &&
-                 at > 0 && sides > 0 && sides <= 64 && f.hops > 0 && f.hops <= 64 && f.nodes > 0 &&
-                 f.nodes <= INT32_MAX && f.columns > 0 && f.columns <= 65536;
-    f.dtype = strcmp(type, mo_dtype_name(MO_F16)) ? MO_F32 : MO_F16;
-    if (known) {
-        page[strcspn(page + at, "\n") + (size_t)at] = 0;
-        key = strdup(page + at);
-    }
-    *intact = known;
-    if (known && check) {
-        lay_out(&f, sides);
-        *intact = mo_ok(ctx) && read_table(&f) && mo_hop_file_finished(&f) == f.blocks && verify(&f) == 0;
-    }
+    char *key = read_page(&f, &sides);
+    *intact = key && is_described(&f, sides, key);
+    if (*intact && check)
+        *intact = read_table(&f) && mo_hop_file_finished(&f) == f.blocks && verify(&f) == 0;
     mo_hop_file_close(&f);
     return key;
 }

@@ -13,6 +13,7 @@ typedef struct mo_hop_file {
     int64_t hops, nodes, columns, block_rows, hop_blocks, blocks;
     uint64_t *digest; /* [blocks] */
     double quality[2];
+    uint64_t quality_digest;
 } mo_hop_file;
 
 /* Opens the complete file, or else the partial one (made if there is none) under its lock; sets checksums that do not
