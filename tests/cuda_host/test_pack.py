@@ -101,4 +101,7 @@ def main(build):
     print("libraries, a bare root, a machine without a loader")
 
 
+if not os.path.exists("/lib64/ld-linux-x86-64.so.2"):
+    print("skipped: archives are of x86-64 and glibc")
+    sys.exit(77)
 main(sys.argv[1])
