@@ -34,6 +34,11 @@ typedef struct names {
     int count;
 } names;
 
+/* argp_parse; ends the program by EXIT_FAILED where argp itself fails. */
+void parse_options(const struct argp *argp, int argc, char **argv, void *options);
+/* Ends the program by that code with the line "mochi train: <text>". */
+_Noreturn void refuse_command_line(const struct argp_state *state, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
@@ -131,7 +136,8 @@ json_t *json_number(double value);
 json_t *command_object(int argc, char **argv);
 /* A new object of lists over the bins: n, right and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* EXIT_FAILED, with one line on standard error, where something written to standard output was lost; else code. */
-int finish_output(int code);
+/* However the program ends, where something written to standard output was lost, it says so in one line on standard
+ * error and exits with EXIT_FAILED. */
+void watch_output(void);
 
 #endif

@@ -7,6 +7,8 @@
  * process from doing it again, and a user who sets it is left alone. */
 #include "tools/core.h"
 
+#include "tools/memory.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -57,8 +59,11 @@ static const char *better_core(const char *core) {
 
 void choose_blas_core(char **argv) {
     const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core(), *better = core ? better_core(core) : NULL;
-    if (better && setenv(CHOICE_VARIABLE, core, 1) == 0 && setenv(CORE_VARIABLE, better, 1) == 0)
-        execv("/proc/self/exe", argv); /* on failure the program goes on with the kernels it has */
+    if (!better)
+        return;
+    if (setenv(CHOICE_VARIABLE, core, 1) != 0 || setenv(CORE_VARIABLE, better, 1) != 0)
+        end_out_of_memory();       /* other kernels would be another result */
+    execv("/proc/self/exe", argv); /* on failure the program goes on with the kernels it has */
 }
 
 const char *blas_core_of_openblas(void) {

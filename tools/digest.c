@@ -1,9 +1,12 @@
 /* tools/digest.c - XXH3-128 of a file, a block at a time. */
 #include "tools/digest.h"
 
+#include "tools/memory.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,18 +19,21 @@ static FILE *open_file(const char *path) {
     const char *colon = strrchr(path, ':');
     if (file || !colon)
         return file;
-    char *whole = strndup(path, (size_t)(colon - path));
-    file = whole ? fopen(whole, "rb") : NULL;
+    char *whole = needed(strndup(path, (size_t)(colon - path)));
+    file = fopen(whole, "rb");
     free(whole);
     return file;
 }
 
 json_t *file_digest(const char *path) {
     static const size_t block = 1 << 16;
+    errno = 0;
     FILE *file = open_file(path);
-    XXH3_state_t *state = XXH3_createState();
-    unsigned char *bytes = malloc(block);
-    bool fine = file && state && bytes && XXH3_128bits_reset(state) == XXH_OK;
+    if (!file && errno == ENOMEM)
+        end_out_of_memory();
+    XXH3_state_t *state = needed(XXH3_createState());
+    unsigned char *bytes = needed(malloc(block));
+    bool fine = file && XXH3_128bits_reset(state) == XXH_OK;
     for (size_t n; fine && (n = fread(bytes, 1, block, file)) > 0;)
         XXH3_128bits_update(state, bytes, n);
     fine = fine && !ferror(file);

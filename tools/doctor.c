@@ -153,7 +153,7 @@ int doctor_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
     doctor_options o = {0};
     findings f = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     if (o.measure)
         return print_rate(&o);
     if (!examine(&o, &f))

@@ -106,9 +106,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_QUIET)
         o->quiet = true;
     else if (key == ARGP_KEY_ARG)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !(o->data && o->out))
-        argp_failure(state, EXIT_USAGE, 0, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
+        refuse_command_line(state, EXIT_USAGE, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
     else if (key == ARGP_KEY_END)
         refuse_options(o);
     else
@@ -200,7 +200,7 @@ int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
     embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
     o.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     o.device.threads = o.threads;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)

@@ -87,7 +87,9 @@ static bool report(
     if (json)
         print_json(json_pack("{s:s, s:i, s:i, s:o, s:b}", kind, name, "order", order, "samples", r->samples, "error",
             json_number(r->error), "pass", r->pass));
-    else
+    if (json && !r->pass)
+        fprintf(stderr, "mochi: %s: order %d: %s\n", name, order, r->worst);
+    if (!json)
         printf("%-24s order %d  %3d samples  error %8.1e  %s%s%s\n", name, order, r->samples, r->error,
             r->pass ? "pass" : "FAIL", r->pass ? "" : ": ", r->pass ? "" : r->worst);
     fflush(stdout);
@@ -178,7 +180,7 @@ int gradcheck_command(int argc, char **argv) {
         .help_filter = name_heads};
     gradcheck_options o = {.order = 2};
     o.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(o.threads);
     int code = EXIT_FAILED;
     if (ctx && mo_register_ops(ctx) == MO_OK) {

@@ -84,7 +84,7 @@ int graph_command(int argc, char **argv) {
         .options = options, .parser = take_option, .args_doc = "[TASK]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
     o.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;

@@ -4,6 +4,7 @@
  * that SIGINT, SIGTERM or SIGHUP ended and that has written its checkpoint. */
 #include "tools/command.h"
 #include "tools/core.h"
+#include "tools/memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,22 +89,29 @@ static int help_command(int argc, char **argv) {
     return run_command(n, words);
 }
 
+/* The last look: whatever a command made of JSON that lacked memory, it has not succeeded. */
+static int finish(int code) {
+    return code == EXIT_FINE && json_lacked_memory() ? say_out_of_memory() : code;
+}
+
 int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
+    watch_output();
+    watch_json_memory();
     if (argc < 2) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");
         return EXIT_USAGE;
     }
     if (asks_for_help(argv[1])) {
         if (argc > 2 && !asks_for_help(argv[2]))
-            return finish_output(help_command(argc, argv));
+            return finish(help_command(argc, argv));
         print_help();
-        return finish_output(EXIT_FINE);
+        return EXIT_FINE;
     }
     if (!strcmp(argv[1], "--version")) {
         puts("mochi " MO_VERSION);
-        return finish_output(EXIT_FINE);
+        return EXIT_FINE;
     }
-    return finish_output(run_command(argc, argv));
+    return finish(run_command(argc, argv));
 }

@@ -197,7 +197,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
     else if (!o->word || !o->name)
-        argp_failure(state, EXIT_USAGE, 0, "expected what to write, and its name: mochi new head my_head");
+        refuse_command_line(state, EXIT_USAGE, "expected what to write, and its name: mochi new head my_head");
     else if (!(o->kind = find_kind(o->word)))
         usage_error(state, "kind", "head or encoder", o->word);
     else if (!is_identifier(o->name))
@@ -217,7 +217,7 @@ static bool write_file(mo_context *ctx, const char *path, const char *text, cons
 int new_command(int argc, char **argv) {
     static const struct argp argp = {.parser = take_option, .args_doc = "head|encoder NAME", .doc = description};
     new_options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     char file[64], test[64];
     snprintf(file, sizeof file, "%s.c", o.name);
     snprintf(test, sizeof test, "%s_test.c", o.name);

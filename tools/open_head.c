@@ -58,10 +58,10 @@ const mo_head *open_head(const char *text, char *why, size_t bytes) {
 }
 
 const mo_head *parse_head(const struct argp_state *state, const char *text) {
-    char why[1200];
+    char why[1400];
     const mo_head *head = open_head(text, why, sizeof why);
     if (!head)
-        argp_failure(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, 0, "%s", why);
+        refuse_command_line(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, "%s", why);
     return head;
 }
 
@@ -87,9 +87,9 @@ const mo_encoder *open_encoder(const char *text, char *why, size_t bytes) {
 }
 
 const mo_encoder *parse_encoder(const struct argp_state *state, const char *text) {
-    char why[1200];
+    char why[1400];
     const mo_encoder *encoder = open_encoder(text, why, sizeof why);
     if (!encoder)
-        argp_failure(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, 0, "%s", why);
+        refuse_command_line(state, is_file(text) ? EXIT_FAILED : EXIT_USAGE, "%s", why);
     return encoder;
 }

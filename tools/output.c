@@ -1,15 +1,20 @@
 /* tools/output.c - what the program tells its user: errors on standard error, JSON lines on standard output. */
 #include "tools/command.h"
 #include "tools/core.h"
+#include "tools/memory.h"
 #include "tools/versions.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int report_failure(const mo_context *ctx) {
-    fprintf(stderr, "mochi: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
+    if (!ctx || json_lacked_memory())
+        return say_out_of_memory();
+    fprintf(stderr, "mochi: %s\n", mo_context_status(ctx)->message);
     return EXIT_FAILED;
 }
 
@@ -28,8 +33,11 @@ mo_context *open_context_on(mo_context_options options) {
 
 bool print_json(json_t *object) {
     /* nine digits tell any two float32 apart */
-    bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
-                   putchar('\n') != EOF && fflush(stdout) == 0;
+    bool written = object && !json_lacked_memory() &&
+                   json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF &&
+                   fflush(stdout) == 0;
+    if (!object || json_lacked_memory())
+        say_out_of_memory();
     json_decref(object);
     return written;
 }
@@ -56,10 +64,16 @@ json_t *calibration_bins(const mo_calibration *c) {
     return json_pack("{s:o, s:o, s:o}", "n", n, "right", right, "confidence", confidence);
 }
 
-int finish_output(int code) {
+static void check_output(void) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
+        return;
     fprintf(stderr, "mochi: standard output: %s\n", errno ? strerror(errno) : "cannot be written");
-    return EXIT_FAILED;
+    _exit(EXIT_FAILED);
+}
+
+/* argp ends the program itself behind --help. */
+void watch_output(void) {
+    if (atexit(check_output) != 0)
+        end_out_of_memory();
 }

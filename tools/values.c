@@ -1,16 +1,37 @@
 /* tools/values.c - the text of an option as a value: numbers, ranges, choices, lists. */
 #include "tools/command.h"
+#include "tools/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+void parse_options(const struct argp *argp, int argc, char **argv, void *options) {
+    error_t code = argp_parse(argp, argc, argv, 0, NULL, options);
+    if (code == ENOMEM)
+        end_out_of_memory();
+    if (code)
+        refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
+}
+
+/* Not argp_failure, which says "(null)" where it has no memory for the text. */
+void refuse_command_line(const struct argp_state *state, int code, const char *format, ...) {
+    va_list rest;
+    va_start(rest, format);
+    fprintf(stderr, "%s: ", state ? state->name : "mochi");
+    vfprintf(stderr, format, rest);
+    fputc('\n', stderr);
+    va_end(rest);
+    exit(code);
+}
+
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found) {
-    argp_failure(state, EXIT_USAGE, 0, "%s: expected %s, found '%s'", option, expected, found);
+    refuse_command_line(state, EXIT_USAGE, "%s: expected %s, found '%s'", option, expected, found);
 }
 
 /* The integer at the head of text; false where there is none or it does not fit. */
@@ -86,17 +107,14 @@ int parse_choice(
 }
 
 void append_name(names *list, const char *name) {
-    char **items = realloc(list->items, (size_t)(list->count + 1) * sizeof *items), *copy = strdup(name);
-    if (!items || !copy)
-        argp_failure(NULL, EXIT_FAILED, 0, "out of memory");
-    list->items = items;
-    list->items[list->count++] = copy;
+    list->items = needed(realloc(list->items, (size_t)(list->count + 1) * sizeof *list->items));
+    list->items[list->count++] = needed(strdup(name));
 }
 
 names parse_names(const struct argp_state *state, const char *option, const char *text) {
     names list = {0};
-    char *copy = strdup(text), *rest = copy, *name;
-    while (copy && (name = strsep(&rest, ","))) {
+    char *copy = needed(strdup(text)), *rest = copy, *name;
+    while ((name = strsep(&rest, ","))) {
         if (!*name)
             usage_error(state, option, "names separated by single commas", text);
         append_name(&list, name);
@@ -124,7 +142,7 @@ bool take_device(mo_context_options *o, int key, const char *text, const struct 
     } else if (key == KEY_DEVICE_MEMORY) {
         o->device_memory = parse_bytes(state, "--device-memory", text);
     } else if (key == ARGP_KEY_END && o->device_memory && o->device == MO_CPU) {
-        argp_failure(state, EXIT_USAGE, 0, "--device-memory: expected --device cuda beside it");
+        refuse_command_line(state, EXIT_USAGE, "--device-memory: expected --device cuda beside it");
     }
     return key == KEY_DEVICE || key == KEY_MATH || key == KEY_DEVICE_MEMORY;
 }

@@ -238,6 +238,8 @@ static void a_full_disk_is_reported(void **state) {
     program *p = *state;
     const char *const words[][8] = {
         {"--help"},
+        {"data", "--help"},
+        {"train", "--help"},
         {"data", "list"},
         {"data", "list", "--json"},
         {"data", "info", "cora", "--json"},

@@ -107,7 +107,7 @@ static void refuse_options(const bench_input *in) {
 static void take_word(bench_input *in, const char *text, struct argp_state *state) {
     if (in->chosen) {
         if (!in->chosen->knows(text))
-            argp_failure(state, EXIT_USAGE, 0, "bench %s has no case '%s'; see --help", in->chosen->name, text);
+            refuse_command_line(state, EXIT_USAGE, "bench %s has no case '%s'; see --help", in->chosen->name, text);
         append_name(&in->options.cases, text);
         return;
     }
@@ -115,7 +115,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected step, gemm, svd, features, solve, head or rows", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected step, gemm, svd, features, solve, head or rows", text);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -150,7 +150,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        argp_failure(state, EXIT_USAGE, 0, "expected step, gemm, svd, features, solve, head or rows");
+        refuse_command_line(state, EXIT_USAGE, "expected step, gemm, svd, features, solve, head or rows");
     else if (key == ARGP_KEY_END)
         refuse_options(in);
     else
@@ -304,12 +304,12 @@ int bench_command(int argc, char **argv) {
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};
     in.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &in);
+    parse_options(&argp, argc, argv, &in);
     in.options.device.threads = in.options.threads;
     mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
     if (ctx && in.options.json && !print_run(ctx, argc, argv))
-        code = EXIT_FAILED; /* finish_output says why */
+        code = EXIT_FAILED; /* said at the end */
     else if (ctx)
         code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);

@@ -82,7 +82,7 @@ bool bench_gemm(mo_context *ctx, const bench_options *o) {
         if (!run_case(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate, &record))
             return false;
         if (!bench_print(o, &record))
-            break; /* said by finish_output */
+            break; /* said at the end */
     }
     return mo_ok(ctx);
 }

@@ -92,7 +92,7 @@ static void check_words(const data_options *o, const struct argp_state *state) {
     const struct action *a = &actions[o->action];
     int n = o->words.count - 1;
     if (n < a->fewest || (a->most >= 0 && n > a->most))
-        argp_failure(state, EXIT_USAGE, 0, "expected `%s%s%s`, found %d words behind it", a->full_name,
+        refuse_command_line(state, EXIT_USAGE, "expected `%s%s%s`, found %d words behind it", a->full_name,
             *a->arguments ? " " : "", a->arguments, n);
     if (a->options == list_options)
         refuse_given(&o->given, "manifest", !o->all, "expected --all, which alone reads the manifest");
@@ -193,7 +193,7 @@ static int choose_action(int argc, char **argv) {
         if (!strcmp(argv[1], actions[i].name))
             return i;
     if (argc > 1 && argv[1][0] == '-')
-        argp_parse(&general, 2, argv, 0, NULL, NULL);
+        parse_options(&general, 2, argv, NULL);
     fprintf(stderr, "mochi data: expected list, info, get, verify, convert or cache%s%s\n",
         argc > 1 ? ", found " : " behind it", argc > 1 ? argv[1] : "");
     return -1;
@@ -215,7 +215,7 @@ int data_command(int argc, char **argv) {
     append_name(&o.words, a->name);
     snprintf(full_name, sizeof full_name, "%s", a->full_name);
     argv[1] = full_name; /* what argp calls the program in help and errors */
-    argp_parse(&argp, argc - 1, argv + 1, 0, NULL, &o);
+    parse_options(&argp, argc - 1, argv + 1, &o);
     mo_context *ctx = open_context(1);
     int code = ctx ? a->run(ctx, &o) : EXIT_FAILED;
     mo_context_release(ctx);

@@ -57,19 +57,19 @@ static void take_word(cache_options *o, const char *text, struct argp_state *sta
         return;
     }
     if (o->action >= 0)
-        argp_failure(state, EXIT_USAGE, 0, "%s takes no '%s'", action_names[o->action], text);
+        refuse_command_line(state, EXIT_USAGE, "%s takes no '%s'", action_names[o->action], text);
     o->action = parse_choice(state, "data cache", text, action_names, ACTIONS);
 }
 
 static void check(const cache_options *o, struct argp_state *state) {
     if (o->action < 0)
-        argp_failure(state, EXIT_USAGE, 0, "expected list, verify, prune, clear or build");
+        refuse_command_line(state, EXIT_USAGE, "expected list, verify, prune, clear or build");
     if (!o->folder || !*o->folder)
-        argp_failure(state, EXIT_USAGE, 0, "no folder: --cache DIR is missing, and MOCHI_CACHE is not set");
+        refuse_command_line(state, EXIT_USAGE, "no folder: --cache DIR is missing, and MOCHI_CACHE is not set");
     if (o->action == PRUNE && o->older < 0 && o->size < 0)
-        argp_failure(state, EXIT_USAGE, 0, "prune: --older AGE or --size BYTES is missing");
+        refuse_command_line(state, EXIT_USAGE, "prune: --older AGE or --size BYTES is missing");
     if (o->action == BUILD && !o->graphs.count)
-        argp_failure(state, EXIT_USAGE, 0, "build: expected the names of graphs");
+        refuse_command_line(state, EXIT_USAGE, "build: expected the names of graphs");
     static const char *const of_prune[] = {"older", "size"}, *const of_build[] = {"recipe", "seed", "memory"};
     for (size_t i = 0; i < sizeof of_prune / sizeof *of_prune; i++)
         refuse_given(&o->given, of_prune[i], o->action != PRUNE, "expected the action prune");
@@ -175,7 +175,7 @@ int data_cache_command(int argc, char **argv) {
         .doc = description};
     cache_options o = {.action = -1, .folder = getenv("MOCHI_CACHE"), .older = -1, .size = -1, .recipe = RECIPE_BEST};
     o.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;

@@ -2,6 +2,7 @@
  * not here. */
 #include "tools/data/data.h"
 #include "tools/data/manifest.h"
+#include "tools/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,10 @@ typedef struct located {
 
 static void keep_name(const char *name, const char *path, bool embedded, void *state) {
     located *l = state;
-    void *grown = realloc(l->items, ((size_t)l->count + 1) * sizeof *l->items);
-    if (grown) {
-        l->items = grown;
-        l->items[l->count].name = name;
-        l->items[l->count].embedded = embedded;
-        l->items[l->count++].path = strdup(path);
-    }
+    l->items = needed(realloc(l->items, ((size_t)l->count + 1) * sizeof *l->items));
+    l->items[l->count].name = name;
+    l->items[l->count].embedded = embedded;
+    l->items[l->count++].path = needed(strdup(path));
 }
 
 /* "evaluation nc, lp" of ["evaluation nc", "evaluation lp"]. */
@@ -72,7 +70,7 @@ int data_list(mo_context *ctx, const data_options *o) {
     for (int i = 0; m && i < m->count; i++)
         print_all(&m->entries[i], &l);
     for (int i = 0; i < l.count; i++) {
-        const char *path = l.items[i].path ? l.items[i].path : "";
+        const char *path = l.items[i].path;
         if (!o->all && o->json)
             print_json(
                 json_pack("{s:s, s:s, s:b}", "name", l.items[i].name, "path", path, "embedded", l.items[i].embedded));

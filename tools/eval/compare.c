@@ -53,11 +53,11 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->json = true;
     } else if (key == ARGP_KEY_ARG) {
         if (o->n == MAX_FILES)
-            argp_failure(state, EXIT_USAGE, 0, "'%s': expected at most %d files", text, MAX_FILES);
+            refuse_command_line(state, EXIT_USAGE, "'%s': expected at most %d files", text, MAX_FILES);
         o->files[o->n++] = text;
     } else if (key == ARGP_KEY_END && o->n < 2) {
-        argp_failure(
-            state, EXIT_USAGE, 0, "expected two files of `mochi eval --json`, or one and paper, found %d", o->n);
+        refuse_command_line(
+            state, EXIT_USAGE, "expected two files of `mochi eval --json`, or one and paper, found %d", o->n);
     } else {
         return ARGP_ERR_UNKNOWN;
     }
@@ -220,7 +220,7 @@ int compare_command(int argc, char **argv) {
     comparison c = {.options = &o};
     char why[512];
     int code = EXIT_FINE, opened = 0;
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     for (; opened < o.n && code == EXIT_FINE; opened++)
         if (!results_read(&c.files[opened], o.files[opened], why, sizeof why)) {
             fprintf(stderr, "mochi: %s\n", why);

@@ -234,7 +234,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         take_stack(&o->stack, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
     else if (key < KEY_WEIGHTS || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     take_subject(o, key, text, state);
@@ -249,7 +249,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
         (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}, .argc = argc, .argv = argv};
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 10, .max_rows = 32768};
     o->given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    parse_options(&argp, argc, argv, o);
     o->evaluation.shots = o->shots;
     refuse_eval_words(o);
     if (!o->weights.count)

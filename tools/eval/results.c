@@ -1,6 +1,8 @@
 /* tools/eval/results.c - figures of evaluations, from lines of JSON or the paper's tables. */
 #include "tools/eval/results.h"
 
+#include "tools/memory.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -26,7 +28,7 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     put(x->head, sizeof x->head, row->head);
     put(x->block, sizeof x->block, row->head);
     put(x->metric, sizeof x->metric, row->metric);
-    x->values = row->values && row->n > 0 ? calloc((size_t)row->n, sizeof *x->values) : NULL;
+    x->values = row->values && row->n > 0 ? needed(calloc((size_t)row->n, sizeof *x->values)) : NULL;
     if (x->values)
         memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
 }
@@ -64,8 +66,8 @@ static bool take_cell(results *r, const json_t *o) {
         .sd = number_of(o, "sd"),
         .ci95 = number_of(o, "ci95"),
         .n = (int64_t)n};
-    double *copy = calloc(n + 1, sizeof *copy);
-    for (size_t i = 0; copy && i < n; i++)
+    double *copy = needed(calloc(n + 1, sizeof *copy));
+    for (size_t i = 0; i < n; i++)
         copy[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
     row.values = copy;
     results_add_row(r, &row, protocol);
@@ -78,7 +80,7 @@ static bool take_cell(results *r, const json_t *o) {
 /* One line; false with `why` where it is none of `mochi eval --json`. */
 static bool take_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
     json_error_t error;
-    json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
+    json_t *o = whole_json(json_loadb(line, n, JSON_REJECT_DUPLICATES, &error));
     const char *kind = json_string_value(json_object_get(o, "kind"));
     bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
     if (!o)
@@ -95,11 +97,11 @@ static bool read_run(results *r, const char *path, char *why, size_t bytes) {
     size_t room = 0;
     int number = 0;
     bool fine = file;
-    for (ssize_t n; fine && (n = getline(&line, &room, file)) > 0;) {
+    for (ssize_t n; fine && (errno = 0, n = getline(&line, &room, file)) > 0;) {
         number++;
         fine = take_line(r, line, (size_t)n, said, sizeof said);
     }
-    if (!file || (fine && ferror(file)))
+    if (!file || (fine && (ferror(file) || errno == ENOMEM)))
         snprintf(why, bytes, "%s: cannot be read: %s", path, strerror(errno));
     else if (!fine)
         snprintf(why, bytes, "%s:%d: %s", path, number, said);
@@ -161,7 +163,8 @@ static void take_row(results *r, const json_t *table, const json_t *row) {
 static bool read_paper(results *r, char *why, size_t bytes) {
     char path[PATH_MAX];
     json_error_t error = {.text = "not there"};
-    json_t *root = mo_data_file("paper.json", path, sizeof path) ? json_load_file(path, 0, &error) : NULL, *table, *row;
+    json_t *root = mo_data_file("paper.json", path, sizeof path) ? whole_json(json_load_file(path, 0, &error)) : NULL,
+           *table, *row;
     size_t i, j;
     json_array_foreach(json_object_get(root, "tables"), i, table)
         json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);
@@ -213,11 +216,10 @@ difference subtract_results(const result *a, const result *b) {
     difference d = {.mean = a->mean - b->mean, .ci95 = NAN};
     d.paired = a->values && b->values && a->n == b->n && a->n > 1 && !strcmp(a->protocol, b->protocol);
     if (d.paired) {
-        double *x = calloc((size_t)a->n, sizeof *x);
-        for (int64_t i = 0; x && i < a->n; i++)
+        double *x = needed(calloc((size_t)a->n, sizeof *x));
+        for (int64_t i = 0; i < a->n; i++)
             x[i] = a->values[i] - b->values[i];
-        if (x)
-            d.ci95 = mo_summarize(x, a->n).ci95;
+        d.ci95 = mo_summarize(x, a->n).ci95;
         free(x);
     } else if (a->n > 1 && b->n > 1) {
         d.ci95 = welch(a, b);

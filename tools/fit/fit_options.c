@@ -162,9 +162,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     if (key == ARGP_KEY_ARG && state->arg_num < 2)
         *(state->arg_num == 0 ? &o->rows : &o->labels) = text;
     else if (key == ARGP_KEY_ARG)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected two files, rows and labels", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected two files, rows and labels", text);
     else if (key == ARGP_KEY_END && state->arg_num < 2)
-        argp_failure(state, EXIT_USAGE, 0, "expected two files, rows and labels: mochi fit Z.npy y.npy");
+        refuse_command_line(state, EXIT_USAGE, "expected two files, rows and labels: mochi fit Z.npy y.npy");
     else if (key == KEY_HEAD)
         take_heads(o, text, state);
     else if (key == KEY_SHOTS)
@@ -193,7 +193,7 @@ void parse_fit_options(fit_options *o, int argc, char **argv) {
     *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
     o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
     o->given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    parse_options(&argp, argc, argv, o);
     o->fit.shots = o->shots;
     if (!o->n_heads)
         take_heads(o, DEFAULT_HEADS, NULL);

@@ -39,7 +39,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     for (int i = 0; i < N_TOPICS; i++)
         names[i] = topics[i].name;
     if (*chosen)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected one topic", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", text);
     *chosen = &topics[parse_choice(state, "topic", text, names, N_TOPICS)];
     return 0;
 }
@@ -62,7 +62,7 @@ static int explain(const topic *chosen) {
 int explain_command(int argc, char **argv) {
     static const struct argp argp = {.parser = take_option, .args_doc = "[TOPIC]", .doc = description};
     const topic *chosen = NULL;
-    argp_parse(&argp, argc, argv, 0, NULL, &chosen);
+    parse_options(&argp, argc, argv, &chosen);
     if (chosen)
         return explain(chosen);
     for (int i = 0; i < N_TOPICS; i++)

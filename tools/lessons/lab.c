@@ -90,11 +90,11 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == ARGP_KEY_ARG && o->adjoint)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected one experiment", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected one experiment", text);
     else if (key == ARGP_KEY_ARG)
         o->adjoint = parse_choice(state, "EXPERIMENT", text, (const char *const[]){"adjoint"}, 1) == 0;
     else if (key == ARGP_KEY_END && !o->adjoint)
-        argp_failure(state, EXIT_USAGE, 0, "expected an experiment: mochi lab adjoint");
+        refuse_command_line(state, EXIT_USAGE, "expected an experiment: mochi lab adjoint");
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -207,7 +207,7 @@ int lab_command(int argc, char **argv) {
         .methods = {true, true, true, true},
         .iterations = {10, 30, 100, 300, 1000},
         .n_iterations = 5};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;

@@ -157,7 +157,7 @@ int pitfalls_command(int argc, char **argv) {
         .doc = description};
     pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
     o.given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;

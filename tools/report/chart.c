@@ -1,6 +1,7 @@
 /* tools/report/chart.c - charts as data, and as the script from which gnuplot draws them. */
 #include "tools/report/chart.h"
 
+#include "tools/memory.h"
 #include "tools/report/chart_gnuplot.h"
 #include "tools/report/chart_script.h"
 
@@ -211,9 +212,7 @@ static bool is_empty(const chart *c) {
 char *chart_script(const char *title, const chart *charts, int n) {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
-        return NULL;
+    FILE *f = open_text(&text, &size);
     fprintf(f,
         "set encoding utf8\nset terminal svg size %d,%d noenhanced font 'sans-serif,13'%s\n"
         "set border 3 lc rgb '%s'\nset tics textcolor rgb '%s'\nset grid lt 1 lw 0.5 lc rgb '" CHART_GRID "'\n"
@@ -241,10 +240,8 @@ char *chart_script(const char *title, const chart *charts, int n) {
             write_plot(f, i, &charts[i]);
     }
     fputs(title ? "unset multiplot\nset output\n" : "set output\n", f);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    close_text(f, &text);
+    return text;
 }
 
 mo_code chart_write(mo_context *ctx, const char *path, const char *title, const chart *charts, int n) {

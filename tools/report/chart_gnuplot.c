@@ -58,6 +58,7 @@ static void fail_with(mo_context *ctx, FILE *errors, int status) {
 }
 
 char *gnuplot_run(mo_context *ctx, const char *script) {
+    errno = 0;
     FILE *files[3] = {tmpfile(), tmpfile(), tmpfile()};
     char *output = NULL;
     int status = 0, error = files[0] && files[1] && files[2] ? 0 : errno;

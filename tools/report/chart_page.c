@@ -2,6 +2,7 @@
  * that is there twice or not needed. */
 #include "tools/report/chart.h"
 
+#include "tools/memory.h"
 #include "tools/report/chart_gnuplot.h"
 #include "tools/report/chart_script.h"
 
@@ -124,18 +125,14 @@ static void put_escaped(FILE *f, const char *text) {
 static char *fit_for_page(const chart *c, const char *svg, const char *end) {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f)
-        return NULL;
+    FILE *f = open_text(&text, &size);
     fprintf(f, "<svg class='chart' viewBox='0 0 %d %d' role='img' aria-label=\"", CHART_WIDTH, CHART_HEIGHT);
     put_escaped(f, c->title);
     fputs("\">\n", f);
     put_content(f, strchr(svg, '>') + 1, end);
     fputs("</svg>\n", f);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    close_text(f, &text);
+    return text;
 }
 
 char **chart_draw(mo_context *ctx, const chart *charts, int n) {

@@ -48,7 +48,7 @@ int report_command(int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .args_doc = "INPUT...", .doc = description};
     report_options o = {0};
-    argp_parse(&argp, argc, argv, 0, NULL, &o);
+    parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;

@@ -1,6 +1,8 @@
 /* tools/report/report_input.c - reads what a report is made from, and refuses what it does not know. */
 #include "tools/report/report.h"
 
+#include "tools/memory.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -131,7 +133,7 @@ static void check_members(report *r, int kind, const json_t *line, const char *p
 
 static void take_line(report *r, const char *text, size_t n, const char *path, int number, int *run) {
     json_error_t error;
-    json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
     int kind = json_is_object(line) ? find_kind(line) : -1;
     if (!json_is_object(line))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a JSON object, found %s", path, number,
@@ -209,7 +211,7 @@ static void read_results(report *r, const char *path) {
 
 static void take_step(report *r, const char *text, size_t n, const char *path, int number, void *state) {
     json_error_t error;
-    json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
     if (!json_is_integer(json_object_get(line, "step")) || !json_is_number(json_object_get(line, "loss")) ||
         !json_is_number(json_object_get(line, "seconds")) || !json_is_object(json_object_get(line, "accuracy")))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a step of mochi train, found %s", path, number,
@@ -231,7 +233,7 @@ static void read_run(report *r, const char *folder) {
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
     report_file log = {.path = path[1]}, weights = {.path = path[2]};
-    run.about = json_load_file(path[0], JSON_REJECT_DUPLICATES, &error);
+    run.about = whole_json(json_load_file(path[0], JSON_REJECT_DUPLICATES, &error));
     if (!json_is_object(run.about) || !json_is_object(json_object_get(run.about, "settings")))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: expected the settings of a run of mochi train, found %s", path[0],
             run.about ? "another object" : error.text);

@@ -2,6 +2,8 @@
  * Colours are variables that follow the reader's choice of light or dark; charts take them too. */
 #include "tools/report/report.h"
 
+#include "tools/memory.h"
+
 #include <stb/stb_ds.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +145,7 @@ static void put_head(FILE *f) {
 /* The sections with their charts in their places. */
 static char *assemble(const char *body, char **drawn, size_t *size) {
     char *text = NULL;
-    FILE *f = open_memstream(&text, size);
-    if (!f)
-        return NULL;
+    FILE *f = open_text(&text, size);
     put_head(f);
     for (int i = 0; *body; body++)
         if (*body != PLACE)
@@ -153,10 +153,8 @@ static char *assemble(const char *body, char **drawn, size_t *size) {
         else if (i < arrlen(drawn))
             fputs(drawn[i++], f);
     fputs("</body>\n</html>\n", f);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    close_text(f, &text);
+    return text;
 }
 
 mo_code report_write(report *r, const char *path) {
@@ -164,17 +162,16 @@ mo_code report_write(report *r, const char *path) {
         report_hulls, report_pitfalls, report_benches, report_repeat};
     char *body = NULL, *page = NULL, **drawn = NULL;
     size_t size = 0;
-    r->page = open_memstream(&body, &size);
-    for (size_t i = 0; r->page && i < sizeof sections / sizeof *sections; i++)
+    r->page = open_text(&body, &size);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         sections[i](r);
-    if (!r->page || fclose(r->page) != 0)
-        mo_fail(r->ctx, MO_MEMORY, "report: out of memory");
-    else if (arrlen(r->charts) && mo_ok(r->ctx))
+    close_text(r->page, &body);
+    if (arrlen(r->charts) && mo_ok(r->ctx))
         drawn = chart_draw(r->ctx, r->charts, (int)arrlen(r->charts));
-    if (mo_ok(r->ctx) && !(page = assemble(body, drawn, &size)))
-        mo_fail(r->ctx, MO_MEMORY, "report: out of memory");
-    if (page)
+    if (mo_ok(r->ctx)) {
+        page = assemble(body, drawn, &size);
         mo_file_replace(r->ctx, path, page, size);
+    }
     chart_free_drawn(drawn);
     free(page);
     free(body);

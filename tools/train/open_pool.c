@@ -50,5 +50,5 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
     mo_pool_file_release(file);
     mo_context_release(ctx);
     if (why[0])
-        argp_failure(state, EXIT_FAILED, 0, "%s", why);
+        refuse_command_line(state, EXIT_FAILED, "%s", why);
 }

@@ -3,6 +3,8 @@
  * An object that lacks a member was written before there was that setting; what such a run did stands in its place. */
 #include "tools/train/recipe.h"
 
+#include "tools/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +63,9 @@ char *recipe_text(const recipe *r) {
     /* fifteen digits give back every number that was typed with as many */
     if (o && !json_object_update_new(o, pack_model(r)) && !json_object_update_new(o, pack_encoder(r)) &&
         !json_object_update_new(o, features) && !json_object_update_new(o, pack_steps(r)))
-        text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        text = json_dumps(whole_json(o), JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(o);
-    return text;
+    return needed(text);
 }
 
 /* The number of a name in a table; -1 where it is not there. */
@@ -186,13 +188,14 @@ bool recipe_read(recipe *r, const char *folder, char **text) {
     char path[4096];
     json_error_t error;
     snprintf(path, sizeof path, "%s/run.json", folder);
-    json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, &error), *settings = json_object_get(run, "settings");
+    json_t *run = whole_json(json_load_file(path, JSON_REJECT_DUPLICATES, &error)),
+           *settings = json_object_get(run, "settings");
     if (run && !settings)
         snprintf(error.text, sizeof error.text, "no object \"settings\"");
     bool read = settings && unpack_recipe(r, settings, &error);
     if (!read)
         fprintf(stderr, "mochi: %s: %s\n", path, error.text);
-    *text = read ? json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    *text = read ? needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17))) : NULL;
     json_decref(run);
     return *text;
 }

@@ -80,7 +80,7 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_
     if (!mo_ok(ctx))
         return report_step(ctx, o);
     if (now->lost_output)
-        return EXIT_FAILED; /* said by finish_output */
+        return EXIT_FAILED; /* said at the end */
     if (*interruption() && now->done < o->recipe.steps) {
         fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
             (long long)now->done, o->out);

@@ -4,6 +4,8 @@
  * options that change them, so that their order does not matter. */
 #include "tools/train/train_options.h"
 
+#include "tools/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,9 +257,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG)
-        argp_failure(state, EXIT_USAGE, 0, "'%s': expected options only", text);
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->out)
-        argp_failure(state, EXIT_USAGE, 0, "--out RUN is missing: the folder that the run is written to");
+        refuse_command_line(state, EXIT_USAGE, "--out RUN is missing: the folder that the run is written to");
     else if (key < KEY_POOL || key > KEY_QUIET)
         return ARGP_ERR_UNKNOWN;
     else if (!o->sourced)
@@ -272,13 +274,13 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 
 /* The run's settings say the rate that it goes on with. */
 static void take_new_rate(train_options *o) {
-    json_t *settings = json_loads(o->kept_text, 0, NULL);
+    json_t *settings = whole_json(json_loads(o->kept_text, 0, NULL));
     o->recipe.adamw.lr = o->new_lr;
     recipe_settle(&o->recipe);
     json_object_set_new(settings, "lr", json_real(o->recipe.adamw.lr));
     json_object_set_new(settings, "lr_min", json_real(o->recipe.adamw.lr_min));
     free(o->kept_text);
-    o->kept_text = json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    o->kept_text = needed(json_dumps(whole_json(settings), JSON_COMPACT | JSON_REAL_PRECISION(17)));
     json_decref(settings);
 }
 
@@ -287,7 +289,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
     *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
     o->given = (given_options){.table = options, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    parse_options(&argp, argc, argv, o);
     o->recipe = recipe_defaults(o->recipe_number);
     if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text))
         return false;
@@ -295,7 +297,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     if (o->resume && is_given(&o->given, "recipe"))
         o->recipe.number = o->recipe_number;
     o->sourced = true;
-    argp_parse(&argp, argc, argv, 0, NULL, o);
+    parse_options(&argp, argc, argv, o);
     if (kept)
         refuse_contradictions(o, kept);
     if (o->resume && o->new_lr > 0)
