@@ -30,6 +30,14 @@ typedef struct problem {
     mo_check_result *result;
 } problem;
 
+/* n numbers, to be freed with free(); NULL raises. */
+static double *check_numbers(const problem *p, int64_t n) {
+    double *x = malloc((size_t)n * sizeof *x + 1);
+    if (!x)
+        mo_fail(p->ctx, MO_MEMORY, "check: out of memory for %lld numbers", (long long)n);
+    return x;
+}
+
 /* ---- s(x) and its gradient ---- */
 
 static double weighted_sum(problem *p, mo_tape *t, double *sum) {
@@ -38,7 +46,7 @@ static double weighted_sum(problem *p, mo_tape *t, double *sum) {
     p->f(t, p->in, p->n_in, out, p->n_out, p->state);
     for (int i = 0; i < p->n_out && mo_ok(p->ctx); i++) {
         int64_t n = mo_numel(out[i]);
-        double *y = malloc((size_t)n * sizeof *y + 1), *g = malloc((size_t)n * sizeof *g + 1);
+        double *y = check_numbers(p, n), *g = check_numbers(p, n);
         if (y && g && mo_tensor_dtype(out[i]) == MO_F64) {
             mo_tensor_read(out[i], y, (size_t)n * sizeof *y);
             mo_tensor_read(p->cotangent[i], g, (size_t)n * sizeof *g);
@@ -54,7 +62,7 @@ static double weighted_sum(problem *p, mo_tape *t, double *sum) {
 /* s at x + e v, where v perturbs input i; restores x. */
 static double perturbed(problem *p, int i, const double *x, const double *v, double e) {
     int64_t n = mo_numel(p->in[i]);
-    double *moved = malloc((size_t)n * sizeof *moved + 1), sum = NAN;
+    double *moved = check_numbers(p, n), sum = NAN;
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     if (moved && t) {
         for (int64_t j = 0; j < n; j++)
@@ -80,7 +88,7 @@ static void compare(problem *p, int i, double analytic, double numeric, double n
 
 static void check_input(problem *p, int i, const double *grad) {
     int64_t n = mo_numel(p->in[i]);
-    double *x = malloc((size_t)n * sizeof *x + 1), *v = malloc((size_t)n * sizeof *v + 1), norm = 0;
+    double *x = check_numbers(p, n), *v = check_numbers(p, n), norm = 0;
     for (int64_t j = 0; j < n; j++)
         norm += grad[j] * grad[j];
     if (x && v)
@@ -129,7 +137,7 @@ static void check_problem(problem *p) {
         mo_grad(t, out, p->cotangent, p->n_out, xs, grads, nx, MO_ALLOW_UNUSED);
     for (int k = 0; t && k < nx && mo_ok(p->ctx); k++) {
         int64_t n = mo_numel(grads[k]);
-        double *g = malloc((size_t)n * sizeof *g + 1);
+        double *g = check_numbers(p, n);
         if (g && mo_tensor_read(grads[k], g, (size_t)n * sizeof *g) == MO_OK)
             check_input(p, which[k], g);
         free(g);

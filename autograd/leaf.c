@@ -10,9 +10,13 @@ mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int n
     mo_tensor *P = mo_tensor_create(ctx, dtype, ndim, shape);
     if (mo_is_null(P))
         return P;
-    P->name = name ? strdup(name) : NULL;
     P->requires_grad = true;
-    return P;
+    P->name = name ? strdup(name) : NULL;
+    if (!name || P->name)
+        return P;
+    mo_fail(ctx, MO_MEMORY, "parameter %s: out of memory for its name", name);
+    mo_tensor_release(P);
+    return mo_null_tensor(ctx);
 }
 
 mo_tensor *mo_require_grad(mo_tensor *X) {

@@ -34,15 +34,14 @@ static void draw_elements(const mo_sample_input *in, mo_random *r, double *x, in
 }
 
 /* Q diag(w) Q^T with Q a product of Householder reflections. w: SPD 1 .. 5 in equal steps; symmetric -2 .. 2 in equal
- * steps. */
-static void draw_symmetric(mo_draw draw, mo_random *r, double *x, int64_t n) {
+ * steps. u: room for n numbers. */
+static void draw_symmetric(mo_draw draw, mo_random *r, double *x, double *u, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         double s = n > 1 ? (double)i / (double)(n - 1) : 0;
         for (int64_t j = 0; j < n; j++)
             x[i * n + j] = i != j ? 0 : draw == MO_DRAW_SPD ? 1 + 4 * s : -2 + 4 * s + 0.3 * s * s;
     }
-    double *u = malloc((size_t)n * sizeof *u + 1);
-    for (int k = 0; u && k < 3; k++) {
+    for (int k = 0; k < 3; k++) {
         double norm = 0;
         for (int64_t i = 0; i < n; i++) {
             u[i] = mo_random_normal(r);
@@ -57,15 +56,14 @@ static void draw_symmetric(mo_draw draw, mo_random *r, double *x, int64_t n) {
                     *(side ? &x[j * n + i] : &x[i * n + j]) -= 2 * dot / norm * u[i];
             }
     }
-    free(u);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < i; j++)
             x[i * n + j] = x[j * n + i] = 0.5 * (x[i * n + j] + x[j * n + i]);
 }
 
-static void draw_matrix(const mo_sample_input *in, mo_random *r, double *x, int64_t n, int64_t m) {
+static void draw_matrix(const mo_sample_input *in, mo_random *r, double *x, double *u, int64_t n, int64_t m) {
     if ((in->draw == MO_DRAW_SPD || in->draw == MO_DRAW_SYMMETRIC) && n == m) {
-        draw_symmetric(in->draw, r, x, n);
+        draw_symmetric(in->draw, r, x, u, n);
         return;
     }
     for (int64_t i = 0; i < n; i++)
@@ -77,6 +75,7 @@ static void draw_matrix(const mo_sample_input *in, mo_random *r, double *x, int6
         }
 }
 
+/* x: room for twice `total` numbers. */
 static void draw_real(const mo_sample_input *in, mo_random *r, double *x, int64_t total) {
     int64_t batch, n, m;
     switch (in->draw) {
@@ -86,7 +85,7 @@ static void draw_real(const mo_sample_input *in, mo_random *r, double *x, int64_
     case MO_DRAW_GENERAL:
         matrix_sizes(in, &batch, &n, &m);
         for (int64_t b = 0; b < batch; b++)
-            draw_matrix(in, r, x + b * n * m, n, m);
+            draw_matrix(in, r, x + b * n * m, x + total, n, m);
         break;
     default:
         draw_elements(in, r, x, total);
@@ -119,7 +118,7 @@ mo_tensor *mo_sample_tensor(mo_context *ctx, const mo_sample_input *in, mo_dtype
         float *single;
         uint8_t *byte;
         void *any;
-    } x = {.any = malloc((size_t)n * sizeof(double) + 1)};
+    } x = {.any = malloc((size_t)n * 2 * sizeof(double) + 1)};
     if (!x.any) {
         mo_fail(ctx, MO_MEMORY, "sample: out of memory");
         return mo_null_tensor(ctx);

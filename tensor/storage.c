@@ -40,7 +40,7 @@ static mo_mapped_file *open_file(mo_context *ctx, int fd, int64_t offset, const 
         *file = (mo_mapped_file){fcntl(fd, F_DUPFD_CLOEXEC, 0), offset, strdup(path)};
     if (file && file->fd >= 0 && file->path)
         return file;
-    mo_fail(ctx, MO_IO, "'%s': cannot keep it open: %s", path, strerror(errno));
+    mo_fail(ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "'%s': cannot keep it open: %s", path, strerror(errno));
     close_file(file);
     return NULL;
 }

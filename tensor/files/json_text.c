@@ -117,8 +117,8 @@ bool mo_json_read(mo_context *ctx, const char *kind, const char *path, mo_json_t
     text->root = mo_json_decode((const char *)text->bytes.data, text->bytes.n, JSON_REJECT_DUPLICATES, &error);
     if (!text->root) {
         char why[sizeof error.text];
-        mo_fail(ctx, MO_FORMAT, "%s:%d:%d: %s", mo_quote(path, strlen(path), quoted, sizeof quoted), error.line,
-            error.column, mo_quote(error.text, strlen(error.text), why, sizeof why));
+        mo_fail(ctx, mo_json_code(&error), "%s:%d:%d: %s", mo_quote(path, strlen(path), quoted, sizeof quoted),
+            error.line, error.column, mo_quote(error.text, strlen(error.text), why, sizeof why));
     } else if (!json_is_object(text->root)) {
         mo_json_fail(text, (mo_json_place){0}, "expected an object");
     }

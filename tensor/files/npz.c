@@ -10,6 +10,7 @@
 #include "tensor/files/npy.h"
 #include "tensor/storage.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ typedef struct member {
 
 bool mo_zip_out_of_memory(const zip_error_t *error) {
     int code = zip_error_code_zip(error); /* libzip reports no error if it lacks memory for a source */
-    return code == ZIP_ER_OK || code == ZIP_ER_MEMORY ||
+    return code == ZIP_ER_OK || code == ZIP_ER_MEMORY || errno == ENOMEM ||
            (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
 }
 
@@ -84,6 +85,7 @@ static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used)
 static bool inflate_next(
     mo_context *ctx, const member *m, zip_file_t *file, uint64_t done, unsigned char *bytes, size_t n) {
     for (size_t have = 0; have < n;) {
+        errno = 0;
         zip_int64_t got = zip_fread(file, bytes + have, n - have);
         if (got < 0 && mo_zip_out_of_memory(zip_file_get_error(file)))
             return mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot inflate", zip_file_get_error(file));
@@ -99,6 +101,7 @@ static bool inflate_next(
 }
 
 static zip_file_t *open_member(mo_context *ctx, const member *m) {
+    errno = 0; /* mo_zip_out_of_memory looks at it */
     zip_file_t *file = zip_fopen_index(m->zip, m->st.index, 0);
     if (!file)
         mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
@@ -169,6 +172,7 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
 static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     zip_error_t error;
     zip_error_init(&error);
+    errno = 0; /* libzip calls an archive damaged whose end it has no memory to look for */
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
     if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */

@@ -8,6 +8,7 @@
 #include "tensor/files/npy.h"
 #include "tensor/storage.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,8 +112,9 @@ mo_code mo_npz_write(const mo_arrays *arrays, const char *path) {
     build b = {.arrays = arrays, .label = label, .members = mo_host_alloc(ctx, members_bytes)};
     zip_error_t error;
     zip_error_init(&error);
+    errno = 0;
     zip_source_t *source = b.members ? zip_source_buffer_create(NULL, 0, 0, &error) : NULL;
-    if (!source)
+    if (!source && mo_ok(ctx))
         zip_failed(ctx, label, &error);
     else if (build_archive(&b, source))
         replace(ctx, label, path, source);

@@ -2,11 +2,27 @@
  */
 #include "tensor/files/number_text.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error) {
     locale_t before = mo_locale_enter_c();
+    errno = 0; /* what alone tells a failed allocation: malloc sets it to ENOMEM */
     json_t *value = json_loadb(text, n, flags, error);
+    bool lacked = errno == ENOMEM;
     mo_locale_leave_c(before);
-    return value;
+    if (!lacked)
+        return value;
+    json_decref(value);
+    if (error) {
+        snprintf(error->text, sizeof error->text, "out of memory");
+        error->text[sizeof error->text - 1] = json_error_out_of_memory; /* where json_error_code looks */
+    }
+    return NULL;
+}
+
+mo_code mo_json_code(const json_error_t *error) {
+    return json_error_code(error) == json_error_out_of_memory ? MO_MEMORY : MO_FORMAT;
 }
 
 char *mo_json_encode(const json_t *value, size_t flags) {

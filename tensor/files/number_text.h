@@ -7,6 +7,8 @@
 #ifndef MO_NUMBER_TEXT_H
 #define MO_NUMBER_TEXT_H
 
+#include "tensor/tensor.h"
+
 #include <jansson.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -24,8 +26,12 @@ int mo_format_list(char *buffer, size_t bytes, const char *format, va_list list)
 double mo_read_number(const char *text, char **end);
 
 /* json_loadb and json_dumps: for all JSON, since jansson stops the process (an assert) at a number with a point where
- * the separator has several bytes, as in ps_AF. error may be NULL. */
+ * the separator has several bytes, as in ps_AF. error may be NULL. If memory lacks, decode returns NULL with the text
+ * "out of memory" and the code json_error_out_of_memory in error; jansson itself would report damage at a good place,
+ * or return a value from whose strings letters are missing. */
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error);
+/* MO_MEMORY or MO_FORMAT, for the error of a decode that returned NULL. */
+mo_code mo_json_code(const json_error_t *error);
 char *mo_json_encode(const json_t *value, size_t flags);
 
 #endif

@@ -11,6 +11,7 @@
 #include "tensor/host_array.h"
 #include "train/episodes/plan_members.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -138,8 +139,11 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
     mo_scores s = {pos, np, neg, nn};
+    errno = 0; /* a metric without memory for its ranks is NAN, as one without a value is */
     const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
         mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
+    if (errno == ENOMEM)
+        mo_fail(d->ev->ctx, MO_MEMORY, "evaluate: out of memory for the ranks of %lld pairs", (long long)(np + nn));
     for (int metric = 0; metric < MO_LINK_METRICS; metric++)
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
 }

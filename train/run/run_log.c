@@ -13,9 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns whether a line is the JSON object of that step. */
-static bool is_step(const char *line, size_t n, int64_t step) {
-    json_t *object = mo_json_decode(line, n, JSON_REJECT_DUPLICATES, NULL);
+/* Returns whether a line is the JSON object of that step; lack of memory raises. */
+static bool is_step(mo_context *ctx, const char *label, const char *line, size_t n, int64_t step) {
+    json_error_t error;
+    json_t *object = mo_json_decode(line, n, JSON_REJECT_DUPLICATES, &error);
+    if (!object && mo_json_code(&error) == MO_MEMORY)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for step %" PRId64, label, step);
     json_t *number = json_object_get(object, "step");
     bool found = json_is_integer(number) && json_integer_value(number) == step;
     json_decref(object);
@@ -34,7 +37,7 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     size_t at = 0;
     for (int64_t step = 0; step < steps; step++) {
         const char *line = (const char *)content.data + at, *end = memchr(line, '\n', content.n - at);
-        if (!end || !is_step(line, (size_t)(end - line), step)) {
+        if (!end || !is_step(ctx, label, line, (size_t)(end - line), step)) {
             mo_fail(ctx, MO_FORMAT, "%s: expected step %" PRId64 " in line %" PRId64 ", found %s", label, step,
                 step + 1, at < content.n ? "another text" : "the end of the file");
             break;
@@ -61,14 +64,16 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
 /* Nine digits distinguish all float32 values. */
 static char *encode(const mo_step_report *r, const mo_source *const *data, int n) {
     json_t *accuracy = json_object(), *sources = json_array();
+    bool whole = true;
     for (int task = 0; task < MO_TASKS; task++)
         if (!isnan(r->accuracy[task]))
-            json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
+            whole &= !json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
     for (int i = 0; i < n; i++)
-        json_array_append_new(sources, json_pack("s++", data[i]->graph->name, ":", mo_task_name(data[i]->task)));
+        whole &=
+            !json_array_append_new(sources, json_pack("s++", data[i]->graph->name, ":", mo_task_name(data[i]->task)));
     json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
         r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
-    char *text = line ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = line && whole ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(line);
     return text;
 }

@@ -15,13 +15,23 @@ const char *mo_blas_core(void) {
     return openblas_get_corename ? openblas_get_corename() : "unknown";
 }
 
+/* The value, or NULL and nothing left of it if a part is missing: jansson lacked memory. */
+static json_t *whole_value(json_t *value, bool whole) {
+    if (whole)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
 static json_t *describe_model(mo_model model) {
     mo_setting list[MO_MAX_SETTINGS];
     int n = model.table->settings(model.content, list);
     json_t *o = json_pack("{s:s}", "kind", model.table->name);
+    bool whole = true;
     for (int i = 0; i < n; i++)
-        json_object_set_new(o, list[i].key, list[i].word ? json_string(list[i].word) : json_real(list[i].number));
-    return o;
+        whole &=
+            !json_object_set_new(o, list[i].key, list[i].word ? json_string(list[i].word) : json_real(list[i].number));
+    return whole_value(o, whole);
 }
 
 static json_t *describe_features(const mo_pool *pool) {
@@ -30,32 +40,33 @@ static json_t *describe_features(const mo_pool *pool) {
         "hops", o->hops, "power_iterations", o->power_iterations, "combine",
         o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
         pool->link_share);
-    if (o->norm == MO_FEATURE_NORM_NONE) /* a run without this member uses LayerNorm */
-        json_object_set_new(all, "norm", json_string("none"));
-    return all;
+    /* a run without this member uses LayerNorm */
+    return whole_value(all, o->norm != MO_FEATURE_NORM_NONE || !json_object_set_new(all, "norm", json_string("none")));
 }
 
 /* Describes a source by its content: its name may differ from machine to machine. */
 static json_t *describe_pool(const mo_pool *pool) {
     json_t *list = json_array();
+    bool whole = true;
     for (int i = 0; i < pool->n; i++) {
         const mo_graph *graph = pool->source[i].graph;
         char hash[40];
         snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
-        json_array_append_new(list,
+        whole &= !json_array_append_new(list,
             json_pack("{s:s, s:s, s:I, s:I, s:s}", "data", graph->name, "task", mo_task_name(pool->source[i].task),
                 "nodes", (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "hash", hash));
     }
-    return list;
+    return whole_value(list, whole);
 }
 
 static json_t *describe_trainer(const mo_trainer_options *o) {
     const mo_adamw_options *a = &o->adamw;
     const mo_plan_options *p = &o->plan;
     json_t *k_times = json_array(), *q_times = json_array();
+    bool whole = true;
     for (int task = 0; task < MO_TASKS; task++) {
-        json_array_append_new(k_times, json_integer(p->k_times[task]));
-        json_array_append_new(q_times, json_integer(p->q_times[task]));
+        whole &= !json_array_append_new(k_times, json_integer(p->k_times[task]));
+        whole &= !json_array_append_new(q_times, json_integer(p->q_times[task]));
     }
     json_t *adamw = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "lr", a->lr, "lr_min", a->lr_min, "beta1",
         a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip);
@@ -66,8 +77,8 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
     json_t *all = json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step",
         o->episodes_per_step, "adamw", adamw, "episodes", episodes);
     if (o->max_rows) /* blocks change the order of summation */
-        json_object_set_new(all, "max_rows", json_integer(o->max_rows));
-    return all;
+        whole &= !json_object_set_new(all, "max_rows", json_integer(o->max_rows));
+    return whole_value(all, whole);
 }
 
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
@@ -76,8 +87,8 @@ json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, co
                       ? mo_json_decode(options->settings, strlen(options->settings), JSON_REJECT_DUPLICATES, &error)
                       : json_object();
     if (!json_is_object(own)) {
-        mo_fail(ctx, MO_INVALID, "train: expected the settings as a JSON object, found %s",
-            own ? "another value" : error.text);
+        mo_fail(ctx, !own && mo_json_code(&error) == MO_MEMORY ? MO_MEMORY : MO_INVALID,
+            "train: expected the settings as a JSON object, found %s", own ? "another value" : error.text);
         json_decref(own);
         return NULL;
     }
@@ -162,9 +173,9 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     json_t *run = json_copy(trainer->settings);
-    json_object_set_new(run, "version", json_string(MO_VERSION));
-    json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
-    char *text = mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    bool whole = !json_object_set_new(run, "version", json_string(MO_VERSION)) &&
+                 !json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
+    char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);
         text[length] = '\n'; /* replaces the closing zero: the file holds bytes */
