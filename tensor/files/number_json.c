@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error) {
     locale_t before = mo_locale_enter_c();
@@ -23,6 +24,14 @@ json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *e
 
 mo_code mo_json_code(const json_error_t *error) {
     return json_error_code(error) == json_error_out_of_memory ? MO_MEMORY : MO_FORMAT;
+}
+
+json_t *mo_json_metadata(mo_context *ctx, const char *label, const char *text) {
+    json_error_t error;
+    json_t *value = text ? mo_json_decode(text, strlen(text), 0, &error) : NULL;
+    if (text && !value && mo_json_code(&error) == MO_MEMORY)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", label);
+    return value;
 }
 
 char *mo_json_encode(const json_t *value, size_t flags) {

@@ -30,6 +30,8 @@ double mo_read_number(const char *text, char **end);
  * "out of memory" and the code json_error_out_of_memory in error; jansson itself would report damage at a good place,
  * or return a value from whose strings letters are missing. */
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error);
+/* The JSON of a file's metadata; NULL if there is none or it is no JSON. Lack of memory raises. */
+json_t *mo_json_metadata(mo_context *ctx, const char *label, const char *text);
 /* MO_MEMORY or MO_FORMAT, for the error of a decode that returned NULL. */
 mo_code mo_json_code(const json_error_t *error);
 char *mo_json_encode(const json_t *value, size_t flags);

@@ -75,13 +75,9 @@ static bool parse_json(parts *p) {
     json_error_t error;
     char text[JSON_ERROR_TEXT_LENGTH + 4];
     p->root = mo_json_decode(p->header, p->header_bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!p->root && !error.text[0]) {
-        mo_fail(p->ctx, MO_MEMORY, "%s: out of memory for its header", p->label);
-        return false;
-    }
     if (!p->root) {
-        mo_fail(p->ctx, MO_FORMAT, "%s: safetensors header, line %d, column %d: %s", p->label, error.line, error.column,
-            mo_quote(error.text, strlen(error.text), text, sizeof text));
+        mo_fail(p->ctx, mo_json_code(&error), "%s: safetensors header, line %d, column %d: %s", p->label, error.line,
+            error.column, mo_quote(error.text, strlen(error.text), text, sizeof text));
         return false;
     }
     if (!json_is_object(p->root) || p->header[0] != '{')

@@ -55,7 +55,7 @@ bool mo_safetensors_check_header(
 
 bool mo_require_digests(mo_context *ctx, const char *path, const char *metadata) {
     char shown[200];
-    json_t *object = metadata ? mo_json_decode(metadata, strlen(metadata), 0, NULL) : NULL;
+    json_t *object = mo_json_metadata(ctx, path, metadata);
     bool there = json_object_get(object, MO_HEADER_DIGEST) && json_object_get(object, MO_TENSOR_DIGESTS);
     json_decref(object);
     if (there || !mo_ok(ctx))

@@ -48,7 +48,7 @@ static json_t *make_metadata(const build *b, const char *text) {
     char shown[128];
     json_error_t error = {0};
     json_t *metadata = text ? mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error) : json_object();
-    if (!metadata && !error.text[0])
+    if (!metadata && (!error.text[0] || mo_json_code(&error) == MO_MEMORY))
         mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", b->label);
     else if (!mo_safetensors_is_metadata(metadata))
         mo_fail(ctx, MO_INVALID, "%s: expected a JSON object of strings as metadata, found '%s'", b->label,

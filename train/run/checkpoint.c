@@ -120,7 +120,7 @@ static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const
     mo_context *ctx = trainer->ctx;
     const char *step = text_of(metadata, "step"), *settings = text_of(metadata, "settings");
     const char *format = text_of(metadata, "format");
-    json_t *kept = settings ? mo_json_decode(settings, strlen(settings), 0, NULL) : NULL;
+    json_t *kept = mo_json_metadata(ctx, path, settings);
     char *end = NULL;
     int64_t number = step ? strtoll(step, &end, 10) : -1;
     if (!format || strcmp(format, format_name) != 0)
@@ -147,7 +147,7 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
         mo_arrays_release(arrays);
         return mo_context_status(ctx)->code;
     }
-    json_t *metadata = arrays->metadata ? mo_json_decode(arrays->metadata, strlen(arrays->metadata), 0, NULL) : NULL;
+    json_t *metadata = mo_json_metadata(ctx, path, arrays->metadata);
     int64_t step = check_metadata(trainer, metadata, path);
     restore(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;

@@ -22,10 +22,10 @@ static const char format_name[] = "mochi weights", mochi_kind[] = "mochi", invar
 
 /* ---- writing ---- */
 
-static void put_number(json_t *metadata, const char *key, double value) {
+static bool put_number(json_t *metadata, const char *key, double value) {
     char text[40];
     mo_format(text, sizeof text, "%.17g", value);
-    json_object_set_new(metadata, key, json_string(text));
+    return json_object_set_new(metadata, key, json_string(text)) == 0;
 }
 
 /* The settings outside the model that decide how weights are used. */
@@ -40,33 +40,35 @@ static char *encode_metadata(mo_model model, const surroundings *o) {
     const mo_feature_options *features = o->features;
     json_t *metadata = json_object();
     char key[32];
+    bool whole = metadata != NULL;
     mo_setting list[MO_MAX_SETTINGS];
     int n = model.table->settings(model.content, list);
-    json_object_set_new(metadata, "format", json_string(format_name));
-    json_object_set_new(metadata, "kind", json_string(model.table->name));
+    whole &= !json_object_set_new(metadata, "format", json_string(format_name));
+    whole &= !json_object_set_new(metadata, "kind", json_string(model.table->name));
     for (int i = 0; i < n; i++)
         if (list[i].word)
-            json_object_set_new(metadata, list[i].key, json_string(list[i].word));
+            whole &= !json_object_set_new(metadata, list[i].key, json_string(list[i].word));
         else
-            put_number(metadata, list[i].key, list[i].number);
+            whole &= put_number(metadata, list[i].key, list[i].number);
     if (strcmp(model.table->name, mochi_kind) != 0 && strcmp(model.table->name, invariant_kind) != 0)
-        json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
-    put_number(metadata, "dim", features->dim);
-    json_object_set_new(metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
+        whole &= !json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
+    whole &= put_number(metadata, "dim", features->dim);
+    whole &= !json_object_set_new(
+        metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
     if (features->form == MO_FEATURES_OF_NODES)
-        json_object_set_new(
+        whole &= !json_object_set_new(
             metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
-    put_number(metadata, "power_iterations", features->power_iterations);
+    whole &= put_number(metadata, "power_iterations", features->power_iterations);
     snprintf(key, sizeof key, "%" PRIu64, features->seed);
-    json_object_set_new(metadata, "feature_seed", json_string(key));
+    whole &= !json_object_set_new(metadata, "feature_seed", json_string(key));
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        put_number(metadata, key, o->best_hop[task]);
+        whole &= put_number(metadata, key, o->best_hop[task]);
     }
-    put_number(metadata, "hop_lambda", o->hop_lambda);
+    whole &= put_number(metadata, "hop_lambda", o->hop_lambda);
     if (o->recipe)
-        json_object_set_new(metadata, "recipe", json_string(o->recipe));
-    char *text = mo_json_encode(metadata, JSON_COMPACT);
+        whole &= !json_object_set_new(metadata, "recipe", json_string(o->recipe));
+    char *text = whole ? mo_json_encode(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     return text;
 }
@@ -260,9 +262,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     w->arrays = mo_safetensors_read(ctx, path);
     if (w->arrays)
         hash_file(ctx, path, w->hash);
-    json_t *metadata = w->arrays && w->arrays->metadata
-                           ? mo_json_decode(w->arrays->metadata, strlen(w->arrays->metadata), 0, NULL)
-                           : NULL;
+    json_t *metadata = w->arrays ? mo_json_metadata(ctx, path, w->arrays->metadata) : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
     if (format && !strcmp(format, format_name) && mo_require_digests(ctx, path, w->arrays->metadata))
