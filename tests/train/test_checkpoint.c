@@ -72,6 +72,40 @@ static void flipped_bit_is_refused(void **state) {
     bytes_release(&whole);
 }
 
+static void flip_middle(const char *folder, const char *name) {
+    bytes b = run_file(folder, name);
+    b.data[b.n / 2] ^= 1;
+    write_file(folder, name, b.data, b.n);
+    bytes_release(&b);
+}
+
+/* Checkpoints are written after 0, 3, 5 steps: the one of step 3 is left when that of step 5 is damaged, and leads to
+ * the same weights. */
+static void previous_checkpoint_is_kept_and_offered(void **state) {
+    char *folder = folder_of(*state), whole[520], from[600], to[600];
+    snprintf(whole, sizeof whole, "%s-whole", folder);
+    snprintf(from, sizeof from, "%s/checkpoint.previous.safetensors", folder);
+    snprintf(to, sizeof to, "%s/checkpoint.safetensors", folder);
+    run_until(&usual_run, whole, false, usual_run.steps);
+    run_until(&usual_run, folder, false, 5);
+    bytes kept = run_file(folder, "checkpoint.safetensors");
+    flip_middle(folder, "checkpoint.safetensors");
+    assert_refused(&usual_run, folder, MO_FORMAT,
+        PARTS("checkpoint.safetensors: damaged", "checkpoint.previous.safetensors, of step 3, is whole",
+            "rename it to checkpoint.safetensors"));
+    assert_int_equal(rename(from, to), 0);
+    run_until(&usual_run, folder, true, usual_run.steps);
+    assert_same_run(whole, folder);
+    write_file(folder, "checkpoint.safetensors", kept.data, kept.n - 1);
+    flip_middle(folder, "checkpoint.previous.safetensors");
+    training_run run = run_open(&usual_run, folder);
+    assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
+    assert_null(strstr(mo_context_status(run.ctx)->message, "previous"));
+    run_close(&run);
+    bytes_release(&kept);
+    folder_remove(whole);
+}
+
 static void missing_checkpoint_is_named(void **state) {
     char *folder = folder_of(*state);
     training_run run = run_open(&usual_run, folder);
@@ -263,6 +297,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(checkpoint_cut_short_is_refused, clean_up),
         cmocka_unit_test_teardown(flipped_bit_is_refused, clean_up),
+        cmocka_unit_test_teardown(previous_checkpoint_is_kept_and_offered, clean_up),
         cmocka_unit_test_teardown(missing_checkpoint_is_named, clean_up),
         cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
         cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),

@@ -1,12 +1,14 @@
 /* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
- * before the first value is restored. */
+ * before the first value is restored. The checkpoint that a new one replaces keeps its bytes under another name. */
+#include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/given.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 #include <unistd.h>
 
 enum { NAME = 160 };
+#define MO_CHECKPOINT "checkpoint.safetensors"
+#define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 static const char format_name[] = "mochi checkpoint";
 static const char *const prefixes[3] = {"", "adamw.m.", "adamw.v."};
 
@@ -62,6 +66,42 @@ static void note_core(mo_trainer *trainer) {
     trainer->blas_core = longer;
 }
 
+/* Where a file cannot have two names, as on FAT. */
+static void copy_file(mo_context *ctx, const char *from, const char *to) {
+    mo_file_bytes content;
+    if (mo_file_read(ctx, "checkpoint", from, &content)) {
+        mo_file_replace(ctx, to, content.data, content.n);
+        mo_file_bytes_free(ctx, &content);
+    }
+}
+
+/* Gives the newest checkpoint a second name before the next one takes the first: at no moment is there none. Returns
+ * whether it has one that become_previous must take away. */
+static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
+    mo_context *ctx = trainer->ctx;
+    char from[MO_PATH], to[MO_PATH];
+    mo_run_path(trainer, MO_CHECKPOINT, from);
+    mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, to);
+    mo_run_path(trainer, ".mochi-previous.tmp", second);
+    if (!mo_ok(ctx) || access(from, F_OK) < 0)
+        return false;
+    unlink(second);
+    bool held = linkat(AT_FDCWD, from, AT_FDCWD, second, AT_SYMLINK_FOLLOW) == 0;
+    if (!held)
+        copy_file(ctx, from, to);
+    return held;
+}
+
+/* Once the next one is written, the held checkpoint takes the place of the one before it. */
+static void become_previous(const mo_trainer *trainer, const char *second) {
+    mo_context *ctx = trainer->ctx;
+    char to[MO_PATH];
+    mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, to);
+    if (mo_ok(ctx) && rename(second, to) < 0)
+        mo_fail(ctx, MO_IO, "checkpoint: %s: cannot rename it to %s: %s", second, to, strerror(errno));
+    unlink(second); /* after a failure, and where both names are of one file: then rename does nothing */
+}
+
 mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
@@ -69,7 +109,7 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     int64_t count = 3 * (int64_t)trainer->n;
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
-    char path[MO_PATH], *metadata = names ? encode_metadata(trainer) : NULL;
+    char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_metadata(trainer) : NULL;
     if (metadata) {
         if (trainer->log >= 0 && fdatasync(trainer->log) < 0 && errno != EINVAL)
             mo_fail(ctx, MO_IO, "log: cannot sync: %s", strerror(errno));
@@ -79,8 +119,10 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
             items[j] = (mo_array){.name = names[j], .tensor = state_tensor(trainer, part, i)};
         }
         mo_arrays borrowed = {.ctx = ctx, .count = count, .items = items};
-        mo_run_path(trainer, "checkpoint.safetensors", path);
-        mo_safetensors_write(&borrowed, metadata, path);
+        bool held = hold_newest(trainer, second);
+        mo_safetensors_write(&borrowed, metadata, mo_run_path(trainer, MO_CHECKPOINT, path));
+        if (held)
+            become_previous(trainer, second);
     }
     free(metadata);
     mo_host_free(ctx, names, (size_t)count * sizeof *names);
@@ -136,18 +178,51 @@ static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const
     return mo_ok(ctx) ? number : -1;
 }
 
+/* A checkpoint and its metadata, once its digests hold; NULL on failure. */
+static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadata) {
+    mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
+    *metadata = NULL;
+    if (arrays && mo_require_digests(ctx, path, arrays->metadata)) {
+        *metadata = mo_json_metadata(ctx, path, arrays->metadata);
+        return arrays;
+    }
+    mo_arrays_release(arrays);
+    return NULL;
+}
+
+/* Adds to the failure of the newest checkpoint the one before it, if that is whole. */
+static void offer_previous(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    mo_status failure = *mo_context_status(ctx);
+    char path[MO_PATH];
+    json_t *metadata = NULL;
+    mo_clear_error(ctx);
+    mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, path);
+    mo_arrays *arrays = access(path, F_OK) == 0 ? read_whole(ctx, path, &metadata) : NULL;
+    const char *step = text_of(metadata, "step");
+    mo_clear_error(ctx);
+    if (step)
+        mo_fail_at(ctx, failure.code, failure.file, failure.line,
+            "%.400s; %.400s, of step %.20s, is whole: to continue from it, rename it to %s", failure.message, path,
+            step, MO_CHECKPOINT);
+    else
+        ctx->status = failure;
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+}
+
 mo_code mo_checkpoint_read(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
-    mo_run_path(trainer, "checkpoint.safetensors", path);
+    mo_run_path(trainer, MO_CHECKPOINT, path);
     if (mo_ok(ctx) && access(path, F_OK) < 0)
         mo_fail(ctx, MO_IO, "resume: %s: %s: nothing to continue from", path, strerror(errno));
-    mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
-    if (!arrays || !mo_require_digests(ctx, path, arrays->metadata)) {
-        mo_arrays_release(arrays);
+    json_t *metadata = NULL;
+    mo_arrays *arrays = read_whole(ctx, path, &metadata);
+    if (!arrays) {
+        offer_previous(trainer);
         return mo_context_status(ctx)->code;
     }
-    json_t *metadata = mo_json_metadata(ctx, path, arrays->metadata);
     int64_t step = check_metadata(trainer, metadata, path);
     restore(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;
