@@ -42,14 +42,25 @@ static void put_file(const char *path, const unsigned char *data, size_t n) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* Whether a byte lies in the middle of 33 zeros, where one bit of it stands for all. */
+static bool is_padding(bytes b, size_t at) {
+    for (size_t i = at < 16 ? 0 : at - 16; i <= at + 16; i++)
+        if (i >= b.n || b.data[i])
+            return false;
+    return true;
+}
+
 /* Damages the file in every way and counts what is read as if nothing were wrong. */
 static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes whole = read_bytes(s->path);
-    int64_t accepted = 0;
+    int64_t accepted = 0, flips = 0;
     FILE *file = fopen(s->path, "r+b");
     assert_non_null(file);
     assert_true(reads(s));
     for (size_t bit = 0; bit < 8 * whole.n; bit++) {
+        if (bit % 8 != bit / 8 % 8 && is_padding(whole, bit / 8))
+            continue;
+        flips++;
         whole.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
         assert_int_equal(pwrite(fileno(file), whole.data + bit / 8, 1, (off_t)(bit / 8)), 1);
         accepted += reads(s);
@@ -60,6 +71,8 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
         assert_int_equal(pwrite(fileno(file), whole.data + bit / 8, 1, (off_t)(bit / 8)), 1);
     }
     for (size_t n = whole.n; n-- > 0;) {
+        if (n % 8 && is_padding(whole, n))
+            continue;
         assert_int_equal(ftruncate(fileno(file), (off_t)n), 0);
         accepted += reads(s);
         mo_clear_error(s->ctx);
@@ -67,8 +80,8 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     fclose(file);
     put_file(s->path, whole.data, whole.n);
     assert_true(reads(s));
-    print_message("%s: %zu flipped bits, %zu truncations, %lld accepted\n", strrchr(s->path, '/') + 1, 8 * whole.n,
-        whole.n, (long long)accepted);
+    print_message("%s: %lld flipped bits and the truncations of %zu bytes, %lld accepted\n", strrchr(s->path, '/') + 1,
+        (long long)flips, whole.n, (long long)accepted);
     assert_int_equal(accepted, 0);
     bytes_release(&whole);
 }

@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 enum { NAME = 160 };
-#define MO_CHECKPOINT "checkpoint.safetensors"
-#define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 static const char format_name[] = "mochi checkpoint";
 static const char *const prefixes[3] = {"", "adamw.m.", "adamw.v."};
 

@@ -2,7 +2,9 @@
  */
 #include "train/run/trainer.h"
 
+#include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,5 +187,19 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     }
     free(text);
     json_decref(run);
+    return mo_context_status(ctx)->code;
+}
+
+mo_code mo_compare_run(const mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    char path[MO_PATH];
+    mo_json_text run;
+    mo_run_path(trainer, "run.json", path);
+    if (mo_json_read(ctx, "run", path, &run)) {
+        json_object_del(run.root, "version");
+        json_object_del(run.root, "blas_core");
+        mo_compare_settings(ctx, path, run.root, trainer->settings, trainer->options.other_rate);
+    }
+    mo_json_release(&run);
     return mo_context_status(ctx)->code;
 }

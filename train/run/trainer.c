@@ -4,13 +4,11 @@
 #include "train/run/trainer.h"
 #include "tensor/given.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
@@ -133,57 +131,18 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer, sizeof *trainer);
 }
 
-/* ---- the folder of the run ---- */
-
-/* Makes the folder and its missing parents. */
-static void make_folder(mo_context *ctx, const char *folder) {
-    char path[MO_PATH];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1; mo_ok(ctx); at++) {
-        if (*at && *at != '/')
-            continue;
-        bool last = !*at;
-        *at = 0;
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            mo_fail(ctx, MO_IO, "train: cannot make the folder %s: %s", path, strerror(errno));
-        if (last)
-            break;
-        *at = '/';
-    }
-}
-
-/* Raises if the folder is not empty: its files may be of value. */
-static void require_empty(mo_context *ctx, const char *folder) {
-    DIR *listing = opendir(folder);
-    if (!listing) {
-        mo_fail(ctx, MO_IO, "train: cannot open the folder %s: %s", folder, strerror(errno));
-        return;
-    }
-    for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            mo_fail(ctx, MO_STATE,
-                "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
-                entry->d_name);
-    closedir(listing);
-}
-
-mo_code mo_run_folder(mo_context *ctx, const char *folder) {
-    if (!mo_given(ctx, "run", "the folder", folder))
-        return mo_code_of(ctx);
-    make_folder(ctx, folder);
-    if (mo_ok(ctx))
-        require_empty(ctx, folder);
-    return mo_context_status(ctx)->code;
-}
+/* ---- starting ---- */
 
 mo_code mo_trainer_start(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     if (!mo_ok(ctx) || trainer->log >= 0)
         return mo_context_status(ctx)->code;
-    if (!trainer->resumed && mo_run_folder(ctx, trainer->options.out) == MO_OK)
+    if (!trainer->resumed)
+        mo_run_folder(ctx, trainer->options.out);
+    mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
+    if (!trainer->restored)
         mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
-    mo_write_run(trainer);
     mo_run_path(trainer, "log.jsonl", path);
     trainer->log = mo_log_open(ctx, path, trainer->step);
     return mo_context_status(ctx)->code;
@@ -195,8 +154,12 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     if (mo_ok(ctx) && trainer->log >= 0)
         mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
-    if (mo_ok(ctx) && mo_checkpoint_read(trainer) == MO_OK)
-        trainer->resumed = true;
+    bool begun = mo_ok(ctx) && mo_run_is_begun(trainer->options.out);
+    if (mo_ok(ctx))
+        trainer->restored = !begun && mo_checkpoint_read(trainer) == MO_OK;
+    if (begun)
+        mo_compare_run(trainer);
+    trainer->resumed = mo_ok(ctx);
     return mo_trainer_start(trainer);
 }
 

@@ -33,16 +33,22 @@ struct mo_trainer {
     mo_task *task;                     /* of the episodes of a step */
     mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
-    bool resumed;
-    int log;         /* file descriptor of log.jsonl, -1 before the first step */
-    char *blas_core; /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+    bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
+    int log;                /* file descriptor of log.jsonl, -1 before the first step */
+    char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
 };
 
 #define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
 
-/* Before the first step: an empty folder of a new run gets its first checkpoint, run.json is written, the log opened.
- */
+/* Before the first step: run.json is written, the folder of a new run gets its first checkpoint, the log is opened. */
 mo_code mo_trainer_start(mo_trainer *trainer);
+
+/* ---- run_folder.c ---- */
+
+#define MO_CHECKPOINT "checkpoint.safetensors"
+#define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
+/* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
+bool mo_run_is_begun(const char *folder);
 
 /* ---- settings.c ---- */
 
@@ -54,6 +60,8 @@ mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *ke
 const char *mo_blas_core(void);
 /* Writes run.json. */
 mo_code mo_write_run(const mo_trainer *trainer);
+/* Compares the settings of the trainer with those in run.json, as mo_compare_settings does. */
+mo_code mo_compare_run(const mo_trainer *trainer);
 
 /* ---- run_log.c ---- */
 
