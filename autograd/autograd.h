@@ -1,4 +1,4 @@
-/* autograd/autograd.h - the tape, gradients, gradients of gradients, and the checker of both.
+/* autograd/autograd.h - the tape, gradients, gradients of gradients, the checker of both, and ops of one's own.
  *
  * Define by run: an op executes when it is called. In mode MO_RECORD it also leaves a node if an input needs a
  * gradient. The tape owns an arena: mo_tape_reset frees everything made on the tape at once. vjps (vector-Jacobian
@@ -8,10 +8,6 @@
 #define MO_AUTOGRAD_H
 
 #include "tensor/tensor.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 typedef struct mo_tape mo_tape;
 typedef struct mo_op mo_op;
@@ -28,18 +24,17 @@ MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
-MO_API mo_mode mo_tape_mode(const mo_tape *t);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
-MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
+/* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,
+ * forward or backward, the rule that called it, output, index and value, and says so if an input already held one.
+ * Every result is read once more. */
+MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
-/* An uninitialised tensor of the tape: for constants, seeds and buffers of an op's forward. */
+/* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
+ * gradient; to differentiate in one, make it a leaf. */
 MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
-/* A scalar constant of the tape. It has no gradient; to differentiate in it, make it a leaf (mo_tensor_create,
- * mo_require_grad). */
 MO_API mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value);
-/* A tensor of the tape filled with value. */
 MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value);
-/* A tensor of the tape from row-major host memory (copied). */
 MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* X as data: no gradient flows through the result. A view. */
 MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
@@ -47,9 +42,7 @@ MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
  * Returns X. */
 MO_API mo_tensor *mo_keep(mo_tensor *X);
 
-/* ---- scopes: iterations that leave nothing behind ---- */
-
-/* A position on the tape and the mode it was in. Scopes nest. */
+/* A position on the tape and the mode it was in, for iterations that leave nothing behind. Scopes nest. */
 typedef struct mo_scope {
     mo_mode mode;
     bool recording;
@@ -69,10 +62,9 @@ MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *
 /* A named, zeroed leaf that needs a gradient; it outlives tapes and owns its gradient buffer. Release with
  * mo_tensor_release. */
 MO_API mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape);
+MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
 /* Declares that a leaf (a tensor of no tape) or a fresh constant of a tape needs a gradient. Returns X. */
 MO_API mo_tensor *mo_require_grad(mo_tensor *X);
-MO_API bool mo_needs_grad(const mo_tensor *X);
-MO_API const char *mo_tensor_name(const mo_tensor *X); /* "" if it has none */
 /* A leaf's gradient, accumulated by mo_backward since mo_zero_grad; borrowed; NULL if backward has not reached it. */
 MO_API mo_tensor *mo_grad_of(const mo_tensor *leaf);
 MO_API void mo_zero_grad(mo_tensor *leaf);
@@ -95,12 +87,29 @@ MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
 
-/* ---- ops: one descriptor each ---- */
+/* ---- checker: derivatives against central differences in float64 ---- */
 
-#define MO_MAX_INPUTS 40
-#define MO_MAX_SAMPLE_INPUTS 16
-#define MO_MAX_OUTPUTS 4
-#define MO_MAX_SAVED 4
+typedef struct mo_check_result {
+    int samples;  /* samples compared */
+    double error; /* the largest relative error of a directional derivative */
+    bool pass;
+    char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
+} mo_check_result;
+
+/* Compares <Y_bar, J v> with <J^T Y_bar, v> on every sample of the op, along random directions. order 1: the vjp, to
+ * 1e-6; order 2: the vjp of the vjp, to 1e-5. An op without samples fails. */
+MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
+
+/* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
+typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
+/* Checks any graph code in the same way: the inputs with mo_require_grad are float64 leaves, perturbed freely; the
+ * other inputs are held fixed. */
+MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
+    int n_out, int order, double tolerance, uint64_t seed);
+
+/* ---- ops of one's own: one descriptor each ---- */
+
+enum { MO_MAX_INPUTS = 40, MO_MAX_SAMPLE_INPUTS = 16, MO_MAX_OUTPUTS = 4, MO_MAX_SAVED = 4 };
 
 /* One execution of an op, as its functions see it. */
 typedef struct mo_call {
@@ -181,8 +190,8 @@ struct mo_op {
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
     /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
     bool (*shape)(mo_call *c);
-    /* Computes the outputs (already allocated, contiguous) by backend slots; saves by-products with mo_call_save. It
-     * may run graph code and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
+    /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
+     * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
     void (*forward)(mo_call *c);
     /* NULL: the op has no derivative (integer results); backward through it raises an error that names the op. */
     void (*vjp)(mo_vjp *v);
@@ -194,15 +203,7 @@ struct mo_op {
     int n_error_samples;
 };
 
-/* Adds an op to the registry of the context (checker, profiler and printer find it there). The descriptor must outlive
- * the context. A second op of the same name, or one without samples, is an error. Returns the status. */
-MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
-MO_API int mo_n_ops(const mo_context *ctx);
-MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
-MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
-
 #define MO_OP_ABI 2
-
 /* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */
@@ -211,14 +212,12 @@ typedef struct mo_op_list {
     const mo_op *const *ops;
 } mo_op_list;
 
-/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops of its mo_ops. The
- * object stays loaded. Returns the status. */
-MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
-
+/* Adds an op to the registry of the context (checker, profiler and printer find it there). The descriptor must outlive
+ * the context. A second op of the same name, or one without samples, is an error. Returns the status. */
+MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
 /* Runs an op: checks, executes, records. Returns the single output, or the null tensor. attributes may be NULL if
- * attributes_size is 0. */
+ * attributes_size is 0. mo_apply_all writes several outputs to out[0 .. n_out-1] and returns the status. */
 MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
-/* Runs an op with several outputs, written to out[0 .. n_out-1]. Returns the status. */
 MO_API mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out);
 
@@ -238,11 +237,5 @@ MO_API bool mo_call_recorded(const mo_call *c);
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 /* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
 MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
-
-#ifdef __cplusplus
-}
-#endif
-
-#include "autograd/inspect.h"
 
 #endif

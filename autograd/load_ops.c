@@ -2,7 +2,7 @@
 #include "tensor/files/file.h"
 #include "tensor/storage.h"
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 #include <dlfcn.h>
 

@@ -2,7 +2,7 @@
 #ifndef MO_SAMPLE_H
 #define MO_SAMPLE_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 /* Makes a leaf as the sample asks: of dtype `real` unless the draw is of integers, and declared to need a gradient if
  * it is differentiated. Release with mo_tensor_release. Returns the null tensor on failure. */

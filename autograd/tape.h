@@ -2,7 +2,7 @@
 #ifndef MO_TAPE_H
 #define MO_TAPE_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/arena.h"
 #include "tensor/storage.h"
 

@@ -6,13 +6,9 @@
 #ifndef MO_ENCODER_H
 #define MO_ENCODER_H
 
-#include "models/models.h"
+#include "models/inside.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#define MO_ENCODER_ABI 1
+#define MO_ENCODER_ABI 2
 #define MO_MAX_ENCODER_PARAMETERS 32
 #define MO_ENCODER_DIM (-1)    /* in the shape of a parameter: d, the width of rows of nodes */
 #define MO_ENCODER_BLOCKS (-2) /* l + 1, the hops and the rows themselves */
@@ -60,7 +56,4 @@ MO_API mo_model mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encod
  * and that rows encoded in blocks are those encoded at once. */
 MO_API mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int order, uint64_t seed);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,7 +2,7 @@
 #ifndef MO_GAMLP_H
 #define MO_GAMLP_H
 
-#include "models/models.h"
+#include "models/inside.h"
 
 enum { MO_GAMLP_MAX_HOPS = 12, MO_GAMLP_MAX_PARAMETERS = 2 * (MO_GAMLP_MAX_HOPS + 1) + 4 + 6 };
 

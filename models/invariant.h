@@ -2,7 +2,7 @@
 #ifndef MO_INVARIANT_H
 #define MO_INVARIANT_H
 
-#include "models/models.h"
+#include "models/inside.h"
 
 enum { BLOCKS = 2, EXPERTS = 2, PENALTIES = 3, PARTS = BLOCKS + 1, KERNEL_TASKS = 2 };
 

@@ -1,7 +1,7 @@
 /* models/load_head.c - a head from a shared object: its exported mo_head_plugin, checked for the version it was built
  * for.
  */
-#include "models/head.h"
+#include "models/inside.h"
 #include "tensor/files/file.h"
 #include "tensor/given.h"
 

@@ -6,14 +6,12 @@
  * times T before the head (the released program). */
 #include "models/encoded.h"
 #include "models/gamlp.h"
-#include "tensor/given.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct mo_mochi {
+typedef struct mo_mochi {
     mo_context *ctx;
     mo_mochi_options options;
     mo_dtype real;
@@ -22,7 +20,7 @@ struct mo_mochi {
     mo_tensor *head_parameter[MO_MAX_HEAD_PARAMETERS]; /* scalars are constants, tensors are trained */
     int n_learned;
     mo_tensor *learned[MO_MAX_HEAD_PARAMETERS]; /* the tensors among them */
-};
+} mo_mochi;
 
 mo_mochi_options mo_mochi_defaults(void) {
     return (mo_mochi_options){
@@ -44,7 +42,7 @@ static bool mochi_check_options(mo_context *ctx, const mo_mochi_options *o) {
     return mo_ok(ctx);
 }
 
-static void make_head_parameters(mo_mochi *m, uint64_t seed) {
+static void mochi_make_head(mo_mochi *m, uint64_t seed) {
     const mo_mochi_options *o = &m->options;
     const mo_head *head = o->head;
     mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
@@ -64,102 +62,54 @@ static void make_head_parameters(mo_mochi *m, uint64_t seed) {
     mo_tape_release(t);
 }
 
-mo_mochi *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
-    mo_mochi_options o = options ? *options : mo_mochi_defaults();
-    if (!o.head)
-        o.head = &mo_head_ridge;
-    if (!mo_ok(ctx) || !mochi_check_options(ctx, &o))
-        return NULL;
-    mo_mochi *m = calloc(1, sizeof *m);
-    if (!m) {
-        mo_fail(ctx, MO_MEMORY, "mochi: out of memory");
-        return NULL;
-    }
-    *m = (mo_mochi){.ctx = ctx, .options = o, .real = real};
-    m->encoder = mo_gamlp_create(ctx, real, &o.encoder, seed);
-    m->log_temp = mo_parameter(ctx, "log_temp", real, 0, NULL);
-    make_head_parameters(m, seed);
-    if (!mo_ok(ctx)) {
-        mo_mochi_release(m);
-        return NULL;
-    }
-    return m;
+static int mochi_n_parameters(const void *model) {
+    const mo_mochi *m = model;
+    return m->encoder->n_parameters + 1 + m->n_learned;
 }
 
-void mo_mochi_release(mo_mochi *m) {
-    if (!m)
-        return;
-    mo_gamlp_release(m->encoder);
-    mo_tensor_release(m->log_temp);
-    for (int i = 0; i < MO_MAX_HEAD_PARAMETERS; i++)
-        mo_tensor_release(m->head_parameter[i]);
-    free(m);
-}
-
-const mo_mochi_options *mo_mochi_options_of(const mo_mochi *m) {
-    return m ? &m->options : NULL;
-}
-
-const mo_gamlp *mo_mochi_encoder(const mo_mochi *m) {
-    return m ? m->encoder : NULL;
-}
-
-int mo_mochi_n_parameters(const mo_mochi *m) {
-    return m ? m->encoder->n_parameters + 1 + m->n_learned : 0;
-}
-
-mo_tensor *mo_mochi_parameter(const mo_mochi *m, int i) {
-    if (i < 0 || i >= mo_mochi_n_parameters(m))
-        return NULL;
+static mo_tensor *mochi_parameter(const void *model, int i) {
+    const mo_mochi *m = model;
     int n = m->encoder->n_parameters;
+    if (i < 0 || i >= mochi_n_parameters(m))
+        return NULL;
     return i < n ? m->encoder->parameter[i] : i == n ? m->log_temp : m->learned[i - n - 1];
 }
 
 /* From weights that were trained under another head, the head's parameters are not loaded. */
-static int n_loaded(const mo_mochi *m, const mo_arrays *arrays) {
-    int learned = 0;
+static mo_code mochi_load(void *model, const mo_arrays *arrays) {
+    mo_mochi *m = model;
+    mo_tensor *P[MO_GAMLP_MAX_PARAMETERS + 1 + MO_MAX_HEAD_PARAMETERS];
+    int n = mochi_n_parameters(m), learned = 0;
+    for (int i = 0; i < n; i++)
+        P[i] = mochi_parameter(m, i);
     for (int i = 0; i < m->n_learned; i++)
         learned += mo_arrays_find(arrays, mo_tensor_name(m->learned[i])) != NULL;
-    return mo_mochi_n_parameters(m) - (learned ? 0 : m->n_learned);
+    return mo_load_parameters(m->ctx, P, n - (learned ? 0 : m->n_learned), arrays);
 }
 
-mo_code mo_mochi_load(mo_mochi *m, const mo_arrays *arrays) {
-    if (!m || !mo_given(m->ctx, "mochi_load", "arrays", arrays))
-        return m ? mo_code_of(m->ctx) : MO_INVALID;
-    mo_context *ctx = m->ctx;
-    int n = n_loaded(m, arrays);
-    for (int pass = 0; pass < 2; pass++) /* checks all parameters before it changes the first */
-        for (int i = 0; i < n && mo_ok(ctx); i++) {
-            mo_tensor *P = mo_mochi_parameter(m, i), *X = mo_arrays_find(arrays, mo_tensor_name(P));
-            char want[160], got[160];
-            if (!X)
-                mo_fail(ctx, MO_FORMAT, "weights: no tensor named %s", mo_tensor_name(P));
-            else if (mo_numel(X) != mo_numel(P) || mo_ndim(X) != mo_ndim(P) || mo_dim(X, 0) != mo_dim(P, 0))
-                mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P),
-                    mo_shape_string(X, got, sizeof got), mo_shape_string(P, want, sizeof want));
-            else if (pass)
-                mo_tensor_copy(P, X);
-        }
-    return mo_context_status(ctx)->code;
+static int mochi_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
+    const mo_mochi_options *o = &((const mo_mochi *)model)->options;
+    const mo_setting all[] = {
+        {.key = "dim", .number = o->encoder.dim},
+        {.key = "hops", .number = o->encoder.hops},
+        {.key = "layers", .number = o->encoder.layers},
+        {.key = "relu_hops", .number = o->encoder.relu_hops},
+        {.key = "dropout", .number = o->encoder.dropout},
+        {.key = "smoothing", .number = o->smoothing},
+        {.key = "lambda", .number = o->lambda},
+        {.key = "temperature", .word = o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"},
+        {.key = "head", .word = o->head->name},
+    };
+    memcpy(list, all, sizeof all);
+    return sizeof all / sizeof *all;
 }
 
-/* Whether there is something to compute with. */
-static bool given(mo_tape *t, const mo_mochi *m, const mo_episode *e) {
-    mo_context *ctx = mo_tape_context(t);
-    return mo_given(ctx, "mochi", "the model", m) && mo_given(ctx, "mochi", "the episode", e);
+static mo_tensor *mochi_encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
+    return mo_gamlp_encode(t, ((const mo_mochi *)model)->encoder, e, r);
 }
 
-void mo_mochi_embed(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
-    if (Zs && Zq)
-        *Zs = *Zq = mo_null_tensor(mo_tape_context(t));
-    if (!given(t, m, e) || !mo_given(m->ctx, "mochi", "Zs or Zq", Zs && Zq ? Zs : NULL))
-        return;
-    mo_episode_examples(t, e, mo_gamlp_encode(t, m->encoder, e, r), false, Zs, Zq);
-}
-
-mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    if (!given(t, m, e))
-        return mo_null_tensor(mo_tape_context(t));
+static mo_tensor *mochi_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    const mo_mochi *m = model;
     mo_tensor *T = mo_exp(t, m->log_temp), *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     if (m->options.temperature == MO_TEMPERATURE_EMBED) {
         Zs = mo_mul(t, mo_l2_normalize(t, Zs, 1e-12), T);
@@ -169,17 +119,48 @@ mo_tensor *mo_mochi_readout(mo_tape *t, const mo_mochi *m, const mo_episode *e, 
     return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
 }
 
-mo_tensor *mo_mochi_logits(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r) {
-    mo_tensor *Zs = NULL, *Zq = NULL;
-    mo_mochi_embed(t, m, e, r, &Zs, &Zq);
-    return mo_mochi_readout(t, m, e, Zs, Zq);
+static void mochi_release(void *model) {
+    mo_mochi *m = model;
+    mo_gamlp_release(m->encoder);
+    mo_tensor_release(m->log_temp);
+    for (int i = 0; i < MO_MAX_HEAD_PARAMETERS; i++)
+        mo_tensor_release(m->head_parameter[i]);
+    free(m);
 }
 
-mo_tensor *mo_mochi_loss(mo_tape *t, const mo_mochi *m, const mo_episode *e, mo_random *r, mo_tensor **logits) {
-    mo_tensor *Y = mo_mochi_logits(t, m, e, r);
-    if (logits)
-        *logits = mo_keep(Y);
-    if (mo_is_null(Y))
-        return Y;
-    return mo_softmax_cross_entropy(t, Y, e->query_label, m->options.smoothing);
+static const mo_model_table mochi_table = {
+    .name = "mochi",
+    .n_parameters = mochi_n_parameters,
+    .parameter = mochi_parameter,
+    .load = mochi_load,
+    .settings = mochi_settings,
+    .encode = mochi_encode,
+    .readout = mochi_readout,
+    .release = mochi_release,
+};
+
+mo_model mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
+    mo_mochi_options o = options ? *options : mo_mochi_defaults();
+    if (!o.head)
+        o.head = &mo_head_ridge;
+    if (!mo_ok(ctx) || !mochi_check_options(ctx, &o))
+        return (mo_model){NULL, NULL};
+    mo_mochi *m = calloc(1, sizeof *m);
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "mochi: out of memory");
+        return (mo_model){NULL, NULL};
+    }
+    *m = (mo_mochi){.ctx = ctx, .options = o, .real = real};
+    m->encoder = mo_gamlp_create(ctx, real, &o.encoder, seed);
+    m->log_temp = mo_parameter(ctx, "log_temp", real, 0, NULL);
+    mochi_make_head(m, seed);
+    if (!mo_ok(ctx)) {
+        mochi_release(m);
+        return (mo_model){NULL, NULL};
+    }
+    return (mo_model){&mochi_table, m};
+}
+
+const mo_gamlp *mo_mochi_encoder(mo_model m) {
+    return m.table == &mochi_table ? ((const mo_mochi *)m.content)->encoder : NULL;
 }

@@ -2,7 +2,7 @@
 #ifndef MO_ROW_BLOCKS_H
 #define MO_ROW_BLOCKS_H
 
-#include "models/models.h"
+#include "models/inside.h"
 
 /* ---- episode.c ---- */
 

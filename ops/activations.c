@@ -8,7 +8,7 @@
  *     tanh: 1 - Y^2      sigmoid: Y (1 - Y)      softplus: sigmoid(X)      gelu: Phi(X) + X phi(X).
  * The op gelu takes derivatives as an option: with phi' = -x phi, gelu'' = (2 - x^2) phi and gelu''' = (x^3 - 4 x) phi;
  * the third is composed of other ops, so that there is no last order. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 static bool activations_shape(mo_call *c) {

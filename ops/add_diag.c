@@ -5,7 +5,7 @@
  *
  * dY = dA + dlambda I, hence A_bar = Y_bar, lambda_bar = <Y_bar, I> = the sum of Y_bar's diagonal, over all matrices
  * that share the lambda. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 static bool add_diag_shape(mo_call *c) {

@@ -3,7 +3,7 @@
  * X [.., m, d] -> Y [.., m, d + 1], any number of leading axes, float32 or float64. Errors: a scalar. Saved: nothing.
  *
  * dY = [dX | 0], hence X_bar = the first d columns of Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>

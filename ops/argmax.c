@@ -3,7 +3,7 @@
  * The op: X [.., m] -> index int64 [..], 0 .. m - 1, of each row; float32 or float64. mo_argmax brings any axis to the
  * end first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: nothing. No derivative: positions are
  * integers. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 

@@ -9,7 +9,7 @@
  *     div: A_bar = Y_bar / B,  B_bar = -(Y_bar / B) * Y   as d(A/B) = dA / B - (A/B) dB / B.
  * div_or_zero is constant where B is 0, so its rules are those of the division, with div_or_zero for /. scale is a X +
  * b with plain numbers a and b: X_bar = a Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 static bool arithmetic_shape(mo_call *c) {

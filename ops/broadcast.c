@@ -6,7 +6,7 @@
  *
  * Y_i = X_p(i), so <Y_bar, dY> = sum over X's elements of dX_j times the sum of Y_bar over its copies: X_bar is Y_bar
  * summed over the repeated axes. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

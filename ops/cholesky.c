@@ -8,7 +8,7 @@
  * L^-1 dL = Phi(L^-1 dA L^-T), where Phi keeps the lower triangle and halves the diagonal (Smith 1995, Murray 2016).
  * <L_bar, dL> = <Phi(L^T L_bar), L^-1 dA L^-T>, hence
  *     M = L^-T Phi(L^T L_bar) L^-1,   A_bar = ½ (M + M^T) on the symmetric matrices. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/factor.h"
 
 static bool cholesky_shape(mo_call *c) {

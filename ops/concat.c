@@ -5,7 +5,7 @@
  * outside, sizes or dtypes that differ. Saved: nothing.
  *
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

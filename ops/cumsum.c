@@ -5,7 +5,7 @@
  *
  * X_j is in Y_j and every later sum: <Y_bar, dY> = sum_j (Y_bar_j + ... + Y_bar_(m-1)) dX_j, so X_bar is the sum of
  * Y_bar in the other direction. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "tensor/storage.h"
 

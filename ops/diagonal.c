@@ -5,7 +5,7 @@
  * axes that are missing or too many. Saved: nothing.
  *
  * <y_bar, dy> = sum_i y_bar_i dA_ii = <diagonal_embed(y_bar), dA>, so each is the adjoint of the other. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>

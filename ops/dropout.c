@@ -5,7 +5,7 @@
  * of entries; in MO_EVAL and at p = 0 it returns X itself and the position stays. Errors: p outside [0, 1). Saved: M.
  *
  * M does not depend on X: dY = M * dX, hence X_bar = M * Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 typedef struct dropout {

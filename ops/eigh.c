@@ -9,7 +9,7 @@
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
  * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) beside the diagonal, 0 on it. Hence (Giles 2008, 3.1)
  *     M = V (diag(w_bar) + F * (V^T V_bar)) V^T,   A_bar = ½ (M + M^T) on the symmetric matrices. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
 

@@ -5,7 +5,7 @@
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
  *     neg: -Y_bar      exp: Y_bar * Y      log: Y_bar / X      sqrt: Y_bar / (2 Y)      square: 2 Y_bar * X */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 static bool elementwise_shape(mo_call *c) {

@@ -6,7 +6,7 @@
  *
  * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
  *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "tensor/storage.h"
 

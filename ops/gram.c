@@ -5,7 +5,7 @@
  *
  * dY = dX X^T + X dX^T; <Y_bar, dY> = <Y_bar X, dX> + <Y_bar^T X, dX>, hence
  *     X_bar = (Y_bar + Y_bar^T) X. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  *
  * hop_mix: dY_i = sum_k dw_ik H_k,i + w_ik dH_k,i, hence w_bar = hop_dot(Y_bar, H), H_k_bar = w[:, k] Y_bar.
  * hop_dot: dW_ik = <dG_i, H_k,i> + <G_i, dH_k,i>, hence G_bar = hop_mix(W_bar, H), H_k_bar = W_bar[:, k] G. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  *
  * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 

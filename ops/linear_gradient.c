@@ -6,7 +6,7 @@
  * dW_bar = dD^T X + D^T dX, db_bar = 1^T dD. With the adjoints V of W_bar and u of b_bar: <V, dD^T X> = <X V^T, dD> and
  * <u, 1^T dD> = <1 u^T, dD>, so D_bar = X V^T + 1 u^T, which is the layer itself with V and u for its weights; and
  * <V, D^T dX> = <D V, dX>: X_bar = D V. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"

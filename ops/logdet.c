@@ -10,7 +10,7 @@
  *     A_bar = y_bar A^-T, for logdet on the symmetric matrices ½ (M + M^T) with M = y_bar A^-1.
  * The inverse is a solve with the identity and the saved factor: backward never factorizes, at any order, and yet
  * differentiates through A. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
 

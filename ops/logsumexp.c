@@ -5,7 +5,7 @@
  * other dtypes, no axis, rows of nothing (m = 0). Saved: nothing beyond the input and the output.
  *
  * dY = sum exp(X) dX / sum exp(X), hence X_bar = Y_bar * exp(X - Y): the softmax of the row times Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 

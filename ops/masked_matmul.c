@@ -6,7 +6,7 @@
  * Saved: nothing beyond the inputs.
  *
  * dZ = [Y > 0] o (dA B + A dB); with P = [Y > 0] o Z_bar: A_bar = P B^T, B_bar = A^T P. Z is flat in Y: no gradient. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"

@@ -7,7 +7,7 @@
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,
  * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  *
  * Y = X[.., i] with i the first position of the maximum, which does not move under small changes of X away from ties:
  * dY = dX[.., i], so X_bar is Y_bar at i and 0 elsewhere. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 

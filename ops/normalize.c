@@ -11,7 +11,7 @@
  * l2_normalize: dM = <Y, dX> where |X| > epsilon, else 0; dY = (dX - Y dM) / M, hence
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.
  * r and M are computed again, by ops, so that a gradient of the gradient passes through them. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <math.h>

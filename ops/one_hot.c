@@ -2,7 +2,7 @@
  *
  * labels int64 [..] -> Y [.., classes] of a real dtype, Y[.., c] = 1 where c is the label. Errors: a label outside
  * 0 .. classes-1, named with its position. No derivative: labels are integers. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "tensor/storage.h"
 

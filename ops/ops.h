@@ -7,15 +7,10 @@
 
 #include "autograd/autograd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Registers every op of this folder with the context (mo_context_create does not: data flows one way). Returns the
- * status. */
+/* Registers every op of this folder with the context, which mo_context_create does not. Returns the status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
-/* ---- matmul.c, gram.c, linear.c, perceptron.c ---- */
+/* ---- matmul.c, gram.c, linear.c ---- */
 /* A B: [.., m, k] [.., k, n] -> [.., m, n], batch axes broadcast */
 MO_API mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [.., n, n], at half the cost */
@@ -23,96 +18,57 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
-/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the gradient of the hidden layer is masked inside the
- * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
-MO_API mo_tensor *mo_perceptron(
-    mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
 
-/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: leading axes are batch ---- */
-/* X with A X = B for any regular A [.., n, n], B [.., n, m]; equal batch axes */
+/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: leading axes are batch and equal ---- */
+/* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read).
+ * or_nan: a matrix without a solution is no error, but gives NaN in its own X. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* X with A X = B for symmetric positive definite A [.., n, n] (lower triangle read), B [.., n, m]; equal batch axes */
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* The same solves without the error: a singular (or indefinite) matrix gives NaN in its own X, the rest of the batch is
- * unaffected */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* Which triangle of T holds the matrix, and whether the system is in its transpose. */
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
-/* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m]; equal batch axes */
+/* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
 /* X with L L^T X = B: any number of solves with one factor of mo_cholesky; differentiable in L and B */
 MO_API mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B);
 /* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
 MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
-/* The X that minimises |A X - B|, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k]; equal batch axes
- */
+/* The X that minimises |A X - B|, by QR: A [.., m, n] of full column rank, B [.., m, k] -> [.., n, k] */
 MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* w [.., n] in rising order and V [.., n, n] (columns) with A V = V diag(w), A symmetric; signs: the entry of largest
+/* w [.., n] in rising order and V [.., n, n] (columns) with A V = V diag(w), A symmetric; the entry of largest
  * magnitude of each column is positive */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
 
-/* ---- logdet.c, quadratic_form.c ---- */
+/* ---- logdet.c, quadratic_form.c, fits/logistic.c ---- */
 MO_API mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A);      /* symmetric positive definite [.., n, n] -> [..] */
 MO_API mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A); /* log |det A|, any regular A */
 /* x^T A^-1 x for each column x of X [.., n, m] -> [.., m]; A [.., n, n] symmetric positive definite */
 MO_API mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X);
-
-/* ---- logistic.c ---- */
 typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_intercept;
 /* Multinomial logistic regression: W [.., d, C] that minimises the summed cross-entropy of softmax(X W) with Y plus
  * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
  * or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
-/* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
- * after the last fold take part in every fit. */
-typedef struct mo_folds {
-    int n;               /* 1 or more */
-    const int64_t *stop; /* [n] */
-} mo_folds;
-/* A fit ends when |gradient| is at most `tolerance` times |lambda W|, a fit without a fold at `fold_tolerance` times;
- * 0: at the level of rounding. */
-typedef struct mo_fold_options {
-    mo_intercept intercept;
-    double tolerance, fold_tolerance;
-} mo_fold_options;
-/* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
- * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
- * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such kernel;
- * call mo_logistic for each fold then. */
-MO_API bool mo_logistic_folds(
-    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
-/* The same for the Crammer-Singer machine, which has no intercept and is always solved to rounding. */
-MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 
-/* ---- svm_dual.c ---- */
-/* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
- * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
-MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
-
-/* ---- add_diag.c, append_ones.c ---- */
-/* A + lambda I; lambda scalar or batch-shaped */
-MO_API mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda);
-MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X); /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
-
-/* ---- triangle.c, diagonal.c ---- */
-MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros above the diagonal */
-MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);            /* [.., m, n], zeros below the diagonal */
-MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);        /* [.., n, n] -> [.., n], a view */
+/* ---- add_diag.c, append_ones.c, triangle.c, diagonal.c ---- */
+MO_API mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda); /* A + lambda I; scalar or [..] */
+MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X);                 /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
+MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);                        /* [.., m, n], zeros above the diagonal */
+MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);                        /* [.., m, n], zeros below the diagonal */
+MO_API mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A);                    /* [.., n, n] -> [.., n], a view */
 MO_API mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x);  /* [.., n] -> [.., n, n], zeros off the diagonal */
 MO_API mo_tensor *mo_trace(mo_tape *t, mo_tensor *A);           /* [.., n, n] -> [..] */
 MO_API mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n); /* [n, n] */
 
-/* ---- arithmetic.c: broadcasting ---- */
+/* ---- arithmetic.c, pow.c, where.c: broadcasting ---- */
 MO_API mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
-MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B); /* 0 where B is 0 */
-MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b); /* a X + b, a and b plain numbers */
-
-/* ---- pow.c, where.c: broadcasting ---- */
+MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B);                 /* 0 where B is 0 */
+MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b);                 /* a X + b, plain numbers */
 MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);                             /* X^p, p a plain number */
 MO_API mo_tensor *mo_power(mo_tape *t, mo_tensor *A, mo_tensor *B);                       /* A^B */
 MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B); /* uint8 or real; 0: B */
@@ -125,11 +81,9 @@ MO_API mo_tensor *mo_neg(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_exp(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_log(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X);
-MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
-/* A where Y > 0, else 0; no gradient to Y; equal shapes */
-MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 MO_API mo_tensor *mo_square(mo_tape *t, mo_tensor *X);
-MO_API mo_tensor *mo_abs(mo_tape *t, mo_tensor *X);                       /* gradient 0 at 0 */
+MO_API mo_tensor *mo_abs(mo_tape *t, mo_tensor *X); /* gradient 0 at 0 */
+MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a);      /* a x where x <= 0 */
 MO_API mo_tensor *mo_clamp(mo_tape *t, mo_tensor *X, double a, double b); /* min(max(x, a), b) */
 MO_API mo_tensor *mo_tanh(mo_tape *t, mo_tensor *X);
@@ -137,30 +91,28 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, argmax.c, logsumexp.c: axes is a sum of MO_AXIS(i), 0 means all ---- */
+/* ---- reduce.c, max.c, logsumexp.c: axes is a sum of MO_AXIS(i), 0 means all ---- */
+/* Axis i in a set of axes, as one bit: 0 .. 5, or -1 .. -6 from the end (bits 31 .. 26). */
+#define MO_AXIS(i) (1u << ((unsigned)(i)&31))
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 /* Sum of squares about the mean, divided by (number - correction): correction 0 is biased, 1 unbiased */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction);
-/* Ties: the gradient goes to the first of them. */
-MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
-/* int64 positions of the largest entries along an axis, the first of ties; negative axes count from the end */
-MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis);
+MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced); /* ties: gradient to the first */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
-/* Axis i in a set of axes, as one bit: 0 .. 5, or -1 .. -6 from the end (bits 31 .. 26). */
-#define MO_AXIS(i) (1u << ((unsigned)(i)&31))
 
-/* ---- cumsum.c, top_k.c: along an axis; negative ones count from the end ---- */
+/* ---- argmax.c, cumsum.c, top_k.c, softmax.c: along one axis; negative ones count from the end ---- */
+MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis); /* int64 positions, the first of ties */
 MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);
 MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis);             /* in falling order */
 MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* the k largest, in falling order */
-
-/* ---- softmax.c, softmax_cross_entropy.c, normalize.c, dropout.c ---- */
-MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis); /* negative axes count from the end */
+MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis);
 MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis);
+
+/* ---- softmax_cross_entropy.c, normalize.c, dropout.c ---- */
 /* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
  * int64 [n] or real [n, C] (rows that sum to 1) -> scalar */
 MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *target, double smoothing);
@@ -181,9 +133,8 @@ MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int6
 /* X with a new axis of n equal entries at `axis` of the result (-1: the last); n = 1 only adds the axis */
 MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n);
 MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis);
-MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis); /* a new axis */
-/* int64 [..] -> [.., classes] */
-MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real);
+MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis);                /* a new axis */
+MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real); /* [..] int64 */
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
 /* ---- gather.c, take_along.c, segment.c, spmm.c, hop_mix.c ---- */
@@ -205,7 +156,6 @@ enum { MO_MAX_STATE = 256 };
 
 /* A function of tensors as graph code. */
 typedef mo_tensor *(*mo_graph_code)(mo_tape *t, mo_tensor *const *in, int n, void *state);
-
 /* F(in[0], .., in[n-1]) by gradient checkpointing: only the result of F is kept, and backward runs F again (Griewank
  * and Walther 2000; Chen et al. 2016). Every tensor that needs a gradient belongs in `in`, n <= MO_MAX_INPUTS. F
  * depends only on `in` and its state; every run gets a fresh copy of the state (state_size at most MO_MAX_STATE bytes;
@@ -213,10 +163,10 @@ typedef mo_tensor *(*mo_graph_code)(mo_tape *t, mo_tensor *const *in, int n, voi
 MO_API mo_tensor *mo_recompute(
     mo_tape *t, mo_graph_code F, mo_tensor *const *in, int n, const void *state, size_t state_size);
 
-/* ---- implicit.c: a solution found by any means, with the gradient of the implicit function theorem ---- */
+/* ---- solvers/: solutions found by iterations, with the gradient of the implicit function theorem ---- */
 
-/* F(x, theta) as graph code, of the shape of x: 0 at the solution. Every tensor that needs a gradient belongs in theta;
- * state is the options' state. */
+/* F(x, theta) as graph code, of the shape of x: 0 at the solution. Every tensor that needs a gradient belongs in theta,
+ * n <= 12; state is the options' state. */
 typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 
 /* The outcome of a solve, written by every forward and every backward; for a batch, the worst of its systems. */
@@ -244,13 +194,11 @@ typedef struct mo_implicit_options {
     size_t state_size;          /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
 } mo_implicit_options;
 
-/* The solution x_star [.., item ..] of F(x_star, theta) = 0 as a function of theta[0 .. n-1], n <= 12: the value of
- * x_star, with dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of
- * times; the iterations of the adjoint systems are not recorded. options may be NULL. */
+/* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: its value,
+ * with dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of times; the
+ * iterations of the adjoint systems are not recorded. options may be NULL. */
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
-
-/* ---- conjugate_gradients.c, gmres.c, newton_krylov.c, lbfgs.c, projected_gradient.c: solvers as graph code ---- */
 
 typedef struct mo_solver_report {
     int iterations;
@@ -270,27 +218,20 @@ typedef struct mo_solver_options {
 
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, with iterations that are not recorded, or unrolled (line searches are then
- * held fixed). */
-
-/* F(x) = A(theta) x - b(theta): conjugate gradients for symmetric definite A, GMRES for any regular A. Residuals are
- * relative to |F(x0)|. */
+ * held fixed). F(x) = A(theta) x - b(theta): conjugate gradients for symmetric definite A, GMRES for any regular A;
+ * residuals are relative to |F(x0)|. Any F: Newton steps by dense factors or either of these, with backtracking. */
 MO_API mo_tensor *mo_conjugate_gradients(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 MO_API mo_tensor *mo_gmres(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* Any F: Newton steps by dense factors, conjugate gradients or GMRES (options.implicit), with backtracking. */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* The minimiser of a smooth f(x, theta) -> [..], one value per item; F is its gradient. */
+/* The minimiser of a smooth f(x, theta) -> [..], one value per item: free, or over x >= 0 whose last axis sums to 1. */
 MO_API mo_tensor *mo_lbfgs(
     mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* The minimiser over x >= 0 whose last axis sums to 1; F = x - P(x - gradient). x [.., m]: every row is a point. */
 MO_API mo_tensor *mo_projected_gradient(
     mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* P(V): for every row of V [.., m], the nearest point of the simplex {x >= 0, sum x = 1} (simplex.c). */
+/* For every row of V [.., m], the nearest point of the simplex {x >= 0, sum x = 1}. */
 MO_API mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

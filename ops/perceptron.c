@@ -8,7 +8,7 @@
  * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 

@@ -6,7 +6,7 @@
  *
  * dY = slope(X) dX, hence X_bar = Y_bar * slope(X). At the kinks: |x| has slope 0 at 0, leaky_relu has a there, clamp
  * has 1 on its bounds. The slope itself is flat wherever it has a derivative: no gradient. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 /* The function, or for the op slope the function whose derivative it is; a and b are its parameters. */

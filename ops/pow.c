@@ -9,7 +9,7 @@
  *     A_bar = Y_bar * B * A^(B-1),   B_bar = Y_bar * Y * log A,
  * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and
  * that of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 static bool pow_shape(mo_call *c) {

@@ -9,7 +9,7 @@
  * the strict lower triangle of Q^T dA R^-1 is that of C. Hence (Walter and Lehmann 2012)
  *     M = R R_bar^T - Q_bar^T Q,   A_bar = (Q_bar + Q copyltu(M)) R^-T,
  * where copyltu makes a matrix symmetric by copying its lower triangle to the upper one. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/checks.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"

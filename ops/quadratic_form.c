@@ -7,7 +7,7 @@
  * With w = A^-1 x: dy = 2 w^T dx - w^T dA w, hence with W = A^-1 X
  *     X_bar = 2 W diag(y_bar),   A_bar = -½ (M + M^T) on the symmetric matrices, M = W diag(y_bar) W^T.
  * W is a solve with the saved factor: backward never factorizes, at any order, and yet differentiates through A. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/factor.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
  * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
  * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
  * and memory is that of F without checkpointing. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/storage.h"
 

@@ -6,7 +6,7 @@
  * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
  * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the
  * sum over those axes that broadcasting to the shape of X has repeated. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

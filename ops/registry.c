@@ -1,5 +1,5 @@
 /* ops/registry.c - registers the ops of ops.list with a context. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #define OP(name) extern const mo_op mo_op_##name;
 #include "ops/ops.list"

@@ -5,7 +5,7 @@
  *
  * dY = dX where X > 0 (equivalently Y > 0), and 0 elsewhere, including the kink: X_bar = relu_mask(Y_bar, Y).
  * relu_mask is linear in A, so A_bar = relu_mask(Z_bar, Y); it is flat in Y, which has no gradient. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 static bool relu_shape(mo_call *c) {

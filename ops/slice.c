@@ -6,7 +6,7 @@
  *
  * slice drops the elements outside the range, pad makes them constant, so each is the adjoint of the other:
  *     slice: X_bar = pad(Y_bar, start, size - stop),   pad: X_bar = slice(Y_bar, before, before + size). */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>

@@ -15,7 +15,7 @@
  *     G_bar = Y * (Z_bar - <Y, Z_bar>),   Y_bar = Z_bar * (G - <Y, G>) - G <Y, Z_bar>;
  * for the logarithm, Z = G - exp(Y) sum(G):
  *     G_bar = Z_bar - <exp Y, Z_bar>,   Y_bar = -exp(Y) * Z_bar sum(G). */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 

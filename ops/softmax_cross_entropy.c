@@ -10,7 +10,7 @@
  *     dL = -1/n sum_i [ sum_c t_ic dx_ic - (sum_c t_ic) sum_k p_ik dx_ik + (1 - s) sum_c log p_ic d target_ic ],
  *     logits_bar = (T p - t) L_bar / n,   T_i = sum_c t_ic, which is 1 for labels and for rows that sum to 1,
  *     target_bar = -(1 - s) log p L_bar / n. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"
 

@@ -10,7 +10,7 @@
  * for the transposed system A^T X = B: B_bar = A^-1 X_bar, A_bar = -X B_bar^T.
  * B_bar is this op again on (A, X_bar), transposed, with the saved factors: backward never factorizes, at any order,
  * and yet differentiates through A. The factors are by-products of A, not values of their own. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
 

@@ -7,7 +7,7 @@
  * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
  *     B_bar = op(T)^-T X_bar,
  *     op(T)_bar = -B_bar X^T, so T_bar is the triangle of -B_bar X^T, or of -X B_bar^T where op transposes. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/checks.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"

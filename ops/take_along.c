@@ -6,7 +6,7 @@
  *
  * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
  *     take_along: X_bar = put_along(Y_bar),   put_along: X_bar = take_along(Y_bar). */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "tensor/storage.h"
 

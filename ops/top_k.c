@@ -6,7 +6,7 @@
  *
  * Y_j = X[.., i_j] with positions i that do not move under small changes of X away from ties: dY_j = dX[.., i_j], so
  * X_bar is Y_bar_j at i_j and 0 elsewhere. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 

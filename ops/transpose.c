@@ -4,7 +4,7 @@
  * reads them in place. Errors: fewer than two axes; axes that are not each of 0 .. ndim-1 once. Saved: nothing.
  *
  * Elements only move: <Y_bar, dY> = <P^-1 Y_bar, dX> for the permutation P, so X_bar = P^-1 Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * not multiplied, so that a NaN outside the triangle does not spread. Errors: fewer than two axes. Saved: nothing.
  *
  * A projection P onto the entries of the triangle: dY = P dX and P^T = P, hence X_bar = P Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 static bool triangle_shape(mo_call *c) {

@@ -9,7 +9,7 @@
  * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
  * was not taken does not spread. greater_equal is flat in both inputs. maximum is where(A >= B, A, B), minimum
  * where(B >= A, A, B): ties go to A. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
 /* Widens (ndim, size) so that input i of c broadcasts to it. */

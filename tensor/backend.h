@@ -196,9 +196,9 @@ typedef struct mo_backend {
     void (*wait)(
         mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
     /* Work queued between capture_begin and capture_end is kept instead of done, and done at each replay; random
-     * positions and the checks of steps advance by `episodes` per step ahead. The functions return false or NULL if
+     * positions and the checks of steps advance by `streams` per step ahead. The functions return false or NULL if
      * they raised. Functions that are NULL: the device cannot capture. */
-    bool (*capture_begin)(mo_context *ctx, int64_t episodes);
+    bool (*capture_begin)(mo_context *ctx, int64_t streams);
     void *(*capture_end)(mo_context *ctx);
     /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */
     bool (*capture_replay)(mo_context *ctx, void *capture, int64_t ahead);

@@ -13,12 +13,12 @@ bool mo_require_capture(mo_context *ctx, const char *what) {
     return mo_ok(ctx);
 }
 
-mo_code mo_capture_begin(mo_context *ctx, int64_t episodes) {
+mo_code mo_capture_begin(mo_context *ctx, int64_t streams) {
     mo_require_capture(ctx, "capture");
-    if (mo_ok(ctx) && episodes < 0)
-        mo_fail(ctx, MO_INVALID, "capture: %lld episodes a step, expected 0 or more", (long long)episodes);
+    if (mo_ok(ctx) && streams < 0)
+        mo_fail(ctx, MO_INVALID, "capture: %lld streams a step, expected 0 or more", (long long)streams);
     if (mo_ok(ctx))
-        ctx->backend->capture_begin(ctx, episodes);
+        ctx->backend->capture_begin(ctx, streams);
     return mo_context_status(ctx)->code;
 }
 

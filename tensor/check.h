@@ -5,7 +5,7 @@
 #ifndef MO_CHECK_H
 #define MO_CHECK_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 typedef enum mo_condition {
     MO_VALUES_ZERO,    /* int32 words are 0 */

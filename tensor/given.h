@@ -2,7 +2,7 @@
 #ifndef MO_GIVEN_H
 #define MO_GIVEN_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* The code of the status; MO_INVALID of no context. */
 mo_code mo_code_of(const mo_context *ctx);

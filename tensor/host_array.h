@@ -3,7 +3,7 @@
 #ifndef MO_HOST_ARRAY_H
 #define MO_HOST_ARRAY_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* A zeroed array of count elements (not NULL on success, even if count is 0); raises MO_MEMORY. Free with free(). */
 void *mo_host_array(mo_context *ctx, int64_t count, size_t element);

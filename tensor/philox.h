@@ -1,11 +1,11 @@
 /* tensor/philox.h - the random numbers of one position (Philox4x32-10, Salmon et al. 2011), for host and device.
  *
- * The counter is {index low, index high, episode low, episode high 16 bits | purpose << 16} and the key is the seed,
+ * The counter is {index low, index high, stream low, stream high 16 bits | purpose << 16} and the key is the seed,
  * so a position alone decides the number: no state, no order, no thread. */
 #ifndef MO_PHILOX_H
 #define MO_PHILOX_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <Random123/philox.h>
 #include <math.h>
@@ -17,8 +17,8 @@
 /* The four words at the position r, `ahead` draws further. */
 MO_PHILOX void mo_philox(const mo_random *r, uint64_t ahead, uint32_t word[4]) {
     uint64_t index = r->index + ahead;
-    uint32_t high = ((uint32_t)(r->episode >> 32) & 0xffff) | r->purpose << 16;
-    philox4x32_ctr_t counter = {{(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)r->episode, high}};
+    uint32_t high = ((uint32_t)(r->stream >> 32) & 0xffff) | r->purpose << 16;
+    philox4x32_ctr_t counter = {{(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)r->stream, high}};
     philox4x32_key_t key = {{(uint32_t)r->seed, (uint32_t)(r->seed >> 32)}};
     philox4x32_ctr_t words = philox4x32_R(10, counter, key);
     for (int i = 0; i < 4; i++)

@@ -1,11 +1,11 @@
 /* tensor/random.c - the random stream of the host: the same numbers the kernels draw by position (tensor/philox.h). */
+#include "tensor/inside.h"
 #include "tensor/philox.h"
-#include "tensor/tensor.h"
 
 #include <math.h>
 
-mo_random mo_random_at(uint64_t seed, mo_purpose purpose, uint64_t episode) {
-    return (mo_random){.seed = seed, .purpose = (uint32_t)purpose, .episode = episode};
+mo_random mo_random_at(uint64_t seed, uint32_t purpose, uint64_t stream) {
+    return (mo_random){.seed = seed, .purpose = purpose, .stream = stream};
 }
 
 uint64_t mo_random_bits(mo_random *r) {

@@ -3,7 +3,7 @@
 #define BAD_TEXT_H
 
 #include "scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 /* A text file and what its refusal must say, after the path. */
 typedef struct bad_text {

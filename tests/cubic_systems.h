@@ -2,7 +2,7 @@
 #ifndef CUBIC_SYSTEMS_H
 #define CUBIC_SYSTEMS_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/solver_fixture.h"
 

@@ -2,11 +2,11 @@
 #ifndef DECOMPOSITION_H
 #define DECOMPOSITION_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "scratch.h"
 #include "tensor/storage.h"
+#include "train/inside.h"
 #include "train/svd/svd.h"
-#include "train/train.h"
 
 #include <math.h>
 

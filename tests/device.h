@@ -2,7 +2,7 @@
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define DRAWN_GRAPHS_H
 
 #include "scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef MO_TESTS_HOST_MATRICES_H
 #define MO_TESTS_HOST_MATRICES_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 #include <float.h>

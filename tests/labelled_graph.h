@@ -3,7 +3,7 @@
 #define LABELLED_GRAPH_H
 
 #include "scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 /* A single graph with classes of these sizes, interleaved, and a node without a label at the end. */
 static inline mo_graph *labelled_graph(mo_context *ctx, const int64_t *sizes, int64_t classes) {

@@ -3,7 +3,7 @@
 #define LABELLED_ROWS_H
 
 #include "scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { N = 60, D = 6, C = 3 };
 

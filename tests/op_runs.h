@@ -4,7 +4,7 @@
 #define OP_RUNS_H
 
 #include "autograd/sample.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
 #include "tests/scratch.h"

@@ -2,7 +2,7 @@
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef SOLVER_FIXTURE_H
 #define SOLVER_FIXTURE_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #include <stdlib.h>
 

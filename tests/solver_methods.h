@@ -2,7 +2,7 @@
 #ifndef SOLVER_METHODS_H
 #define SOLVER_METHODS_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/scratch.h"
 #include "tests/solver_fixture.h"
 

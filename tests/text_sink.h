@@ -2,7 +2,7 @@
 #ifndef TEXT_SINK_H
 #define TEXT_SINK_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tests/scratch.h"
 
 typedef struct text_sink {

@@ -34,7 +34,7 @@ static inline training_run run_open(const run_options *o, const char *folder) {
     mo_feature_options features = o->features ? *o->features : planted_features();
     run.pool = planted_pool_of(run.ctx, &features);
     run.model = features.form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(run.ctx, MO_F32, NULL)
-                                                         : mo_mochi_model(planted_model(run.ctx, o->seed));
+                                                         : planted_model(run.ctx, o->seed);
     mo_trainer_options options = {.steps = o->steps,
         .episodes_per_step = o->episodes,
         .adamw = {.lr = o->lr, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},

@@ -2,7 +2,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
-#include "tools/mochi.h"
+#include "tools/inside.h"
 
 #include <argp.h>
 #include <jansson.h>

@@ -57,17 +57,17 @@ static void write_text(const char *text, void *file) {
     fputs(text, file);
 }
 
-static void print_step(mo_tape *t, const mo_mochi *model, const mo_episode *e, const graph_options *o) {
+static void print_step(mo_tape *t, mo_model model, const mo_episode *e, const graph_options *o) {
     mo_label labels[MAX_LABELS];
     char texts[MAX_LABELS][96];
-    mo_tensor *logits, *loss = mo_mochi_loss(t, model, e, NULL, &logits), *parameters[MAX_LABELS], *grads[MAX_LABELS];
-    int n = mo_mochi_n_parameters(model), n_labels = 0;
+    mo_tensor *logits, *loss = mo_model_loss(t, model, e, NULL, &logits), *parameters[MAX_LABELS], *grads[MAX_LABELS];
+    int n = mo_model_n_parameters(model), n_labels = 0;
     if (n > MAX_LABELS - 2)
         n = MAX_LABELS - 2;
     labels[n_labels++] = (mo_label){"loss", loss};
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
-        parameters[i] = mo_mochi_parameter(model, i);
+        parameters[i] = mo_model_parameter(model, i);
     if (!o->forward)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
     for (int i = 0; i < n && !o->forward; i++) {
@@ -91,15 +91,15 @@ int graph_command(int argc, char **argv) {
     mo_mochi_options settings = mo_mochi_defaults();
     settings.encoder.dim = DIM;
     synthetic rows = {.task = o.task, .classes = 2, .k = 2, .q = 2, .nodes = 3};
-    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &settings, 0);
+    mo_model model = mo_mochi_create(ctx, MO_F32, &settings, 0);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = synthetic_episode(ctx, &rows, DIM);
-    if (model && t && mo_ok(ctx))
+    if (model.table && t && mo_ok(ctx))
         print_step(t, model, &e, &o);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_tape_release(t);
     release_synthetic(&e);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_context_release(ctx);
     return code;
 }

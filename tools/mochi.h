@@ -1,12 +1,20 @@
-/* mochi.h - every public header of libmochi. Installed as mochi/mochi.h; library sources include the header they need
- * instead. */
+/* mochi.h - libmochi: context, tensor, tape, op, head, model, graph, episode, pool and trainer. Installed as
+ * mochi/mochi.h. Library sources include the header of the room they need instead. */
 #ifndef MOCHI_H
 #define MOCHI_H
 
-#include "autograd/autograd.h"
-#include "models/models.h"
-#include "ops/ops.h"
-#include "tensor/tensor.h"
-#include "train/train.h"
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "train/train.h" /* and with it models/, ops/, autograd/ and tensor/ */
+
+#ifdef __cplusplus
+}
+#endif
 #endif

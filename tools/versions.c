@@ -1,7 +1,7 @@
 /* tools/versions.c - what is loaded says its version itself. */
 #include "tools/versions.h"
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,22 +1,16 @@
 /* train/fit.h - labelled embeddings from array files: few-shot accuracy and calibration of heads on them, and what
- * their geometry does to prototypes. Part of train/train.h. */
+ * their geometry does to prototypes. Part of train/inside.h. */
 #ifndef MO_FIT_H
 #define MO_FIT_H
 
-#include "models/models.h"
+#include "train/graph.h"
 #include "train/metrics.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct mo_graph;
 
 /* ---- embeddings: rows with labels ---- */
 
 typedef struct mo_embeddings {
     mo_tensor *Z;           /* [n, d] float32 or float64: the labelled rows */
-    struct mo_graph *graph; /* of n nodes without edges, for the plans: label 0 .. classes - 1 */
+    mo_graph *graph;        /* of n nodes without edges, for the plans: label 0 .. classes - 1 */
     int64_t *value, *count; /* [classes]: the labels as they were given, rising, and the rows of each */
     int64_t *row;           /* [n]: the number that each row has among those that were given */
     int64_t unlabelled;     /* given rows that are left out, as their label is negative */
@@ -125,7 +119,4 @@ typedef struct mo_diagnosis_options {
 MO_API mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options, mo_diagnosis *diagnosis);
 MO_API void mo_diagnosis_release(mo_diagnosis *diagnosis);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,13 +1,9 @@
 /* train/frozen_features.h - frozen features of a graph, which encoders read, and the folder that caches them. Part of
- * train/train.h. */
+ * train/inside.h. */
 #ifndef MO_FROZEN_FEATURES_H
 #define MO_FROZEN_FEATURES_H
 
 #include "train/graph.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* Progress of slow preparations: a line of text, borrowed for the call. May be NULL. */
 typedef void (*mo_notice)(const char *line, void *state);
@@ -19,7 +15,7 @@ typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
 typedef enum mo_feature_norm { MO_FEATURE_NORM_LAYER = 0, MO_FEATURE_NORM_NONE } mo_feature_norm;
 
 /* Rows of nodes, as in the paper; or rows of examples (nodes, links or graphs), from which an invariant encoder
- * (models.h) reads nothing that depends on the choice of an SVD's basis. */
+ * (models/invariant.c) reads nothing that depends on the choice of an SVD's basis. */
 typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
 
 MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
@@ -106,7 +102,4 @@ MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, 
 MO_API mo_code mo_cache_prune(
     mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

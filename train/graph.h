@@ -1,19 +1,16 @@
-/* train/graph.h - graphs and link splits in host memory, and plans: the examples of an episode. Part of train/train.h.
- */
+/* train/graph.h - graphs and link splits in host memory, and plans: the examples of an episode. Part of train/inside.h,
+ * which promises nothing. */
 #ifndef MO_GRAPH_H
 #define MO_GRAPH_H
 
-#include "models/models.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "models/inside.h"
+#include "train/train.h"
 
 /* ---- graph: one data set, a single graph or a set of graphs laid one after another ---- */
 
 /* Host arrays, owned by the graph. The adjacency is undirected, without duplicates and self-loops: both triangles,
  * columns rising. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
-typedef struct mo_graph {
+struct mo_graph {
     mo_context *ctx;
     char *name;
     int64_t nodes, graphs;
@@ -32,17 +29,8 @@ typedef struct mo_graph {
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
     uint64_t hash[2];                          /* XXH3-128 of the content */
-} mo_graph;
+};
 
-/* Reads a data set by name (train/data, then below mo_data_folder) or by path: .npz, .gml, an adjacency-list .txt(.gz),
- * a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt, test.txt), a folder of
- * features.npy and edges.txt. Returns NULL on failure; the status names file, line, expected and found. */
-MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
-MO_API void mo_graph_release(mo_graph *graph);
-/* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
- * outside 0..nodes-1 raise an error. The graph has no features and no labels. */
-MO_API mo_graph *mo_graph_from_edges(
-    mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
 /* Returns whether mo_graph_open finds a file for that name or path. */
 MO_API bool mo_graph_exists(const char *name_or_path);
 MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
@@ -73,18 +61,6 @@ typedef struct mo_plan {
     int64_t left_out;      /* classes with one member, left out */
 } mo_plan;
 
-typedef struct mo_plan_options {
-    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
-    int64_t max_classes;                /* 64 */
-    uint64_t seed;
-    bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
-    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for a family; 0: 1 */
-    /* For classes with fewer than k + q members. true: q members, but at most half, become queries, and all others are
-     * in the support before one repeats. false: the members are split k : q, and both parts are drawn with replacement.
-     */
-    bool support_first;
-} mo_plan_options;
-
 /* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in
  * either direction). */
 typedef struct mo_links {
@@ -109,7 +85,4 @@ MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_tas
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 MO_API void mo_plan_release(mo_plan *plan);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,13 +1,9 @@
 /* train/metrics.h - metrics of links from scores, of classes from probabilities, of prototypes from their positions;
- * and statistics of repeated measurements. Part of train/train.h. */
+ * and statistics of repeated measurements. Part of train/inside.h. */
 #ifndef MO_METRICS_H
 #define MO_METRICS_H
 
-#include "tensor/tensor.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "tensor/inside.h"
 
 /* ---- links ---- */
 
@@ -79,7 +75,4 @@ typedef struct mo_summary {
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

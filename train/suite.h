@@ -1,4 +1,4 @@
-/* train/suite.h - pools (graphs to train on) and suites (tasks to evaluate) as files. Part of train/train.h.
+/* train/suite.h - pools (graphs to train on) and suites (tasks to evaluate) as files. Part of train/inside.h.
  *
  * Both are JSON. A pool: {"pool": NAME, "about", "link_share": 0.2, "families": {"nc": 1, "lp": 1, "gc": 1}, "graphs":
  * [{"data": NAME, "tasks": ["nc", "lp"], "link_share": 0.2}, ..]}. A suite: {"suite": NAME, "about", "protocol":
@@ -8,10 +8,6 @@
 #define MO_SUITE_H
 
 #include "train/graph.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* The content of a pool file. Owned; release. */
 typedef struct mo_pool_file {
@@ -58,7 +54,4 @@ typedef struct mo_suite {
 MO_API mo_suite *mo_suite_read(mo_context *ctx, const char *name_or_path);
 MO_API void mo_suite_release(mo_suite *suite);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,55 +1,59 @@
-/* train/train.h - from files to trained weights and tables: graphs, features, episodes, pools, the trainer, evaluation.
+/* train/train.h - from graphs to trained weights: graphs, pools of them, their episodes, the optimizer and the trainer.
  */
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
-#include "models/encoder.h"
-#include "train/fit.h"
-#include "train/frozen_features.h"
-#include "train/graph.h"
-#include "train/metrics.h"
-#include "train/suite.h"
+#include "models/models.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* ---- graph: one data set, a single graph or a set of graphs; undirected, without self-loops and duplicates ---- */
 
-/* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
+typedef struct mo_graph mo_graph;
 
-typedef struct mo_source {
-    mo_graph *graph;
-    mo_task task;
-    mo_links *links;                /* lp */
-    mo_features *features;          /* for lp: of the masked graph; the place of their memory: mo_feature_place */
-    bool owns_graph, owns_features; /* false: shared with another source of the graph */
-} mo_source;
+/* Reads a data set by name (train/data, then $MOCHI_DATA, else mochi/ in the user's data folder) or by path: .npz,
+ * .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt,
+ * test.txt), a folder of features.npy and edges.txt. Returns NULL on failure; the status names file, line, expected and
+ * found. */
+MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
+/* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
+ * outside 0..nodes-1 raise an error. The graph has no features and no labels. */
+MO_API mo_graph *mo_graph_from_edges(
+    mo_context *ctx, const char *name, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v);
+MO_API void mo_graph_release(mo_graph *graph);
+
+/* ---- pool: graphs to train on, with the frozen features that a model reads; episodes as tensors ---- */
 
 typedef struct mo_pool mo_pool;
+typedef struct mo_source mo_source; /* a graph of a pool under one task (train/inside.h) */
 
 /* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
- * tasks, "cora:nc+lp@0.1" also sets the share of links held out. Returns NULL on failure. */
-MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
-    double link_share, mo_notice notice, void *state);
-/* An empty pool, for graphs made in memory. mo_pool_add adds a graph, which the pool owns from then on, also on
- * failure; tasks: bits 1 << task, 0: all that it can serve. Graphs of equal content are kept once. */
-MO_API mo_pool *mo_pool_create(
-    mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
+ * tasks, "cora:nc+lp@0.1" also sets the share of links held out (0.2). n may be 0. Computes features as the model's
+ * settings say, without a cache. Returns NULL on failure. */
+MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model model, const char *const *names, int n);
+/* Adds a graph, which the pool owns from then on, also on failure; tasks: bits 1 << task, 0: all that it can serve.
+ * Graphs of equal content are kept once. Returns the status. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
-/* The relative frequency of each family at one episode per step (1 each by default). A family of weight 0 has no
- * episodes, at one or several per step. */
-MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
 MO_API void mo_pool_release(mo_pool *pool);
-MO_API int mo_pool_size(const mo_pool *pool);
-MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
-/* The tensors of a planned episode on the tape: each named row encoded once. */
-MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
-/* Episode `number`: family (round robin of the families present for several episodes per step, else drawn by weight),
- * source, k, q and examples, all a function of (options->seed, number). Writes the source it chose. Returns the status.
- */
-MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin,
+
+typedef struct mo_plan_options {
+    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
+    int64_t max_classes;                /* 64 */
+    uint64_t seed;
+    bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for a family; 0: 1 */
+    /* For classes with fewer than k + q members. true: q members, but at most half, become queries, and all others are
+     * in the support before one repeats. false: the members are split k : q, and both parts are drawn with replacement.
+     */
+    bool support_first;
+} mo_plan_options;
+
+/* How the task family of an episode follows from its number: drawn by the pool's weights, or one after the other. */
+typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;
+/* Episode `number`: family, source, k, q and examples, all a function of (options->seed, number). source (may be NULL):
+ * receives where it came from. Returns the status. */
+MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
     const mo_plan_options *options, mo_episode *e, const mo_source **source);
 
-/* ---- trainer ---- */
+/* ---- optimizer: AdamW (Loshchilov and Hutter 2019), decoupled decay on all parameters ---- */
 
 typedef struct mo_adamw_options {
     double lr, lr_min, beta1, beta2, epsilon, weight_decay;
@@ -57,25 +61,22 @@ typedef struct mo_adamw_options {
 } mo_adamw_options;
 
 typedef struct mo_optimizer mo_optimizer;
-/* AdamW (Loshchilov and Hutter 2019), decoupled decay on all parameters, gradient clipped by its global norm. Returns
- * NULL on failure. */
+/* Returns NULL on failure. */
 MO_API mo_optimizer *mo_optimizer_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);
 /* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the
  * status. A norm that is not finite is MO_NUMERICAL and changes nothing. */
 MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
-/* The step in two parts, for a step that is captured (mo_capture_begin): `advance` sets the step number and its rate,
- * outside of the capture, before it and before each replay; `apply` takes the step, inside. Both return the status. */
-MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
-MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 /* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */
 MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
 
+/* ---- trainer ---- */
+
 typedef struct mo_trainer_options {
     int64_t steps;
-    int episodes_per_step; /* 1, or 3: one of each family */
-    mo_adamw_options adamw;
+    int episodes_per_step;  /* 1, or 3: one of each family */
+    mo_adamw_options adamw; /* the rate follows a cosine from lr to lr_min */
     mo_plan_options plan;
     int64_t max_rows;         /* rows encoded at once, and again in backward (mo_episode); 0: all rows of an episode */
     int64_t checkpoint_every; /* steps; 0: only at the end */
@@ -93,145 +94,21 @@ typedef struct mo_step_report {
     int replayed; /* number of the step's episodes whose work was replayed */
 } mo_step_report;
 
-/* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
-MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
-
 typedef struct mo_trainer mo_trainer;
-/* The model is borrowed. */
+/* Makes the folder of the run, which must be empty or absent unless the run is resumed. The model and the pool are
+ * borrowed. Returns NULL on failure. */
 MO_API mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
-/* One optimiser step: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. Returns
- * the status. */
-MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
-/* Steps until the end; report (may be NULL) returns false to stop early, after which a checkpoint is written. A step
- * that fails numerically changes nothing, and on the CPU leaves a checkpoint of the step before. Returns the status. */
+/* Steps until the end: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. report
+ * (may be NULL) returns false to stop early, after which a checkpoint is written. A step that fails numerically changes
+ * nothing, and on the CPU leaves a checkpoint of the step before. Returns the status. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
-/* mo_trainer_checkpoint writes checkpoint.safetensors, mo_trainer_finish weights.safetensors with metadata (model,
- * features, best hops). Both return the status. */
-MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
+/* Writes out/weights.safetensors with metadata: model, features, best hops. Returns the status. */
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
+/* The model with the weights of such a file, of a converted released file, or embedded ("best"), in float32; a model
+ * without a table on failure. */
+MO_API mo_model mo_model_open(mo_context *ctx, const char *path_or_name);
 
-/* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
-
-/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
- * hops and layers are read off the shapes, and the other settings are those of the released program. */
-typedef struct mo_weights {
-    mo_context *ctx;
-    mo_arrays *arrays;
-    char kind[64];                  /* the name of the model's table: "mochi", "invariant" */
-    mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
-    mo_mochi_options mochi;         /* of "mochi"; head: NULL if it is not one of the library's */
-    mo_invariant_options invariant; /* of "invariant" */
-    mo_readout_options readout;     /* of a model under a head instead of its own readout; head as in mochi */
-    char head[64];                  /* the head's name; "" if the readout is the model's own */
-    char recipe[32];                /* "" if unknown; "released" for a file without this library's metadata */
-    uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
-    double lambda;                  /* penalty of the ridge on single hops */
-    int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
-} mo_weights;
-
-/* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
-MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
-MO_API void mo_weights_release(mo_weights *weights);
-/* A float32 model with these weights; a model without a table on failure. */
-MO_API mo_model mo_weights_model(const mo_weights *weights);
-
-/* Changes to the trained model when it is made from its weights. */
-typedef struct mo_model_choice {
-    const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
-    const mo_head *head; /* NULL: the head it was trained with; for "invariant", ridge_mixture is its own readout */
-    double lambda;       /* the head's parameter of that name; 0: the trained value */
-    bool untrained;      /* initial values, drawn from the seed, instead of the weights */
-    uint64_t seed;
-} mo_model_choice;
-MO_API mo_model mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
-
-/* ---- evaluation ---- */
-
-/* Share of the edges to hold out (mo_pool_open) from graphs whose links are evaluated: a fifth of the edges for the
- * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
- * the features were computed. */
-#define MO_EVAL_LINK_SHARE 0.28
-
-/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
- * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
-MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
-
-/* The width d of these embeddings, found from the first example alone; 0 on failure. */
-MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
-
-/* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
-MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-
-typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
-
-MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode" */
-
-typedef struct mo_eval_options {
-    mo_protocol protocol;
-    int n_shots;
-    const int64_t *shots; /* k for nc and gc; for lp the number of support links of each class */
-    int64_t episodes;     /* for protocol episode: 100 */
-    int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* for protocol split, and for links: 3 */
-    uint64_t seed;
-    int64_t max_rows; /* rows encoded at once; 0: all */
-} mo_eval_options;
-
-typedef struct mo_eval_row {
-    const char *data, *task, *head, *features; /* features: label of the candidate */
-    int64_t k;
-    const char *metric;    /* accuracy, or mo_link_metric_name */
-    double mean, ci95, sd; /* in percent */
-    int64_t n;             /* number of seeds or episodes */
-    const double *values;  /* one per seed or episode, paired between candidates; borrowed for the visit */
-    int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* per problem; 2 for links */
-    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
-                              all their examples, then draw from them again */
-    const char *failure;   /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
-} mo_eval_row;
-
-typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
-
-/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
-typedef struct mo_candidate {
-    const char *features; /* label: trained | random | x0 | hop */
-    mo_model model;
-    bool transductive; /* nodes only: the model's readout that reads all nodes, mo_model_transduce */
-    int hop;
-    const mo_head *head;
-    double lambda;
-    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
-    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
-} mo_candidate;
-
-/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
- * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
- * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
-MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
-    const mo_eval_options *options, mo_eval_visit visit, void *state);
-
-/* Two models on the same episodes of a pool: accuracy of each in percent, and the first less the second with the half
- * width of its 95% interval over episodes, which are pairs. NaN where the pool has none of the task. */
-typedef struct mo_paired {
-    double mean[2], difference, ci95;
-    int64_t n;
-} mo_paired;
-/* Figures of every task on `episodes` episodes each, from number `first` on: numbers at least steps times
- * episodes_per_step are those that training did not see. Returns the status. */
-MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
-    uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
-
-/* The hop on whose rows the head is most accurate over the pool's sources of that task (a few seeded episodes at k = 4
- * .. 32); -1 without sources. */
-MO_API int mo_best_hop(
-    mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,5 +1,5 @@
 /* models/heads/heads.c - the heads of the library. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef MO_RANK_H
 #define MO_RANK_H
 
-#include "models/head.h"
+#include "models/inside.h"
 
 /* The eigenvalues of symmetric A [.., n, n] above n times the rounding of the largest; the fewest in a batch. -1 on
  * failure. */

@@ -2,7 +2,7 @@
 #ifndef MO_HEAD_RESIDUAL_H
 #define MO_HEAD_RESIDUAL_H
 
-#include "models/head.h"
+#include "models/inside.h"
 
 /* W [.., d + 1, C] with head->residual(W, Zs, Ys, parameters) = 0, differentiable in all three. */
 mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);

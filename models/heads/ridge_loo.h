@@ -2,7 +2,7 @@
 #ifndef MO_RIDGE_LOO_H
 #define MO_RIDGE_LOO_H
 
-#include "models/models.h"
+#include "models/inside.h"
 
 /* The dual form for kernels K [.., n_s, n_s] of the support: alpha [.., R, n_s, C], with which K(query, support) alpha
  * predicts, and leave-one-out predictions [.., R, n_s, C]. */

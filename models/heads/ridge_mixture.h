@@ -2,7 +2,7 @@
 #ifndef MO_RIDGE_MIXTURE_H
 #define MO_RIDGE_MIXTURE_H
 
-#include "models/head.h"
+#include "models/inside.h"
 
 /* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there
  * is none. */

@@ -16,7 +16,7 @@
  * W_0>. This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
 #include "autograd/tape.h"
 #include "ops/fits/logistic_system.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #include <string.h>
 

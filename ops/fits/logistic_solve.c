@@ -15,7 +15,7 @@
  *     T_bar = -(<P, E o J> - e j),   P_bar = -T (E o J - e J - j E),   F_bar = P o (P_bar - <P, P_bar>). */
 #include "autograd/tape.h"
 #include "ops/fits/logistic_system.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #include <float.h>
 #include <string.h>

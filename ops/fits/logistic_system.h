@@ -10,7 +10,7 @@
 #ifndef MO_LOGISTIC_SYSTEM_H
 #define MO_LOGISTIC_SYSTEM_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 /* A vector of the system: its coordinates, their image under the metric G, and the logits of the rows. */
 typedef struct mo_logistic_vector {

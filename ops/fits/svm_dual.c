@@ -9,7 +9,7 @@
  * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
  * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence; a device without the kernel.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/checks.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"

@@ -4,7 +4,7 @@
 #ifndef MO_CHECKS_H
 #define MO_CHECKS_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/check.h"
 
 /* States the condition for this call; positions count through `subject`. Returns false if it is known not to hold. */

@@ -3,7 +3,7 @@
 #ifndef MO_FACTOR_H
 #define MO_FACTOR_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/storage.h"
 
 /* The outcome for a matrix that has no factor. */

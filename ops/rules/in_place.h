@@ -4,7 +4,7 @@
 #ifndef MO_IN_PLACE_H
 #define MO_IN_PLACE_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/storage.h"
 
 /* Z := alpha X B + beta Z; Z contiguous in its last axis. */

@@ -2,7 +2,7 @@
 #ifndef MO_INDICES_H
 #define MO_INDICES_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 /* Requires that input i is int64 with every value in 0 .. limit-1; the error names the first value outside, its
  * position and the range, and calls the value `what` ("label"). */

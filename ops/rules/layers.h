@@ -2,7 +2,7 @@
 #ifndef MO_LAYERS_H
 #define MO_LAYERS_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/storage.h"
 
 /* v with its leading axes merged to rows; v must be contiguous unless it has two axes. */

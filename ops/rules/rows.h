@@ -2,7 +2,7 @@
 #ifndef MO_ROWS_H
 #define MO_ROWS_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 /* X with the axes of the mask (0: all) joined to one last axis, and the others in order before it: [.., m]. Raises an
  * error that starts with `what` for an axis that X does not have. */

@@ -1,7 +1,7 @@
 /* ops/rules/shapes.c - broadcasting and axes. */
 #include "ops/rules/shapes.h"
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #include <inttypes.h>
 #include <string.h>

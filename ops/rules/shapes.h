@@ -2,7 +2,7 @@
 #ifndef MO_SHAPES_H
 #define MO_SHAPES_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 #include "tensor/storage.h"
 
 /* The broadcast of the leading axes of inputs i and j of c, all but the last `trailing`; raises if they do not

@@ -3,7 +3,7 @@
 #ifndef MO_IMPLICIT_H
 #define MO_IMPLICIT_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 enum { MO_MAX_THETA = 12 };
 

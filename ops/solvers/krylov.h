@@ -5,7 +5,7 @@
 #ifndef MO_KRYLOV_H
 #define MO_KRYLOV_H
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 /* Returns A v, in the shape of v, as graph code. */
 typedef mo_tensor *(*mo_linear_map)(mo_tape *t, mo_tensor *v, void *state);

@@ -12,7 +12,7 @@
  *     V_bar = s (X_bar - <s, X_bar> / k).
  * Composed of ops with s held fixed: that is the same projection onto a face, linear in V. Where an entry equals tau it
  * has a kink; s excludes that entry. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 /* s: V > tau, as reals; not recorded. */

@@ -24,7 +24,7 @@ static void drop(mo_context *ctx, cuda_capture *r) {
     free(r);
 }
 
-bool capture_begin_cuda(mo_context *ctx, int64_t episodes) {
+bool capture_begin_cuda(mo_context *ctx, int64_t streams) {
     cuda_state *state = state_of(ctx);
     if (state->capture) {
         mo_fail(ctx, MO_STATE, "capture: one has begun already");
@@ -39,7 +39,7 @@ bool capture_begin_cuda(mo_context *ctx, int64_t episodes) {
         mo_fail(ctx, MO_MEMORY, "capture: out of memory: %zu bytes of it page-locked", captured_uploads);
     if (mo_ok(ctx) && cuda_ok(ctx, "capture", seam_capture(state->s))) {
         r->number = ++state->captures_made;
-        r->episodes = episodes;
+        r->streams = streams;
         state->capture = r;
         return true;
     }
@@ -133,5 +133,5 @@ moving_steps steps_of(mo_context *ctx) {
     cuda_state *state = state_of(ctx);
     if (!state->capture)
         return {nullptr, 0};
-    return {&state->checks.device->now, state->capture->episodes};
+    return {&state->checks.device->now, state->capture->streams};
 }

@@ -10,14 +10,14 @@ struct cuda_capture {
     seam_graph *graph;
     mo_note *notes; /* of its checks */
     int count;
-    int64_t number, episodes;
+    int64_t number, streams;
     uint64_t moves;  /* of memory, when it was made */
     char *constants; /* page-locked: what it uploads at each replay */
     size_t used;
     cuda_capture *next;
 };
 
-bool capture_begin_cuda(mo_context *ctx, int64_t episodes);
+bool capture_begin_cuda(mo_context *ctx, int64_t streams);
 void *capture_end_cuda(mo_context *ctx);
 bool capture_replay_cuda(mo_context *ctx, void *capture, int64_t ahead);
 void capture_release_cuda(mo_context *ctx, void *capture);
@@ -34,7 +34,7 @@ void capture_close(mo_context *ctx);
 /* How far a captured step has moved on when it is replayed. */
 struct moving_steps {
     const int64_t *ahead; /* on the device; NULL: nothing is being captured */
-    int64_t episodes;
+    int64_t streams;
 };
 moving_steps steps_of(mo_context *ctx);
 

@@ -7,10 +7,10 @@ extern "C++" {
 #include "tensor/philox.h"
 }
 
-/* In a step that is replayed, as many episodes on. */
+/* The position of a replayed step: the streams of the steps since the captured one are added. */
 static __device__ mo_random moved(mo_random r, const moving_steps &steps) {
     if (steps.ahead)
-        r.episode += (uint64_t)(*steps.ahead * steps.episodes);
+        r.stream += (uint64_t)(*steps.ahead * steps.streams);
     return r;
 }
 

@@ -4,7 +4,7 @@
 #ifndef MO_ARRAYS_H
 #define MO_ARRAYS_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* Like mo_arrays_take, for a reader that has excluded duplicate names itself. False on failure; T is taken anyway. */
 bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T);

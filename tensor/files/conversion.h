@@ -5,7 +5,7 @@
 #ifndef MO_CONVERSION_H
 #define MO_CONVERSION_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef MO_FILE_H
 #define MO_FILE_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <sys/types.h>
 

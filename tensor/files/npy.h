@@ -2,7 +2,7 @@
 #ifndef MO_NPY_H
 #define MO_NPY_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* What the header says, syntax checked, numbers not yet believed. */
 typedef struct mo_npy_header {

@@ -2,7 +2,7 @@
 #ifndef MO_NPZ_H
 #define MO_NPZ_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <zip.h>
 

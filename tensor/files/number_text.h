@@ -7,7 +7,7 @@
 #ifndef MO_NUMBER_TEXT_H
 #define MO_NUMBER_TEXT_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <jansson.h>
 #include <locale.h>

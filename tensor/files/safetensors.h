@@ -9,7 +9,7 @@
 #ifndef MO_SAFETENSORS_H
 #define MO_SAFETENSORS_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* tests/autograd/test_anomaly.c - anomaly mode names the first op that makes a value that is not finite, and where. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static int watched_create(void **state) {

@@ -1,5 +1,5 @@
 /* tests/autograd/test_print.c - the recorded graph as text and for graphviz. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/text_sink.h"
 #include "tests/toy_ops.h"
 

@@ -1,7 +1,7 @@
 /* tests/autograd/test_steady.c - small steps by the hundred thousand leave memory where the first ones had it. */
-#include "models/models.h"
+#include "models/inside.h"
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <time.h>
 

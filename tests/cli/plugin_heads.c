@@ -1,6 +1,6 @@
 /* tests/cli/plugin_heads.c - a shared object with a user's head, built several times: as it should be, and each time
  * with one thing wrong that the build defines. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #ifndef PLUGIN_ABI
 #define PLUGIN_ABI MO_HEAD_ABI

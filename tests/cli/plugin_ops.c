@@ -1,6 +1,6 @@
 /* tests/cli/plugin_ops.c - a shared object of a user's ops, built several times: as it should be, and each time with
  * one thing wrong that the build defines. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #ifndef PLUGIN_ABI
 #define PLUGIN_ABI MO_OP_ABI

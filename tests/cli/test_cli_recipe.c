@@ -2,7 +2,7 @@
  * a resumed run keeps it. */
 #include "program.h"
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* A set of small graphs, few steps: only what is recorded counts here. */
 #define SHORT "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--quiet"

@@ -79,7 +79,7 @@ claim ridge_links_statically "$compiler" "$examples/ridge.c" "${flags[@]}" "-L$r
 claim the_static_program_needs_no_libmochi no_libmochi "$root/ridge_static"
 claim the_static_program_trains env -u LD_LIBRARY_PATH "$root/ridge_static"
 cat >"$root/guard.c" <<'END'
-#include <mochi/mochi.h>
+#include <mochi/inside.h>
 int main(void) {
     mo_context *ctx = mo_context_create(NULL);
     bool safe = mo_context_blas_is_safe(ctx);
@@ -160,8 +160,10 @@ claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 1
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
 claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"
-claim headers_are_strict_c11 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
-    "${flags[@]}" "$prefix/include/mochi/mochi.h"
+for header in mochi inside; do
+    claim "${header}_h_is_strict_c11" "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
+        "${flags[@]}" "$prefix/include/mochi/$header.h"
+done
 # A project with folders of the same names as ours: each side finds its own headers, whichever comes first.
 of_the_prefix_include_alone() { [ "$(printf '%s\n' "${flags[@]}" | grep -F -e "-I$prefix")" = "-I$prefix/include" ]; }
 for header in tensor/tensor autograd/autograd ops/ops models/models models/head train/train train/graph; do
@@ -178,8 +180,10 @@ for order in before after; do
     claim "ours_${order}_own_headers" "$compiler" -fsyntax-only "$root/own/$order.c" "${flags[@]}" "-I$root/own"
 done
 if command -v "${CXX:-c++}" >/dev/null; then
-    claim headers_are_cxx "${CXX:-c++}" -Wall -Wextra -Werror -fsyntax-only -x c++ "${flags[@]}" \
-        "$prefix/include/mochi/mochi.h"
+    for header in mochi inside; do
+        claim "${header}_h_is_cxx" "${CXX:-c++}" -Wall -Wextra -Werror -fsyntax-only -x c++ "${flags[@]}" \
+            "$prefix/include/mochi/$header.h"
+    done
 fi
 
 # Every command has its place in the manual, and completion knows it.

@@ -6,13 +6,17 @@ set -euo pipefail
 export LC_ALL=C
 here=$(dirname "${BASH_SOURCE[0]}")
 list=$here/../symbols.txt
-header=$here/../../ops/ops.h
+root=$here/../..
+header=$root/ops/ops.h
+# The headers of mochi.h; mochi/inside.h adds the others.
+public=(tools/mochi.h tensor/tensor.h autograd/autograd.h ops/ops.h models/head.h models/models.h train/train.h)
 library=$1
 
 # Names of compilers, sanitizers and OpenMP's locks are not ours to list.
 exported() { nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $3); print $3 }' | grep -v '^__\|^\.' | sort; }
-# The functions of ops/ops.h: a declaration is MO_API, a type and the name before the first parenthesis.
-ops() { tr '\n' ' ' <"$header" | grep -o 'MO_API [^(]*(' | sed 's/ *($//; s/.*[ *]//' | sort; }
+# The functions that headers declare: a declaration is MO_API, a type and the name before the first parenthesis.
+functions() { cat "$@" | tr '\n' ' ' | grep -o 'MO_API [^(]*(' | sed 's/ *($//; s/.*[ *]//' | sort; }
+ops() { functions "$header"; }
 listed() { sort "$list" <(ops); }
 imported() { nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $2); print $2 }' | sort -u; }
 
@@ -29,6 +33,16 @@ if [ -n "$difference" ]; then
     failed=1
 else
     echo "[       OK ] $(listed | wc -l) exported symbols as listed, $(ops | wc -l) of them ops"
+fi
+
+# Beside the ops, at most 110 functions, and 30 for what was added since the face was drawn.
+beside_ops=$(comm -23 <(cd "$root" && functions "${public[@]}") <(ops) | wc -l)
+lines=$(cd "$root" && cat "${public[@]}" | wc -l)
+if [ "$beside_ops" -gt 140 ] || [ "$beside_ops" -lt 50 ]; then
+    echo "[  FAILED  ] mochi.h declares $beside_ops functions beside the ops, expected 50 to 140"
+    failed=1
+else
+    echo "[       OK ] mochi.h: $(ops | wc -l) ops, $beside_ops other functions, ${#public[@]} headers of $lines lines"
 fi
 
 # The guard of the BLAS allocator must carry OpenBLAS's name (tensor/cpu/fast/blas_guard.c).

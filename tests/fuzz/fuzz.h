@@ -9,7 +9,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GOLDEN_H
 #define GOLDEN_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { GOLDEN_LEAVES = 256 };
 

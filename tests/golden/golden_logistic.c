@@ -1,6 +1,6 @@
 /* tests/golden/golden_logistic.c - logistic regression with and without a penalty on the intercept, and its implicit
  * gradients through the cross-entropy of the queries. */
-#include "models/head.h"
+#include "models/inside.h"
 #include "tests/golden/golden.h"
 
 static void check(golden *g, const char *test) {

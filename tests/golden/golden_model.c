@@ -1,4 +1,5 @@
 /* tests/golden/golden_model.c - the encoder, and whole training steps: logits, loss, gradients, AdamW, a trajectory. */
+#include "models/gamlp.h"
 #include "tests/golden/golden.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 enum { MAX_PARAMETERS = 64 };
 
 /* The model whose parameters the file holds: widths, hops and layers read off the arrays. */
-static mo_mochi *model_of(golden *g, mo_temperature temperature, double lambda) {
+static mo_model model_of(golden *g, mo_temperature temperature, double lambda) {
     mo_mochi_options o = mo_mochi_defaults();
     char name[64];
     o.temperature = temperature;
@@ -22,9 +23,9 @@ static mo_mochi *model_of(golden *g, mo_temperature temperature, double lambda) 
     o.encoder.hops--;
     o.encoder.dim = (int)mo_dim(golden_find(g, "", "encoder.input_proj.0.weight"), 0);
     o.encoder.layers = golden_find(g, "", "encoder.out_mlp.6.weight") ? 3 : 2;
-    mo_mochi *m = mo_mochi_create(g->ctx, g->real, &o, 1);
-    for (int i = 0; m && i < mo_mochi_n_parameters(m); i++) {
-        mo_tensor *P = mo_mochi_parameter(m, i), *stored = golden_find(g, "", mo_tensor_name(P));
+    mo_model m = mo_mochi_create(g->ctx, g->real, &o, 1);
+    for (int i = 0; i < mo_model_n_parameters(m); i++) {
+        mo_tensor *P = mo_model_parameter(m, i), *stored = golden_find(g, "", mo_tensor_name(P));
         if (stored)
             mo_tensor_copy(P, stored);
         else if (strcmp(mo_tensor_name(P), "log_temp") != 0)
@@ -40,19 +41,19 @@ static mo_tensor *hop_major(mo_tape *t, mo_tensor *x, int hops, int dim) {
 }
 
 void golden_encoder(golden *g) {
-    mo_mochi *m = model_of(g, MO_TEMPERATURE_LOGIT, 10);
-    if (!m)
+    mo_model m = model_of(g, MO_TEMPERATURE_LOGIT, 10);
+    if (!m.table)
         return;
     const mo_gamlp *encoder = mo_mochi_encoder(m);
-    const mo_gamlp_options *o = &mo_mochi_options_of(m)->encoder;
+    const mo_gamlp_options *o = &encoder->options;
     mo_tensor *xs[MAX_PARAMETERS], *attention, *x = golden_leaf(g, "", "x");
     char names[MAX_PARAMETERS][96];
     const char *list[MAX_PARAMETERS];
     int n = 0;
     xs[n] = x;
     list[n++] = "grad_x";
-    for (int i = 0; i < mo_mochi_n_parameters(m) - 1; i++) {
-        xs[n] = mo_mochi_parameter(m, i);
+    for (int i = 0; i < mo_model_n_parameters(m) - 1; i++) {
+        xs[n] = mo_model_parameter(m, i);
         snprintf(names[n], sizeof names[n], "grad.%s", mo_tensor_name(xs[n]));
         list[n] = names[n];
         n++;
@@ -65,7 +66,7 @@ void golden_encoder(golden *g) {
     golden_compare(g, "", "z", Z);
     golden_gradients(g, "", Z, xs, list, n);
     golden_end_case(g, "");
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 /* ---- steps ---- */
@@ -83,8 +84,8 @@ static mo_tensor *offsets(golden *g, const char *task) {
     return T;
 }
 
-static mo_episode episode_of(golden *g, const char *task, const mo_mochi *m) {
-    const mo_gamlp_options *o = &mo_mochi_options_of(m)->encoder;
+static mo_episode episode_of(golden *g, const char *task, mo_model m) {
+    const mo_gamlp_options *o = &mo_mochi_encoder(m)->options;
     mo_episode e = {.classes = (int64_t)golden_number(g, task, "C", 0), .n_rows = 1, .segment = offsets(g, task)};
     e.task = !strcmp(task, "nc") ? MO_TASK_NC : !strcmp(task, "lp") ? MO_TASK_LP : MO_TASK_GC;
     e.rows[0] = (mo_named){"hops", hop_major(g->t, golden_data(g, task, "x"), o->hops, o->dim), NULL};
@@ -129,18 +130,18 @@ static mo_adamw_options adamw_of(const golden *g) {
         .clip = golden_number(g, "", "clip", 0)};
 }
 
-static int parameters_of(const mo_mochi *m, mo_tensor **P) {
-    int n = mo_mochi_n_parameters(m);
+static int parameters_of(mo_model m, mo_tensor **P) {
+    int n = mo_model_n_parameters(m);
     for (int i = 0; i < n; i++)
-        P[i] = mo_mochi_parameter(m, i);
+        P[i] = mo_model_parameter(m, i);
     return n;
 }
 
 /* One step from the golden gradients at that clip; compares the parameters under prefix. */
 static void check_after(golden *g, const char *test, const char *prefix, double clip) {
-    mo_mochi *m = model_of(g, MO_TEMPERATURE_EMBED, 10);
+    mo_model m = model_of(g, MO_TEMPERATURE_EMBED, 10);
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
-    int n = m ? parameters_of(m, P) : 0;
+    int n = parameters_of(m, P);
     char name[128];
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "grad.%s", mo_tensor_name(P[i]));
@@ -156,20 +157,20 @@ static void check_after(golden *g, const char *test, const char *prefix, double 
         golden_compare(g, test, name, P[i]);
     }
     mo_optimizer_release(o);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 static void check_step(golden *g, const char *task, const char *mode) {
     char test[64], name[128];
     snprintf(test, sizeof test, "%s.%s", task, mode);
-    mo_mochi *m = model_of(
+    mo_model m = model_of(
         g, !strcmp(mode, "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT, golden_number(g, "", "lam", 10));
-    if (!m || !golden_find(g, test, "loss"))
+    if (!m.table || !golden_find(g, test, "loss"))
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS], *logits;
     int n = parameters_of(m, P);
     mo_episode e = episode_of(g, task, m);
-    mo_tensor *loss = mo_mochi_loss(g->t, m, &e, NULL, &logits);
+    mo_tensor *loss = mo_model_loss(g->t, m, &e, NULL, &logits);
     golden_compare(g, test, "loss", loss);
     golden_compare(g, test, "logits", logits);
     golden_compare(g, test, "accuracy", mo_scalar(g->t, MO_F64, accuracy(logits, e.query_label)));
@@ -187,17 +188,17 @@ static void check_step(golden *g, const char *task, const char *mode) {
     check_after(g, test, "after", options.clip);
     check_after(g, test, "after_tight", golden_number(g, test, "grad_norm", 0) / 2);
     golden_end_case(g, test);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 static const char *const tasks[] = {"lp", "nc", "gc"};
 
 /* Gradients of the mean of the three losses; losses[3] as they are. */
-static void mean_gradients(golden *g, mo_mochi *m, mo_tensor **P, int n, mo_tensor **grads, double *losses) {
+static void mean_gradients(golden *g, mo_model m, mo_tensor **P, int n, mo_tensor **grads, double *losses) {
     mo_tensor *sum = NULL;
     for (int k = 0; k < 3; k++) {
         mo_episode e = episode_of(g, tasks[k], m);
-        mo_tensor *loss = mo_keep(mo_mochi_loss(g->t, m, &e, NULL, NULL));
+        mo_tensor *loss = mo_keep(mo_model_loss(g->t, m, &e, NULL, NULL));
         losses[k] = mo_item(loss);
         sum = sum ? mo_add(g->t, sum, loss) : loss;
     }
@@ -207,8 +208,8 @@ static void mean_gradients(golden *g, mo_mochi *m, mo_tensor **P, int n, mo_tens
 
 static void check_trajectory(golden *g) {
     mo_tensor *rates = golden_find(g, "traj", "lr");
-    mo_mochi *m = rates ? model_of(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : NULL;
-    if (!m)
+    mo_model m = rates ? model_of(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : (mo_model){NULL, NULL};
+    if (!m.table)
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
     int n = parameters_of(m, P);
@@ -233,7 +234,7 @@ static void check_trajectory(golden *g) {
     }
     mo_optimizer_release(o);
     golden_end_case(g, "traj");
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 void golden_step(golden *g) {

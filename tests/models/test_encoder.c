@@ -86,7 +86,7 @@ static void every_family_is_read_at_once_and_in_blocks(void **state) {
             mo_episode e;
             const mo_source *source;
             mo_tape_reset(t);
-            assert_int_equal(mo_pool_draw(pools[p], t, i, true, &plans, &e, &source), MO_OK);
+            assert_int_equal(mo_pool_draw(pools[p], t, i, MO_FAMILY_IN_TURN, &plans, &e, &source), MO_OK);
             mo_tensor *whole = mo_model_logits(t, m, &e, NULL), *W = mo_model_parameter(m, 0), *grad[2];
             mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
             assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &grad[0], 1, 0), MO_OK);

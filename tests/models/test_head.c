@@ -1,5 +1,5 @@
 /* tests/models/test_head.c - what a head must be, what it is given, what it returns; and the checker of heads. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

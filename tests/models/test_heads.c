@@ -1,5 +1,5 @@
 /* tests/models/test_heads.c - readouts: equal forms, values by hand, gradients to embeddings and hyper-parameters. */
-#include "models/models.h"
+#include "models/inside.h"
 #include "tests/scratch.h"
 
 #include <math.h>

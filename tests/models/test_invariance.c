@@ -11,7 +11,7 @@ static int64_t logits_of(mo_pool *pool, mo_model model, double *out, int64_t cap
     int64_t count = 0;
     for (uint64_t number = 0; number < 12; number++) {
         mo_episode e;
-        assert_int_equal(mo_pool_draw(pool, t, number, true, &plans, &e, NULL), MO_OK);
+        assert_int_equal(mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, &plans, &e, NULL), MO_OK);
         for (int i = 0; i < e.n_rows; i++) /* features are float32; what is read from them is compared in float64 */
             e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
         mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));

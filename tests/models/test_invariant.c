@@ -163,16 +163,16 @@ static void a_pool_of_the_other_form_is_refused(void **state) {
     scratch *s = *state;
     mo_pool *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
     mo_model invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_mochi *mochi = planted_model(s->ctx, 1);
+    mo_model mochi = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
     assert_null(mo_trainer_create(invariant, nodes, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of nodes", "invariant reads rows of examples"));
-    assert_null(mo_trainer_create(mo_mochi_model(mochi), examples, &o));
+    assert_null(mo_trainer_create(mochi, examples, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("rows of examples", "mochi reads rows of nodes"));
     assert_true(mo_is_null(mo_embed_all(invariant, mo_pool_source(nodes, 0), 0)));
     assert_failed(s->ctx, MO_INVALID, PARTS("does not read the rows of planted:nc"));
     mo_model_release(invariant);
-    mo_mochi_release(mochi);
+    mo_model_release(mochi);
     mo_pool_release(nodes);
     mo_pool_release(examples);
 }
@@ -209,7 +209,7 @@ static void the_transductive_readout_is_a_candidate_on_nodes_alone(void **state)
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
     mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    mo_mochi *mochi = planted_model(s->ctx, 1);
+    mo_model mochi = planted_model(s->ctx, 1);
     figures whole, parts;
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
@@ -224,10 +224,10 @@ static void the_transductive_readout_is_a_candidate_on_nodes_alone(void **state)
             assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("no transductive readout of copies:lp"));
         }
     }
-    assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mo_mochi_model(mochi), 0, &whole), MO_UNSUPPORTED);
+    assert_int_equal(evaluate(s->ctx, mo_pool_source(nodes, 0), mochi, 0, &whole), MO_UNSUPPORTED);
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("the model mochi has no transductive readout"));
     mo_model_release(model);
-    mo_mochi_release(mochi);
+    mo_model_release(mochi);
     mo_pool_release(pool);
     mo_pool_release(nodes);
 }

@@ -1,5 +1,5 @@
 /* tests/models/test_kernel_mixture.c - the mixture's second kernel against loops, and where it is left out. */
-#include "models/models.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* tests/models/test_mlp.c - the head "mlp": what it fits, what it treats alike, what it leaves on the tape, what it
  * learns. */
-#include "models/models.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -146,11 +146,11 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.head = &mo_head_mlp;
-    mo_mochi *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
-    int n = mo_mochi_n_parameters(m);
-    mo_tensor *W = mo_mochi_parameter(m, n - 2), *same = mo_mochi_parameter(again, n - 2);
+    mo_model m = mo_mochi_create(*state, MO_F32, &o, 3), again = mo_mochi_create(*state, MO_F32, &o, 3);
+    int n = mo_model_n_parameters(m);
+    mo_tensor *W = mo_model_parameter(m, n - 2), *same = mo_model_parameter(again, n - 2);
     assert_string_equal(mo_tensor_name(W), "head.W1");
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, n - 1)), "head.b1");
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, n - 1)), "head.b1");
     assert_int_equal(mo_dim(W, 0), 8);
     assert_int_equal(mo_dim(W, 1), 32);
     assert_true(mo_needs_grad(W));
@@ -159,8 +159,8 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_tensor_read(same, b, sizeof b);
     assert_memory_equal(a, b, sizeof a); /* a function of the seed */
     assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
-    mo_mochi_release(m);
-    mo_mochi_release(again);
+    mo_model_release(m);
+    mo_model_release(again);
 }
 
 /* Folds of 3 and 2 rows with two behind them, soft labels, a first layer with a bias, alone and in a batch: what fits

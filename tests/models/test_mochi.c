@@ -1,5 +1,5 @@
 /* tests/models/test_mochi.c - the encoder and the whole model: names, shapes, equal paths, errors. */
-#include "models/models.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -50,30 +50,30 @@ static mo_episode node_episode(mo_tape *t) {
 static void parameters_bear_the_released_names_and_bounds(void **state) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(3);
-    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-    assert_int_equal(mo_mochi_n_parameters(m), 2 * (4 + 2 + 3) + 1);
+    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    assert_int_equal(mo_model_n_parameters(m), 2 * (4 + 2 + 3) + 1);
     static const char *const names[] = {"encoder.input_proj.0.weight", "encoder.input_proj.0.bias"};
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, 0)), names[0]);
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, 1)), names[1]);
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, 8)), "encoder.att_mlp.0.weight");
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, 16)), "encoder.out_mlp.6.weight");
-    assert_string_equal(mo_tensor_name(mo_mochi_parameter(m, 18)), "log_temp");
-    mo_tensor *W = mo_mochi_parameter(m, 8);
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, 0)), names[0]);
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, 1)), names[1]);
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, 8)), "encoder.att_mlp.0.weight");
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, 16)), "encoder.out_mlp.6.weight");
+    assert_string_equal(mo_tensor_name(mo_model_parameter(m, 18)), "log_temp");
+    mo_tensor *W = mo_model_parameter(m, 8);
     assert_int_equal(mo_dim(W, 1), 2 * DIM);
     double x[2 * DIM * DIM], most = 0;
     mo_tensor_read(W, x, sizeof x);
     for (int i = 0; i < 2 * DIM * DIM; i++)
         most = fmax(most, fabs(x[i]));
     assert_true(most <= 1 / sqrt(2 * DIM) && most > 0.8 / sqrt(2 * DIM));
-    assert_true(mo_item(mo_mochi_parameter(m, 18)) == 0);
-    mo_mochi_release(m);
+    assert_true(mo_item(mo_model_parameter(m, 18)) == 0);
+    mo_model_release(m);
 }
 
 static void mean_before_the_last_layer_equals_mean_after_it(void **state) {
     mo_context *ctx = *state;
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = small(layers);
-        mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+        mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         mo_episode e = {.n_rows = 1, .rows = {{"hops", rows(t, ROWS), NULL}}};
         mo_tensor *offset = mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 3, ROWS});
@@ -87,7 +87,7 @@ static void mean_before_the_last_layer_equals_mean_after_it(void **state) {
         for (int i = 0; i < 3 * DIM; i++)
             assert_true(fabs(a[i] - b[i]) < 1e-12);
         mo_tape_release(t);
-        mo_mochi_release(m);
+        mo_model_release(m);
     }
 }
 
@@ -96,7 +96,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     (void)n_in;
     (void)n_out;
     mo_episode e = node_episode(t);
-    out[0] = mo_mochi_loss(t, state, &e, NULL, NULL);
+    out[0] = mo_model_loss(t, *(const mo_model *)state, &e, NULL, NULL);
 }
 
 static void gradients_of_the_loss_hold_in_every_parameter(void **state) {
@@ -104,76 +104,76 @@ static void gradients_of_the_loss_hold_in_every_parameter(void **state) {
     for (int temperature = MO_TEMPERATURE_LOGIT; temperature <= MO_TEMPERATURE_EMBED; temperature++) {
         mo_mochi_options o = small(3);
         o.temperature = (mo_temperature)temperature;
-        mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
-        for (int i = 0; i < mo_mochi_n_parameters(m); i++) {
-            mo_tensor *P = mo_mochi_parameter(m, i);
-            mo_check_result r = mo_check_function(ctx, loss_function, m, &P, 1, 1, 1, 1e-6, 3);
+        mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
+        for (int i = 0; i < mo_model_n_parameters(m); i++) {
+            mo_tensor *P = mo_model_parameter(m, i);
+            mo_check_result r = mo_check_function(ctx, loss_function, &m, &P, 1, 1, 1, 1e-6, 3);
             if (!r.pass)
                 print_message("%s: %s\n", mo_tensor_name(P), r.worst);
             assert_true(r.pass);
         }
-        mo_mochi_release(m);
+        mo_model_release(m);
     }
 }
 
 static void backward_releases_all_but_the_logits_and_the_loss(void **state) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(3);
-    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_episode(t);
     mo_tensor *Zs, *Zq, *logits;
-    mo_mochi_embed(t, m, &e, NULL, &Zs, &Zq);
-    logits = mo_keep(mo_mochi_readout(t, m, &e, Zs, Zq));
+    mo_model_embed(t, m, &e, NULL, &Zs, &Zq);
+    logits = mo_keep(mo_model_readout(t, m, &e, Zs, Zq));
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, e.query_label, 0.1);
     assert_int_equal(mo_backward(t, loss), MO_OK);
     assert_true(isfinite(mo_item(loss)));
     double x[10];
     assert_int_equal(mo_tensor_read(logits, x, sizeof x), MO_OK);
-    assert_non_null(mo_grad_of(mo_mochi_parameter(m, 0)));
+    assert_non_null(mo_grad_of(mo_model_parameter(m, 0)));
     mo_neg(t, Zs);
     assert_int_equal(mo_context_status(ctx)->code, MO_STATE);
     assert_non_null(strstr(mo_context_status(ctx)->message, "made by gather_rows"));
     mo_clear_error(ctx);
     mo_tape_release(t);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 static void loading_names_what_is_missing_and_changes_nothing(void **state) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(2);
-    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_arrays_take(arrays, "encoder.input_proj.0.weight", mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){DIM, DIM}));
-    assert_int_equal(mo_mochi_load(m, arrays), MO_FORMAT);
-    assert_string_equal(mo_context_status(ctx)->message, "weights: no tensor named encoder.input_proj.0.bias");
+    assert_int_equal(mo_model_load(m, arrays), MO_FORMAT);
+    assert_string_equal(mo_context_status(ctx)->message, "weights: encoder.input_proj.0.bias is absent, expected [6]");
     mo_clear_error(ctx);
     double x[DIM * DIM], sum = 0;
-    mo_tensor_read(mo_mochi_parameter(m, 0), x, sizeof x);
+    mo_tensor_read(mo_model_parameter(m, 0), x, sizeof x);
     for (int i = 0; i < DIM * DIM; i++)
         sum += fabs(x[i]);
     assert_true(sum > 0);
     mo_arrays_release(arrays);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 static void wrong_options_and_rows_are_named(void **state) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(4);
-    assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
+    assert_null(mo_mochi_create(ctx, MO_F64, &o, 1).table);
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: layers is 4, expected 2 or 3");
     mo_clear_error(ctx);
     o = small(3);
     o.lambda = -1;
-    assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
+    assert_null(mo_mochi_create(ctx, MO_F64, &o, 1).table);
     assert_string_equal(mo_context_status(ctx)->message, "head ridge: lambda is -1, expected more than 0");
     mo_clear_error(ctx);
     o = small(3);
-    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_episode e = node_episode(t);
     e.rows[0].name = "spectrum";
-    assert_true(mo_is_null(mo_mochi_logits(t, m, &e, NULL)));
+    assert_true(mo_is_null(mo_model_logits(t, m, &e, NULL)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "no rows named \"hops\""));
     mo_clear_error(ctx);
     e.rows[0] = (mo_named){"hops", mo_full(t, MO_F64, 3, (int64_t[]){4, 3, DIM + 1}, 0), NULL};
@@ -181,7 +181,7 @@ static void wrong_options_and_rows_are_named(void **state) {
     assert_string_equal(mo_context_status(ctx)->message, "gamlp: hop rows [4, 3, 7], expected [4, N, 6]");
     mo_clear_error(ctx);
     mo_tape_release(t);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* tests/models/test_residual_head.c - heads that give only a residual: the weights found and their gradients are those
  * of the closed form where there is one. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* tests/models/test_ridge_mixture.c - leave-one-out predictions against separate fits, and the mixture that reads them.
  */
-#include "models/models.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

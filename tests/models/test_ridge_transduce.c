@@ -1,5 +1,5 @@
 /* tests/models/test_ridge_transduce.c - the mixture refitted on all rows, against loops that follow the formulas. */
-#include "models/models.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

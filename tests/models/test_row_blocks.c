@@ -1,6 +1,6 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients of the whole, dropout and
  * all. */
-#include "models/models.h"
+#include "models/inside.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static mo_model gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, doub
     o.encoder.layers = layers;
     o.encoder.hops = hops;
     o.encoder.dropout = dropout;
-    return mo_mochi_model(mo_mochi_create(ctx, real, &o, 1));
+    return mo_mochi_create(ctx, real, &o, 1);
 }
 
 /* Loss, all gradients one after another, and where the random position came to. */
@@ -169,14 +169,14 @@ static void the_largest_encoder_has_room(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    mo_mochi *m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
     e.max_rows = 4;
-    assert_int_equal(mo_backward(t, mo_mochi_loss(t, m, &e, NULL, NULL)), MO_OK);
+    assert_int_equal(mo_backward(t, mo_model_loss(t, m, &e, NULL, NULL)), MO_OK);
     mo_tape_release(t);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 typedef struct problem {

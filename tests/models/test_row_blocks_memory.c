@@ -1,5 +1,5 @@
 /* tests/models/test_row_blocks_memory.c - encoding in blocks of rows takes the memory of one block. */
-#include "models/models.h"
+#include "models/inside.h"
 #include "tests/scratch.h"
 
 enum { MAX_PARAMETERS = 64 };
@@ -9,7 +9,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
 }
 
 /* Bytes that a training step on graphs takes beyond its episode and the parameters' gradients. */
-static int64_t step_bytes(mo_context *ctx, mo_mochi *m, int64_t rows, int64_t max_rows) {
+static int64_t step_bytes(mo_context *ctx, mo_model m, int64_t rows, int64_t max_rows) {
     enum { N = 40 };
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
@@ -26,12 +26,12 @@ static int64_t step_bytes(mo_context *ctx, mo_mochi *m, int64_t rows, int64_t ma
     e.support[0] = integers(t, N / 2, number);
     e.query[0] = integers(t, N / 2, number + N / 2);
     e.support_label = e.query_label = integers(t, N / 2, label);
-    int n = mo_mochi_n_parameters(m);
+    int n = mo_model_n_parameters(m);
     for (int i = 0; i < n; i++)
-        P[i] = mo_mochi_parameter(m, i);
+        P[i] = mo_model_parameter(m, i);
     mo_context_reset_peaks(ctx);
     int64_t before = mo_context_counters(ctx).tape_live;
-    mo_tensor *loss = mo_mochi_loss(t, m, &e, NULL, NULL);
+    mo_tensor *loss = mo_model_loss(t, m, &e, NULL, NULL);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, P, G, n, 0), MO_OK);
     int64_t peak = mo_context_counters(ctx).tape_peak - before;
     mo_tape_release(t);
@@ -43,7 +43,7 @@ static void memory_is_that_of_one_block(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
-    mo_mochi *m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    mo_model m = mo_mochi_create(ctx, MO_F32, &o, 1);
     int64_t whole = step_bytes(ctx, m, 16000, 0), block = step_bytes(ctx, m, 1000, 0);
     int64_t blocks = step_bytes(ctx, m, 16000, 1000), sums = 16 * 2 * 40 * 2 * 64 * (int64_t)sizeof(float);
     print_message("16000 rows: %.1f MB; in blocks of 1000: %.1f MB; 1000 rows alone: %.1f MB\n", 1e-6 * (double)whole,
@@ -52,7 +52,7 @@ static void memory_is_that_of_one_block(void **state) {
     /* gradients of the parameters twice: the sum so far and a block's own */
     int64_t gradients = 12 * 64 * 64 * (int64_t)sizeof(float);
     assert_true(blocks <= block + sums + 2 * gradients);
-    mo_mochi_release(m);
+    mo_model_release(m);
 }
 
 int main(void) {

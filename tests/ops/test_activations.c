@@ -1,5 +1,5 @@
 /* tests/ops/test_activations.c - smooth and piecewise functions at their extremes and kinks. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 typedef mo_tensor *(*function)(mo_tape *t, mo_tensor *X);

@@ -1,5 +1,5 @@
 /* tests/ops/test_arithmetic.c - elementwise ops at the edges of their domains, broadcasting both ways, casts. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 /* The gradient in the leaf X of Y, whose cotangent is one. */

@@ -1,5 +1,5 @@
 /* tests/ops/test_diagonal.c - identity and trace, which are made of diagonals. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static void the_identity_has_ones_on_its_diagonal_alone(void **state) {

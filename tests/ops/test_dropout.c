@@ -1,5 +1,5 @@
 /* tests/ops/test_dropout.c - dropout draws by position, keeps the mean, and is absent from evaluation. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static mo_random start(void) {

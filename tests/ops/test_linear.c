@@ -1,5 +1,5 @@
 /* tests/ops/test_linear.c - the fused layer equals the ops it stands for, in value and in every gradient. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 /* tests/ops/test_logistic.c - logistic regression: optimal, and the same by every path, derivatives included. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

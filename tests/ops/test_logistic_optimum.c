@@ -1,6 +1,6 @@
 /* tests/ops/test_logistic_optimum.c - which rows have an optimum of logistic regression, and what is said of those that
  * have none. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* tests/ops/test_logistic_scikit.c - on Cora's hop features the head has scikit-learn's coefficients and accuracy
  * (oracle.h; skipped where absent). */
-#include "models/head.h"
+#include "models/inside.h"
 #include "tests/oracle.h"
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* tests/ops/test_matmul.c - errors of a product name the shapes that were given, though a batch is folded into one
  * product.
  */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static void errors_name_the_shapes_as_given(void **state) {

@@ -1,5 +1,5 @@
 /* tests/ops/test_normalize.c - layer_norm, l2_normalize and norm where rows are ordinary, constant, tiny or zero. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static const int64_t shape[] = {3, 4};

@@ -1,6 +1,6 @@
 /* tests/ops/test_recompute.c - gradient checkpointing: nothing of the inside stays, every run begins with the same
  * state, and what the function must not do is an error. Derivatives to order two are checked with those of all ops. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/scratch.h"
 
 enum { DEPTH = 24, WIDTH = 64 };

@@ -1,6 +1,6 @@
 /* tests/ops/test_reduce.c - sum, mean, variance, max and logsumexp over every set of axes, against loops; ties,
  * extremes, nothing. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static const int64_t cube[] = {2, 3, 4};

@@ -1,7 +1,7 @@
 /* tests/ops/test_softmax.c - softmax, log_softmax and the cross-entropy: against formulas, at extremes, with wrong
  * labels.
  */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static const int64_t shape[] = {3, 4};

@@ -1,6 +1,6 @@
 /* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch,
  * differentiable on its active set, and equal to scikit-learn's (oracle.h; skipped where absent). */
-#include "models/head.h"
+#include "models/inside.h"
 #include "tests/device.h"
 #include "tests/oracle.h"
 #include "tests/scratch.h"

@@ -1,5 +1,5 @@
 /* tests/ops/test_svm_folds.c - Crammer-Singer machines without a fold, all at once, are those one by one. */
-#include "models/head.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <setjmp.h>

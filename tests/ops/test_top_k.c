@@ -1,5 +1,5 @@
 /* tests/ops/test_top_k.c - order and running sums along any axis: ties, NaN, gradients at the right places. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 /* Sorting leaves scratch memory with the context: what it holds without a tape is counted after a first sort. */

@@ -1,5 +1,5 @@
 /* tests/ops/test_views.c - which reshapes are views, what views share, and what bad indices are told. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* tests/ops/test_where.c - choices: what is not taken does not pass, ties go to the first; powers at the edge of their
  * domain. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/toy_ops.h"
 
 static void expect(const char *what, const mo_tensor *T, int n, const double *expected) {

@@ -3,7 +3,7 @@
 #ifndef INERT_CALLS_H
 #define INERT_CALLS_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { GIVEN_TENSORS = 64 };
 

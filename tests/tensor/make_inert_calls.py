@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the calls of tests/tensor/test_inert.c and their table: one function for each symbol of tests/symbols.txt and each
-prototype of the public headers (ops/ops.h lists its own symbols). A symbol without a prototype, or a parameter of a
+prototype of the installed headers (ops/ops.h lists its own symbols). A symbol without a prototype, or a parameter of a
 kind that is not known here, ends the build.
 
 Usage: make_inert_calls.py symbols.txt OUT.c OUT.d SOURCES
@@ -12,7 +12,7 @@ import sys
 # Objects of one block that a constructor returns, or the engine lends: what a failed constructor gives is NULL.
 LENT = {"mo_call"}
 FOLDERS = ["tensor", "autograd", "ops", "models", "train"]
-NUMBERS = {"int", "unsigned", "int64_t", "uint64_t", "size_t", "double", "bool"}
+NUMBERS = {"int", "unsigned", "int64_t", "uint32_t", "uint64_t", "size_t", "double", "bool"}
 # Not one of the library's own functions: the guard that stands before OpenBLAS's (tensor/cpu/fast/blas_guard.c).
 FOREIGN = {"blas_memory_alloc"}
 # What these return belongs to their argument.
@@ -124,7 +124,7 @@ def main():
     functions = sorted({s for s in names if s not in headers.objects} | set(headers.prototypes))
     missing = [s for s in functions if s not in headers.prototypes]
     if missing:
-        sys.exit("make_inert_calls.py: of tests/symbols.txt without a prototype in a public header: " + " ".join(missing))
+        sys.exit("make_inert_calls.py: of tests/symbols.txt without a prototype in an installed header: " + " ".join(missing))
     lines = ["/* Made by tests/tensor/make_inert_calls.py. */", '#include "tests/tensor/inert_calls.h"', ""]
     for name in functions:
         lines += [f"static void call_{name}(given *g) {{", "    (void)g;", f"    {call(headers, name)}", "}", ""]

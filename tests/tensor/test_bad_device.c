@@ -3,7 +3,7 @@
 #include "tests/device.h"
 #include "tests/scratch.h"
 
-#include "ops/ops.h"
+#include "ops/inside.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #include "tests/device.h"
 #include "tests/scratch.h"
 
-#include "ops/ops.h"
-#include "train/train.h"
+#include "ops/inside.h"
+#include "train/inside.h"
 
 #include <math.h>
 
@@ -268,7 +268,7 @@ static void a_capture_needs_a_beginning_and_a_device(void **state) {
     assert_null(mo_capture_end(s->ctx));
     assert_failed(s->ctx, MO_STATE, PARTS("capture: none has begun"));
     mo_capture_begin(s->ctx, -1);
-    assert_failed(s->ctx, MO_INVALID, PARTS("-1 episodes a step"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("-1 streams a step"));
 }
 
 int main(void) {

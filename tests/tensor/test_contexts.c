@@ -3,7 +3,7 @@
  * Under ThreadSanitizer: meson setup tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false, then
  * TSAN_OPTIONS=suppressions=tests/tsan.supp tsan/tests/test_contexts */
 #include "tests/planted.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <fcntl.h>
 #include <fenv.h>
@@ -37,9 +37,9 @@ typedef struct run {
     float weights[MAX_VALUES]; /* of all parameters, one after the other */
 } run;
 
-static void keep_weights(run *r, const mo_mochi *model) {
-    for (int i = 0; i < mo_mochi_n_parameters(model); i++) {
-        mo_tensor *P = mo_mochi_parameter(model, i);
+static void keep_weights(run *r, mo_model model) {
+    for (int i = 0; i < mo_model_n_parameters(model); i++) {
+        mo_tensor *P = mo_model_parameter(model, i);
         int64_t n = mo_numel(P);
         if (r->n + n <= MAX_VALUES)
             mo_tensor_read(P, r->weights + r->n, (size_t)n * sizeof(float));
@@ -56,25 +56,25 @@ static void *train(void *state) {
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = PLANTED_DIM;
     options.encoder.hops = PLANTED_HOPS;
-    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
+    mo_model model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
     mo_trainer_options o = {.steps = STEPS,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(r->seed),
         .out = r->folder};
-    mo_trainer *trainer = pool && model ? mo_trainer_create(mo_mochi_model(model), pool, &o) : NULL;
+    mo_trainer *trainer = pool && model.table ? mo_trainer_create(model, pool, &o) : NULL;
     if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
         mo_trainer_finish(trainer);
     char path[700];
     snprintf(path, sizeof path, "%s/weights.safetensors", r->folder);
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, path) : NULL;
-    if (weights && mo_mochi_load(model, weights->arrays) == MO_OK)
+    if (weights && mo_model_load(model, weights->arrays) == MO_OK)
         keep_weights(r, model);
     r->code = mo_context_status(ctx)->code;
     snprintf(r->message, sizeof r->message, "%.255s", mo_context_status(ctx)->message);
     mo_weights_release(weights);
     mo_trainer_release(trainer);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
     return NULL;

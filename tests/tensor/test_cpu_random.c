@@ -13,7 +13,7 @@ static void philox_gives_the_published_numbers(void **state) {
     mo_random r = {0};
     mo_philox(&r, 0, word);
     assert_memory_equal(word, zero, sizeof zero);
-    r = (mo_random){.seed = UINT64_MAX, .purpose = UINT32_MAX, .episode = UINT64_MAX, .index = UINT64_MAX};
+    r = (mo_random){.seed = UINT64_MAX, .purpose = UINT32_MAX, .stream = UINT64_MAX, .index = UINT64_MAX};
     mo_philox(&r, 0, word);
     assert_memory_equal(word, ones, sizeof ones);
 }

@@ -1,7 +1,7 @@
 /* tests/tensor/test_device_failures.c - an emulated device that has no memory at the k-th time it is asked, stops at
  * the k-th piece of work, or breaks a capture at a library call: one line each, and where the device still works the
  * run goes on to the same weights. Skipped on others. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/training_run.h"
 

@@ -5,7 +5,7 @@
  * The bound of an entry is a fraction of the sum of |a b|, its terms' magnitudes. tf32 keeps 10 bits behind the point
  * of either operand, which hardware may cut off: 2^-10 each. bf16 keeps 7, to the nearest: 2^-8 in all, 2^-9 each. Sums
  * are float32 in every mode; k of them round k times at most. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "tensor/storage.h"
 #include "tests/device.h"

@@ -18,7 +18,7 @@ static void philox_gives_the_published_answers(void **state) {
     assert_int_equal(word[1], 0xe169c58d);
     assert_int_equal(word[2], 0xbc57ac4c);
     assert_int_equal(word[3], 0x9b00dbd8);
-    mo_random ones = {.seed = UINT64_MAX, .purpose = 0xffff, .episode = (1ull << 48) - 1};
+    mo_random ones = {.seed = UINT64_MAX, .purpose = 0xffff, .stream = (1ull << 48) - 1};
     mo_philox(&ones, UINT64_MAX, word);
     assert_int_equal(word[0], 0x408f276d);
     assert_int_equal(word[1], 0x41c83b0e);

@@ -4,7 +4,7 @@
 #include "tests/device.h"
 #include "tests/planted.h"
 
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { MOST = 64, WARM = 2 };
 
@@ -99,7 +99,7 @@ static void each_family(mo_context *ctx, mo_model model, mo_pool *pool) {
     }
     s.kept[s.n] = mo_tensor_create(ctx, MO_F32, 0, NULL);
     for (uint64_t number = 0; number < MO_TASKS; number++) {
-        assert_int_equal(mo_pool_draw(pool, data, number, true, &plans, &s.episode, &source), MO_OK);
+        assert_int_equal(mo_pool_draw(pool, data, number, MO_FAMILY_IN_TURN, &plans, &s.episode, &source), MO_OK);
         mo_tensor *list[2 * MO_MAX_ROWS + 7];
         int count = own_episode(ctx, &s.episode, list);
         record_and_compare(&s, mo_task_name(s.episode.task));
@@ -117,9 +117,9 @@ static void a_step_of_mochi_waits_for_nothing(void **state) {
     (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_pool *pool = planted_pool(ctx);
-    mo_mochi *model = planted_model(ctx, 1);
-    each_family(ctx, mo_mochi_model(model), pool);
-    mo_mochi_release(model);
+    mo_model model = planted_model(ctx, 1);
+    each_family(ctx, model, pool);
+    mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
 }

@@ -183,23 +183,23 @@ static void blas_core_of_another_machine_stays_on_record(void **state) {
 static void settings_that_are_no_object_are_refused(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_model model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.epsilon = 1e-8},
         .plan = planted_plans(1),
         .out = folder_of(s),
         .settings = "[1, 2"};
-    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = "[1, 2]";
-    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("settings", "JSON object"));
     o.settings = NULL;
     o.steps = 0;
-    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(s->ctx, MO_INVALID, PARTS("steps is 0"));
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
 }
 
@@ -227,10 +227,17 @@ static void weights_tell_how_to_use_them(void **state) {
     assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
     assert_string_equal(w->recipe, "paper++");
     assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
-    mo_model model = mo_weights_model(w);
+    mo_model model = mo_weights_model(w), opened = mo_model_open(s->ctx, path);
     assert_non_null(model.table);
     assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
+    float first[PLANTED_DIM], again[PLANTED_DIM]; /* the bias of the first layer: the same in both */
+    assert_int_equal(mo_tensor_read(mo_model_parameter(model, 1), first, sizeof first), MO_OK);
+    assert_int_equal(mo_tensor_read(mo_model_parameter(opened, 1), again, sizeof again), MO_OK);
+    assert_memory_equal(first, again, sizeof first);
     mo_model_release(model);
+    mo_model_release(opened);
+    assert_null(mo_model_open(s->ctx, "/nowhere/w.safetensors").table);
+    assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
     mo_weights_release(w);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
     assert_null(mo_weights_read(s->ctx, path));
@@ -238,11 +245,11 @@ static void weights_tell_how_to_use_them(void **state) {
 }
 
 /* Writes the model's parameters with that metadata. */
-static const char *write_weights(scratch *s, const mo_mochi *model, const char *metadata) {
+static const char *write_weights(scratch *s, mo_model model, const char *metadata) {
     mo_array items[64];
-    int n = mo_mochi_n_parameters(model);
+    int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++) {
-        mo_tensor *P = mo_mochi_parameter(model, i);
+        mo_tensor *P = mo_model_parameter(model, i);
         items[i] = (mo_array){.name = P->name, .tensor = P};
     }
     mo_safetensors_write(
@@ -257,7 +264,7 @@ static void weights_without_metadata_are_the_released_program(void **state) {
         o.encoder.dim = 8;
         o.encoder.hops = 2;
         o.encoder.layers = layers;
-        mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+        mo_model model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
         mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
         assert_int_equal(w->mochi.encoder.dim, 8);
@@ -265,15 +272,15 @@ static void weights_without_metadata_are_the_released_program(void **state) {
         assert_int_equal(w->mochi.encoder.layers, layers);
         assert_int_equal(w->mochi.temperature, MO_TEMPERATURE_EMBED);
         assert_int_equal(w->best_hop[MO_TASK_NC], -1);
-        assert_int_equal(mo_mochi_load(model, w->arrays), MO_OK);
+        assert_int_equal(mo_model_load(model, w->arrays), MO_OK);
         mo_weights_release(w);
-        mo_mochi_release(model);
+        mo_model_release(model);
     }
 }
 
 static void weights_with_bad_metadata_are_refused(void **state) {
     scratch *s = *state;
-    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_model model = planted_model(s->ctx, 1);
     static const char *const bad[][2] = {
         {"{\"format\":\"mochi weights\"}", "expected kind"},
         {"{\"format\":\"mochi weights\",\"kind\":\"other\"}", "mochi or invariant, found \"other\""},
@@ -288,7 +295,7 @@ static void weights_with_bad_metadata_are_refused(void **state) {
         assert_null(mo_weights_read(s->ctx, write_weights(s, model, bad[i][0])));
         assert_failed(s->ctx, MO_FORMAT, PARTS("w.safetensors", bad[i][1]));
     }
-    mo_mochi_release(model);
+    mo_model_release(model);
     assert_null(mo_weights_read(s->ctx, "/nowhere/w.safetensors"));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
 }

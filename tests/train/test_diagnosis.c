@@ -1,6 +1,6 @@
 /* tests/train/test_diagnosis.c - what the geometry of embeddings does to prototypes, on the paper's examples. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

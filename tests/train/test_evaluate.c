@@ -46,9 +46,8 @@ static void evaluate(
 static void planted_classes_are_found_by_both_protocols(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_mochi *model = planted_model(s->ctx, 1);
-    mo_candidate c[] = {
-        hop_candidate("hop", 2), {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge}};
+    mo_model model = planted_model(s->ctx, 1);
+    mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
     table t;
     for (int protocol = 0; protocol < 2; protocol++)
         for (int task = 0; task < MO_TASKS; task += 2) { /* nodes and graphs */
@@ -60,7 +59,7 @@ static void planted_classes_are_found_by_both_protocols(void **state) {
             assert_string_equal(t.row[0].task, task == MO_TASK_NC ? "nc" : "gc");
             assert_string_equal(t.row[0].head, "ridge");
         }
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
 }
 
@@ -96,24 +95,24 @@ static void candidates_are_compared_on_the_same_plans(void **state) {
 }
 
 /* The share of right queries when the episode's own rows are encoded. */
-static double direct_accuracy(mo_tape *t, const mo_mochi *model, const mo_source *source, const mo_plan *plan) {
+static double direct_accuracy(mo_tape *t, mo_model model, const mo_source *source, const mo_plan *plan) {
     mo_episode e;
     mo_tape_reset(t);
     mo_episode_build(t, source, plan, &e);
-    double wrong = mo_item(mo_count_wrong(t, mo_mochi_logits(t, model, &e, NULL), e.query_label));
+    double wrong = mo_item(mo_count_wrong(t, mo_model_logits(t, model, &e, NULL), e.query_label));
     return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
 }
 
 static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_model model = planted_model(s->ctx, 1);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-    mo_candidate c = {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge};
+    mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_plan_options plans = planted_plans(8);
     for (int task = 0; task < MO_TASKS; task++) {
         const mo_source *source = planted_source(pool, (mo_task)task);
-        mo_tensor *rows = mo_embed_all(mo_mochi_model(model), source, 0);
+        mo_tensor *rows = mo_embed_all(model, source, 0);
         for (uint64_t number = 0; number < 20; number++) {
             mo_plan plan = {0};
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
@@ -125,22 +124,22 @@ static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
         mo_tensor_release(rows);
     }
     mo_tape_release(t);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
 }
 
 static void row_blocks_give_the_same_embeddings(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_mochi *model = planted_model(s->ctx, 1);
+    mo_model model = planted_model(s->ctx, 1);
     for (int task = 0; task < MO_TASKS; task++) {
         const mo_source *source = planted_source(pool, (mo_task)task);
         int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
-        mo_tensor *whole = mo_embed_all(mo_mochi_model(model), source, 0);
+        mo_tensor *whole = mo_embed_all(model, source, 0);
         assert_int_equal(mo_dim(whole, 0), examples);
         assert_int_equal(mo_dim(whole, 1), PLANTED_DIM);
         for (int64_t max_rows = 1; max_rows < 2000; max_rows = 3 * max_rows + 2) {
-            mo_tensor *parts = mo_embed_all(mo_mochi_model(model), source, max_rows);
+            mo_tensor *parts = mo_embed_all(model, source, max_rows);
             const float *a = mo_tensor_view(whole).data, *b = mo_tensor_view(parts).data;
             for (int64_t i = 0; i < mo_numel(whole); i++) /* products of other shapes round otherwise */
                 assert_true(fabsf(a[i] - b[i]) <= 1e-5f * (1 + fabsf(a[i])));
@@ -148,7 +147,7 @@ static void row_blocks_give_the_same_embeddings(void **state) {
         }
         mo_tensor_release(whole);
     }
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
 }
 
@@ -184,9 +183,9 @@ static void links_that_only_masked_edges_predict_are_not_found(void **state) {
     assert_true(mo_ok(s->ctx));
     mo_mochi_options model_options = mo_mochi_defaults();
     model_options.encoder.dim = 128;
-    mo_mochi *model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
+    mo_model model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
     mo_candidate c[] = {hop_candidate("x0", 0), hop_candidate("hop", 1),
-        {.features = "random", .model = mo_mochi_model(model), .head = &mo_head_ridge}};
+        {.features = "random", .model = model, .head = &mo_head_ridge}};
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
     o.shots = (const int64_t[]){64, 512};
     o.max_rows = 0;
@@ -200,7 +199,7 @@ static void links_that_only_masked_edges_predict_are_not_found(void **state) {
     evaluate(s->ctx, &leaky, c, 3, &o, &t);
     assert_true(mean_of(&t, "x0", 512, "auc") > 60);
     mo_features_release(leaky.features);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
 }
 

@@ -76,8 +76,8 @@ static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
         mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
         mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
-        mo_model model = form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL)
-                                                         : mo_mochi_model(planted_model(ctx, 1));
+        mo_model model =
+            form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
         mo_model_release(model);
         mo_pool_release(host);

@@ -121,13 +121,13 @@ static void second_step_on_allocates_nothing(void **state) {
         mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
         mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_mochi *model = planted_model(ctx, 1);
+        mo_model model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 5,
             .episodes_per_step = 1,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder};
-        mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         while (trainer->step < o.steps)
@@ -135,7 +135,7 @@ static void second_step_on_allocates_nothing(void **state) {
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
         mo_trainer_release(trainer);
-        mo_mochi_release(model);
+        mo_model_release(model);
         mo_pool_release(pool);
         mo_context_release(ctx);
         folder_remove(folder);
@@ -234,19 +234,19 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
         mo_pool_add(pool, wide_graph(ctx, (uint64_t)i + 1), 1u << MO_TASK_NC);
     mo_mochi_options m = mo_mochi_defaults();
     m.encoder.dim = WIDE_DIM;
-    mo_mochi *model = mo_mochi_create(ctx, MO_F32, &m, 1);
+    mo_model model = mo_mochi_create(ctx, MO_F32, &m, 1);
     mo_trainer_options o = {.steps = 20,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
         .plan = planted_plans(1),
         .out = folder};
-    mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+    mo_trainer *trainer = mo_trainer_create(model, pool, &o);
     assert_int_equal(mo_trainer_run(trainer, NULL, NULL), MO_OK);
     malloc_trim(0);
     *held = memory_of("VmRSS");
     *most = memory_of("VmHWM");
     mo_trainer_release(trainer);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
     folder_remove(folder);

@@ -1,5 +1,5 @@
 /* tests/train/test_features.c - the hop stack of graphs and sets of graphs: what it holds, and that it repeats. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 #include "train/svd/basis.h"

@@ -1,6 +1,6 @@
 /* tests/train/test_graph.c - graphs from host arrays: adjacency, counts, look-up, hash, tasks. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { NODES = 23 };
 

@@ -1,7 +1,7 @@
 /* tests/train/test_graph_write.c - a graph as .npz reads back equal, and nothing is left of one that could not be
  * written. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 static void assert_survives(scratch *s, const char *name) {
     mo_graph *graph = mo_graph_open(s->ctx, name);

@@ -2,7 +2,7 @@
  */
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

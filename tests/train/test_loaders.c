@@ -2,7 +2,7 @@
  * that were verified independently of this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 /* What is known of a data set; counts[..] = 0 ends the label counts. */
 typedef struct known {

@@ -4,7 +4,7 @@
  * or its sources are missing. */
 #include "tests/training_run.h"
 
-#include "autograd/inspect.h"
+#include "autograd/inside.h"
 #include "tensor/files/number_text.h"
 #include "train/suite.h"
 

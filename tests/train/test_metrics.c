@@ -2,7 +2,7 @@
  * hand.
  */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

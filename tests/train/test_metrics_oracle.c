@@ -2,7 +2,7 @@
  * written out in NumPy (oracle.h; skipped where it has no scikit-learn). */
 #include "tests/oracle.h"
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

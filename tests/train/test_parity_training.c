@@ -28,14 +28,14 @@ static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_row
     char out[600];
     snprintf(out, sizeof out, "%s/%s", s->folder, name);
     mo_pool *pool = pool_with_cache(ctx, s->folder);
-    mo_mochi *model = planted_model(ctx, 1);
+    mo_model model = planted_model(ctx, 1);
     mo_trainer_options options = {.steps = STEPS,
         .episodes_per_step = 3,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(1),
         .max_rows = max_rows,
         .out = out};
-    mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &options);
+    mo_trainer *trainer = mo_trainer_create(model, pool, &options);
     mo_step_report report;
     for (int i = 0; i < STEPS && mo_trainer_step(trainer, &report) == MO_OK; i++) {
         r->loss[i] = report.loss;
@@ -44,7 +44,7 @@ static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_row
     if (!mo_ok(ctx))
         fail_msg("%s: %s", name, mo_context_status(ctx)->message);
     mo_trainer_release(trainer);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
     folder_remove(out);
 }

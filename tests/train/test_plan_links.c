@@ -1,6 +1,6 @@
 /* tests/train/test_plan_links.c - which pairs an episode of links has: edges with label one, others with label zero. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 /* A pair's position in a list, or -1. */
 static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v) {

@@ -72,12 +72,12 @@ static void graph_named_twice_is_kept_once(void **state) {
 
 /* ---- which episodes ---- */
 
-static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin) {
+static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order) {
     mo_plan_options plans = planted_plans(1);
     const mo_source *source;
     mo_episode e;
     mo_tape_reset(t);
-    assert_int_equal(mo_pool_draw(pool, t, number, round_robin, &plans, &e, &source), MO_OK);
+    assert_int_equal(mo_pool_draw(pool, t, number, order, &plans, &e, &source), MO_OK);
     assert_int_equal(e.task, source->task);
     return source->task;
 }
@@ -88,7 +88,7 @@ static void several_a_step_take_links_nodes_graphs_in_turn(void **state) {
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
     static const mo_task order[] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
     for (uint64_t number = 0; number < 9; number++)
-        assert_int_equal(draw_task(pool, t, number, true), order[number % 3]);
+        assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), order[number % 3]);
     mo_tape_release(t);
     mo_pool_release(pool);
 }
@@ -99,7 +99,7 @@ static void one_a_step_draws_families_equally(void **state) {
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
     int count[MO_TASKS] = {0};
     for (uint64_t number = 0; number < 600; number++)
-        count[draw_task(pool, t, number, false)]++;
+        count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     for (int task = 0; task < MO_TASKS; task++)
         assert_in_range(count[task], 200 - 46, 200 + 46); /* four standard deviations of a binomial */
     mo_tape_release(t);
@@ -113,11 +113,11 @@ static void families_are_drawn_by_their_weights(void **state) {
     int count[MO_TASKS] = {0};
     mo_pool_set_families(pool, (double[]){[MO_TASK_NC] = 0, [MO_TASK_LP] = 3, [MO_TASK_GC] = 1});
     for (uint64_t number = 0; number < 600; number++)
-        count[draw_task(pool, t, number, false)]++;
+        count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     assert_int_equal(count[MO_TASK_NC], 0);
     assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* four standard deviations of a binomial */
     for (uint64_t number = 0; number < 6; number++)         /* of several a step, the families that have a weight */
-        assert_int_equal(draw_task(pool, t, number, true), number % 2 ? MO_TASK_GC : MO_TASK_LP);
+        assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), number % 2 ? MO_TASK_GC : MO_TASK_LP);
     mo_tape_release(t);
     mo_pool_release(pool);
 }
@@ -143,7 +143,7 @@ static void family_and_shots_are_independent(void **state) {
     for (uint64_t number = 0; number < 900; number++) {
         mo_episode e;
         mo_tape_reset(t);
-        mo_pool_draw(pool, t, number, false, &plans, &e, NULL);
+        mo_pool_draw(pool, t, number, MO_FAMILY_DRAWN, &plans, &e, NULL);
         drawn[e.task]++;
         low[e.task] += mo_numel(e.support[0]) / e.classes == plans.k_min;
     }
@@ -156,6 +156,35 @@ static void family_and_shots_are_independent(void **state) {
     mo_pool_release(pool);
 }
 
+static void a_pool_for_a_model_has_the_rows_it_reads(void **state) {
+    scratch *s = *state;
+    mo_model models[] = {planted_model(s->ctx, 1), mo_invariant_create(s->ctx, MO_F32, NULL)};
+    for (int i = 0; i < 2; i++) {
+        mo_pool *pool = mo_pool_for(s->ctx, models[i], (const char *[]){"mutag"}, 1);
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_plan_options plans = planted_plans(1);
+        mo_episode e;
+        assert_int_equal(mo_pool_draw(pool, t, 0, MO_FAMILY_DRAWN, &plans, &e, NULL), MO_OK);
+        assert_true(mo_item(mo_model_loss(t, models[i], &e, NULL, NULL)) > 0);
+        mo_tape_release(t);
+        mo_pool_release(pool);
+        mo_model_release(models[i]);
+    }
+}
+
+static void a_pool_for_a_model_may_start_empty(void **state) {
+    scratch *s = *state;
+    mo_model model = planted_model(s->ctx, 1);
+    mo_pool *pool = mo_pool_for(s->ctx, model, NULL, 0);
+    mo_graph *path = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
+    assert_int_equal(mo_pool_add(pool, path, 1u << MO_TASK_LP), MO_OK);
+    assert_int_equal(mo_pool_size(pool), 1);
+    mo_pool_release(pool);
+    mo_model_release(model);
+    assert_null(mo_pool_for(s->ctx, (mo_model){NULL, NULL}, NULL, 0));
+    assert_failed(s->ctx, MO_INVALID, PARTS("model", "no table"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(name_may_choose_tasks),
@@ -166,6 +195,8 @@ int main(void) {
         cmocka_unit_test(families_are_drawn_by_their_weights),
         cmocka_unit_test(a_graph_may_have_its_own_share_of_links),
         cmocka_unit_test(family_and_shots_are_independent),
+        cmocka_unit_test(a_pool_for_a_model_has_the_rows_it_reads),
+        cmocka_unit_test(a_pool_for_a_model_may_start_empty),
     };
     return cmocka_run_group_tests_name("pool", tests, scratch_create, planted_release);
 }

@@ -89,9 +89,9 @@ static void episode_is_a_function_of_seed_and_number(void **state) {
         mo_episode e[2];
         for (int i = 0; i < 2; i++) {
             if (i) /* other episodes in between change nothing */
-                mo_pool_draw(pool, t[i], number + 100, false, &plans, &e[i], NULL);
+                mo_pool_draw(pool, t[i], number + 100, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
             mo_tape_reset(t[i]);
-            mo_pool_draw(pool, t[i], number, false, &plans, &e[i], NULL);
+            mo_pool_draw(pool, t[i], number, MO_FAMILY_DRAWN, &plans, &e[i], NULL);
             e[i].rows[0].tensor = mo_episode_rows(t[i], &e[i], "hops");
         }
         int64_t n = mo_numel(e[0].rows[0].tensor);

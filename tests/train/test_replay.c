@@ -190,18 +190,18 @@ static void a_device_that_records_nothing_is_an_error(void **state) {
     scratch *s = *state;
     mo_context *ctx = mo_context_create(NULL);
     mo_pool *pool = planted_pool(ctx);
-    mo_mochi *model = planted_model(ctx, 1);
+    mo_model model = planted_model(ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},
         .plan = planted_plans(1),
         .out = scratch_path(s, "never"),
         .replay = true};
-    assert_null(mo_trainer_create(mo_mochi_model(model), pool, &o));
+    assert_null(mo_trainer_create(model, pool, &o));
     assert_failed(
         ctx, MO_UNSUPPORTED, PARTS("train: the device cpu does its work at once, there is nothing to capture"));
     assert_int_equal(access(o.out, F_OK), -1);
-    mo_mochi_release(model);
+    mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
 }

@@ -1,6 +1,6 @@
 /* tests/train/test_schedule.c - the cosine schedule: ends, middle, and the rates that PyTorch stored. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

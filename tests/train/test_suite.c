@@ -1,7 +1,7 @@
 /* tests/train/test_suite.c - pools and suites as files: what a good one holds, and the line and column of what is wrong
  * with a bad one. */
 #include "tests/scratch.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 static void assert_items(char *const *items, int n, const char *const *expected, int n_expected) {
     assert_int_equal(n, n_expected);

@@ -102,13 +102,13 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
     for (int episodes = 1; episodes <= 3; episodes += 2) {
         mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_mochi *model = planted_model(ctx, 1);
+        mo_model model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 8,
             .episodes_per_step = episodes,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
             .plan = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 64, .seed = 3},
             .out = folder_of(*state, episodes / 2)};
-        mo_trainer *trainer = mo_trainer_create(mo_mochi_model(model), pool, &o);
+        mo_trainer *trainer = mo_trainer_create(model, pool, &o);
         mo_trainer_step(trainer, NULL);
         int64_t before = mo_context_counters(ctx).allocations, bytes = mo_context_counters(ctx).bytes_live;
         for (int step = 1; step < 8; step++)
@@ -116,7 +116,7 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
         assert_int_equal(mo_context_counters(ctx).allocations, before);
         assert_int_equal(mo_context_counters(ctx).bytes_live, bytes);
         mo_trainer_release(trainer);
-        mo_mochi_release(model);
+        mo_model_release(model);
         mo_pool_release(pool);
     }
     mo_context_release(ctx);
@@ -137,7 +137,7 @@ static double mean_gradient_norm(training_run *run, int E) {
     for (int j = 0; j < E; j++) {
         mo_episode e;
         mo_tape_reset(t);
-        mo_pool_draw(run->pool, t, (uint64_t)j, E > 1, &plans, &e, NULL);
+        mo_pool_draw(run->pool, t, (uint64_t)j, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &plans, &e, NULL);
         mo_tensor *loss = mo_model_loss(t, run->model, &e, NULL, NULL);
         mo_grad(t, &loss, NULL, 1, P, G, n, 0);
         assert_run_ok(run);

@@ -59,7 +59,7 @@ static double count_gflop(const synthetic *c, const bench_options *o) {
 
 typedef struct training {
     mo_tape *t;
-    mo_mochi *model;
+    mo_model model;
     mo_optimizer *optimizer;
     mo_episode episode;
     int n;
@@ -70,7 +70,7 @@ typedef struct training {
 } training;
 
 static void find_gradients(training *s) {
-    mo_tensor *loss = mo_mochi_loss(s->t, s->model, &s->episode, NULL, NULL);
+    mo_tensor *loss = mo_model_loss(s->t, s->model, &s->episode, NULL, NULL);
     mo_grad(s->t, &loss, NULL, 1, s->parameter, s->grad, s->n, 0);
 }
 
@@ -112,11 +112,11 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
     s->lr = adamw.lr;
     s->t = mo_tape_create(ctx, MO_RECORD);
     s->model = mo_mochi_create(ctx, MO_F32, &options, 0);
-    s->n = s->model ? mo_mochi_n_parameters(s->model) : 0;
+    s->n = mo_model_n_parameters(s->model);
     if (!s->t || !s->n || s->n > MAX_PARAMETERS)
         return false;
     for (int i = 0; i < s->n; i++)
-        s->parameter[i] = mo_mochi_parameter(s->model, i);
+        s->parameter[i] = mo_model_parameter(s->model, i);
     s->optimizer = mo_optimizer_create(ctx, s->parameter, s->n, &adamw);
     return s->optimizer != NULL;
 }
@@ -135,7 +135,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c
     mo_capture_release(s.capture);
     mo_tape_release(s.t);
     mo_optimizer_release(s.optimizer);
-    mo_mochi_release(s.model);
+    mo_model_release(s.model);
     release_synthetic(&s.episode);
     return fine;
 }

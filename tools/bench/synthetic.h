@@ -2,7 +2,7 @@
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
 
-#include "tools/mochi.h"
+#include "tools/inside.h"
 
 enum { SYNTHETIC_BLOCKS = 4 }; /* hops + 1 */
 

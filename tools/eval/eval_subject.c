@@ -55,7 +55,7 @@ static mo_model make_model(mo_context *ctx, const eval_options *o, const subject
     options.head = head;
     if (o->lambda > 0)
         options.lambda = o->lambda;
-    return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &options, seed));
+    return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
 /* What is asked for of one head. */

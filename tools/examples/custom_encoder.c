@@ -6,7 +6,7 @@
  *                     mochi gradcheck --encoder ./custom_encoder.so
  *                     mochi train --encoder ./custom_encoder.so --pool citeseer,enzymes --out run
  *                     mochi eval --encoder ./custom_encoder.so --weights run/weights.safetensors --data cora */
-#include <mochi/mochi.h>
+#include <mochi/inside.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * to and in the penalty: through every recorded iteration, and by the implicit function theorem. The gradients agree;
  * the memory does not. Build: cc implicit_logistic.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
-#include <mochi/mochi.h>
+#include <mochi/inside.h> /* mo_counters: the bytes that a tape took */
 #include <stdio.h>
 
 enum { N = 200, D = 20, C = 3 };

@@ -3,7 +3,7 @@
 #ifndef CHART_H
 #define CHART_H
 
-#include "tools/mochi.h"
+#include "tools/inside.h"
 
 enum { CHART_COLOURS = 9, CHART_TEXT = 96 }; /* colour 0 is that of text */
 

@@ -2,7 +2,7 @@
 #ifndef CHART_GNUPLOT_H
 #define CHART_GNUPLOT_H
 
-#include "tools/mochi.h"
+#include "tools/inside.h"
 
 /* What gnuplot writes on standard output for a script; owned. NULL on failure, with the status set: also where gnuplot
  * is not installed. The user's own settings of gnuplot are not read. */

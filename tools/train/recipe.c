@@ -113,7 +113,7 @@ mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     if (r->encoder)
         return make_encoder(ctx, r, pool);
     if (r->number != RECIPE_BEST)
-        return mo_mochi_model(mo_mochi_create(ctx, MO_F32, &r->model, r->seed));
+        return mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
     mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
     if (reads_itself(r) || !encoder.table)
         return encoder;

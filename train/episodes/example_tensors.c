@@ -1,6 +1,6 @@
 /* train/episodes/example_tensors.c - rows of examples, those of one episode, as tensors of its tape. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "train/episodes/episode_rows.h"
 #include "train/features/example_rows.h"
 

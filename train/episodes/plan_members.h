@@ -2,7 +2,7 @@
 #ifndef MO_PLAN_MEMBERS_H
 #define MO_PLAN_MEMBERS_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* Examples by class: those of class c are member[start[c]] .. member[start[c + 1] - 1], in rising order. */
 typedef struct mo_members {

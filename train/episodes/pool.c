@@ -228,3 +228,17 @@ int mo_pool_size(const mo_pool *pool) {
 const mo_source *mo_pool_source(const mo_pool *pool, int i) {
     return pool && i >= 0 && i < pool->n ? &pool->source[i] : NULL;
 }
+
+mo_pool *mo_pool_for(mo_context *ctx, mo_model model, const char *const *names, int n) {
+    if (!mo_model_validate(ctx, model))
+        return NULL;
+    double dim = mo_model_setting(model, "dim");
+    mo_feature_options options = {
+        .form = model.table->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
+        .dim = dim >= 1 ? (int)dim : 256, /* rows of examples are read at any width: that of the recipe `best` */
+        .hops = (int)mo_model_setting(model, "hops"),
+        .power_iterations = 2,
+    };
+    return n == 0 ? mo_pool_create(ctx, &options, 0.2, NULL, NULL)
+                  : mo_pool_open(ctx, names, n, &options, 0.2, NULL, NULL);
+}

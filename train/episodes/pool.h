@@ -2,7 +2,7 @@
 #ifndef MO_POOL_H
 #define MO_POOL_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 struct mo_pool {
     mo_context *ctx;
@@ -22,7 +22,7 @@ struct mo_pool {
 void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share);
 void mo_pool_prepare_graph(mo_pool *pool, mo_source *s);
 /* pool_draw.c: the source and the plan (release it) of an episode. Returns the status. */
-mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, const mo_plan_options *options,
+mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order, const mo_plan_options *options,
     const mo_source **source, mo_plan *plan);
 /* Returns whether a source has rows of examples. */
 bool mo_has_example_rows(const mo_source *source);

@@ -41,7 +41,7 @@ static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *pre
 }
 
 /* The source of an episode; NULL if no family has both sources and a weight. */
-static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_robin, uint64_t seed) {
+static const mo_source *choose(const mo_pool *pool, uint64_t number, mo_family_order order, uint64_t seed) {
     mo_task present[MO_TASKS];
     int families = 0;
     for (int i = 0; i < MO_TASKS; i++)
@@ -51,16 +51,17 @@ static const mo_source *choose(const mo_pool *pool, uint64_t number, bool round_
         return NULL;
     mo_random r = mo_random_at(seed, MO_PURPOSE_EPISODE, number);
     r.index = choice_index;
-    int64_t family = round_robin ? (int64_t)(number % (uint64_t)families) : draw_family(pool, &r, present, families);
+    int64_t family =
+        order == MO_FAMILY_IN_TURN ? (int64_t)(number % (uint64_t)families) : draw_family(pool, &r, present, families);
     mo_task task = present[family];
     return find_source(pool, task, mo_random_below(&r, count_sources(pool, task)));
 }
 
-mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, const mo_plan_options *options,
+mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order, const mo_plan_options *options,
     const mo_source **source, mo_plan *plan) {
     mo_context *ctx = pool->ctx;
     *plan = (mo_plan){0};
-    *source = mo_ok(ctx) ? choose(pool, number, round_robin, options->seed) : NULL;
+    *source = mo_ok(ctx) ? choose(pool, number, order, options->seed) : NULL;
     if (*source)
         mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, NULL, 0, plan);
     else
@@ -68,15 +69,15 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, bool round_robin, con
     return mo_context_status(ctx)->code;
 }
 
-mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, bool round_robin, const mo_plan_options *options,
-    mo_episode *e, const mo_source **source) {
+mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
+    const mo_plan_options *options, mo_episode *e, const mo_source **source) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "pool", "the pool", pool) || !mo_given(ctx, "pool", "options", options) ||
         !mo_given(ctx, "pool", "the episode", e))
         return mo_code_of(ctx);
     const mo_source *chosen;
     mo_plan plan;
-    if (mo_pool_plan(pool, number, round_robin, options, &chosen, &plan) == MO_OK)
+    if (mo_pool_plan(pool, number, order, options, &chosen, &plan) == MO_OK)
         mo_episode_build(t, chosen, &plan, e);
     if (source && chosen)
         *source = chosen;

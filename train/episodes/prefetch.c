@@ -27,19 +27,19 @@ typedef struct slot {
 struct mo_prefetch {
     mo_context *ctx;
     mo_pool *pool;
-    bool round_robin;
+    mo_family_order order;
     mo_plan_options options;
     uint64_t end;
     mo_row_reader *reader;
     slot slot[SLOTS];
 };
 
-mo_prefetch *mo_prefetch_create(mo_pool *pool, bool round_robin, const mo_plan_options *options, uint64_t end) {
+mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end) {
     mo_context *ctx = pool->ctx;
     mo_prefetch *p = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *p) : NULL;
     if (!p)
         return NULL;
-    *p = (mo_prefetch){.ctx = ctx, .pool = pool, .round_robin = round_robin, .options = *options, .end = end};
+    *p = (mo_prefetch){.ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end};
     p->reader = mo_row_reader_create(ctx);
     for (int i = 0; i < SLOTS; i++)
         p->slot[i].host = mo_host_arena_create(ctx);
@@ -109,7 +109,7 @@ static void plan(mo_prefetch *p, slot *s, uint64_t number) {
     s->number = number;
     s->version = p->pool->version;
     if (mo_sent(ctx, &s->buffer) == MO_OK &&
-        mo_pool_plan(p->pool, number, p->round_robin, &p->options, &s->source, &s->plan) == MO_OK &&
+        mo_pool_plan(p->pool, number, p->order, &p->options, &s->source, &s->plan) == MO_OK &&
         mo_list_rows(s->host, s->source, &s->plan, &s->rows, ctx))
         order_rows(p, s);
     s->failed = ctx->status;

@@ -10,7 +10,7 @@ typedef struct mo_prefetch mo_prefetch;
 
 /* For the episodes that mo_pool_draw numbers 0 .. end - 1 under these options; borrows the pool. Returns NULL on
  * failure. */
-mo_prefetch *mo_prefetch_create(mo_pool *pool, bool round_robin, const mo_plan_options *options, uint64_t end);
+mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end);
 void mo_prefetch_release(mo_prefetch *p);
 /* Episode `number` as mo_pool_draw gives it, with the same bits; its errors are raised here. */
 mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source);

@@ -20,7 +20,7 @@ static void add_episode(mo_tape *t, const mo_pool *pool, const mo_model models[2
     uint64_t number, accuracies *a) {
     mo_episode e;
     mo_tape_reset(t);
-    if (mo_pool_draw(pool, t, number, true, plan, &e, NULL) != MO_OK || a->n[e.task] == a->room)
+    if (mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, plan, &e, NULL) != MO_OK || a->n[e.task] == a->room)
         return;
     for (int i = 0; i < 2; i++) {
         double n = (double)mo_numel(e.query_label),

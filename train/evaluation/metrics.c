@@ -2,7 +2,7 @@
  * measurements.
  *
  * Every metric of scores is NaN if a list it needs is empty, a score is NaN, or memory runs out. */
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 #include <stdlib.h>

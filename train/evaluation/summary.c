@@ -1,5 +1,5 @@
 /* train/evaluation/summary.c - mean, spread and 95% interval of repeated measurements. */
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
  * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"

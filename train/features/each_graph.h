@@ -2,7 +2,7 @@
 #ifndef MO_EACH_GRAPH_H
 #define MO_EACH_GRAPH_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* Works on graph g, which has nodes, on the tape of a context of its own; the tape is reset afterwards. */
 typedef void (*mo_graph_work)(void *state, mo_tape *t, int64_t g);

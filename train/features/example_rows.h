@@ -2,7 +2,7 @@
 #ifndef MO_EXAMPLE_ROWS_H
 #define MO_EXAMPLE_ROWS_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 enum { MO_BLOCKS = 2 };     /* structure, attributes */
 #define MO_LEAST_RATIO 1e-6 /* least ratio of a singular value to the largest, in the log-spectrum */

@@ -4,15 +4,15 @@
  * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
  * file (hop_store.c). */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/storage.h"
 #include "train/features/feature_memory.h"
 #include "train/features/first_hop.h"
 #include "train/features/hop_store.h"
 #include "train/features/set_hops.h"
+#include "train/inside.h"
 #include "train/svd/adjacency.h"
-#include "train/train.h"
 
 #include <inttypes.h>
 #include <math.h>

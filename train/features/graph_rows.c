@@ -7,7 +7,7 @@
  * the nodes of each graph; each column centred over the graphs and scaled to sqrt(s_j), s_j its deviation at hop 0 over
  * the largest. Extras: log nodes, log(1 + 2 edges), mean degree. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/svd/adjacency.h"

@@ -10,7 +10,7 @@
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
  * degrees; the cosine of every block and hop. All columns are standardised over the pairs; "block_moments" and
  * "extras_moments" hold the moments. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 

@@ -3,7 +3,7 @@
 #ifndef MO_ROW_STACK_H
 #define MO_ROW_STACK_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* An array [outer, rows, width bytes], contiguous; borrowed from its tensor. */
 typedef struct mo_row_stack {

@@ -1,7 +1,7 @@
 /* train/fit/draws.c - the episodes that heads are compared on: plans of embeddings, laid side by side for batches. */
 #include "tensor/given.h"
 #include "tensor/host_array.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef MO_FIT_BATCH_H
 #define MO_FIT_BATCH_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* One head on embeddings. */
 typedef struct mo_fitting {

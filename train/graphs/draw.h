@@ -2,7 +2,7 @@
 #ifndef MO_DRAW_H
 #define MO_DRAW_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* Draws m of the numbers 0..n-1, each set equally likely, in random order; m <= n. Time and memory grow with m, not n,
  * unless m is over half of n. Returns NULL when out of memory; the caller frees the result with free(). */

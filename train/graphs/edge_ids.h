@@ -2,7 +2,7 @@
 #ifndef MO_EDGE_IDS_H
 #define MO_EDGE_IDS_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* Ids in file order: edge i joins id[2 i] and id[2 i + 1]. */
 typedef struct mo_edge_ids {

@@ -5,7 +5,7 @@
 #define MO_GRAPH_BUILD_H
 
 #include "tensor/host_array.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* nodes, features: columns are int32 */
 

@@ -2,7 +2,7 @@
  * adjacency, no values where all are 1. */
 #include "tensor/given.h"
 #include "tensor/host_array.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <stdlib.h>
 

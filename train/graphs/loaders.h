@@ -2,7 +2,7 @@
 #ifndef MO_LOADERS_H
 #define MO_LOADERS_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);

@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 #define MO_TEXT_LARGEST ((int64_t)1 << 53) /* integers beyond are not exact as doubles, and no file here needs them */
 

@@ -3,7 +3,7 @@
 #define MO_OPTIMIZER_H
 
 #include "tensor/storage.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 struct mo_optimizer {
     mo_context *ctx;

@@ -3,7 +3,7 @@
 #ifndef MO_REPLAY_H
 #define MO_REPLAY_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 typedef struct mo_replay mo_replay;
 

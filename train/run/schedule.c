@@ -1,7 +1,7 @@
 /* train/run/schedule.c - the learning rate of a step: half a cosine from lr down to lr_min (Loshchilov and Hutter
  * 2017).
  */
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <math.h>
 

@@ -73,8 +73,8 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     trainer->optimizer = mo_optimizer_create(ctx, trainer->parameter, trainer->n, &options->adamw);
     trainer->tape = mo_ok(ctx) ? mo_tape_create(ctx, MO_RECORD) : NULL;
     int E = options->episodes_per_step;
-    trainer->episodes =
-        mo_prefetch_create(trainer->pool, E > 1, &options->plan, (uint64_t)options->steps * (uint64_t)E);
+    trainer->episodes = mo_prefetch_create(trainer->pool, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &options->plan,
+        (uint64_t)options->steps * (uint64_t)E);
     if (options->replay)
         trainer->replay = mo_replay_create(ctx, E);
     return mo_ok(ctx) && trainer->tape && trainer->episodes;

@@ -1,7 +1,7 @@
 /* train/run/weights_model.c - the model that weights are of: MOCHI, the invariant encoder or an encoder from outside,
  * under the readout it was trained with or a head of the caller's choice. */
 #include "tensor/given.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static mo_model make_mochi(const mo_weights *w, const mo_model_choice *c) {
         o.head = c->head;
     if (c->lambda > 0)
         o.lambda = c->lambda;
-    return mo_mochi_model(mo_mochi_create(w->ctx, MO_F32, &o, c->seed));
+    return mo_mochi_create(w->ctx, MO_F32, &o, c->seed);
 }
 
 /* Raises where weights of an encoder from outside come without it, or with another one. */
@@ -79,4 +79,11 @@ mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice)
 
 mo_model mo_weights_model(const mo_weights *w) {
     return mo_weights_model_as(w, &(mo_model_choice){0});
+}
+
+mo_model mo_model_open(mo_context *ctx, const char *path_or_name) {
+    mo_weights *weights = mo_weights_read(ctx, path_or_name);
+    mo_model model = mo_weights_model(weights);
+    mo_weights_release(weights);
+    return model;
 }

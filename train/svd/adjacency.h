@@ -3,7 +3,7 @@
 #ifndef MO_ADJACENCY_H
 #define MO_ADJACENCY_H
 
-#include "train/train.h"
+#include "train/inside.h"
 
 /* D^-1/2 A D^-1/2 of the n nodes from `first` on, whose edges stay among them: row_pointer[first .. first + n] and the
  * columns count from the start of the data set. Every entry counts as 1, self-loops included; the degree of a row is

@@ -7,7 +7,7 @@
 #include "train/svd/basis.h"
 
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/files/number_text.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/svd.h"

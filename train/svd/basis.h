@@ -3,8 +3,8 @@
 #ifndef MO_BASIS_H
 #define MO_BASIS_H
 
+#include "train/inside.h"
 #include "train/svd/svd.h"
-#include "train/train.h"
 
 /* The quality of decompositions: mo_svd's residual and orthogonality, the worst of several. */
 typedef struct mo_basis_quality {

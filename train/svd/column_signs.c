@@ -1,6 +1,6 @@
 /* train/svd/column_signs.c - a convention for the signs of singular vectors, which a decomposition leaves open. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/host_array.h"
 #include "train/svd/svd.h"

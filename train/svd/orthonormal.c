@@ -7,7 +7,7 @@
 #include "train/svd/orthonormal.h"
 
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/host_array.h"
 #include "train/svd/tall.h"

@@ -2,7 +2,7 @@
 #ifndef MO_ORTHONORMAL_H
 #define MO_ORTHONORMAL_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 /* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I whose columns span those of Y. passes 1: orthonormal up to eps
  * cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to rounding,

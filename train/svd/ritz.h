@@ -2,7 +2,7 @@
 #ifndef MO_RITZ_H
 #define MO_RITZ_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 /* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or (images) on those of [Q, A Q]. The panels are
  * [n, q]; the first `wanted` columns of panel[2] become the Ritz vectors, orthonormal to rounding, of the values theta

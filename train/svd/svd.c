@@ -8,10 +8,10 @@
 #include "train/svd/svd_problem.h"
 
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/host_array.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef MO_SVD_H
 #define MO_SVD_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 typedef struct mo_svd_options {
     int rank;

@@ -5,7 +5,7 @@
  *     B = A^T Q, B^T B = W diag(s^2) W^T, U = Q W, V = B W / s.
  * If the basis spans the whole space, Q is the identity, or A itself. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/svd/orthonormal.h"
 #include "train/svd/ritz.h"

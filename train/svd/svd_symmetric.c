@@ -5,7 +5,7 @@
  * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value, whose vectors an
  * SVD may rotate; the eigenvectors are not rotated. The whole computation takes three matrices [n, q] of memory. */
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "train/svd/orthonormal.h"
 #include "train/svd/ritz.h"
 #include "train/svd/svd_problem.h"

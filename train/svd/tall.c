@@ -6,7 +6,7 @@
 #include "train/svd/tall.h"
 
 #include "autograd/tape.h"
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "ops/rules/in_place.h"
 
 enum {

@@ -2,7 +2,7 @@
 #ifndef MO_TALL_H
 #define MO_TALL_H
 
-#include "autograd/autograd.h"
+#include "autograd/inside.h"
 
 /* An uninitialised matrix on the tape; its memory is returned to the system as soon as it is dropped. */
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns);

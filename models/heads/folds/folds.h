@@ -2,7 +2,7 @@
 #ifndef MO_HEAD_FOLDS_H
 #define MO_HEAD_FOLDS_H
 
-#include "models/head.h"
+#include "models/inside.h"
 
 static inline int64_t mo_fold_start(const mo_folds *folds, int f) {
     return f ? folds->stop[f - 1] : 0;

@@ -2,7 +2,7 @@
 #ifndef MO_CPU_BLAS_GUARD_H
 #define MO_CPU_BLAS_GUARD_H
 
-#include "tensor/tensor.h"
+#include "tensor/inside.h"
 
 /* Returns whether such calls are safe: the guard is in place, or the library is not OpenBLAS. Costs one tiny
  * factorization. */

@@ -1,0 +1,23 @@
+/* autograd/inside.h - declarations of autograd/ for the other rooms and the program `mochi`. They promise nothing: any
+ * release may change them. */
+#ifndef MO_AUTOGRAD_INSIDE_H
+#define MO_AUTOGRAD_INSIDE_H
+
+#include "autograd/autograd.h"
+#include "autograd/inspect.h"
+#include "tensor/inside.h"
+
+MO_API mo_mode mo_tape_mode(const mo_tape *t);
+MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
+MO_API bool mo_needs_grad(const mo_tensor *X);
+
+/* The registry of a context. */
+MO_API int mo_n_ops(const mo_context *ctx);
+MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
+MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
+
+/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops of its mo_ops. The
+ * object stays loaded. Returns the status. */
+MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
+
+#endif

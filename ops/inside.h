@@ -1,0 +1,41 @@
+/* ops/inside.h - ops of the library's own models and fits. They promise nothing: any release may change them. */
+#ifndef MO_OPS_INSIDE_H
+#define MO_OPS_INSIDE_H
+
+#include "autograd/inside.h"
+#include "ops/ops.h"
+
+/* ---- perceptron.c, relu.c ---- */
+/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the gradient of the hidden layer is masked inside the
+ * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
+MO_API mo_tensor *mo_perceptron(
+    mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
+/* A where Y > 0, else 0; no gradient to Y; equal shapes */
+MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
+
+/* ---- fits/ ---- */
+/* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
+ * after the last fold take part in every fit. */
+typedef struct mo_folds {
+    int n;               /* 1 or more */
+    const int64_t *stop; /* [n] */
+} mo_folds;
+/* A fit ends when |gradient| is at most `tolerance` times |lambda W|, a fit without a fold at `fold_tolerance` times;
+ * 0: at the level of rounding. */
+typedef struct mo_fold_options {
+    mo_intercept intercept;
+    double tolerance, fold_tolerance;
+} mo_fold_options;
+/* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
+ * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
+ * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such kernel;
+ * call mo_logistic for each fold then. */
+MO_API bool mo_logistic_folds(
+    mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
+/* The same for the Crammer-Singer machine, which has no intercept and is always solved to rounding. */
+MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
+/* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
+ * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
+MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
+
+#endif

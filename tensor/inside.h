@@ -1,0 +1,96 @@
+/* tensor/inside.h - declarations of tensor/ for the other rooms and the program `mochi`. They promise nothing: any
+ * release may change them. */
+#ifndef MO_TENSOR_INSIDE_H
+#define MO_TENSOR_INSIDE_H
+
+#include "tensor/tensor.h"
+
+/* ---- context ---- */
+
+/* "invalid", "numerical", ... */
+MO_API const char *mo_code_name(mo_code code);
+
+/* Counters of one context since its creation, for tests and reports. */
+typedef struct mo_counters {
+    int64_t allocations;    /* blocks asked of the operating system or the device, for tapes and for tensors */
+    int64_t bytes_live;     /* bytes of the blocks still held */
+    int64_t bytes_peak;     /* the largest value of bytes_live */
+    int64_t tape_live;      /* bytes that the values on the context's tapes take */
+    int64_t tape_peak;      /* the largest value of tape_live */
+    int64_t factorizations; /* Cholesky, LU, QR and eigendecompositions; each matrix of a batch counts */
+    int64_t device_peak;    /* the largest use of MO_CUDA memory, workspaces of its libraries too; 0 on MO_CPU */
+} mo_counters;
+
+MO_API mo_counters mo_context_counters(const mo_context *ctx);
+/* Sets bytes_peak, tape_peak and device_peak to what is held now. */
+MO_API void mo_context_reset_peaks(mo_context *ctx);
+MO_API int mo_context_threads(const mo_context *ctx);
+MO_API mo_device mo_context_device(const mo_context *ctx);
+/* Waits until the device has done all queued work and raises the errors found meanwhile. Returns the status. */
+MO_API mo_code mo_context_wait(mo_context *ctx);
+/* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
+ * false if no library is known. */
+MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
+/* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
+ * one), matrix products run on one thread. */
+MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
+
+/* ---- capture: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
+
+typedef struct mo_capture mo_capture;
+/* Work between this call and mo_capture_end is captured instead of done. It may neither read values nor ask for memory:
+ * take two steps of the shape first. What changes from replay to replay lies in tensors of the caller, which
+ * mo_tensor_write fills between replays. The streams of random numbers advance by `streams` per step. MO_UNSUPPORTED on
+ * the CPU. Returns the status. */
+MO_API mo_code mo_capture_begin(mo_context *ctx, int64_t streams);
+/* Returns the captured work, NULL on failure. The work is first done when it is replayed. */
+MO_API mo_capture *mo_capture_end(mo_context *ctx);
+/* Queues the work as the step `ahead` steps after the captured one (0: that step itself); it overwrites the values on
+ * its tape. Returns false on failure, and without an error if memory has been given back since the capture: capture
+ * anew. */
+MO_API bool mo_capture_replay(mo_capture *r, int64_t ahead);
+MO_API void mo_capture_release(mo_capture *r);
+
+/* ---- tensor ---- */
+
+MO_API size_t mo_dtype_size(mo_dtype dtype);      /* bytes of one element */
+MO_API const char *mo_dtype_name(mo_dtype dtype); /* "float32", "int64", ... */
+MO_API bool mo_dtype_is_real(mo_dtype dtype);     /* float32 or float64: the types in which the library computes */
+MO_API mo_context *mo_tensor_context(const mo_tensor *T);
+MO_API bool mo_is_contiguous(const mo_tensor *T);
+/* Copies src over dst (equal shapes, any strides, dtypes may differ); counts as an in-place change. Returns the status.
+ */
+MO_API mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src);
+
+/* ---- sparse matrix ---- */
+
+/* The transposed matrix; A itself if it is declared symmetric. Built once, owned by A. */
+MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
+MO_API int64_t mo_csr_rows(const mo_csr *A);
+MO_API int64_t mo_csr_columns(const mo_csr *A);
+MO_API int64_t mo_csr_nnz(const mo_csr *A);
+
+/* ---- random numbers ---- */
+
+/* The purposes of all rooms beside MO_PURPOSE_INIT in one list, so that two of them never share a sequence. */
+enum {
+    MO_PURPOSE_EPISODE = 2, /* an episode's family, graph, k, q, classes and examples */
+    MO_PURPOSE_DROPOUT,
+    MO_PURPOSE_MASK,     /* held-out links */
+    MO_PURPOSE_NEGATIVE, /* non-edges */
+    MO_PURPOSE_SVD,      /* test matrices */
+    MO_PURPOSE_SPLIT,    /* evaluation splits */
+    MO_PURPOSE_CHECK,    /* samples of the gradient checker */
+    MO_PURPOSE_BENCH,
+    MO_PURPOSE_PAIR /* pairs of classes */
+};
+
+MO_API uint64_t mo_random_bits(mo_random *r);                           /* 64 random bits */
+MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fisher-Yates */
+
+/* ---- files ---- */
+
+/* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. Returns the status. */
+MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
+
+#endif

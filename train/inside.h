@@ -1,0 +1,172 @@
+/* train/inside.h - declarations of train/ for the program `mochi`: sources, weights, evaluation. They promise nothing:
+ * any release may change them. */
+#ifndef MO_TRAIN_INSIDE_H
+#define MO_TRAIN_INSIDE_H
+
+#include "models/encoder.h"
+#include "train/fit.h"
+#include "train/frozen_features.h"
+#include "train/graph.h"
+#include "train/metrics.h"
+#include "train/suite.h"
+#include "train/train.h"
+
+/* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
+
+struct mo_source {
+    mo_graph *graph;
+    mo_task task;
+    mo_links *links;                /* lp */
+    mo_features *features;          /* for lp: of the masked graph; the place of their memory: mo_feature_place */
+    bool owns_graph, owns_features; /* false: shared with another source of the graph */
+};
+
+/* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
+ * tasks, "cora:nc+lp@0.1" also sets the share of links held out. Returns NULL on failure. */
+MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
+    double link_share, mo_notice notice, void *state);
+/* An empty pool, for graphs made in memory. */
+MO_API mo_pool *mo_pool_create(
+    mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
+/* The relative frequency of each family at one episode per step (1 each by default). A family of weight 0 has no
+ * episodes, at one or several per step. */
+MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
+MO_API int mo_pool_size(const mo_pool *pool);
+MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
+/* The tensors of a planned episode on the tape: each named row encoded once. */
+MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
+
+/* ---- optimizer and trainer ---- */
+
+/* The step in two parts, for a step that is captured (mo_capture_begin): `advance` sets the step number and its rate,
+ * outside of the capture, before it and before each replay; `apply` takes the step, inside. Both return the status. */
+MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
+MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
+
+/* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
+MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
+
+/* One step of mo_trainer_run. Returns the status. */
+MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
+/* Writes out/checkpoint.safetensors. Returns the status. */
+MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
+
+/* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
+
+/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
+ * hops and layers are read off the shapes, and the other settings are those of the released program. */
+typedef struct mo_weights {
+    mo_context *ctx;
+    mo_arrays *arrays;
+    char kind[64];                  /* the name of the model's table: "mochi", "invariant" */
+    mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
+    mo_mochi_options mochi;         /* of "mochi"; head: NULL if it is not one of the library's */
+    mo_invariant_options invariant; /* of "invariant" */
+    mo_readout_options readout;     /* of a model under a head instead of its own readout; head as in mochi */
+    char head[64];                  /* the head's name; "" if the readout is the model's own */
+    char recipe[32];                /* "" if unknown; "released" for a file without this library's metadata */
+    uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
+    double lambda;                  /* penalty of the ridge on single hops */
+    int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
+} mo_weights;
+
+/* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
+MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
+MO_API void mo_weights_release(mo_weights *weights);
+/* A float32 model with these weights; a model without a table on failure. */
+MO_API mo_model mo_weights_model(const mo_weights *weights);
+
+/* Changes to the trained model when it is made from its weights. */
+typedef struct mo_model_choice {
+    const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
+    const mo_head *head; /* NULL: the head it was trained with; for "invariant", ridge_mixture is its own readout */
+    double lambda;       /* the head's parameter of that name; 0: the trained value */
+    bool untrained;      /* initial values, drawn from the seed, instead of the weights */
+    uint64_t seed;
+} mo_model_choice;
+MO_API mo_model mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
+
+/* ---- evaluation ---- */
+
+/* Share of the edges to hold out (mo_pool_open) from graphs whose links are evaluated: a fifth of the edges for the
+ * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
+ * the features were computed. */
+#define MO_EVAL_LINK_SHARE 0.28
+
+/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
+ * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
+MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
+
+/* The width d of these embeddings, found from the first example alone; 0 on failure. */
+MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
+
+/* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
+MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
+
+typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
+
+MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode" */
+
+typedef struct mo_eval_options {
+    mo_protocol protocol;
+    int n_shots;
+    const int64_t *shots; /* k for nc and gc; for lp the number of support links of each class */
+    int64_t episodes;     /* for protocol episode: 100 */
+    int64_t queries;      /* per class, for protocol episode; 0: 30 */
+    int64_t seeds;        /* for protocol split, and for links: 3 */
+    uint64_t seed;
+    int64_t max_rows; /* rows encoded at once; 0: all */
+} mo_eval_options;
+
+typedef struct mo_eval_row {
+    const char *data, *task, *head, *features; /* features: label of the candidate */
+    int64_t k;
+    const char *metric;    /* accuracy, or mo_link_metric_name */
+    double mean, ci95, sd; /* in percent */
+    int64_t n;             /* number of seeds or episodes */
+    const double *values;  /* one per seed or episode, paired between candidates; borrowed for the visit */
+    int64_t n_test;        /* queries per seed or episode */
+    int64_t classes;       /* per problem; 2 for links */
+    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
+                              all their examples, then draw from them again */
+    const char *failure;   /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
+} mo_eval_row;
+
+typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
+
+/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
+typedef struct mo_candidate {
+    const char *features; /* label: trained | random | x0 | hop */
+    mo_model model;
+    bool transductive; /* nodes only: the model's readout that reads all nodes, mo_model_transduce */
+    int hop;
+    const mo_head *head;
+    double lambda;
+    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
+    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
+} mo_candidate;
+
+/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
+ * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
+ * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
+ * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
+MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
+    const mo_eval_options *options, mo_eval_visit visit, void *state);
+
+/* Two models on the same episodes of a pool: accuracy of each in percent, and the first less the second with the half
+ * width of its 95% interval over episodes, which are pairs. NaN where the pool has none of the task. */
+typedef struct mo_paired {
+    double mean[2], difference, ci95;
+    int64_t n;
+} mo_paired;
+/* Figures of every task on `episodes` episodes each, from number `first` on: numbers at least steps times
+ * episodes_per_step are those that training did not see. Returns the status. */
+MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
+    uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
+
+/* The hop on whose rows the head is most accurate over the pool's sources of that task (a few seeded episodes at k = 4
+ * .. 32); -1 without sources. */
+MO_API int mo_best_hop(
+    mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
+
+#endif
