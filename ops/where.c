@@ -8,7 +8,8 @@
  *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
  * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
  * was not taken does not spread. greater_equal is flat in both inputs. maximum is where(A >= B, A, B), minimum
- * where(B >= A, A, B): ties go to A. */
+ * where(B >= A, A, B): ties go to A. The gradient goes to the operand whose value was taken, if that is NaN as well: to
+ * A where A is NaN, else to B where B is. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
@@ -161,12 +162,17 @@ mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_greater_equal, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
+/* Where A was taken: A >= B (of maximum), or A is NaN, which is not >= itself. */
+static mo_tensor *first_taken(mo_tape *t, mo_tensor *A, mo_tensor *first_holds) {
+    return mo_where(t, mo_greater_equal(t, A, A), first_holds, mo_scalar(t, A->dtype, 1));
+}
+
 static void maximum_forward(mo_call *c) {
     map(c, MO_MAP_MAX);
 }
 
 static void maximum_vjp(mo_vjp *v) {
-    choose(v, mo_greater_equal(v->t, v->in[0], v->in[1]), 0, 1);
+    choose(v, first_taken(v->t, v->in[0], mo_greater_equal(v->t, v->in[0], v->in[1])), 0, 1);
 }
 
 const mo_op mo_op_maximum = {
@@ -193,7 +199,7 @@ static void minimum_forward(mo_call *c) {
 }
 
 static void minimum_vjp(mo_vjp *v) {
-    choose(v, mo_greater_equal(v->t, v->in[1], v->in[0]), 0, 1);
+    choose(v, first_taken(v->t, v->in[0], mo_greater_equal(v->t, v->in[1], v->in[0])), 0, 1);
 }
 
 const mo_op mo_op_minimum = {

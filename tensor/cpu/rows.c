@@ -136,6 +136,7 @@ void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         real shift = shift_of(X + i * n, n);
+        shift = shift == INFINITY ? 0 : shift; /* of a row that holds inf the sum is inf, or NaN */
         Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
     }
 }

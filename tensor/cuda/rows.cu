@@ -5,6 +5,7 @@
 template <typename real> static __global__ void logsumexp_kernel(int64_t rows, int64_t n, const real *x, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {
         real shift = row_shift(x + i * n, n);
+        shift = shift == INFINITY ? (real)0 : shift; /* of a row that holds inf the sum is inf, or NaN */
         double sum = row_exponential_sum(x + i * n, n, shift);
         if (lane_of() == 0)
             y[i] = (real)(shift + log(sum));

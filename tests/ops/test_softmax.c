@@ -107,6 +107,19 @@ static void cross_entropy_is_exact_at_extremes(void **state) {
     }
 }
 
+/* The sum of a row that holds inf is inf, of one of -inf alone -inf, and NaN spreads. */
+static void logsumexp_takes_infinite_entries(void **state) {
+    toy *y = *state;
+    const double x[5][3] = {{INFINITY, 1, 0}, {1, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY},
+        {INFINITY, NAN, 0}, {-INFINITY, 2, -INFINITY}};
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *X = mo_cast(y->t, mo_from(y->t, MO_F64, 2, (int64_t[]){5, 3}, x), i ? MO_F32 : MO_F64);
+        mo_tensor *L = mo_cast(y->t, mo_logsumexp(y->t, X, MO_AXIS(1), MO_DROP_AXES), MO_F64);
+        assert_true(at(L, 0) == (double)INFINITY && at(L, 1) == (double)INFINITY && at(L, 2) == -(double)INFINITY);
+        assert_true(isnan(at(L, 3)) && at(L, 4) == 2);
+    }
+}
+
 static void wrong_targets_are_named(void **state) {
     toy *y = *state;
     mo_tensor *X = logits_leaf(y->ctx);
@@ -130,6 +143,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(softmax_has_its_gradient_along_any_axis, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(cross_entropy_is_its_formula, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(cross_entropy_is_exact_at_extremes, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(logsumexp_takes_infinite_entries, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(wrong_targets_are_named, toy_create, toy_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

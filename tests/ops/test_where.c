@@ -53,6 +53,20 @@ static void check_extremum(
     assert_true(isnan(at(op(y->t, A, bad), 0)) && isnan(at(op(y->t, bad, A), 1)));
 }
 
+/* The value is NaN where either operand is; so the gradient goes to the NaN, to the first of two. */
+static void the_gradient_goes_to_the_nan_that_was_taken(void **state) {
+    toy *y = *state;
+    mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_tensor *) = {mo_maximum, mo_minimum};
+    for (int i = 0; i < 2; i++) {
+        mo_tensor *A = leaf(y, 3, (double[]){NAN, 1, NAN}), *B = leaf(y, 3, (double[]){1, NAN, NAN}), *grads[2];
+        mo_tensor *Y = ops[i](y->t, A, B);
+        assert_true(isnan(at(Y, 0)) && isnan(at(Y, 1)) && isnan(at(Y, 2)));
+        assert_int_equal(mo_grad(y->t, &Y, NULL, 1, (mo_tensor *[]){A, B}, grads, 2, 0), MO_OK);
+        expect("A_bar", grads[0], 3, (double[]){1, 0, 1});
+        expect("B_bar", grads[1], 3, (double[]){0, 1, 0});
+    }
+}
+
 static void ties_of_maximum_and_minimum_go_to_the_first(void **state) {
     check_extremum(*state, mo_maximum, (double[]){3, 2, 3}, (double[]){0, 1, 1});
     check_extremum(*state, mo_minimum, (double[]){1, 2, 1}, (double[]){1, 1, 0});
@@ -88,6 +102,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_not_taken_does_not_pass, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_condition_of_reals_holds_unless_zero, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(ties_of_maximum_and_minimum_go_to_the_first, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_gradient_goes_to_the_nan_that_was_taken, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(plain_powers_at_zero, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(powers_of_zero_have_finite_gradients, toy_create, toy_release),
     };
