@@ -110,6 +110,10 @@ static bool descr(cursor *c, mo_npy_header *h) {
     if (!string(c, "a dtype such as '<f4'", h->descr, sizeof h->descr))
         return false;
     const char *d = h->descr;
+    for (; *d; d++)
+        if (*d < 32 || *d > 126) /* messages quote it */
+            return unexpected(&start, "a dtype such as '<f4'");
+    d = h->descr;
     bool order = *d && strchr("<>=|", *d), any_order = *d == '|';
     h->big = *d == '>';
     h->kind = order ? d[1] : d[0];

@@ -77,6 +77,8 @@ static void dtypes_that_are_no_numbers_are_named(void **state) {
         {"'|S8'", MO_UNSUPPORTED, {"holds text ('|S8')"}},
         {"'|V8'", MO_UNSUPPORTED, {"found '|V8'"}},
         {"'<M8[D]'", MO_UNSUPPORTED, {"found '<M8[D]'"}},
+        {"'<M\n8[D]'", MO_FORMAT, {"expected a dtype such as '<f4', found ''<M?8[D]"}},
+        {"'O\033[2J'", MO_FORMAT, {"expected a dtype such as '<f4', found ''O?[2J"}},
         {"[('x', '<f4'), ('y', '<i4')]", MO_UNSUPPORTED, {"found a structured dtype"}},
         {"'<q8'", MO_FORMAT, {"byte 10", "expected a dtype such as '<f4', found ''<q8'"}},
         {"'f4'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
