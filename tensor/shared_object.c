@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +35,15 @@ static bool is_cut(const char *path) {
 
 void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path) {
     void *object = NULL;
-    if (is_cut(path))
+    char here[4096];
+    if (!strchr(path, '/')) { /* the loader would look for a bare name in its own folders */
+        snprintf(here, sizeof here, "./%s", path);
+        path = here;
+    }
+    struct stat file;
+    if (stat(path, &file) == 0 && !S_ISREG(file.st_mode)) /* the loader would wait for the writer of a pipe */
+        mo_fail(ctx, MO_IO, "%s: %s: expected a shared object, found something that is not a plain file", label, path);
+    else if (is_cut(path))
         mo_fail(ctx, MO_IO, "%s: %s: expected a shared object, found one cut short", label, path);
     else if (!(object = dlopen(path, RTLD_NOW | RTLD_LOCAL)))
         mo_fail(ctx, MO_IO, "%s: %s", label, dlerror());

@@ -10,14 +10,6 @@ static bool is_file(const char *text) {
     return strchr(text, '/') || (n > 3 && !strcmp(text + n - 3, ".so"));
 }
 
-enum { PATH = 4096 };
-
-/* With a slash: the loader would look for a bare name elsewhere. */
-static const char *path_of(const char *text, char path[PATH]) {
-    snprintf(path, PATH, "%s%s", strchr(text, '/') ? "" : "./", text);
-    return path;
-}
-
 /* Writes "a, b, c". */
 static void list_heads(char *text, size_t bytes) {
     const mo_head *head;
@@ -40,9 +32,8 @@ char *name_heads(int key, const char *text, void *input) {
 const mo_head *open_head(const char *text, char *why, size_t bytes) {
     const mo_head *head = NULL;
     if (is_file(text)) {
-        char path[PATH];
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-        head = ctx ? mo_load_head(ctx, path_of(text, path)) : NULL;
+        head = ctx ? mo_load_head(ctx, text) : NULL;
         if (!head)
             snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
         mo_context_release(ctx);
@@ -73,13 +64,12 @@ bool head_has(const mo_head *head, const char *parameter) {
 }
 
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes) {
-    char path[PATH];
     if (!is_file(text)) {
         snprintf(why, bytes, "no encoder named '%.80s'; expected FILE.so (`mochi new encoder NAME` writes one)", text);
         return NULL;
     }
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    const mo_encoder *encoder = ctx ? mo_load_encoder(ctx, path_of(text, path)) : NULL;
+    const mo_encoder *encoder = ctx ? mo_load_encoder(ctx, text) : NULL;
     if (!encoder)
         snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
     mo_context_release(ctx);

@@ -153,6 +153,10 @@ static void shared_objects_that_do_not_fit_are_named(void **state) {
     }
     RUN(p, "gradcheck", "--op", "tests/cli/plugin_ops.c");
     assert_ended(p, 1, "tests/cli/plugin_ops.c");
+    setenv("LD_LIBRARY_PATH", getenv("MOCHI_PLUGINS"), 1); /* where the loader looks for bare names */
+    RUN(p, "gradcheck", "--op", "plugin_good.so");
+    unsetenv("LD_LIBRARY_PATH");
+    assert_ended(p, 1, "./plugin_good.so");
 }
 
 int main(void) {
