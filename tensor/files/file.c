@@ -130,6 +130,14 @@ ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset) {
     return (ssize_t)n;
 }
 
+int mo_file_sync(int fd) {
+    int code;
+    do
+        code = fsync(fd);
+    while (code < 0 && errno == EINTR);
+    return code;
+}
+
 /* Where a replacement happens: an open folder, the file's name in it, and a temporary name beside it. */
 typedef struct place {
     int folder;
@@ -235,7 +243,7 @@ static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned
         done += (size_t)put;
     }
     bool ok = done == n;
-    if (ok && fsync(fd) < 0) {
+    if (ok && mo_file_sync(fd) < 0) {
         mo_fail(ctx, MO_IO, "%s: cannot sync: %s", label, strerror(errno));
         ok = false;
     }
@@ -258,7 +266,7 @@ static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
 static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
     bool there = rename_over(ctx, label, at, fd);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */
-    if (there && fsync(at->folder) < 0 && errno != EINVAL)
+    if (there && mo_file_sync(at->folder) < 0 && errno != EINVAL)
         mo_fail(ctx, MO_IO, "%s: written, but its folder cannot be synced: %s", label, strerror(errno));
     return there;
 }

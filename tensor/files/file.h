@@ -22,6 +22,8 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
 /* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
  * Needs no context, so any thread may call it. */
 ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
+/* fsync, again if a signal interrupts it. */
+int mo_file_sync(int fd);
 
 bool mo_is_utf8(const char *text, size_t n);
 /* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII if the

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void assert_content(const char *path, const char *expected) {
@@ -14,6 +15,28 @@ static void assert_content(const char *path, const char *expected) {
     assert_int_equal(b.n, strlen(expected));
     assert_memory_equal(b.n ? (const char *)b.data : "", expected, b.n);
     bytes_release(&b);
+}
+
+/* The C library's place: interrupted as often as a test says. */
+static int interruptions;
+
+int fsync(int fd) {
+    if (interruptions > 0) {
+        interruptions--;
+        errno = EINTR;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
+
+static void a_signal_while_syncing_loses_nothing(void **state) {
+    scratch *s = *state;
+    const char *path = scratch_path(s, "interrupted");
+    interruptions = 3;
+    assert_int_equal(mo_file_replace(s->ctx, path, "whole", 5), MO_OK);
+    assert_int_equal(interruptions, 0);
+    assert_content(path, "whole");
+    assert_int_equal(unlink(path), 0);
 }
 
 static void replace_creates_and_overwrites(void **state) {
@@ -204,6 +227,7 @@ static void quoted_text_is_one_short_line_of_utf8(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replace_creates_and_overwrites),
+        cmocka_unit_test(a_signal_while_syncing_loses_nothing),
         cmocka_unit_test(replace_works_on_a_bare_name),
         cmocka_unit_test(replace_keeps_the_mode_of_the_old_file),
         cmocka_unit_test(replace_follows_a_symbolic_link),

@@ -287,7 +287,7 @@ bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows
 bool mo_hop_file_complete(mo_hop_file *f) {
     if (!f->locked)
         return true;
-    if (fsync(f->fd) < 0)
+    if (mo_file_sync(f->fd) < 0)
         return failed(f, "sync");
     return rename(f->partial, f->path) == 0 || failed(f, "rename");
 }

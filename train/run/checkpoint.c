@@ -100,6 +100,15 @@ static void become_previous(const mo_trainer *trainer, const char *second) {
     unlink(second); /* after a failure, and where both names are of one file: then rename does nothing */
 }
 
+/* fdatasync, again if a signal interrupts it. */
+static int sync_log(int log) {
+    int code;
+    do
+        code = fdatasync(log);
+    while (code < 0 && errno == EINTR);
+    return code;
+}
+
 mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
@@ -109,7 +118,7 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
     char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_metadata(trainer) : NULL;
     if (metadata) {
-        if (trainer->log >= 0 && fdatasync(trainer->log) < 0 && errno != EINVAL)
+        if (trainer->log >= 0 && sync_log(trainer->log) < 0 && errno != EINVAL)
             mo_fail(ctx, MO_IO, "log: cannot sync: %s", strerror(errno));
         for (int64_t j = 0; j < count; j++) {
             int part = (int)(j / trainer->n), i = (int)(j % trainer->n);

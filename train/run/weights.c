@@ -117,10 +117,19 @@ static double get_number(const reading *r, const char *key, double least, double
     const char *text = get_text(r, key);
     char *end;
     double value = mo_read_number(text, &end);
-    if (end == text || *end || !(value >= least && value <= most))
-        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key,
-            least, most, text);
-    return value;
+    if (end != text && !*end && value >= least && value <= most)
+        return value;
+    mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a number of %g to %g, found \"%.40s\"", r->path, key, least,
+        most, text);
+    return least;
+}
+
+static int get_integer(const reading *r, const char *key, int least, int most) {
+    double value = get_number(r, key, least, most);
+    if (value != trunc(value))
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a whole number, found \"%.40s\"", r->path, key,
+            get_text(r, key));
+    return (int)value;
 }
 
 /* Reads one of two words; returns whether it is `yes`. */
@@ -138,9 +147,9 @@ static mo_temperature get_temperature(const reading *r) {
 
 static void read_mochi(const reading *r, mo_weights *w) {
     mo_mochi_options *o = &w->mochi;
-    o->encoder.dim = (int)get_number(r, "dim", 1, 65536);
-    o->encoder.hops = (int)get_number(r, "hops", 0, 64);
-    o->encoder.layers = (int)get_number(r, "layers", 2, 3);
+    o->encoder.dim = get_integer(r, "dim", 1, 65536);
+    o->encoder.hops = get_integer(r, "hops", 0, 64);
+    o->encoder.layers = get_integer(r, "layers", 2, 3);
     o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
     o->encoder.dropout = get_number(r, "dropout", 0, 1);
     o->smoothing = get_number(r, "smoothing", 0, 1);
@@ -167,16 +176,16 @@ static void read_readout(const reading *r, mo_weights *w) {
 
 static void read_features(const reading *r, mo_weights *w) {
     char key[32];
-    w->features.dim = (int)get_number(r, "dim", 1, 65536);
-    w->features.hops = (int)get_number(r, "hops", 0, 64);
-    w->features.power_iterations = (int)get_number(r, "power_iterations", -1e6, 1e6);
+    w->features.dim = get_integer(r, "dim", 1, 65536);
+    w->features.hops = get_integer(r, "hops", 0, 64);
+    w->features.power_iterations = get_integer(r, "power_iterations", -1000000, 1000000);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
     if (json_object_get(r->metadata, "feature_norm")) /* files without it have LayerNorm */
         w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
     w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        w->best_hop[task] = (int)get_number(r, key, -1, w->features.hops);
+        w->best_hop[task] = get_integer(r, key, -1, w->features.hops);
     }
     w->lambda = get_number(r, "hop_lambda", 0, HUGE_VAL);
     const char *recipe = json_string_value(json_object_get(r->metadata, "recipe"));
@@ -185,7 +194,7 @@ static void read_features(const reading *r, mo_weights *w) {
 
 static void read_invariant(const reading *r, mo_weights *w) {
     w->features.form = MO_FEATURES_OF_EXAMPLES;
-    w->invariant.hops = (int)get_number(r, "hops", 0, MO_MAX_INPUTS - 1);
+    w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
     w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
 }
