@@ -104,7 +104,9 @@ static bool read_features(const mo_npz_members *m, mo_graph *graph) {
         graph->feature_value = csr.value;
         csr.pointer = NULL;
         csr.value = NULL;
+        column = NULL;
     }
+    free(column);
     mo_npz_release_csr(&csr);
     return mo_ok(m->ctx);
 }

@@ -160,6 +160,6 @@ int64_t svm_layout(svm_fit *f, real *scratch) {
     w->number = (int64_t *)number;
     w->moved = (int64_t *)moved;
     f->wanted = (bool *)chosen;
-    f->working_row = f->wanted + f->n;
+    f->working_row = scratch ? f->wanted + f->n : NULL;
     return at;
 }
