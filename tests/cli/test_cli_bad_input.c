@@ -37,7 +37,7 @@ static void bad_files_are_one_line_and_leave_nothing(void **state) {
     program *p = *state;
     char out[300], target[320], path[320];
     static const char *const bad[] = {"empty", "empty.npz", "cut.npy", "cut.npz", "cut.safetensors", "cut.json",
-        "folder", "folder.npz", "/dev/null", "missing.npy"};
+        "folder", "folder.npz", "/dev/null", "missing.npy", "pipe"};
     copy_head(p, "tests/arrays/f4.npy", "cut.npy", 100);
     copy_head(p, "train/data/mutag.npz", "cut.npz", 3000);
     copy_head(p, "train/data/best.safetensors", "cut.safetensors", 700);
@@ -46,8 +46,9 @@ static void bad_files_are_one_line_and_leave_nothing(void **state) {
     copy_head(p, "tests/arrays/f4.npy", "empty.npz", 0);
     snprintf(out, sizeof out, "%s", in_folder(p, "out"));
     snprintf(target, sizeof target, "%s/file.npz", out);
-    assert_int_equal(
-        mkdir(out, 0777) | mkdir(in_folder(p, "folder"), 0777) | mkdir(in_folder(p, "folder.npz"), 0777), 0);
+    assert_int_equal(mkfifo(in_folder(p, "pipe"), 0600) | mkdir(out, 0777) | mkdir(in_folder(p, "folder"), 0777) |
+                         mkdir(in_folder(p, "folder.npz"), 0777),
+        0);
     for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
         for (size_t u = 0; u < sizeof uses / sizeof *uses; u++) {
             const char *words[10] = {NULL};

@@ -53,6 +53,16 @@ static void write_run(const program *p) {
     write_text(in_folder(p, "run/weights.safetensors"), "");
 }
 
+/* A finished run has a line a step, whatever else its folder holds. */
+static void a_finished_run_without_its_steps_is_refused(void **state) {
+    program *p = *state;
+    write_run(p);
+    write_text(in_folder(p, "run/log.jsonl"), "");
+    RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "none.html"));
+    assert_ended(p, 1, "log.jsonl: expected the 2 steps of a finished run, found 0");
+    assert_int_equal(access(in_folder(p, "none.html"), F_OK), -1);
+}
+
 static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void **state) {
     program *p = *state;
     char lines[4096];
@@ -203,6 +213,7 @@ static void a_page_that_cannot_be_written_leaves_the_old_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_finished_run_without_its_steps_is_refused),
         cmocka_unit_test(a_page_holds_figures_beside_the_papers_and_how_to_repeat_them),
         cmocka_unit_test(the_papers_links_are_of_one_k),
         cmocka_unit_test(nothing_in_a_page_runs_or_is_fetched),

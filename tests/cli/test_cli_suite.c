@@ -91,6 +91,15 @@ static void bad_suites_and_runs_end_with_one_line(void **state) {
     snprintf(run, sizeof run, "%s", write_file(p, "half.jsonl", "{\"kind\":\"cell\",\"data\":\"cora\"}\n"));
     RUN(p, "compare", run, "paper");
     assert_ended(p, 1, "half.jsonl:1: expected a line of `mochi eval --json`");
+    snprintf(run, sizeof run, "%s",
+        write_file(p, "\033.jsonl",
+            "{\"kind\":\"cell\",\"data\":\"\\u001b[2J\\nx\",\"task\":\"nc\",\"protocol\":\"split\",\"features\":\"f\","
+            "\"head\":\"ridge\",\"metric\":\"accuracy\",\"k\":4,\"mean\":50,\"sd\":1,\"ci95\":1,\"values\":[49,51]}"
+            "\n"));
+    RUN(p, "compare", run, run);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "?[2J?x"));
+    assert_null(strchr(p->out, '\033'));
 }
 
 int main(void) {

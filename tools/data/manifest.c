@@ -2,7 +2,7 @@
  * paths stay below the data folder, addresses are http or https. */
 #include "tools/data/manifest.h"
 
-#include "tools/memory.h"
+#include "tools/input.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ manifest *manifest_read(mo_context *ctx, const char *path) {
         mo_fail(ctx, MO_MEMORY, "manifest: out of memory");
         return NULL;
     }
-    m->root = whole_json(json_load_file(path ? path : own, JSON_REJECT_DUPLICATES, &error));
+    m->root = read_json_file(path ? path : own, JSON_REJECT_DUPLICATES, &error);
     if (!m->root)
         mo_fail(ctx, MO_FORMAT, "%s:%d: expected a manifest: %s", at.text, error.line > 0 ? error.line : 1, error.text);
     if (m->root && read_entries(m, &at))

@@ -1,6 +1,7 @@
 /* tools/eval/results.c - figures of evaluations, from lines of JSON or the paper's tables. */
 #include "tools/eval/results.h"
 
+#include "tools/input.h"
 #include "tools/memory.h"
 
 #include <errno.h>
@@ -12,8 +13,11 @@
 #include <string.h>
 #include <strings.h>
 
+/* A text of a file, as it is printed: without the bytes that control a terminal. */
 static void put(char *to, size_t bytes, const char *text) {
     snprintf(to, bytes, "%s", text ? text : "");
+    for (; *to; to++)
+        *to = (unsigned char)*to < 32 || *to == 127 ? '?' : *to;
 }
 
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
@@ -84,7 +88,7 @@ static bool take_line(results *r, const char *line, size_t n, char *why, size_t 
     const char *kind = json_string_value(json_object_get(o, "kind"));
     bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
     if (!o)
-        snprintf(why, bytes, "%.120s", error.text);
+        put(why, bytes, error.text);
     else if (!fine)
         snprintf(why, bytes, "expected a line of `mochi eval --json`");
     json_decref(o);
@@ -92,7 +96,7 @@ static bool take_line(results *r, const char *line, size_t n, char *why, size_t 
 }
 
 static bool read_run(results *r, const char *path, char *why, size_t bytes) {
-    FILE *file = fopen(path, "r");
+    FILE *file = open_input(path);
     char *line = NULL, said[200] = "";
     size_t room = 0;
     int number = 0;
@@ -163,8 +167,7 @@ static void take_row(results *r, const json_t *table, const json_t *row) {
 static bool read_paper(results *r, char *why, size_t bytes) {
     char path[PATH_MAX];
     json_error_t error = {.text = "not there"};
-    json_t *root = mo_data_file("paper.json", path, sizeof path) ? whole_json(json_load_file(path, 0, &error)) : NULL,
-           *table, *row;
+    json_t *root = mo_data_file("paper.json", path, sizeof path) ? read_json_file(path, 0, &error) : NULL, *table, *row;
     size_t i, j;
     json_array_foreach(json_object_get(root, "tables"), i, table)
         json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);

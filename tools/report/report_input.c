@@ -1,6 +1,7 @@
 /* tools/report/report_input.c - reads what a report is made from, and refuses what it does not know. */
 #include "tools/report/report.h"
 
+#include "tools/input.h"
 #include "tools/memory.h"
 
 #define XXH_INLINE_ALL
@@ -169,7 +170,7 @@ typedef void (*line_visit)(report *r, const char *text, size_t n, const char *pa
 /* Every line of a file; its size and digest go to *file. */
 static void read_lines(report *r, report_file *file, line_visit visit, void *state) {
     XXH3_state_t *hash = XXH3_createState();
-    FILE *f = fopen(file->path, "rb");
+    FILE *f = open_input(file->path);
     char *line = NULL;
     size_t room = 0;
     ssize_t n = 0;
@@ -233,13 +234,18 @@ static void read_run(report *r, const char *folder) {
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
     report_file log = {.path = path[1]}, weights = {.path = path[2]};
-    run.about = whole_json(json_load_file(path[0], JSON_REJECT_DUPLICATES, &error));
+    run.about = read_json_file(path[0], JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(run.about) || !json_is_object(json_object_get(run.about, "settings")))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: expected the settings of a run of mochi train, found %s", path[0],
             run.about ? "another object" : error.text);
     else
         read_lines(r, &log, take_step, run.log);
-    if (mo_ok(r->ctx) && access(path[2], F_OK) == 0) {
+    int64_t steps = json_integer_value(json_object_get(json_object_get(run.about, "settings"), "steps"));
+    bool finished = mo_ok(r->ctx) && access(path[2], F_OK) == 0;
+    if (finished && (int64_t)json_array_size(run.log) < steps)
+        mo_fail(r->ctx, MO_FORMAT, "report: %s: expected the %" PRId64 " steps of a finished run, found %zu", path[1],
+            steps, json_array_size(run.log));
+    else if (finished) {
         read_lines(r, &weights, skip_line, NULL);
         memcpy(run.weights, weights.digest, sizeof run.weights);
     }

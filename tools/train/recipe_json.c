@@ -3,6 +3,7 @@
  * An object that lacks a member was written before there was that setting; what such a run did stands in its place. */
 #include "tools/train/recipe.h"
 
+#include "tools/input.h"
 #include "tools/memory.h"
 
 #include <stdio.h>
@@ -188,8 +189,7 @@ bool recipe_read(recipe *r, const char *folder, char **text) {
     char path[4096];
     json_error_t error;
     snprintf(path, sizeof path, "%s/run.json", folder);
-    json_t *run = whole_json(json_load_file(path, JSON_REJECT_DUPLICATES, &error)),
-           *settings = json_object_get(run, "settings");
+    json_t *run = read_json_file(path, JSON_REJECT_DUPLICATES, &error), *settings = json_object_get(run, "settings");
     if (run && !settings)
         snprintf(error.text, sizeof error.text, "no object \"settings\"");
     bool read = settings && unpack_recipe(r, settings, &error);

@@ -1,0 +1,29 @@
+/* tools/input.c - files that the program reads as text. */
+#include "tools/input.h"
+
+#include "tools/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+FILE *open_input(const char *path) {
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, O_RDONLY) == 0 ? fdopen(fd, "r") : NULL; /* reading waits again */
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
+json_t *read_json_file(const char *path, size_t flags, json_error_t *error) {
+    FILE *file = open_input(path);
+    if (!file) {
+        *error = (json_error_t){.line = -1};
+        snprintf(error->text, sizeof error->text, "unable to open %.100s: %s", path, strerror(errno));
+        return NULL;
+    }
+    json_t *value = whole_json(json_loadf(file, flags, error));
+    fclose(file);
+    return value;
+}
