@@ -1,10 +1,14 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
+#include "tensor/cpu/fast/team.h"
 #include "tensor/fits.h"
 #include "tensor/storage.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 1024 };
 
 static int available_processors(void) {
     cpu_set_t set;
@@ -14,9 +18,23 @@ static int available_processors(void) {
     return n < 1 ? 1 : n > 64 ? 64 : n;
 }
 
+/* Where kernels run on several threads; those of a forked process are not there. */
+static void start_threads(mo_context *ctx) {
+    if (team_is_lost())
+        ctx->threads = 1;
+    int code = mo_ok(ctx) ? team_start(ctx->threads) : 0;
+    if (code)
+        mo_fail(ctx, MO_MEMORY,
+            "context: %d threads cannot be started (%s): too little memory or a limit of threads; ask for fewer",
+            ctx->threads, strerror(code));
+}
+
 static void check_options(mo_context *ctx, const mo_context_options *o) {
-    if (o->threads < 0)
-        mo_fail(ctx, MO_INVALID, "context: threads is %d, expected 0 (all) or more", o->threads);
+    if (o->threads < 0 || o->threads > MOST_THREADS) {
+        mo_fail(
+            ctx, MO_INVALID, "context: threads is %d, expected 0 (all) or more, at most %d", o->threads, MOST_THREADS);
+        ctx->threads = 1;
+    }
     if ((unsigned)o->math > MO_MATH_BF16 || (o->math != MO_MATH_FP32 && o->device != MO_CUDA))
         mo_fail(ctx, MO_UNSUPPORTED, "context: math %d, expected fp32 (tf32 and bf16 on cuda alone)", (int)o->math);
     if (o->index < 0 || o->device_memory < 0 || ((o->index || o->device_memory) && o->device != MO_CUDA))
@@ -49,6 +67,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
+    start_threads(ctx);
     open_backend(ctx);
     ctx->empty_bytes = ctx->counters.bytes_live;
     return ctx;
@@ -93,7 +112,7 @@ mo_code mo_context_release(mo_context *ctx) {
 }
 
 int mo_context_threads(const mo_context *ctx) {
-    return ctx ? ctx->threads : 0;
+    return !ctx ? 0 : team_is_lost() ? 1 : ctx->threads;
 }
 
 mo_device mo_context_device(const mo_context *ctx) {

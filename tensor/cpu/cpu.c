@@ -19,6 +19,7 @@ typedef struct cpu_state {
     void *scratch; /* of its kernels */
     size_t bytes;
     bool serial_blas; /* BLAS is not safe to call from several threads */
+    int blas_buffers; /* threads that can be in BLAS at once */
     contention contention;
 } cpu_state;
 
@@ -26,19 +27,22 @@ static bool cpu_open(mo_context *ctx) {
     cpu_state *state = mo_host_alloc(ctx, sizeof *state);
     if (!state)
         return false;
-    *state = (cpu_state){.serial_blas = !blas_guard_holds()};
+    int buffers = blas_guard_reserve(ctx->threads);
+    if (!buffers)
+        mo_fail(ctx, MO_MEMORY, "context: out of memory: BLAS needs a buffer of 128 MiB of addresses (ulimit -v)");
+    *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds(), .blas_buffers = buffers ? buffers : 1};
     ctx->backend_state = state;
     return true;
 }
 
 int free_threads(const mo_context *ctx) {
     cpu_state *state = ctx->backend_state;
-    return contention_threads(&state->contention, ctx->threads);
+    return contention_threads(&state->contention, mo_context_threads(ctx));
 }
 
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
-    return state->serial_blas ? 1 : free_threads(ctx);
+    return state->serial_blas ? 1 : (int)min_of(free_threads(ctx), state->blas_buffers);
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {

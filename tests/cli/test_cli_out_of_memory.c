@@ -7,6 +7,7 @@
 #include "tests/embedding_files.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 
 enum { FIRST = 16, DRAWN = 20, MANY_DRAWN = 200, MOST = 2000, SECONDS = 60 };
 
@@ -226,6 +227,44 @@ static void the_program_says_that_it_has_no_memory(void **state) {
     }
 }
 
+/* ---- fewer addresses than a run wants ---- */
+
+/* Whatever the limit (ulimit -v), the program ends: as asked, or with one line. OpenBLAS would wait for a buffer for
+ * ever, OpenMP end the process. */
+static void limits_of_addresses_end_in_one_line(void **state) {
+    static const rlim_t mebibytes[] = {160, 200, 300, 500, 1000, 1500};
+    static const char *const threads[] = {"1", "4", "64"};
+    program *p = *state;
+    int refused = 0;
+    if (access(library_path(), R_OK) != 0)
+        skip();
+    unsetenv("OMP_NUM_THREADS");
+    for (size_t m = 0; m < sizeof mebibytes / sizeof *mebibytes; m++)
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            char out[300], err[300], run[300], what[100];
+            snprintf(out, sizeof out, "%s/stdout", p->folder);
+            snprintf(err, sizeof err, "%s/stderr", p->folder);
+            snprintf(run, sizeof run, "%s/limited-%zu-%zu", p->folder, m, t);
+            snprintf(what, sizeof what, "%d MiB, %s threads", (int)mebibytes[m], threads[t]);
+            struct rlimit before, limit;
+            getrlimit(RLIMIT_AS, &before);
+            limit = (struct rlimit){.rlim_cur = mebibytes[m] << 20, .rlim_max = before.rlim_max};
+            setrlimit(RLIMIT_AS, &limit); /* which the program inherits */
+            pid_t child =
+                start_program((const char *const[]){"train", "--pool", "mutag", "--dim", "8", "--k", "2:3", "--q",
+                                  "2:3", "--steps", "2", "--quiet", "--threads", threads[t], "--out", run, NULL},
+                    out, err);
+            setrlimit(RLIMIT_AS, &before);
+            wait_in_time(child, what);
+            wait_for_program(p, child, out, err);
+            refused += p->code == 1;
+            if (p->code != 0 && (p->code != 1 || count_lines(p->err) != 1 || !strcasestr(p->err, "memory")))
+                fail_msg("%s: exit code %d, '%s'", what, p->code, p->err);
+        }
+    print_message("%d of 18 runs refused\n", refused);
+    assert_true(refused > 0 && refused < 18);
+}
+
 /* ---- files ---- */
 
 /* A finished run, the same before its last file was written, its evaluation, and rows with labels. */
@@ -252,7 +291,8 @@ static int create(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_program_says_that_it_has_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_program_says_that_it_has_no_memory),
+        cmocka_unit_test(limits_of_addresses_end_in_one_line)};
     every = argc > 1 && !strcmp(argv[1], "every");
     return cmocka_run_group_tests(tests, create, program_release);
 }

@@ -2,6 +2,7 @@
  *
  * Under ThreadSanitizer: meson setup tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false, then
  * TSAN_OPTIONS=suppressions=tests/tsan.supp tsan/tests/test_contexts */
+#include "tests/folder.h"
 #include "tests/planted.h"
 #include "train/inside.h"
 
@@ -11,6 +12,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -88,16 +90,6 @@ static run *make_run(scratch *s, const char *name, uint64_t seed, int threads) {
     return r;
 }
 
-static void remove_run(const run *r) {
-    static const char *const names[] = {"weights.safetensors", "checkpoint.safetensors", "log.jsonl", "run.json"};
-    char path[700];
-    for (int i = 0; i < 4; i++) {
-        snprintf(path, sizeof path, "%s/%s", r->folder, names[i]);
-        unlink(path);
-    }
-    rmdir(r->folder);
-}
-
 static void assert_run(const run *r) {
     if (r->code != MO_OK)
         fail_msg("%s", r->message);
@@ -111,7 +103,7 @@ static void two_threads_train_as_each_alone(void **state) {
     for (int i = 0; i < 2; i++) {
         alone[i] = make_run(s, i ? "alone1" : "alone0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
         train(alone[i]);
-        remove_run(alone[i]);
+        folder_remove(alone[i]->folder);
         assert_run(alone[i]);
         together[i] = make_run(s, i ? "together1" : "together0", (uint64_t)i + 1, 1 + i * MORE_THREADS);
     }
@@ -120,7 +112,7 @@ static void two_threads_train_as_each_alone(void **state) {
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     for (int i = 0; i < 2; i++) {
-        remove_run(together[i]);
+        folder_remove(together[i]->folder);
         assert_run(together[i]);
         assert_int_equal(together[i]->n, alone[i]->n);
         assert_memory_equal(together[i]->weights, alone[i]->weights, (size_t)alone[i]->n * sizeof(float));
@@ -129,6 +121,49 @@ static void two_threads_train_as_each_alone(void **state) {
     for (int i = 0; i < 2; i++) {
         free(alone[i]);
         free(together[i]);
+    }
+}
+
+/* Products that several threads take part in; 0 where they are right. */
+static int multiply(mo_context *ctx) {
+    enum { SIZE = 300 };
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *A = mo_full(t, MO_F64, 2, (int64_t[]){SIZE, SIZE}, 2);
+    for (int i = 0; i < 20; i++)
+        A = mo_scale(t, mo_matmul(t, A, A), 1.0 / (2 * SIZE), 0);
+    double sum = mo_item(mo_sum(t, A, MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES));
+    mo_tape_release(t);
+    return mo_ok(ctx) && sum == 2.0 * SIZE * SIZE ? 0 : 1;
+}
+
+/* The threads of a process are not in its fork: there both an old and a new context work on one. */
+static void a_fork_computes(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
+    assert_int_equal(multiply(ctx), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); /* it would wait for ever */
+        mo_context *own = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
+        _exit(multiply(ctx) | multiply(own) << 1 | (mo_context_threads(own) != 1 && MORE_THREADS) << 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(multiply(ctx), 0);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void numbers_of_threads_are_bounded(void **state) {
+    (void)state;
+    static const int bad[] = {-1, 1025, 100000, INT32_MAX};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = bad[i]});
+        assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+        assert_non_null(strstr(mo_context_status(ctx)->message, "expected 0 (all) or more, at most 1024"));
+        mo_clear_error(ctx);
+        assert_int_equal(multiply(ctx), 0);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
     }
 }
 
@@ -218,7 +253,7 @@ static void provoke(scratch *s) {
     mo_context_release(ctx);
     run *r = make_run(s, "host", 3, 1 + MORE_THREADS);
     train(r);
-    remove_run(r);
+    folder_remove(r->folder);
     assert_run(r);
     free(r);
 }
@@ -262,6 +297,8 @@ static void nothing_is_written_to_the_standard_streams(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_threads_train_as_each_alone),
+        cmocka_unit_test(a_fork_computes),
+        cmocka_unit_test(numbers_of_threads_are_bounded),
         cmocka_unit_test(an_error_stays_in_its_context),
         cmocka_unit_test(settings_of_the_host_are_left_alone),
         cmocka_unit_test(nothing_is_written_to_the_standard_streams),

@@ -11,9 +11,15 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* Bytes of addresses that OpenBLAS asks for per buffer; more buffers than its table has make it print a warning. */
+enum { BUFFER = 128 << 20, MOST_BUFFERS = 64 };
 
 typedef void *allocate_buffer(int position);
+typedef void free_buffer(void *buffer);
 
 void spotrf_(const char *uplo, const int *n, float *A, const int *lda, int *info);
 
@@ -23,6 +29,13 @@ static _Atomic bool guard_called;
 static allocate_buffer *allocator_of_openblas(void) {
     void *symbol = dlsym(RTLD_NEXT, "blas_memory_alloc");
     allocate_buffer *function;
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+static free_buffer *releaser_of_openblas(void) {
+    void *symbol = dlsym(RTLD_NEXT, "blas_memory_free");
+    free_buffer *function;
     memcpy(&function, &symbol, sizeof function);
     return function;
 }
@@ -40,6 +53,32 @@ static void *guarded_alloc(int position) {
 }
 
 MO_API void *blas_memory_alloc(int position) __attribute__((weak, alias("guarded_alloc")));
+
+static bool has_room(size_t buffers) {
+    void *room = mmap(NULL, buffers * BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, buffers * BUFFER) == 0;
+}
+
+int blas_guard_reserve(int threads) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int reserved; /* OpenBLAS keeps a buffer that was asked for once */
+    free_buffer *release = releaser_of_openblas();
+    if (!allocator_of_openblas() || !release)
+        return threads;
+    threads = threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
+    pthread_mutex_lock(&lock);
+    void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
+    int n = 0;
+    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* the last ones would leave nothing for others */
+        held[n] = blas_memory_alloc(1);
+    for (int i = 0; i < n; i++)
+        release(held[i]);
+    free(held);
+    reserved = n > reserved ? n : reserved;
+    int found = threads < reserved ? threads : reserved;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
 
 bool blas_guard_holds(void) {
     if (blas_memory_alloc != guarded_alloc)
