@@ -112,7 +112,8 @@ static void the_process_keeps_to_the_limit(void **state) {
 enum { GNUTELLA = 8717, DIM = 512, HOPS = 4, PAGE = 4096, BLOCKS = 8 };
 #define ON_DISK STEP("gnutella06:lp", "512"), "--features", "disk"
 
-/* Checksums in the table at the end of a partial file (train/features/hop_store.c). */
+/* Checksums of blocks in the table at the end of a partial file, behind the quality and its own
+ * (train/features/hop_store.c). */
 static int finished_blocks(const char *path) {
     uint64_t digest[BLOCKS] = {0};
     long table = (PAGE + 4L * HOPS * GNUTELLA * DIM + PAGE - 1) / PAGE * PAGE;
@@ -120,7 +121,7 @@ static int finished_blocks(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)
         return 0;
-    if (fseek(file, table + 16, SEEK_SET) == 0 && fread(digest, sizeof *digest, BLOCKS, file) == BLOCKS)
+    if (fseek(file, table + 24, SEEK_SET) == 0 && fread(digest, sizeof *digest, BLOCKS, file) == BLOCKS)
         for (int i = 0; i < BLOCKS; i++)
             count += digest[i] != 0;
     fclose(file);

@@ -94,11 +94,11 @@ static bool compute_first(work *w, mo_tape *t, int64_t side) {
     w->start = w->told = mo_clock(CLOCK_MONOTONIC); /* the time left is of writing: an SVD's is not like it */
     w->begun = w->finished;
     const float *rows = mo_tensor_view(X).data;
-    for (int64_t b = 0; b < f->hop_blocks; b++)
-        if (!finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns))
-            return false;
+    bool fine = mo_hop_file_put_quality(f, w->s->quality); /* first: without it hop 0 is computed again */
+    for (int64_t b = 0; b < f->hop_blocks && fine; b++)
+        fine = finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns);
     mo_tape_reset(t);
-    return mo_hop_file_put_quality(f, w->s->quality);
+    return fine;
 }
 
 /* First every hop 0, whose SVDs take the most memory and time, then the others. */
