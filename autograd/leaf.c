@@ -3,10 +3,30 @@
 
 #include <string.h>
 
+/* What a parameter that the file lacks may take, as a readout chosen in place of the trained one does. */
+enum { LARGEST_ABSENT = 1 << 20 };
+
+/* Compares a parameter with the tensor of its name in the file that it will be read from, before it takes memory: sizes
+ * in metadata are only claims. */
+static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
+    const mo_tensor *X = mo_arrays_find(ctx->promised, name);
+    char want[160], got[160] = "absent";
+    double bytes = (double)mo_dtype_size(dtype);
+    for (int a = 0; a < ndim; a++)
+        bytes *= (double)shape[a];
+    mo_format_shape(ndim, shape, want, sizeof want);
+    if (X)
+        mo_shape_string(X, got, sizeof got);
+    if (X ? strcmp(want, got) != 0 : bytes > LARGEST_ABSENT)
+        mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", name, got, want);
+}
+
 mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
         mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
             mo_dtype_name(dtype));
+    if (mo_ok(ctx) && ctx->promised && name && shape)
+        compare_with_promised(ctx, name, dtype, ndim, shape);
     mo_tensor *P = mo_tensor_create(ctx, dtype, ndim, shape);
     if (mo_is_null(P))
         return P;

@@ -91,6 +91,7 @@ struct mo_context {
     int64_t empty_bytes;        /* bytes_live of the context alone */
     struct mo_profile *profile; /* of autograd/, one block; NULL: never started */
     bool profiling;
+    const mo_arrays *promised; /* what is read from a file for the parameters that are being made; NULL: nothing */
 };
 
 struct mo_csr {

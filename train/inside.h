@@ -45,6 +45,9 @@ MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 
 /* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
+/* Checks a run before it is resumed: its checkpoint is whole, and of the settings in run.json. The trainer does so too;
+ * this call reports it before anything of those sizes is made. Returns the status. */
+MO_API mo_code mo_run_check(mo_context *ctx, const char *folder);
 
 /* One step of mo_trainer_run. Returns the status. */
 MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);

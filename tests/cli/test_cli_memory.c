@@ -228,8 +228,30 @@ static void a_size_must_be_one(void **state) {
     assert_int_equal(access(in_folder(p, "x.npy"), F_OK), -1);
 }
 
+/* Widths are compared before features of them are made, which would take 4 GB here. */
+static void a_width_that_only_run_json_claims_is_refused(void **state) {
+    program *p = *state;
+    struct rlimit usual, tight;
+    char run[300], path[320];
+    snprintf(run, sizeof run, "%s", in_folder(p, "claims"));
+    RUN(p, "train", "--pool", "mutag", "--steps", "1", "--quiet", "--out", run);
+    assert_ended(p, 0, NULL);
+    snprintf(path, sizeof path, "%s/run.json", run);
+    json_t *o = json_load_file(path, 0, NULL);
+    assert_int_equal(json_object_set_new(json_object_get(o, "settings"), "dim", json_integer(65536)), 0);
+    assert_int_equal(json_dump_file(o, path, 0), 0);
+    json_decref(o);
+    getrlimit(RLIMIT_AS, &usual);
+    tight = (struct rlimit){.rlim_cur = (rlim_t)2 << 30, .rlim_max = usual.rlim_max};
+    setrlimit(RLIMIT_AS, &tight);
+    RUN(p, "train", "--resume", "--quiet", "--threads", "1", "--out", run);
+    setrlimit(RLIMIT_AS, &usual);
+    assert_ended(p, 1, "settings.dim = 256, this run has 65536");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_width_that_only_run_json_claims_is_refused),
         cmocka_unit_test(what_is_too_much_for_memory_goes_to_disk),
         cmocka_unit_test(the_process_keeps_to_the_limit),
         cmocka_unit_test(a_killed_run_goes_on_where_it_was),

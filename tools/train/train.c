@@ -146,6 +146,8 @@ int train_command(int argc, char **argv) {
         bool new_folder = !o.resume && access(o.out, F_OK) != 0;
         if (!o.resume)
             mo_run_folder(ctx, o.out); /* before minutes are spent on features */
+        else
+            mo_run_check(ctx, o.out);
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
             o.recipe.link_share, on_notice, &now);
         if (pool) {

@@ -2,6 +2,7 @@
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
  * before the first value is restored. The checkpoint that a new one replaces keeps its bytes under another name. */
 #include "tensor/files/file.h"
+#include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/given.h"
@@ -19,10 +20,14 @@ enum { NAME = 160 };
 static const char format_name[] = "mochi checkpoint";
 static const char *const prefixes[3] = {"", "adamw.m.", "adamw.v."};
 
-const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path) {
-    if (snprintf(path, MO_PATH, "%s/%s", trainer->options.out, name) >= MO_PATH)
-        mo_fail(trainer->ctx, MO_INVALID, "train: the path of the run is longer than %d bytes", MO_PATH);
+static const char *path_in(mo_context *ctx, const char *folder, const char *name, char path[MO_PATH]) {
+    if (snprintf(path, MO_PATH, "%s/%s", folder, name) >= MO_PATH)
+        mo_fail(ctx, MO_INVALID, "train: the path of the run is longer than %d bytes", MO_PATH);
     return path;
+}
+
+const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path) {
+    return path_in(trainer->ctx, trainer->options.out, name, path);
 }
 
 /* Tensor `part` (weights, m, v) of parameter i. */
@@ -198,13 +203,12 @@ static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadat
 }
 
 /* Adds to the failure of the newest checkpoint the one before it, if that is whole. */
-static void offer_previous(mo_trainer *trainer) {
-    mo_context *ctx = trainer->ctx;
+static void offer_previous(mo_context *ctx, const char *folder) {
     mo_status failure = *mo_context_status(ctx);
     char path[MO_PATH];
     json_t *metadata = NULL;
     mo_clear_error(ctx);
-    mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, path);
+    path_in(ctx, folder, MO_PREVIOUS_CHECKPOINT, path);
     mo_arrays *arrays = access(path, F_OK) == 0 ? read_whole(ctx, path, &metadata) : NULL;
     const char *step = text_of(metadata, "step");
     mo_clear_error(ctx);
@@ -218,18 +222,47 @@ static void offer_previous(mo_trainer *trainer) {
     mo_arrays_release(arrays);
 }
 
+/* The newest checkpoint of a folder, whole; NULL on failure, which names the one before it. */
+static mo_arrays *read_newest(mo_context *ctx, const char *folder, char path[MO_PATH], json_t **metadata) {
+    path_in(ctx, folder, MO_CHECKPOINT, path);
+    if (mo_ok(ctx) && access(path, F_OK) < 0)
+        mo_fail(ctx, MO_IO, "resume: %s: %s: nothing to continue from", path, strerror(errno));
+    mo_arrays *arrays = read_whole(ctx, path, metadata);
+    if (!arrays)
+        offer_previous(ctx, folder);
+    return arrays;
+}
+
+mo_code mo_run_check(mo_context *ctx, const char *folder) {
+    char path[MO_PATH];
+    json_t *metadata;
+    mo_json_text run;
+    if (!mo_given(ctx, "run", "the folder", folder) || mo_run_is_begun(folder))
+        return mo_code_of(ctx);
+    mo_arrays *arrays = read_newest(ctx, folder, path, &metadata);
+    mo_arrays_release(arrays);
+    json_t *kept = arrays ? mo_json_metadata(ctx, path, text_of(metadata, "settings")) : NULL;
+    if (mo_ok(ctx) && !json_is_object(kept))
+        mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected settings in its metadata, found none", path);
+    char of_run[MO_PATH];
+    if (mo_json_read(ctx, "run", path_in(ctx, folder, "run.json", of_run), &run)) {
+        json_object_del(run.root, "version");
+        json_object_del(run.root, "blas_core");
+        mo_compare_settings(ctx, path, kept, run.root, true);
+    }
+    mo_json_release(&run);
+    json_decref(kept);
+    json_decref(metadata);
+    return mo_code_of(ctx);
+}
+
 mo_code mo_checkpoint_read(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
-    mo_run_path(trainer, MO_CHECKPOINT, path);
-    if (mo_ok(ctx) && access(path, F_OK) < 0)
-        mo_fail(ctx, MO_IO, "resume: %s: %s: nothing to continue from", path, strerror(errno));
-    json_t *metadata = NULL;
-    mo_arrays *arrays = read_whole(ctx, path, &metadata);
-    if (!arrays) {
-        offer_previous(trainer);
+    json_t *metadata;
+    mo_arrays *arrays = read_newest(ctx, trainer->options.out, path, &metadata);
+    if (!arrays)
         return mo_context_status(ctx)->code;
-    }
     int64_t step = check_metadata(trainer, metadata, path);
     restore(trainer, arrays, path, false);
     char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;

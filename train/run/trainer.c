@@ -21,6 +21,9 @@ static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, 
     else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
         mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
             (1 << MO_TREE_LEVELS) - 1);
+    else if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* or no one could read the weights */
+        mo_fail(ctx, MO_INVALID, "train: rows of examples are %d wide, expected 1 to %d", pool->options.dim,
+            MO_LARGEST_UNPROVEN_DIM);
     else if (o->checkpoint_every < 0)
         mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
     else if (o->max_rows < 0)

@@ -78,7 +78,14 @@ mo_code mo_checkpoint_read(mo_trainer *trainer);
 enum { MO_PATH = 4096 };
 const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path);
 
-/* ---- weights.c ---- */
+/* ---- weights.c, weights_write.c ---- */
+
+#define MO_WEIGHTS_FORMAT "mochi weights"
+#define MO_KIND_MOCHI "mochi"
+#define MO_KIND_INVARIANT "invariant"
+
+/* The largest d that a weights file may claim where none of its tensors has an axis of that size. */
+enum { MO_LARGEST_UNPROVEN_DIM = 2048 };
 
 mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
     const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path);

@@ -1,5 +1,5 @@
-/* train/run/weights.c - weights.safetensors: the parameters, and in the metadata what is needed to use them. No time,
- * path or thread count, so equal runs write equal bytes.
+/* train/run/weights.c - weights.safetensors read: digests first, then each setting, then that the tensors are of the
+ * sizes that the settings claim.
  *
  * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
  * rest is that program's settings. */
@@ -17,83 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-static const char format_name[] = "mochi weights", mochi_kind[] = "mochi", invariant_kind[] = "invariant";
-
-/* ---- writing ---- */
-
-static bool put_number(json_t *metadata, const char *key, double value) {
-    char text[40];
-    mo_format(text, sizeof text, "%.17g", value);
-    return json_object_set_new(metadata, key, json_string(text)) == 0;
-}
-
-/* The settings outside the model that decide how weights are used. */
-typedef struct surroundings {
-    const mo_feature_options *features;
-    const int *best_hop;
-    double hop_lambda;
-    const char *recipe;
-} surroundings;
-
-static char *encode_metadata(mo_model model, const surroundings *o) {
-    const mo_feature_options *features = o->features;
-    json_t *metadata = json_object();
-    char key[32];
-    bool whole = metadata != NULL;
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = model.table->settings(model.content, list);
-    whole &= !json_object_set_new(metadata, "format", json_string(format_name));
-    whole &= !json_object_set_new(metadata, "kind", json_string(model.table->name));
-    for (int i = 0; i < n; i++)
-        if (list[i].word)
-            whole &= !json_object_set_new(metadata, list[i].key, json_string(list[i].word));
-        else
-            whole &= put_number(metadata, list[i].key, list[i].number);
-    if (strcmp(model.table->name, mochi_kind) != 0 && strcmp(model.table->name, invariant_kind) != 0)
-        whole &= !json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
-    whole &= put_number(metadata, "dim", features->dim);
-    whole &= !json_object_set_new(
-        metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
-    if (features->form == MO_FEATURES_OF_NODES)
-        whole &= !json_object_set_new(
-            metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
-    whole &= put_number(metadata, "power_iterations", features->power_iterations);
-    snprintf(key, sizeof key, "%" PRIu64, features->seed);
-    whole &= !json_object_set_new(metadata, "feature_seed", json_string(key));
-    for (int task = 0; task < MO_TASKS; task++) {
-        snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
-        whole &= put_number(metadata, key, o->best_hop[task]);
-    }
-    whole &= put_number(metadata, "hop_lambda", o->hop_lambda);
-    if (o->recipe)
-        whole &= !json_object_set_new(metadata, "recipe", json_string(o->recipe));
-    char *text = whole ? mo_json_encode(metadata, JSON_COMPACT) : NULL;
-    json_decref(metadata);
-    return text;
-}
-
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
-    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path) {
-    int n = mo_model_n_parameters(model);
-    surroundings o = {features, best_hop, hop_lambda, recipe};
-    mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
-    char *metadata = items ? encode_metadata(model, &o) : NULL;
-    if (items && !metadata)
-        mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
-    if (metadata) {
-        for (int i = 0; i < n; i++) {
-            mo_tensor *P = mo_model_parameter(model, i);
-            items[i] = (mo_array){.name = P->name, .tensor = P};
-        }
-        mo_safetensors_write(&(mo_arrays){.ctx = ctx, .count = n, .items = items}, metadata, path);
-    }
-    free(metadata);
-    mo_host_free(ctx, items, (size_t)n * sizeof *items);
-    return mo_context_status(ctx)->code;
-}
-
-/* ---- reading ---- */
 
 static bool is_kind(const mo_weights *w, const char *kind) {
     return strcmp(w->kind, kind) == 0;
@@ -145,10 +68,40 @@ static mo_temperature get_temperature(const reading *r) {
     return get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
 }
 
+/* Raises where a tensor is not there with that last axis: sizes in the metadata are only claims, and features and
+ * models of that size are made before the tensors are copied. */
+static void require_width(const reading *r, const mo_weights *w, const char *name, int64_t width) {
+    const mo_tensor *X = mo_arrays_find(w->arrays, name);
+    char got[160] = "absent";
+    if (X && mo_ndim(X) > 0 && mo_dim(X, mo_ndim(X) - 1) == width)
+        return;
+    if (X)
+        mo_shape_string(X, got, sizeof got);
+    mo_fail(r->ctx, MO_FORMAT, "weights: %s: %s is %s, expected one whose last axis is %" PRId64, r->path, name, got,
+        width);
+}
+
+/* d, which is the size of an axis of a tensor unless it is small. */
+static int get_dim(const reading *r, const mo_weights *w) {
+    int dim = get_integer(r, "dim", 1, 65536);
+    bool there = dim <= MO_LARGEST_UNPROVEN_DIM;
+    for (int64_t i = 0; i < w->arrays->count && !there; i++)
+        for (int a = 0; a < mo_ndim(w->arrays->items[i].tensor) && !there; a++)
+            there = mo_dim(w->arrays->items[i].tensor, a) == dim;
+    if (!there)
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected dim to be the size of a tensor or at most %d, found %d",
+            r->path, MO_LARGEST_UNPROVEN_DIM, dim);
+    return dim;
+}
+
 static void read_mochi(const reading *r, mo_weights *w) {
     mo_mochi_options *o = &w->mochi;
-    o->encoder.dim = get_integer(r, "dim", 1, 65536);
+    char last[64];
+    o->encoder.dim = get_dim(r, w);
     o->encoder.hops = get_integer(r, "hops", 0, 64);
+    snprintf(last, sizeof last, "encoder.input_proj.%d.weight", o->encoder.hops);
+    require_width(r, w, "encoder.input_proj.0.weight", o->encoder.dim);
+    require_width(r, w, last, o->encoder.dim);
     o->encoder.layers = get_integer(r, "layers", 2, 3);
     o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
     o->encoder.dropout = get_number(r, "dropout", 0, 1);
@@ -157,6 +110,17 @@ static void read_mochi(const reading *r, mo_weights *w) {
     o->temperature = get_temperature(r);
     snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
     o->head = mo_find_head(w->head);
+}
+
+/* How many numbers the tensors of the head have that read a task's embeddings. */
+static int64_t elements_of_head(const mo_weights *w, mo_task task) {
+    char prefix[32];
+    int64_t n = 0;
+    size_t length = (size_t)snprintf(prefix, sizeof prefix, "head.%s.", mo_task_name(task));
+    for (int64_t i = 0; i < w->arrays->count; i++)
+        if (strncmp(w->arrays->items[i].name, prefix, length) == 0)
+            n += mo_numel(w->arrays->items[i].tensor);
+    return n;
 }
 
 /* Reads the readout of an encoder under a head. */
@@ -171,12 +135,17 @@ static void read_readout(const reading *r, mo_weights *w) {
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "width_%s", mo_task_name((mo_task)task));
         o->width[task] = json_object_get(r->metadata, key) ? (int64_t)get_number(r, key, 0, 1 << 30) : 0;
+        if (o->width[task] > elements_of_head(w, (mo_task)task))
+            mo_fail(r->ctx, MO_FORMAT,
+                "weights: %s: expected tensors of the head for embeddings %" PRId64 " wide (%s), found %" PRId64
+                " numbers",
+                r->path, o->width[task], key, elements_of_head(w, (mo_task)task));
     }
 }
 
 static void read_features(const reading *r, mo_weights *w) {
     char key[32];
-    w->features.dim = get_integer(r, "dim", 1, 65536);
+    w->features.dim = get_dim(r, w);
     w->features.hops = get_integer(r, "hops", 0, 64);
     w->features.power_iterations = get_integer(r, "power_iterations", -1000000, 1000000);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
@@ -195,13 +164,14 @@ static void read_features(const reading *r, mo_weights *w) {
 static void read_invariant(const reading *r, mo_weights *w) {
     w->features.form = MO_FEATURES_OF_EXAMPLES;
     w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
+    require_width(r, w, "encoder.hop", w->invariant.hops + 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
     w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
 }
 
 static void read_own(const reading *r, mo_weights *w) {
     snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
-    bool mochi = is_kind(w, mochi_kind), invariant = is_kind(w, invariant_kind);
+    bool mochi = is_kind(w, MO_KIND_MOCHI), invariant = is_kind(w, MO_KIND_INVARIANT);
     if (mochi)
         read_mochi(r, w);
     else if (invariant)
@@ -232,7 +202,7 @@ static void read_released(mo_context *ctx, const char *path, mo_weights *w) {
     while (mo_arrays_find(w->arrays, name));
     mo_mochi_options *o = &w->mochi;
     *o = mo_mochi_defaults();
-    snprintf(w->kind, sizeof w->kind, "%s", mochi_kind);
+    snprintf(w->kind, sizeof w->kind, "%s", MO_KIND_MOCHI);
     snprintf(w->head, sizeof w->head, "%s", o->head->name);
     o->temperature = MO_TEMPERATURE_EMBED;
     o->encoder.dim = (int)mo_dim(first, 0);
@@ -274,10 +244,10 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     json_t *metadata = w->arrays ? mo_json_metadata(ctx, path, w->arrays->metadata) : NULL;
     const char *format = json_string_value(json_object_get(metadata, "format"));
     reading r = {.ctx = ctx, .path = path, .metadata = metadata};
-    if (format && !strcmp(format, format_name) && mo_require_digests(ctx, path, w->arrays->metadata))
+    if (format && !strcmp(format, MO_WEIGHTS_FORMAT) && mo_require_digests(ctx, path, w->arrays->metadata))
         read_own(&r, w);
     else if (mo_ok(ctx) && format && !strncmp(format, "mochi ", 6))
-        mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, format_name, format);
+        mo_fail(ctx, MO_FORMAT, "weights: %s: expected \"%s\", found \"%.40s\"", path, MO_WEIGHTS_FORMAT, format);
     else if (mo_ok(ctx))
         read_released(ctx, path, w);
     json_decref(metadata);

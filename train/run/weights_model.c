@@ -1,6 +1,7 @@
 /* train/run/weights_model.c - the model that weights are of: MOCHI, the invariant encoder or an encoder from outside,
  * under the readout it was trained with or a head of the caller's choice. */
 #include "tensor/given.h"
+#include "tensor/storage.h"
 #include "train/inside.h"
 
 #include <string.h>
@@ -69,8 +70,10 @@ mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice)
     if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
         mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
             w->head);
+    ctx->promised = w->arrays;
     if (mo_ok(ctx) && check_encoder(w, choice->encoder))
         model = (is_kind(w, "mochi") ? make_mochi : make_encoder)(w, choice);
+    ctx->promised = NULL;
     if (!model.table || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;
     mo_model_release(model);
