@@ -1,0 +1,208 @@
+/* tests/train/test_out_of_memory.c - every allocation of the library and of jansson fails in turn, once and with all
+ * behind it: the calls report it, give back what they took, and the context can be used again.
+ *
+ * The linker puts the functions __wrap_* in the place of the C library's (--wrap) in the objects of the library and of
+ * this test. At most MOST allocations of a scenario fail in turn; beyond, MOST drawn ones. */
+#include "tests/scratch.h"
+#include "train/inside.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+enum { MOST = 400 };
+
+/* ---- allocations that fail ---- */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t bytes);
+void *__real_realloc(void *old, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+char *__real_strdup(const char *text);
+void __real_free(void *memory);
+
+/* Allocations since the count began, those that are not freed yet, and the first that fails (0: none). */
+static long count, live, fail_at;
+static bool fail_always;
+
+static bool must_fail(void) {
+    count++;
+    if (!fail_at || (fail_always ? count < fail_at : count != fail_at))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *counted(void *memory) {
+    live += memory != NULL;
+    return memory;
+}
+
+void *__wrap_malloc(size_t bytes) {
+    return must_fail() ? NULL : counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t n, size_t bytes) {
+    return must_fail() ? NULL : counted(__real_calloc(n, bytes));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
+    return must_fail() ? NULL : counted(__real_aligned_alloc(alignment, bytes));
+}
+
+char *__wrap_strdup(const char *text) {
+    return must_fail() ? NULL : counted(__real_strdup(text));
+}
+
+void *__wrap_realloc(void *old, size_t bytes) {
+    if (must_fail())
+        return NULL;
+    void *grown = __real_realloc(old, bytes);
+    return old ? grown : counted(grown);
+}
+
+void __wrap_free(void *memory) {
+    live -= memory != NULL;
+    __real_free(memory);
+}
+
+/* ---- scenarios: each takes all its steps whatever fails, gives back all it made, and returns a figure ---- */
+
+typedef double scenario(mo_context *ctx, scratch *s);
+
+/* A gradient of a gradient, and two steps of AdamW. */
+static double differentiate(mo_context *ctx, scratch *s) {
+    (void)s;
+    double norm = 0, value = 0;
+    const float x[] = {1, 2, 3, 4, 5, 6};
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){3, 3});
+    mo_tensor_fill(W, 0.5);
+    mo_optimizer *o = mo_optimizer_create(
+        ctx, &W, 1, &(mo_adamw_options){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .clip = 1});
+    for (int step = 0; step < 2; step++) {
+        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
+        mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES);
+        mo_grad(t, &loss, NULL, 1, &W, &first, 1, MO_CREATE_GRAPH);
+        mo_tensor *size = mo_ok(ctx) ? mo_sum(t, mo_mul(t, first, first), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES) : loss;
+        mo_grad(t, &size, NULL, 1, &W, &second, 1, 0);
+        if (mo_ok(ctx))
+            mo_optimizer_step(o, &second, 0.1, &norm);
+        value += norm;
+        mo_tape_reset(t);
+    }
+    mo_optimizer_release(o);
+    mo_tensor_release(W);
+    mo_tape_release(t);
+    return value;
+}
+
+/* Arrays written and read in every format. */
+static double store(mo_context *ctx, scratch *s) {
+    double value = 0;
+    const double x[] = {1, 2, 3, 4};
+    for (int form = 0; form < 3; form++) {
+        const char *path = scratch_path(s, form == 0 ? "x.npy" : form == 1 ? "x.npz" : "x.safetensors");
+        mo_arrays *arrays = mo_arrays_create(ctx), *read = NULL;
+        mo_tensor *one = NULL;
+        mo_arrays_take(arrays, "x", mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
+        const mo_tensor *X = mo_arrays_find(arrays, "x");
+        if (form == 0 && X && mo_npy_write(X, path) == MO_OK)
+            one = mo_npy_read(ctx, path);
+        if (form == 1 && mo_npz_write(arrays, path) == MO_OK)
+            read = mo_npz_read(ctx, path);
+        if (form == 2 && mo_safetensors_write(arrays, "{\"made_by\":\"a test\"}", path) == MO_OK)
+            read = mo_safetensors_read(ctx, path);
+        const mo_tensor *Y = one ? one : mo_arrays_find(read, "x");
+        double y[4] = {0};
+        if (Y && mo_tensor_read(Y, y, sizeof y) == MO_OK)
+            value += y[form] + 10 * y[3];
+        mo_tensor_release(one);
+        mo_arrays_release(read);
+        mo_arrays_release(arrays);
+        unlink(path);
+    }
+    return value;
+}
+
+/* Graphs of every form. */
+static double load(mo_context *ctx, scratch *s) {
+    static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt", "tests/graphs/club.gml",
+        "tests/graphs/TINY", "tests/graphs/train.txt", "mutag"};
+    double value = 0;
+    (void)s;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        mo_graph *graph = mo_graph_open(ctx, names[i]);
+        value += graph ? (double)(graph->nodes + graph->nnz) : 0;
+        mo_graph_release(graph);
+    }
+    return value;
+}
+
+/* Weights with their metadata, as a model. */
+static double open_model(mo_context *ctx, scratch *s) {
+    (void)s;
+    mo_model model = mo_model_open(ctx, "best");
+    double value = mo_model_n_parameters(model);
+    mo_model_release(model);
+    return value;
+}
+
+/* ---- all of them ---- */
+
+/* One run: a value, or a status; all memory back, the context usable. Returns the number of allocations. */
+static long run(const char *name, scenario *f, scratch *s, long k, bool always, double expected) {
+    long before = live;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    assert_true(mo_ok(ctx));
+    int64_t bytes = mo_context_counters(ctx).bytes_live;
+    count = 0;
+    fail_at = k;
+    fail_always = always;
+    double value = f(ctx, s);
+    fail_at = 0;
+    long n = count;
+    if (mo_ok(ctx) && !(value == expected))
+        fail_msg("%s, allocation %ld: no error, and %.17g, expected %.17g", name, k, value, expected);
+    if (!mo_ok(ctx) && mo_context_status(ctx)->code != MO_MEMORY)
+        fail_msg("%s, allocation %ld: '%s', expected lack of memory", name, k, mo_context_status(ctx)->message);
+    mo_clear_error(ctx);
+    if (mo_context_counters(ctx).bytes_live > bytes + (1 << 22)) /* the backend may keep scratch memory */
+        fail_msg("%s, allocation %ld: %lld bytes kept", name, k, (long long)mo_context_counters(ctx).bytes_live);
+    if (k && f(ctx, s) != expected)
+        fail_msg("%s, allocation %ld: afterwards '%s'", name, k, mo_context_status(ctx)->message);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+    if (live != before)
+        fail_msg("%s, allocation %ld: %ld allocations are not freed", name, k, live - before);
+    return n;
+}
+
+static void lack_of_memory_is_a_status(void **state) {
+    static const struct {
+        const char *name;
+        scenario *f;
+    } all[] = {{"differentiate", differentiate}, {"store", store}, {"load", load}, {"open a model", open_model}};
+    scratch *s = *state;
+    uint64_t x = 1;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+        double expected = all[i].f(ctx, s);
+        if (!mo_ok(ctx) || expected == 0)
+            fail_msg("%s: %g, '%s'", all[i].name, expected, mo_context_status(ctx)->message);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+        long n = run(all[i].name, all[i].f, s, 0, false, expected), runs = n < MOST ? n : MOST;
+        for (long r = 1; r <= runs; r++) {
+            x = x * 6364136223846793005u + 1442695040888963407u;
+            long k = n <= MOST ? r : 1 + (long)((x >> 33) % (uint64_t)n);
+            run(all[i].name, all[i].f, s, k, false, expected);
+            run(all[i].name, all[i].f, s, k, true, expected);
+        }
+        print_message("%ld of %ld allocations failed: %s\n", runs, n, all[i].name);
+        assert_true(runs > 10);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lack_of_memory_is_a_status)};
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}
