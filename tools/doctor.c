@@ -42,7 +42,7 @@ typedef struct findings {
 
 /* ---- the examination ---- */
 
-static bool examine(const doctor_options *o, findings *f) {
+static bool examine_machine(const doctor_options *o, findings *f) {
     mo_context *ctx = open_context(o->threads);
     if (!ctx)
         return false;
@@ -127,7 +127,7 @@ static bool print_findings_json(const findings *f) {
 
 /* ---- the command ---- */
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_doctor_option(int key, char *text, struct argp_state *state) {
     doctor_options *o = state->input;
     if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
@@ -150,13 +150,13 @@ static int print_rate(const doctor_options *o) {
 }
 
 int doctor_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    static const struct argp argp = {.options = options, .parser = take_doctor_option, .doc = description};
     doctor_options o = {0};
     findings f = {0};
     parse_options(&argp, argc, argv, &o);
     if (o.measure)
         return print_rate(&o);
-    if (!examine(&o, &f))
+    if (!examine_machine(&o, &f))
         return EXIT_FAILED;
     if (o.json)
         print_findings_json(&f);

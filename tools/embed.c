@@ -67,7 +67,7 @@ static const char description[] = "Encodes a graph with trained weights and writ
                                   "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
 
 /* Options without effect on what is asked for. */
-static void refuse_options(const embed_options *o) {
+static void refuse_embed_options(const embed_options *o) {
     bool none = !strcmp(o->weights, "none");
     refuse_given(&o->given, "hop", !none, "expected --weights none, whose rows are those of one hop");
     refuse_given(&o->given, "recipe", none, "expected weights of a file, whose recipe it checks");
@@ -77,7 +77,7 @@ static void refuse_options(const embed_options *o) {
     refuse_math_on_cpu(&o->given, o->device.device);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_embed_option(int key, char *text, struct argp_state *state) {
     embed_options *o = state->input;
     note_given(&o->given, key);
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
@@ -110,14 +110,14 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_END && !(o->data && o->out))
         refuse_command_line(state, EXIT_USAGE, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
     else if (key == ARGP_KEY_END)
-        refuse_options(o);
+        refuse_embed_options(o);
     else
         return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
 }
 
 /* The embeddings by a model made as the weights say, or the rows of a hop. The null tensor on failure. */
-static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const mo_source *source) {
+static mo_tensor *compute_embeddings(const embed_options *o, const mo_weights *weights, const mo_source *source) {
     if (!weights)
         return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
     mo_model_choice choice = {
@@ -129,7 +129,7 @@ static mo_tensor *embed(const embed_options *o, const mo_weights *weights, const
 }
 
 /* Says which file holds what, as a line or an object. False where it could not be written. */
-static bool print_file(const embed_options *o, const char *path, const mo_tensor *T, const char *of) {
+static bool print_embed_file(const embed_options *o, const char *path, const mo_tensor *T, const char *of) {
     char shape[64];
     const char *dtype = mo_dtype_name(mo_tensor_dtype(T));
     if (!o->json)
@@ -152,17 +152,17 @@ static bool write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels
         unlink(o->out);
     bool written = !o->json || !mo_ok(mo_tensor_context(Z)) || print_json(command_object(o->argc, o->argv));
     for (int i = 0; i < n && written && mo_ok(mo_tensor_context(Z)); i++)
-        written = print_file(o, paths[i], arrays[i], of);
+        written = print_embed_file(o, paths[i], arrays[i], of);
     return written;
 }
 
-static void on_notice(const char *line, void *state) {
+static void print_embed_notice(const char *line, void *state) {
     (void)state;
     fprintf(stderr, "%s\n", line);
 }
 
 /* Whether the rows to be written fit beside the hop stack; of examples they are those of two experts, 2 d + 1 each. */
-static bool fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
+static bool embed_fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
     bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
     int64_t rows = graph->graphs > 1 ? graph->graphs : graph->nodes, width = examples ? 4 * o->dim + 2 : o->dim;
     int64_t stack = (examples ? 2 : 1) * (o->hops + 1) * graph->nodes * o->dim;
@@ -175,9 +175,9 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
     features.stack = o->stack;
-    if (o->memory > 0 && !fits(o->memory, graph, &features))
+    if (o->memory > 0 && !embed_fits(o->memory, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
-    features.notice = o->quiet ? NULL : on_notice;
+    features.notice = o->quiet ? NULL : print_embed_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
@@ -186,7 +186,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         source.features = features.form == MO_FEATURES_OF_EXAMPLES
                               ? mo_example_features_open(graph, source.task, NULL, &features)
                               : mo_features_open(graph, &features);
-    mo_tensor *Z = source.features ? embed(o, weights, &source) : mo_null_tensor(ctx);
+    mo_tensor *Z = source.features ? compute_embeddings(o, weights, &source) : mo_null_tensor(ctx);
     mo_tensor *labels =
         mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : mo_null_tensor(ctx);
     bool written = !mo_ok(ctx) || write_arrays(o, Z, labels, graph->name);
@@ -197,7 +197,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 }
 
 int embed_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_option, .doc = description};
+    static const struct argp argp = {.options = options, .parser = take_embed_option, .doc = description};
     embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);

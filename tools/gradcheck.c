@@ -42,7 +42,7 @@ static const char description[] =
     "  mochi gradcheck --head ridge,./my_head.so\n"
     "  mochi gradcheck --encoder ./my_encoder.so";
 
-static void take_heads(gradcheck_options *o, const char *text, const struct argp_state *state) {
+static void take_gradcheck_heads(gradcheck_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
     const mo_head *head;
     for (int i = 0; i < list.count; i++)
@@ -56,7 +56,7 @@ static void take_heads(gradcheck_options *o, const char *text, const struct argp
     free_names(&list);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_gradcheck_option(int key, char *text, struct argp_state *state) {
     gradcheck_options *o = state->input;
     note_given(&o->given, key);
     if (key == KEY_ORDER)
@@ -70,7 +70,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_OP)
         append_name(&o->objects, text);
     else if (key == KEY_HEAD)
-        take_heads(o, text, state);
+        take_gradcheck_heads(o, text, state);
     else if (key == KEY_ENCODER) {
         parse_encoder(state, text); /* a file that is none ends the program here */
         append_name(&o->encoders, text);
@@ -82,7 +82,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 /* kind: "op", "head" or "encoder". Returns whether it passes. */
-static bool report(
+static bool report_gradcheck(
     mo_context *ctx, const char *kind, const char *name, int order, const mo_check_result *r, bool json) {
     if (json)
         print_json(json_pack("{s:s, s:i, s:i, s:o, s:b}", kind, name, "order", order, "samples", r->samples, "error",
@@ -102,7 +102,7 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     bool passes = true;
     for (int order = 1; order <= o->order; order++) {
         mo_check_result r = mo_check_op(ctx, op, order, o->seed);
-        passes &= report(ctx, "op", op->name, order, &r, o->json);
+        passes &= report_gradcheck(ctx, "op", op->name, order, &r, o->json);
     }
     return passes;
 }
@@ -116,7 +116,7 @@ static int check_heads(mo_context *ctx, const gradcheck_options *o) {
         bool passes = head != NULL;
         for (int order = 1; head && order <= o->order && order <= head->order; order++) {
             mo_check_result r = mo_check_head(ctx, head, order, o->seed);
-            passes &= report(ctx, "head", head->name, order, &r, o->json);
+            passes &= report_gradcheck(ctx, "head", head->name, order, &r, o->json);
         }
         failed += !passes;
     }
@@ -134,7 +134,7 @@ static int check_encoders(mo_context *ctx, const gradcheck_options *o) {
         bool passes = encoder != NULL;
         for (int order = 1; encoder && order <= o->order; order++) {
             mo_check_result r = mo_check_encoder(ctx, encoder, order, o->seed);
-            passes &= report(ctx, "encoder", encoder->name, order, &r, o->json);
+            passes &= report_gradcheck(ctx, "encoder", encoder->name, order, &r, o->json);
         }
         failed += !passes;
     }
@@ -174,7 +174,7 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
 
 int gradcheck_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
-        .parser = take_option,
+        .parser = take_gradcheck_option,
         .args_doc = "[OP...]",
         .doc = description,
         .help_filter = name_heads};

@@ -33,7 +33,7 @@ static const char description[] =
     "  mochi graph gc --values\n"
     "  mochi graph lp --dot | dot -Tsvg > lp.svg";
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_graph_option(int key, char *text, struct argp_state *state) {
     graph_options *o = state->input;
     note_given(&o->given, key);
     if (key == KEY_DOT)
@@ -53,7 +53,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-static void write_text(const char *text, void *file) {
+static void write_graph_text(const char *text, void *file) {
     fputs(text, file);
 }
 
@@ -76,12 +76,12 @@ static void print_step(mo_tape *t, mo_model model, const mo_episode *e, const gr
     }
     mo_print_options print = {.format = o->format, .values = o->values, .n_labels = n_labels, .labels = labels};
     if (mo_ok(mo_tape_context(t)))
-        mo_tape_print(t, &print, write_text, stdout);
+        mo_tape_print(t, &print, write_graph_text, stdout);
 }
 
 int graph_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "[TASK]", .doc = description};
+        .options = options, .parser = take_graph_option, .args_doc = "[TASK]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);

@@ -54,7 +54,7 @@ static double mib_of(const char *path, const char *pattern, double unit) {
 }
 
 /* cpu.max holds "quota period", or "max period". */
-static double quota(void) {
+static double read_cpu_quota(void) {
     double microseconds, period;
     if (!scan_file("/sys/fs/cgroup/cpu.max", "%lf", &microseconds) ||
         !scan_file("/sys/fs/cgroup/cpu.max", "%*f %lf", &period))
@@ -63,7 +63,7 @@ static double quota(void) {
 }
 
 machine describe_machine(void) {
-    machine m = {.cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .cores_quota = quota()};
+    machine m = {.cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .cores_quota = read_cpu_quota()};
     cpu_set_t set;
     m.cores_usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : m.cores;
     scan_file("/proc/cpuinfo", "model name : %127[^\n]", m.processor);

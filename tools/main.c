@@ -90,7 +90,7 @@ static int help_command(int argc, char **argv) {
 }
 
 /* The last look: whatever a command made of JSON that lacked memory, it has not succeeded. */
-static int finish(int code) {
+static int finish_program(int code) {
     return code == EXIT_FINE && json_lacked_memory() ? say_out_of_memory() : code;
 }
 
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     }
     if (asks_for_help(argv[1])) {
         if (argc > 2 && !asks_for_help(argv[2]))
-            return finish(help_command(argc, argv));
+            return finish_program(help_command(argc, argv));
         print_help();
         return EXIT_FINE;
     }
@@ -113,5 +113,5 @@ int main(int argc, char **argv) {
         puts("mochi " MO_VERSION);
         return EXIT_FINE;
     }
-    return finish(run_command(argc, argv));
+    return finish_program(run_command(argc, argv));
 }

@@ -179,14 +179,14 @@ static bool is_identifier(const char *name) {
     return fine;
 }
 
-static const kind *find_kind(const char *word) {
+static const kind *find_plugin_kind(const char *word) {
     for (int i = 0; i < KINDS; i++)
         if (!strcmp(kinds[i].name, word))
             return &kinds[i];
     return NULL;
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_new_option(int key, char *text, struct argp_state *state) {
     new_options *o = state->input;
     if (key == ARGP_KEY_ARG && !o->word)
         o->word = text;
@@ -198,7 +198,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         return ARGP_ERR_UNKNOWN;
     else if (!o->word || !o->name)
         refuse_command_line(state, EXIT_USAGE, "expected what to write, and its name: mochi new head my_head");
-    else if (!(o->kind = find_kind(o->word)))
+    else if (!(o->kind = find_plugin_kind(o->word)))
         usage_error(state, "kind", "head or encoder", o->word);
     else if (!is_identifier(o->name))
         usage_error(state, "NAME", "at most 40 letters, digits and _, a letter first", o->name);
@@ -215,7 +215,7 @@ static bool write_file(mo_context *ctx, const char *path, const char *text, cons
 }
 
 int new_command(int argc, char **argv) {
-    static const struct argp argp = {.parser = take_option, .args_doc = "head|encoder NAME", .doc = description};
+    static const struct argp argp = {.parser = take_new_option, .args_doc = "head|encoder NAME", .doc = description};
     new_options o = {0};
     parse_options(&argp, argc, argv, &o);
     char file[64], test[64];

@@ -55,7 +55,7 @@ static bool print_object(const mo_step_report *r) {
         json_number(r->gradient_norm), "accuracy", accuracy, "seconds", json_number(r->seconds)));
 }
 
-static bool print_line(const progress *p, const mo_step_report *r) {
+static bool print_step_line(const progress *p, const mo_step_report *r) {
     double elapsed = mo_clock(CLOCK_MONOTONIC) - p->started, rate = (double)p->shown / fmax(elapsed, 1e-9);
     int64_t left = (int64_t)((double)(r->steps - r->step - 1) / rate);
     char families[128] = "";
@@ -85,7 +85,7 @@ bool progress_step(progress *p, const mo_step_report *r) {
     if (!due && r->step + 1 < r->steps)
         return true;
     p->shown_at = now;
-    return print_line(p, r);
+    return print_step_line(p, r);
 }
 
 void progress_end(const progress *p) {

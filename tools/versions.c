@@ -12,7 +12,7 @@ static const struct {
 } libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
 
 /* The text that a function without arguments returns, "" where there is no such function. */
-static const char *text_of(const char *function) {
+static const char *version_text_of(const char *function) {
     void *address = dlsym(RTLD_DEFAULT, function);
     const char *(*call)(void);
     memcpy(&call, &address, sizeof call);
@@ -32,11 +32,11 @@ json_t *library_versions(void) {
     char version[32];
     json_t *versions = json_pack("{s:s}", "mochi", MO_VERSION);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        json_object_set_new(versions, libraries[i].name, json_string(text_of(libraries[i].function)));
+        json_object_set_new(versions, libraries[i].name, json_string(version_text_of(libraries[i].function)));
     json_object_set_new(versions, "xxhash", json_string(xxhash_version(version)));
     return versions;
 }
 
 const char *blas_build(void) {
-    return text_of("openblas_get_config");
+    return version_text_of("openblas_get_config");
 }

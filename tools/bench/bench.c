@@ -87,7 +87,7 @@ typedef struct bench_input {
 } bench_input;
 
 /* Options that the benchmark does not read. */
-static void refuse_options(const bench_input *in) {
+static void refuse_unread_options(const bench_input *in) {
     static const char *const of_step[] = {"variant", "temperature", "max-rows", "replay"};
     const given_options *g = &in->given;
     bool step = in->chosen->run == bench_step, gemm = in->chosen->run == bench_gemm;
@@ -104,7 +104,7 @@ static void refuse_options(const bench_input *in) {
     refuse_math_on_cpu(g, in->options.device.device);
 }
 
-static void take_word(bench_input *in, const char *text, struct argp_state *state) {
+static void take_bench_word(bench_input *in, const char *text, struct argp_state *state) {
     if (in->chosen) {
         if (!in->chosen->knows(text))
             refuse_command_line(state, EXIT_USAGE, "bench %s has no case '%s'; see --help", in->chosen->name, text);
@@ -118,7 +118,7 @@ static void take_word(bench_input *in, const char *text, struct argp_state *stat
         refuse_command_line(state, EXIT_USAGE, "'%s': expected step, gemm, svd, features, solve, head or rows", text);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_bench_option(int key, char *text, struct argp_state *state) {
     bench_input *in = state->input;
     bench_options *o = &in->options;
     note_given(&in->given, key);
@@ -148,11 +148,11 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_PROFILE)
         o->profile = true;
     else if (key == ARGP_KEY_ARG)
-        take_word(in, text, state);
+        take_bench_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
         refuse_command_line(state, EXIT_USAGE, "expected step, gemm, svd, features, solve, head or rows");
     else if (key == ARGP_KEY_END)
-        refuse_options(in);
+        refuse_unread_options(in);
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -224,11 +224,11 @@ bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state)
     return mo_ok(ctx);
 }
 
-static json_t *rounded(double value, double scale) {
+static json_t *bench_rounded(double value, double scale) {
     return json_number(round(value * scale) / scale);
 }
 
-static void write_text(const char *text, void *file) {
+static void write_profile_text(const char *text, void *file) {
     fputs(text, file);
 }
 
@@ -250,8 +250,8 @@ static bool print_profile(mo_context *ctx, const bench_record *record, int runs)
                           : "forward");
         written = print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "kind", "op", "case",
             record->name, "variant", record->variant, "op", e->op->name, "where", where, "runs", runs, "calls",
-            (json_int_t)e->calls, "ms", rounded(1e3 * e->seconds, 1e6), "gflop", rounded(1e-9 * e->flops, 1e9), "mb",
-            rounded(1e-6 * e->bytes, 1e3)));
+            (json_int_t)e->calls, "ms", bench_rounded(1e3 * e->seconds, 1e6), "gflop",
+            bench_rounded(1e-9 * e->flops, 1e9), "mb", bench_rounded(1e-6 * e->bytes, 1e3)));
     }
     free(entries);
     return written;
@@ -267,7 +267,7 @@ bool bench_profile(
     if (o->json)
         return print_profile(ctx, record, o->runs) && mo_ok(ctx);
     printf("%s %s, %d runs:\n", record->name, record->variant, o->runs);
-    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_text, stdout);
+    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_profile_text, stdout);
     return mo_ok(ctx);
 }
 
@@ -275,10 +275,11 @@ bool bench_print(const bench_options *o, const bench_record *r) {
     double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
     if (o->json)
         return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "case", r->name,
-            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", rounded(r->gflop, 1e9), "min_ms",
-            rounded(r->min_ms, 1e6), "med_ms", rounded(r->med_ms, 1e6), "max_ms", rounded(r->max_ms, 1e6), "gemm_share",
-            rounded(share, 1e4), "peak_mb", rounded(r->peak_mb, 10), "growth_mb", rounded(r->growth_mb, 10),
-            "allocations", (json_int_t)r->allocations));
+            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", bench_rounded(r->gflop, 1e9), "min_ms",
+            bench_rounded(r->min_ms, 1e6), "med_ms", bench_rounded(r->med_ms, 1e6), "max_ms",
+            bench_rounded(r->max_ms, 1e6), "gemm_share", bench_rounded(share, 1e4), "peak_mb",
+            bench_rounded(r->peak_mb, 10), "growth_mb", bench_rounded(r->growth_mb, 10), "allocations",
+            (json_int_t)r->allocations));
     printf("%-16s %-17s %8lld rows %9.4g GFLOP  min %9.3f  med %9.3f  max %9.3f ms  %5.1f%% of the GEMM rate  peak "
            "%.0f MB (+%.0f)\n",
         r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,
@@ -287,7 +288,7 @@ bool bench_print(const bench_options *o, const bench_record *r) {
 }
 
 /* What is run, and on what machine: the first line with --json. */
-static bool print_run(const mo_context *ctx, int argc, char **argv) {
+static bool print_bench_run(const mo_context *ctx, int argc, char **argv) {
     machine m = describe_machine();
     json_t *line = command_object(argc, argv);
     bool cpu = mo_context_device(ctx) == MO_CPU;
@@ -298,7 +299,7 @@ static bool print_run(const mo_context *ctx, int argc, char **argv) {
 
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
-        .parser = take_option,
+        .parser = take_bench_option,
         .args_doc = "step|gemm|svd|features|solve|head|rows [CASE...]",
         .doc = description};
     bench_input in = {
@@ -308,7 +309,7 @@ int bench_command(int argc, char **argv) {
     in.options.device.threads = in.options.threads;
     mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
-    if (ctx && in.options.json && !print_run(ctx, argc, argv))
+    if (ctx && in.options.json && !print_bench_run(ctx, argc, argv))
         code = EXIT_FAILED; /* said at the end */
     else if (ctx)
         code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);

@@ -23,7 +23,7 @@ typedef struct computation {
     double residual, orthogonality, output_mb;
 } computation;
 
-static void compute(void *state) {
+static void compute_features_once(void *state) {
     computation *c = state;
     bool nodes = c->options.form == MO_FEATURES_OF_NODES;
     mo_features *f = nodes ? mo_features_open(c->graph, &c->options)
@@ -38,7 +38,7 @@ static void compute(void *state) {
     mo_features_release(f);
 }
 
-static bool print(const bench_options *o, const computation *c, const bench_record *r) {
+static bool print_features_case(const bench_options *o, const computation *c, const bench_record *r) {
     double beyond = r->growth_mb - c->output_mb;
     if (o->json)
         return print_json(json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "case",
@@ -66,7 +66,7 @@ static bool cut_task(char *name, mo_task *task) {
     return false;
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *text) {
+static bool run_features_case(mo_context *ctx, const bench_options *o, const char *text) {
     char name[4096];
     computation c = {.ctx = ctx};
     snprintf(name, sizeof name, "%s", text);
@@ -80,7 +80,8 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *text) 
     c.graph = links ? links->masked : graph;
     c.links = links;
     bench_record record = {.name = text, .variant = mo_feature_form_name(c.options.form)};
-    bool fine = graph && mo_ok(ctx) && bench_run(ctx, o, compute, &c, &record) && print(o, &c, &record);
+    bool fine = graph && mo_ok(ctx) && bench_run(ctx, o, compute_features_once, &c, &record) &&
+                print_features_case(o, &c, &record);
     mo_links_release(links);
     mo_graph_release(graph);
     return fine;
@@ -89,7 +90,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *text) 
 bool bench_features(mo_context *ctx, const bench_options *o) {
     int n = o->cases.count ? o->cases.count : 1;
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!run_case(ctx, o, o->cases.count ? o->cases.items[i] : "20000"))
+        if (!run_features_case(ctx, o, o->cases.count ? o->cases.items[i] : "20000"))
             break;
     return mo_ok(ctx);
 }

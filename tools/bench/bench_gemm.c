@@ -36,13 +36,13 @@ typedef struct product {
     mo_tensor *A, *B;
 } product;
 
-static void multiply(void *state) {
+static void multiply_once(void *state) {
     product *p = state;
     mo_matmul(p->t, p->A, p->B);
     mo_tape_reset(p->t);
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *name, double rate, bench_record *record) {
+static bool run_gemm(mo_context *ctx, const bench_options *o, const char *name, double rate, bench_record *record) {
     int64_t size[3] = {0};
     scan_sizes(name, size);
     product p = {.t = mo_tape_create(ctx, MO_EVAL)};
@@ -50,7 +50,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
     p.B = synthetic_normal(ctx, 2, (int64_t[]){size[1], size[2]}, 1);
     *record = (bench_record){.name = name, .variant = "float32", .rows = size[0], .gemm_rate = rate};
     record->gflop = 2e-9 * (double)size[0] * (double)size[1] * (double)size[2];
-    bool fine = p.t && mo_ok(ctx) && bench_run(ctx, o, multiply, &p, record);
+    bool fine = p.t && mo_ok(ctx) && bench_run(ctx, o, multiply_once, &p, record);
     mo_tape_release(p.t);
     mo_tensor_release(p.A);
     mo_tensor_release(p.B);
@@ -60,7 +60,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
 static double rate_of(mo_context *ctx, const char *name, int runs) {
     bench_options o = {.runs = runs, .warmup = 1};
     bench_record record;
-    return run_case(ctx, &o, name, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
+    return run_gemm(ctx, &o, name, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
 }
 
 double bench_gemm_rate(mo_context *ctx) {
@@ -79,7 +79,7 @@ bool bench_gemm(mo_context *ctx, const bench_options *o) {
     int n = o->cases.count ? o->cases.count : 2;
     for (int i = 0; i < n; i++) {
         bench_record record;
-        if (!run_case(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate, &record))
+        if (!run_gemm(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate, &record))
             return false;
         if (!bench_print(o, &record))
             break; /* said at the end */

@@ -21,7 +21,7 @@ typedef struct episodes {
 } episodes;
 
 /* "ridge", or "ridge:64x5x10x64": episodes, classes, shots, width. */
-static bool scan_case(const char *name, char head[64], int64_t size[SIZES]) {
+static bool scan_head_case(const char *name, char head[64], int64_t size[SIZES]) {
     static const int64_t usual[SIZES] = {64, 5, 10, 64}, most[SIZES] = {1 << 16, 1 << 10, 1 << 12, 1 << 12};
     size_t n = strcspn(name, ":");
     memcpy(size, usual, sizeof usual);
@@ -40,7 +40,7 @@ static bool scan_case(const char *name, char head[64], int64_t size[SIZES]) {
 bool bench_head_knows(const char *name) {
     char head[64];
     int64_t size[SIZES];
-    return scan_case(name, head, size) && mo_find_head(head);
+    return scan_head_case(name, head, size) && mo_find_head(head);
 }
 
 /* Rows [episodes, classes x each, dim] about the classes' means. */
@@ -58,7 +58,7 @@ static mo_tensor *make_rows(mo_tape *t, const int64_t *size, int64_t each, uint6
 }
 
 /* One-hot [episodes, classes x each, classes]; [rows, classes] where flat. */
-static mo_tensor *make_labels(mo_context *ctx, const int64_t *size, int64_t each, bool flat) {
+static mo_tensor *make_head_labels(mo_context *ctx, const int64_t *size, int64_t each, bool flat) {
     int64_t C = size[CLASSES], rows = C * each, shape[] = {size[EPISODES], rows, C};
     int64_t all[] = {shape[0] * rows, C};
     float *y = calloc((size_t)(all[0] * C), sizeof *y);
@@ -74,8 +74,8 @@ static void make_episodes(mo_context *ctx, episodes *e, const int64_t *size) {
     e->t = mo_tape_create(ctx, MO_EVAL);
     e->Zs = make_rows(e->t, size, size[SHOTS], 2);
     e->Zq = make_rows(e->t, size, QUERIES, 3);
-    e->Ys = make_labels(ctx, size, size[SHOTS], false);
-    e->target = make_labels(ctx, size, QUERIES, true);
+    e->Ys = make_head_labels(ctx, size, size[SHOTS], false);
+    e->target = make_head_labels(ctx, size, QUERIES, true);
     e->classes = size[CLASSES];
     e->rows = size[EPISODES] * size[CLASSES] * QUERIES;
     if (mo_head_start(e->t, e->head, MO_F32, size[DIM], NULL, 0, start) == MO_OK)
@@ -114,7 +114,7 @@ static void read_out(void *state) {
     mo_tape_reset(e->t);
 }
 
-static double count_gflop(mo_context *ctx, episodes *e) {
+static double count_head_gflop(mo_context *ctx, episodes *e) {
     mo_profile_entry entry[256];
     double flops = 0;
     mo_profile_start(ctx);
@@ -126,10 +126,10 @@ static double count_gflop(mo_context *ctx, episodes *e) {
     return 1e-9 * flops;
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
+static bool run_head_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
     char head[64];
     int64_t size[SIZES];
-    scan_case(name, head, size);
+    scan_head_case(name, head, size);
     episodes e = {.head = mo_find_head(head)};
     bench_record record = {.name = name, .gemm_rate = rate};
     make_episodes(ctx, &e, size);
@@ -138,7 +138,7 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
         e.gradient = gradient;
         record.variant = gradient ? "logits+gradients" : "logits";
         mo_tape_set_mode(e.t, gradient ? MO_RECORD : MO_EVAL);
-        record.gflop = count_gflop(ctx, &e);
+        record.gflop = count_head_gflop(ctx, &e);
         if (bench_run(ctx, o, read_out, &e, &record) && bench_print(o, &record))
             bench_profile(ctx, o, read_out, &e, &record);
     }
@@ -150,8 +150,8 @@ bool bench_head(mo_context *ctx, const bench_options *o) {
     double rate = bench_gemm_quick_rate(ctx);
     const mo_head *head;
     for (int i = 0; i < o->cases.count && mo_ok(ctx); i++)
-        run_case(ctx, o, o->cases.items[i], rate);
+        run_head_case(ctx, o, o->cases.items[i], rate);
     for (int i = 0; !o->cases.count && (head = mo_head_at(i)) && mo_ok(ctx); i++)
-        run_case(ctx, o, head->name, rate);
+        run_head_case(ctx, o, head->name, rate);
     return mo_ok(ctx);
 }

@@ -18,7 +18,7 @@ typedef struct rows_case {
 } rows_case;
 
 /* "softmax:4096x1024", "spmm:100000x10x512". */
-static bool scan_case(const char *name, rows_case *c) {
+static bool scan_rows_case(const char *name, rows_case *c) {
     static const char *const kinds[] = {"softmax:", "spmm:"};
     c->sparse = name[1] == 'p';
     const char *kind = kinds[c->sparse], *at = name + strlen(kind);
@@ -36,7 +36,7 @@ static bool scan_case(const char *name, rows_case *c) {
 
 bool bench_rows_knows(const char *name) {
     rows_case c;
-    return scan_case(name, &c);
+    return scan_rows_case(name, &c);
 }
 
 typedef struct rows_run {
@@ -76,9 +76,9 @@ static mo_csr *hub_matrix(mo_context *ctx, int64_t n, int64_t degree) {
     return A;
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
+static bool run_rows_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
     rows_case c = {0};
-    scan_case(name, &c);
+    scan_rows_case(name, &c);
     int64_t m = c.size[0], n = c.size[c.sparse ? 2 : 1];
     rows_run r = {.t = mo_tape_create(ctx, MO_RECORD),
         .A = c.sparse ? hub_matrix(ctx, m, c.size[1]) : NULL,
@@ -103,7 +103,7 @@ bool bench_rows(mo_context *ctx, const bench_options *o) {
     double rate = bench_gemm_rate(ctx);
     int n = o->cases.count ? o->cases.count : (int)(sizeof standard / sizeof *standard);
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!run_case(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate))
+        if (!run_rows_case(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate))
             break;
     return mo_ok(ctx);
 }

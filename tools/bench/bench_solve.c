@@ -19,7 +19,7 @@ typedef struct systems {
 } systems;
 
 /* "1024x32", "1024x32x15": batch, order and columns (1). */
-static bool scan_case(const char *name, int64_t size[3]) {
+static bool scan_solve_case(const char *name, int64_t size[3]) {
     char *end;
     int n = 0;
     size[2] = 1;
@@ -35,7 +35,7 @@ static bool scan_case(const char *name, int64_t size[3]) {
 
 bool bench_solve_knows(const char *name) {
     int64_t size[3];
-    return scan_case(name, size);
+    return scan_solve_case(name, size);
 }
 
 /* N + s I, or its symmetric part: the eigenvalues of the standard normal N lie within sqrt(n) of 0, those of its
@@ -60,7 +60,7 @@ static mo_tensor *make_matrices(mo_context *ctx, int64_t batch, int64_t n, bool 
     return mo_require_grad(A);
 }
 
-static void solve(void *state) {
+static void solve_system_once(void *state) {
     systems *s = state;
     mo_tensor *X = s->spd ? mo_solve_spd(s->t, s->A, s->B) : mo_solve(s->t, s->A, s->B), *xs[] = {s->A, s->B},
               *grads[2];
@@ -75,12 +75,13 @@ static bool run_variant(mo_context *ctx, const bench_options *o, systems *s, con
     r->variant = variants[s->spd][s->adjoint];
     r->gflop = 1e-9 * (double)size[0] * ((s->spd ? 1 : 2) * n * n * n / 3 + (s->adjoint ? 3 : 1) * column);
     mo_tape_set_mode(s->t, s->adjoint ? MO_RECORD : MO_EVAL);
-    return bench_run(ctx, o, solve, s, r) && bench_print(o, r) && bench_profile(ctx, o, solve, s, r);
+    return bench_run(ctx, o, solve_system_once, s, r) && bench_print(o, r) &&
+           bench_profile(ctx, o, solve_system_once, s, r);
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
+static bool run_solve_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
     int64_t size[3] = {0};
-    scan_case(name, size);
+    scan_solve_case(name, size);
     const int64_t *columns = (int64_t[]){size[0], size[1], size[2]};
     bench_record record = {.name = name, .rows = size[0] * size[1], .gemm_rate = rate};
     bool fine = true;
@@ -106,13 +107,13 @@ bool bench_solve(mo_context *ctx, const bench_options *o) {
     double rate = bench_gemm_rate(ctx);
     bool fine = mo_ok(ctx);
     for (int i = 0; i < o->cases.count && fine; i++)
-        fine = run_case(ctx, o, o->cases.items[i], rate);
+        fine = run_solve_case(ctx, o, o->cases.items[i], rate);
     for (int64_t n = 4; !o->cases.count && n <= 512; n *= 2)
         for (int64_t batch = 1; batch <= 4096 && fine; batch *= 8)
             if (batch * n * n <= LARGEST_STANDARD) {
                 char name[64];
                 snprintf(name, sizeof name, "%lldx%lld", (long long)batch, (long long)n);
-                fine = run_case(ctx, o, name, rate);
+                fine = run_solve_case(ctx, o, name, rate);
             }
     return mo_ok(ctx);
 }

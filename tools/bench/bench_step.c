@@ -43,7 +43,7 @@ bool bench_step_knows(const char *name) {
     return find_case(name) != NULL;
 }
 
-static double count_gflop(const synthetic *c, const bench_options *o) {
+static double count_step_gflop(const synthetic *c, const bench_options *o) {
     double C = (double)c->classes, ns = C * (double)c->k, nq = C * (double)c->q, d = o->dim, D = d + 1;
     double u = 2 * (double)synthetic_rows(c) * d * d, L = o->plus ? 3 : 2;
     double encoder = c->task == MO_TASK_GC
@@ -74,7 +74,7 @@ static void find_gradients(training *s) {
     mo_grad(s->t, &loss, NULL, 1, s->parameter, s->grad, s->n, 0);
 }
 
-static void take_step(void *state) {
+static void take_timed_step(void *state) {
     training *s = state;
     find_gradients(s);
     mo_optimizer_step(s->optimizer, s->grad, s->lr, NULL);
@@ -83,8 +83,8 @@ static void take_step(void *state) {
 
 /* Records the step after two that were taken, which leave the tape as all later ones find it. */
 static bool record_step(mo_context *ctx, training *s) {
-    take_step(s);
-    take_step(s);
+    take_timed_step(s);
+    take_timed_step(s);
     if (mo_context_wait(ctx) != MO_OK || mo_capture_begin(ctx, 1) != MO_OK)
         return false;
     find_gradients(s);
@@ -121,17 +121,17 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
     return s->optimizer != NULL;
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const step_case *c, double rate) {
+static bool run_step_case(mo_context *ctx, const bench_options *o, const step_case *c, double rate) {
     training s = {.episode = synthetic_episode(ctx, &c->episode, o->dim)};
     s.episode.max_rows = o->max_rows;
     bench_record record = {.name = c->name,
         .variant = o->plus ? "mochi++" : "mochi",
         .rows = synthetic_rows(&c->episode),
-        .gflop = count_gflop(&c->episode, o),
+        .gflop = count_step_gflop(&c->episode, o),
         .gemm_rate = rate};
     bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && (!o->replay || record_step(ctx, &s)) &&
-                bench_run(ctx, o, o->replay ? replay_step : take_step, &s, &record) && bench_print(o, &record) &&
-                bench_profile(ctx, o, take_step, &s, &record);
+                bench_run(ctx, o, o->replay ? replay_step : take_timed_step, &s, &record) && bench_print(o, &record) &&
+                bench_profile(ctx, o, take_timed_step, &s, &record);
     mo_capture_release(s.capture);
     mo_tape_release(s.t);
     mo_optimizer_release(s.optimizer);
@@ -144,7 +144,7 @@ bool bench_step(mo_context *ctx, const bench_options *o) {
     double rate = bench_gemm_rate(ctx);
     int n = o->cases.count ? o->cases.count : N_CASES;
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!run_case(ctx, o, o->cases.count ? find_case(o->cases.items[i]) : &cases[i], rate))
+        if (!run_step_case(ctx, o, o->cases.count ? find_case(o->cases.items[i]) : &cases[i], rate))
             break;
     return mo_ok(ctx);
 }

@@ -51,14 +51,14 @@ typedef struct decomposition {
     mo_tensor *U, *S, *V;
 } decomposition;
 
-static void decompose(void *state) {
+static void decompose_once(void *state) {
     decomposition *d = state;
     mo_tape_reset(d->t);
     mo_sparse_svd(d->t, d->A, d->rank, POWER_ITERATIONS, 0, &d->U, &d->S, &d->V, NULL);
 }
 
 /* An array that outlives the tape. */
-static void keep(mo_arrays *arrays, const char *name, const mo_tensor *T) {
+static void keep_svd_array(mo_arrays *arrays, const char *name, const mo_tensor *T) {
     mo_tensor *own = mo_tensor_create(
         arrays->ctx, mo_tensor_dtype(T), mo_ndim(T), (int64_t[]){mo_dim(T, 0), mo_ndim(T) > 1 ? mo_dim(T, 1) : 1});
     mo_tensor_copy(own, T);
@@ -66,19 +66,19 @@ static void keep(mo_arrays *arrays, const char *name, const mo_tensor *T) {
 }
 
 /* U, S and V of the last run as an .npz. */
-static bool save(mo_context *ctx, const decomposition *d, const char *path) {
+static bool save_svd_npz(mo_context *ctx, const decomposition *d, const char *path) {
     mo_arrays *arrays = mo_arrays_create(ctx);
     if (arrays) {
-        keep(arrays, "U", d->U);
-        keep(arrays, "S", d->S);
-        keep(arrays, "V", d->V);
+        keep_svd_array(arrays, "U", d->U);
+        keep_svd_array(arrays, "S", d->S);
+        keep_svd_array(arrays, "V", d->V);
         mo_npz_write(arrays, path);
     }
     mo_arrays_release(arrays);
     return mo_ok(ctx);
 }
 
-static bool run_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
+static bool run_svd_case(mo_context *ctx, const bench_options *o, const char *name, double rate) {
     mo_graph *graph = bench_graph(ctx, name);
     mo_csr *A = graph ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_graph_release(graph);
@@ -91,10 +91,10 @@ static bool run_case(mo_context *ctx, const bench_options *o, const char *name, 
         double n = (double)nodes, q = d.rank, nnz = (double)mo_csr_nnz(A);
         int products = 2 * POWER_ITERATIONS + 2;
         record.gflop = 1e-9 * (products * 2 * nnz * q + (products - 1) * 4 * n * q * q + 4 * n * q * q);
-        fine = bench_run(ctx, o, decompose, &d, &record) && bench_print(o, &record);
+        fine = bench_run(ctx, o, decompose_once, &d, &record) && bench_print(o, &record);
     }
     if (fine && o->save)
-        fine = save(ctx, &d, o->save);
+        fine = save_svd_npz(ctx, &d, o->save);
     mo_tape_release(d.t);
     mo_csr_release(A);
     return fine;
@@ -104,7 +104,7 @@ bool bench_svd(mo_context *ctx, const bench_options *o) {
     double rate = bench_gemm_rate(ctx);
     int n = o->cases.count ? o->cases.count : 1;
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!run_case(ctx, o, o->cases.count ? o->cases.items[i] : "20000", rate))
+        if (!run_svd_case(ctx, o, o->cases.count ? o->cases.items[i] : "20000", rate))
             break;
     return mo_ok(ctx);
 }

@@ -39,7 +39,7 @@ static mo_tensor *take_indices(mo_context *ctx, index_list *list, int64_t n) {
 }
 
 /* 0 0 0 1 1 1 ..: each class `each` times. */
-static mo_tensor *make_labels(mo_context *ctx, int64_t classes, int64_t each, int64_t *buffer) {
+static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_t each, int64_t *buffer) {
     int64_t n = classes * each;
     for (int64_t i = 0; i < n; i++)
         buffer[i] = i / each;
@@ -68,8 +68,8 @@ mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
         return e;
     }
     e.rows[0] = (mo_named){"hops", synthetic_normal(ctx, 3, (int64_t[]){SYNTHETIC_BLOCKS, rows, dim}, 0), NULL};
-    e.support_label = make_labels(ctx, s->classes, s->k, buffer);
-    e.query_label = make_labels(ctx, s->classes, s->q, buffer);
+    e.support_label = make_synthetic_labels(ctx, s->classes, s->k, buffer);
+    e.query_label = make_synthetic_labels(ctx, s->classes, s->q, buffer);
     if (s->task == MO_TASK_GC)
         e.segment = make_segment(ctx, s, buffer);
     for (int64_t i = 0; i < n; i++)

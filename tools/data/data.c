@@ -104,7 +104,7 @@ static void check_words(const data_options *o, const struct argp_state *state) {
     refuse_given(&o->given, "accept-unverified", o->sha256, "--sha256 says which download is taken");
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_data_option(int key, char *text, struct argp_state *state) {
     data_options *o = state->input;
     note_given(&o->given, key);
     switch (key) {
@@ -209,7 +209,8 @@ int data_command(int argc, char **argv) {
     if (action < 0)
         return EXIT_USAGE;
     const struct action *a = &actions[action];
-    struct argp argp = {.options = a->options, .parser = take_option, .args_doc = a->arguments, .doc = a->description};
+    struct argp argp = {
+        .options = a->options, .parser = take_data_option, .args_doc = a->arguments, .doc = a->description};
     data_options o = {.action = action, .timeout = 60, .limit = (int64_t)16 << 30};
     o.given = (given_options){.table = a->options, .command = a->full_name};
     append_name(&o.words, a->name);

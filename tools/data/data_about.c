@@ -12,7 +12,7 @@ static bool can_be_downloaded(const manifest_entry *e) {
     return false;
 }
 
-static void print_line(const char *label, const char *text) {
+static void print_about_line(const char *label, const char *text) {
     if (text)
         printf("  %-10s %s\n", label, text);
 }
@@ -25,7 +25,7 @@ static bool states_counts(const manifest_entry *e) {
 }
 
 /* "expected   2708 nodes, 5278 edges (found 5279)". */
-static void print_counts(const manifest_entry *e, const int64_t *found) {
+static void print_expected_counts(const manifest_entry *e, const int64_t *found) {
     bool agree = true;
     const char *between = "";
     printf("  %-10s ", "expected");
@@ -50,12 +50,12 @@ void print_about(const manifest_entry *e, const mo_graph *graph) {
         printf("%s: not here; mochi data get %s\n", e->name, e->name);
     else
         printf("%s: not here, nor an address to download it from\n", e->name);
-    print_counts(e, graph ? found : NULL);
-    print_line("licence", e->licence);
+    print_expected_counts(e, graph ? found : NULL);
+    print_about_line("licence", e->licence);
     for (size_t i = 0; i < json_array_size(e->cite); i++)
-        print_line(i ? "" : "cite", json_string_value(json_array_get(e->cite, i)));
-    print_line("source", e->page);
-    print_line("note", e->note);
+        print_about_line(i ? "" : "cite", json_string_value(json_array_get(e->cite, i)));
+    print_about_line("source", e->page);
+    print_about_line("note", e->note);
 }
 
 json_t *about_object(const manifest_entry *e, const mo_graph *graph) {

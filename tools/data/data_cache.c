@@ -51,7 +51,7 @@ static const char description[] =
     "  mochi data cache prune --older 30d --size 4G --cache cache\n"
     "  mochi data cache build cora citeseer:nc --recipe paper++ --cache cache";
 
-static void take_word(cache_options *o, const char *text, struct argp_state *state) {
+static void take_cache_word(cache_options *o, const char *text, struct argp_state *state) {
     if (o->action == BUILD) {
         append_name(&o->graphs, text);
         return;
@@ -61,7 +61,7 @@ static void take_word(cache_options *o, const char *text, struct argp_state *sta
     o->action = parse_choice(state, "data cache", text, action_names, ACTIONS);
 }
 
-static void check(const cache_options *o, struct argp_state *state) {
+static void check_cache_options(const cache_options *o, struct argp_state *state) {
     if (o->action < 0)
         refuse_command_line(state, EXIT_USAGE, "expected list, verify, prune, clear or build");
     if (!o->folder || !*o->folder)
@@ -78,7 +78,7 @@ static void check(const cache_options *o, struct argp_state *state) {
     refuse_given(&o->given, "threads", o->action != BUILD, "expected the action build, which alone computes");
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_cache_option(int key, char *text, struct argp_state *state) {
     cache_options *o = state->input;
     note_given(&o->given, key);
     if (take_keeping(&o->memory, &o->folder, key, text, state))
@@ -96,9 +96,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == ARGP_KEY_ARG)
-        take_word(o, text, state);
+        take_cache_word(o, text, state);
     else if (key == ARGP_KEY_END)
-        check(o, state);
+        check_cache_options(o, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -134,13 +134,13 @@ static void print_total(const cache_options *o) {
             o->damaged ? ", some of them DAMAGED" : "");
 }
 
-static void on_notice(const char *line, void *state) {
+static void print_cache_notice(const char *line, void *state) {
     (void)state;
     fprintf(stderr, "%s\n", line);
 }
 
 /* Opens the graphs as a pool of the recipe does: that fills the cache. */
-static void build(mo_context *ctx, const cache_options *o) {
+static void build_cache(mo_context *ctx, const cache_options *o) {
     recipe r = recipe_defaults(o->recipe);
     r.seed = (uint64_t)o->seed;
     recipe_settle(&r);
@@ -148,8 +148,8 @@ static void build(mo_context *ctx, const cache_options *o) {
     r.features.memory = o->memory;
     for (int i = 0; i < o->graphs.count && mo_ok(ctx); i++) {
         double start = mo_clock(CLOCK_MONOTONIC);
-        mo_pool *pool =
-            mo_pool_open(ctx, (const char *const *)&o->graphs.items[i], 1, &r.features, r.link_share, on_notice, NULL);
+        mo_pool *pool = mo_pool_open(
+            ctx, (const char *const *)&o->graphs.items[i], 1, &r.features, r.link_share, print_cache_notice, NULL);
         for (int k = 0; pool && k < mo_pool_size(pool); k++) {
             const mo_source *s = mo_pool_source(pool, k);
             const mo_features *f = s->features;
@@ -170,7 +170,7 @@ static void build(mo_context *ctx, const cache_options *o) {
 
 int data_cache_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
-        .parser = take_option,
+        .parser = take_cache_option,
         .args_doc = "list|verify|prune|clear\nbuild NAME[:TASK]...",
         .doc = description};
     cache_options o = {.action = -1, .folder = getenv("MOCHI_CACHE"), .older = -1, .size = -1, .recipe = RECIPE_BEST};
@@ -180,7 +180,7 @@ int data_cache_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     if (o.action == BUILD)
-        build(ctx, &o);
+        build_cache(ctx, &o);
     else if (o.action == PRUNE || o.action == CLEAR)
         mo_cache_prune(ctx, o.folder, o.older, o.action == CLEAR ? 0 : o.size, on_entry, &o);
     else

@@ -20,7 +20,7 @@ typedef struct array_range {
 } array_range;
 
 /* Over the finite elements; NaN where there are none. */
-static array_range find_range(mo_context *ctx, const mo_tensor *T) {
+static array_range find_array_range(mo_context *ctx, const mo_tensor *T) {
     array_range r = {.low = NAN, .high = NAN, .mean = NAN};
     int64_t n = mo_numel(T), shape[MO_MAX_AXES], finite = 0;
     for (int i = 0; i < mo_ndim(T); i++)
@@ -72,7 +72,7 @@ static void describe_arrays(mo_context *ctx, const char *path, const char *kind,
         printf("%s: %s, %" PRId64 " tensors\n", path, kind, arrays->count);
     for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++) {
         const mo_array *a = &arrays->items[i];
-        array_range r = find_range(ctx, a->tensor);
+        array_range r = find_array_range(ctx, a->tensor);
         if (json)
             json_array_append_new(list, array_object(a->name, a->tensor, &r));
         else
@@ -204,7 +204,7 @@ static void describe_graph(mo_context *ctx, const char *name, const manifest_ent
     mo_graph_release(graph);
 }
 
-static bool ends_with(const char *name, const char *end) {
+static bool file_ends_with(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
     return n > m && !strcmp(name + n - m, end);
 }
@@ -212,15 +212,15 @@ static bool ends_with(const char *name, const char *end) {
 bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
-    if (ends_with(name, ".npy")) {
+    if (file_ends_with(name, ".npy")) {
         mo_tensor *T = mo_npy_read(ctx, name);
         arrays = mo_arrays_create(ctx);
         if (arrays)
             mo_arrays_take(arrays, "array", T);
-    } else if (ends_with(name, ".safetensors")) {
+    } else if (file_ends_with(name, ".safetensors")) {
         kind = "weights";
         arrays = mo_safetensors_read(ctx, name);
-    } else if (ends_with(name, ".npz")) {
+    } else if (file_ends_with(name, ".npz")) {
         arrays = mo_npz_read(ctx, name);
         if (arrays && mo_arrays_find(arrays, "adj_indptr")) {
             mo_arrays_release(arrays);

@@ -27,7 +27,7 @@ bool make_folders_above(mo_context *ctx, const char *path) {
 }
 
 /* DIRECTORY/NAME, which must fit. */
-static bool join(mo_context *ctx, const char *folder, const char *name, char full[PATH_MAX]) {
+static bool join_path(mo_context *ctx, const char *folder, const char *name, char full[PATH_MAX]) {
     if (snprintf(full, PATH_MAX, "%s/%s", folder, name) < PATH_MAX)
         return true;
     mo_fail(ctx, MO_IO, "%.200s: expected a shorter path", folder);
@@ -35,7 +35,7 @@ static bool join(mo_context *ctx, const char *folder, const char *name, char ful
 }
 
 bool stage_open(mo_context *ctx, const char *folder, char stage[PATH_MAX]) {
-    if (!join(ctx, folder, ".get-XXXXXX", stage) || !make_folders_above(ctx, stage))
+    if (!join_path(ctx, folder, ".get-XXXXXX", stage) || !make_folders_above(ctx, stage))
         return false;
     if (mkdtemp(stage))
         return true;
@@ -44,10 +44,10 @@ bool stage_open(mo_context *ctx, const char *folder, char stage[PATH_MAX]) {
 }
 
 bool stage_path(mo_context *ctx, const char *stage, const char *path, char full[PATH_MAX]) {
-    return join(ctx, stage, path, full) && make_folders_above(ctx, full);
+    return join_path(ctx, stage, path, full) && make_folders_above(ctx, full);
 }
 
-static bool copy_file(mo_context *ctx, const char *from, const char *to) {
+static bool copy_into_stage(mo_context *ctx, const char *from, const char *to) {
     char buffer[1 << 16];
     size_t n = 0;
     FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
@@ -69,13 +69,13 @@ static bool copy_file(mo_context *ctx, const char *from, const char *to) {
 
 bool stage_add(mo_context *ctx, const char *stage, const char *path, const char *source) {
     char full[PATH_MAX];
-    return stage_path(ctx, stage, path, full) && (link(source, full) == 0 || copy_file(ctx, source, full));
+    return stage_path(ctx, stage, path, full) && (link(source, full) == 0 || copy_into_stage(ctx, source, full));
 }
 
 bool stage_publish(mo_context *ctx, const char *stage, const char *folder, const manifest_entry *e) {
     char from[PATH_MAX], to[PATH_MAX];
     for (int i = 0; i < e->n_files; i++) {
-        if (!join(ctx, stage, e->files[i].path, from) || !join(ctx, folder, e->files[i].path, to))
+        if (!join_path(ctx, stage, e->files[i].path, from) || !join_path(ctx, folder, e->files[i].path, to))
             return false;
         if (access(from, F_OK) != 0)
             continue;

@@ -9,7 +9,7 @@
 
 static const char *const states[] = {"ok", "unverified", "differs", "absent"};
 
-static void print_file(
+static void print_verified_file(
     const data_options *o, const manifest_entry *e, const manifest_file *f, file_state state, const char *digits) {
     if (o->json)
         print_json(json_pack("{s:s, s:s, s:s, s:s?, s:s?}", "name", e->name, "path", f->path, "state", states[state],
@@ -20,7 +20,7 @@ static void print_file(
         printf("%-10s %s\n", states[state], f->path);
 }
 
-static void print_counts(const data_options *o, const manifest_entry *e, const mo_graph *graph, bool right) {
+static void print_verified_counts(const data_options *o, const manifest_entry *e, const mo_graph *graph, bool right) {
     if (o->json) {
         json_t *counts = json_pack("{s:I, s:I, s:I, s:I, s:I}", "graphs", (json_int_t)graph->graphs, "nodes",
             (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "features", (json_int_t)graph->features,
@@ -38,7 +38,7 @@ static void print_counts(const data_options *o, const manifest_entry *e, const m
 static bool verify_counts(mo_context *ctx, const data_options *o, const manifest_entry *e, const char *found) {
     mo_graph *graph = mo_graph_open(ctx, found);
     if (graph)
-        print_counts(o, e, graph, check_counts(e, graph));
+        print_verified_counts(o, e, graph, check_counts(e, graph));
     mo_graph_release(graph);
     return mo_ok(ctx);
 }
@@ -54,7 +54,7 @@ static bool verify_entry(mo_context *ctx, const data_options *o, const char *fol
             report_failure(ctx);
             mo_clear_error(ctx);
         }
-        print_file(o, e, &e->files[i], state, digits);
+        print_verified_file(o, e, &e->files[i], state, digits);
         fine &= state == FILE_OK || state == FILE_UNVERIFIED || (state == FILE_ABSENT && e->converter[0] && loadable);
     }
     if (loadable && !verify_counts(ctx, o, e, graph)) {

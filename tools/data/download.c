@@ -110,7 +110,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *state) {
     return written;
 }
 
-static int on_progress(void *state, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up) {
+static int on_download_progress(void *state, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up) {
     transfer *t = state;
     (void)up_total, (void)up;
     double time = mo_clock(CLOCK_MONOTONIC);
@@ -142,7 +142,7 @@ static struct curl_slist *set_range(transfer *t, char range[32]) {
     return curl_slist_append(NULL, line);
 }
 
-static CURLcode perform(transfer *t, char reason[CURL_ERROR_SIZE]) {
+static CURLcode perform_transfer(transfer *t, char reason[CURL_ERROR_SIZE]) {
     char range[32];
     CURL *c = t->curl;
     t->bytes = t->offset;
@@ -164,7 +164,7 @@ static CURLcode perform(transfer *t, char reason[CURL_ERROR_SIZE]) {
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_download_progress);
     curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, reason);
     CURLcode result = curl_easy_perform(c);
@@ -173,7 +173,7 @@ static CURLcode perform(transfer *t, char reason[CURL_ERROR_SIZE]) {
 }
 
 /* Raises what went wrong. Returns whether the part is worth keeping. */
-static bool explain(mo_context *ctx, const transfer *t, CURLcode result, const char *reason) {
+static bool explain_transfer(mo_context *ctx, const transfer *t, CURLcode result, const char *reason) {
     long code = 0;
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
     if (result == CURLE_ABORTED_BY_CALLBACK) {
@@ -204,10 +204,10 @@ static bool explain(mo_context *ctx, const transfer *t, CURLcode result, const c
 }
 
 /* Leaves the file complete under its own name, or what is worth keeping of it under that of the part. */
-static bool settle(mo_context *ctx, const transfer *t, const char *path, CURLcode result, const char *reason) {
+static bool settle_part(mo_context *ctx, const transfer *t, const char *path, CURLcode result, const char *reason) {
     bool useful = t->bytes > 0;
     if (result != CURLE_OK) {
-        useful &= explain(ctx, t, result, reason);
+        useful &= explain_transfer(ctx, t, result, reason);
     } else if (rename(t->part, path) == 0) {
         unlink(t->tag_path);
         return true;
@@ -232,7 +232,7 @@ static bool transfer_once(mo_context *ctx, transfer *t, const char *path, bool *
     fseeko(t->file, 0, SEEK_END);
     t->offset = ftello(t->file);
     t->curl = curl_easy_init();
-    CURLcode result = t->curl ? perform(t, reason) : CURLE_OUT_OF_MEMORY;
+    CURLcode result = t->curl ? perform_transfer(t, reason) : CURLE_OUT_OF_MEMORY;
     errno = 0;
     if (fclose(t->file) != 0 && result == CURLE_OK) {
         result = CURLE_WRITE_ERROR;
@@ -244,7 +244,7 @@ static bool transfer_once(mo_context *ctx, transfer *t, const char *path, bool *
     if (*again)
         unlink(t->part);
     else
-        done = settle(ctx, t, path, result, reason);
+        done = settle_part(ctx, t, path, result, reason);
     if (t->options->progress)
         clear_line(stderr);
     curl_easy_cleanup(t->curl);

@@ -18,7 +18,7 @@ typedef struct place {
     char text[512];
 } place;
 
-static bool refuse(const place *at, const char *key, const char *expected, const json_t *found) {
+static bool refuse_manifest(const place *at, const char *key, const char *expected, const json_t *found) {
     char *text = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     mo_fail(at->ctx, MO_FORMAT, "%s: %s: expected %s, found %.80s", at->text, key, expected, text ? text : "nothing");
     free(text);
@@ -26,16 +26,17 @@ static bool refuse(const place *at, const char *key, const char *expected, const
 }
 
 /* The text under a key; absent ones are NULL unless `required`. */
-static bool read_text(const place *at, const json_t *o, const char *key, bool required, const char **text) {
+static bool read_manifest_text(const place *at, const json_t *o, const char *key, bool required, const char **text) {
     const json_t *value = json_object_get(o, key);
     *text = json_string_value(value);
-    return (value ? json_is_string(value) && **text : !required) || refuse(at, key, "a text", value);
+    return (value ? json_is_string(value) && **text : !required) || refuse_manifest(at, key, "a text", value);
 }
 
 static bool read_count(const place *at, const json_t *o, const char *key, int64_t *count) {
     const json_t *value = json_object_get(o, key);
     *count = value ? json_integer_value(value) : -1;
-    return !value || (json_is_integer(value) && *count >= 0) || refuse(at, key, "a number of at least 0", value);
+    return !value || (json_is_integer(value) && *count >= 0) ||
+           refuse_manifest(at, key, "a number of at least 0", value);
 }
 
 static bool is_sha256(const char *text) {
@@ -57,29 +58,31 @@ static bool is_web(const char *url) {
     return !url || !strncmp(url, "https://", 8) || !strncmp(url, "http://", 7);
 }
 
-static bool read_file(const place *at, const json_t *o, manifest_file *f) {
+static bool read_manifest_file(const place *at, const json_t *o, manifest_file *f) {
     if (!json_is_object(o))
-        return refuse(at, "files", "objects", o);
-    return read_text(at, o, "path", true, &f->path) && read_text(at, o, "url", false, &f->url) &&
-           read_text(at, o, "member", false, &f->member) && read_text(at, o, "sha256", false, &f->sha256) &&
-           read_text(at, o, "copy_sha256", false, &f->copy) && read_count(at, o, "bytes", &f->bytes) &&
-           (is_safe_path(f->path) || refuse(at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
-           (is_web(f->url) || refuse(at, "url", "an http or https address", json_object_get(o, "url"))) &&
-           (!f->member || f->url || refuse(at, "url", "the archive of the member", NULL)) &&
+        return refuse_manifest(at, "files", "objects", o);
+    return read_manifest_text(at, o, "path", true, &f->path) && read_manifest_text(at, o, "url", false, &f->url) &&
+           read_manifest_text(at, o, "member", false, &f->member) &&
+           read_manifest_text(at, o, "sha256", false, &f->sha256) &&
+           read_manifest_text(at, o, "copy_sha256", false, &f->copy) && read_count(at, o, "bytes", &f->bytes) &&
+           (is_safe_path(f->path) ||
+               refuse_manifest(at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
+           (is_web(f->url) || refuse_manifest(at, "url", "an http or https address", json_object_get(o, "url"))) &&
+           (!f->member || f->url || refuse_manifest(at, "url", "the archive of the member", NULL)) &&
            (is_sha256(f->sha256) ||
-               refuse(at, "sha256", "64 lower-case hexadecimal digits", json_object_get(o, "sha256"))) &&
-           (is_sha256(f->copy) ||
-               refuse(at, "copy_sha256", "64 lower-case hexadecimal digits", json_object_get(o, "copy_sha256")));
+               refuse_manifest(at, "sha256", "64 lower-case hexadecimal digits", json_object_get(o, "sha256"))) &&
+           (is_sha256(f->copy) || refuse_manifest(at, "copy_sha256", "64 lower-case hexadecimal digits",
+                                      json_object_get(o, "copy_sha256")));
 }
 
 static bool read_files(const place *at, const json_t *list, manifest_entry *e) {
     if (!json_is_array(list))
-        return refuse(at, "files", "a list", list);
+        return refuse_manifest(at, "files", "a list", list);
     e->files = calloc(json_array_size(list) + 1, sizeof *e->files);
     if (!e->files)
         mo_fail(at->ctx, MO_MEMORY, "manifest: out of memory");
     for (size_t i = 0; e->files && i < json_array_size(list); i++)
-        if (!read_file(at, json_array_get(list, i), &e->files[e->n_files++]))
+        if (!read_manifest_file(at, json_array_get(list, i), &e->files[e->n_files++]))
             return false;
     return mo_ok(at->ctx);
 }
@@ -89,8 +92,8 @@ static bool read_texts(const place *at, const json_t *o, const char *key, const 
     *list = json_object_get(o, key);
     for (size_t i = 0; i < json_array_size(*list); i++)
         if (!json_is_string(json_array_get(*list, i)))
-            return refuse(at, key, "texts", json_array_get(*list, i));
-    return !*list || json_is_array(*list) || refuse(at, key, "a list", *list);
+            return refuse_manifest(at, key, "texts", json_array_get(*list, i));
+    return !*list || json_is_array(*list) || refuse_manifest(at, key, "a list", *list);
 }
 
 static bool read_converter(const place *at, const json_t *o, manifest_entry *e) {
@@ -100,25 +103,26 @@ static bool read_converter(const place *at, const json_t *o, manifest_entry *e) 
     for (size_t i = 0; i < 3 && json_array_size(list) == 3; i++) {
         e->converter[i] = json_string_value(json_array_get(list, i));
         if (i > 0 && !is_safe_path(e->converter[i]))
-            return refuse(at, "convert", "paths below the data folder", json_array_get(list, i));
+            return refuse_manifest(at, "convert", "paths below the data folder", json_array_get(list, i));
     }
-    return json_array_size(list) == 3 || refuse(at, "convert", "form, input and output", list);
+    return json_array_size(list) == 3 || refuse_manifest(at, "convert", "form, input and output", list);
 }
 
-static bool read_entry(const place *file, const json_t *o, size_t i, manifest_entry *e) {
+static bool read_manifest_entry(const place *file, const json_t *o, size_t i, manifest_entry *e) {
     place at = *file;
     snprintf(at.text, sizeof at.text, "%.400s: datasets[%zu]", file->text, i);
-    if (!json_is_object(o) || !read_text(&at, o, "name", true, &e->name))
-        return json_is_object(o) ? false : refuse(&at, "datasets", "objects", o);
+    if (!json_is_object(o) || !read_manifest_text(&at, o, "name", true, &e->name))
+        return json_is_object(o) ? false : refuse_manifest(&at, "datasets", "objects", o);
     snprintf(at.text, sizeof at.text, "%.400s: %.100s", file->text, e->name);
     const json_t *counts = json_object_get(o, "counts");
     for (int k = 0; k < COUNTS; k++)
         if (!read_count(&at, counts, count_names[k], &e->counts[k]))
             return false;
-    return read_text(&at, o, "licence", true, &e->licence) && read_text(&at, o, "page", true, &e->page) &&
-           read_text(&at, o, "note", false, &e->note) && read_text(&at, o, "path", false, &e->path) &&
+    return read_manifest_text(&at, o, "licence", true, &e->licence) &&
+           read_manifest_text(&at, o, "page", true, &e->page) && read_manifest_text(&at, o, "note", false, &e->note) &&
+           read_manifest_text(&at, o, "path", false, &e->path) &&
            (!e->path || is_safe_path(e->path) ||
-               refuse(&at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
+               refuse_manifest(&at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
            read_texts(&at, o, "paper", &e->paper) && read_texts(&at, o, "cite", &e->cite) &&
            read_converter(&at, o, e) && read_files(&at, json_object_get(o, "files"), e);
 }
@@ -126,12 +130,12 @@ static bool read_entry(const place *file, const json_t *o, size_t i, manifest_en
 static bool read_entries(manifest *m, const place *at) {
     const json_t *list = json_object_get(m->root, "datasets");
     if (!json_is_array(list))
-        return refuse(at, "datasets", "a list", list);
+        return refuse_manifest(at, "datasets", "a list", list);
     m->entries = calloc(json_array_size(list) + 1, sizeof *m->entries);
     if (!m->entries)
         mo_fail(at->ctx, MO_MEMORY, "manifest: out of memory");
     for (size_t i = 0; m->entries && i < json_array_size(list); i++)
-        if (!read_entry(at, json_array_get(list, i), i, &m->entries[m->count++]))
+        if (!read_manifest_entry(at, json_array_get(list, i), i, &m->entries[m->count++]))
             return false;
     return m->entries;
 }

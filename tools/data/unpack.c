@@ -24,7 +24,7 @@ typedef struct unpacking {
 } unpacking;
 
 /* A member's name fit for a message. */
-static const char *quote(const char *member, char shown[64]) {
+static const char *quote_member(const char *member, char shown[64]) {
     snprintf(shown, 64, "%.60s", member);
     for (char *p = shown; *p; p++)
         *p = *p >= 32 && *p < 127 ? *p : '?';
@@ -47,12 +47,13 @@ static bool is_harmless(const unpacking *u, struct archive_entry *entry) {
         trimmed[n - 1] = '\0';
     const char *local = strncmp(trimmed, "./", 2) ? trimmed : trimmed + 2;
     if (n >= sizeof trimmed || (*local && !is_safe_path(local))) {
-        mo_fail(u->ctx, MO_FORMAT, "%s: expected members below one folder, found '%s'", u->name, quote(member, shown));
+        mo_fail(u->ctx, MO_FORMAT, "%s: expected members below one folder, found '%s'", u->name,
+            quote_member(member, shown));
         return false;
     }
     if ((kind != AE_IFREG && kind != AE_IFDIR) || archive_entry_hardlink(entry) || archive_entry_symlink(entry)) {
         mo_fail(u->ctx, MO_FORMAT, "%s: expected files and folders, found '%s', a link or a device", u->name,
-            quote(member, shown));
+            quote_member(member, shown));
         return false;
     }
     return true;
@@ -115,7 +116,7 @@ static bool take_entry(unpacking *u, struct archive_entry *entry) {
     return copy_data(u, NULL, NULL); /* so that what it really holds is counted */
 }
 
-static bool read_all(unpacking *u) {
+static bool read_all_members(unpacking *u) {
     struct archive_entry *entry;
     int code, members = 0;
     while ((code = archive_read_next_header(u->archive, &entry)) == ARCHIVE_OK || code == ARCHIVE_WARN) {
@@ -150,7 +151,7 @@ bool unpack(mo_context *ctx, const char *path, const char *name, unpack_wish *wi
     bool done = archive_read_open_filename(u.archive, path, 1 << 16) == ARCHIVE_OK;
     if (!done)
         mo_fail(ctx, MO_FORMAT, "%s: expected a zip or tar archive, found neither", name);
-    done = done && read_all(&u);
+    done = done && read_all_members(&u);
     archive_read_free(u.archive);
     return done;
 }

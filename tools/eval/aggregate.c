@@ -18,7 +18,7 @@ static int task_number(const result *x) {
 }
 
 /* Whether the figure counts. */
-static bool counts(const result *x) {
+static bool result_counts(const result *x) {
     const char *metric = !strcmp(x->task, "lp") ? "auc" : "accuracy";
     return task_number(x) >= 0 && !strcmp(x->metric, metric) && isfinite(x->mean) && strcmp(x->features, "paper best");
 }
@@ -32,7 +32,7 @@ typedef struct cell {
     double best;
 } cell;
 
-static void take(const result *x, aggregate **methods, cell **cells) {
+static void add_result(const result *x, aggregate **methods, cell **cells) {
     int m = 0, c = 0;
     while (m < arrlen(*methods) && (strcmp((*methods)[m].features, x->features) || strcmp((*methods)[m].head, x->head)))
         m++;
@@ -51,22 +51,23 @@ static void take(const result *x, aggregate **methods, cell **cells) {
 }
 
 /* The method's figure on a cell, of links at most shots the last; NaN where it has none. */
-static double figure(const results *const *lists, int n, const aggregate *a, const result *cell) {
+static double aggregate_figure(const results *const *lists, int n, const aggregate *a, const result *cell) {
     double value = NAN;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < arrlen(lists[i]->items); j++) {
             const result *x = &lists[i]->items[j];
-            if (counts(x) && same_cell(cell, x) && !strcmp(x->features, a->features) && !strcmp(x->head, a->head))
+            if (result_counts(x) && same_cell(cell, x) && !strcmp(x->features, a->features) &&
+                !strcmp(x->head, a->head))
                 value = x->mean;
         }
     return value;
 }
 
-static void sum_up(const results *const *lists, int n, aggregate *a, const cell *cells) {
+static void sum_up_cells(const results *const *lists, int n, aggregate *a, const cell *cells) {
     int families = 0;
     for (int c = 0; c < arrlen(cells); c++) {
         int task = task_number(cells[c].first);
-        a->family[task] += figure(lists, n, a, cells[c].first) / cells[c].best;
+        a->family[task] += aggregate_figure(lists, n, a, cells[c].first) / cells[c].best;
         a->cells[task]++;
     }
     for (int task = 0; task < MO_TASKS; task++)
@@ -93,10 +94,10 @@ aggregate *aggregate_results(const results *const *lists, int n) {
     cell *cells = NULL;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < arrlen(lists[i]->items); j++)
-            if (counts(&lists[i]->items[j]))
-                take(&lists[i]->items[j], &methods, &cells);
+            if (result_counts(&lists[i]->items[j]))
+                add_result(&lists[i]->items[j], &methods, &cells);
     for (int m = 0; m < arrlen(methods); m++)
-        sum_up(lists, n, &methods[m], cells);
+        sum_up_cells(lists, n, &methods[m], cells);
     arrfree(cells);
     if (methods)
         qsort(methods, (size_t)arrlen(methods), sizeof *methods, by_score);

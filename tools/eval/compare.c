@@ -41,7 +41,7 @@ static const char description[] =
 
 /* ---- options ---- */
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_compare_option(int key, char *text, struct argp_state *state) {
     compare_options *o = state->input;
     if (key == KEY_HEAD || key == KEY_METRIC) {
         names *list = key == KEY_HEAD ? &o->heads : &o->metrics;
@@ -64,7 +64,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-static bool listed(const names *list, const char *name) {
+static bool is_listed_name(const names *list, const char *name) {
     for (int i = 0; i < list->count; i++)
         if (!strcmp(list->items[i], name))
             return true;
@@ -83,7 +83,7 @@ typedef struct comparison {
 
 /* Of a file: the features asked for; else of the paper the best of any method, else those that the first file has
  * subtracted, where it has them, else its first ones. */
-static const char *minuend(const comparison *c, int file, const result *block, const char *first) {
+static const char *find_minuend(const comparison *c, int file, const result *block, const char *first) {
     const results *r = &c->files[file];
     if (r->paper)
         return "paper best";
@@ -107,7 +107,7 @@ static bool print_difference_json(const result *a, const result *b, const result
 
 /* The difference between the first file and another for one k. */
 static void show_difference(comparison *c, int file, const result *block, int64_t k) {
-    const char *first = minuend(c, 0, block, NULL), *other = minuend(c, file, block, first);
+    const char *first = find_minuend(c, 0, block, NULL), *other = find_minuend(c, file, block, first);
     const result *a = first ? find_result(&c->files[0], block, k, first, block->block) : NULL;
     const result *b = other ? find_result(&c->files[file], block, k, other, block->block) : NULL;
     difference d = {NAN, NAN, false};
@@ -176,17 +176,18 @@ static void show_all(comparison *c) {
         int earlier = 0;
         while (earlier < i && !same_block(&list->items[earlier], x))
             earlier++;
-        if (earlier == i && listed(&c->options->heads, x->block) && listed(&c->options->metrics, x->metric))
+        if (earlier == i && is_listed_name(&c->options->heads, x->block) &&
+            is_listed_name(&c->options->metrics, x->metric))
             show_block(c, i);
     }
 }
 
-static void print_end(const comparison *c) {
+static void print_compare_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
 }
 
 /* Whether a figure of any of the files has that head, metric or kind of features. */
-static bool occurs(const comparison *c, const char *option, const char *name) {
+static bool occurs_in_files(const comparison *c, const char *option, const char *name) {
     for (int file = 0; file < c->options->n; file++)
         for (int i = 0; i < arrlen(c->files[file].items); i++) {
             const result *x = &c->files[file].items[i];
@@ -205,7 +206,7 @@ static bool names_occur(const comparison *c) {
     for (int l = 0; l < 3; l++)
         for (int i = 0; i < (l < 2 ? lists[l]->count : o->features != NULL); i++) {
             const char *name = l < 2 ? lists[l]->items[i] : o->features;
-            if (!occurs(c, option[l], name)) {
+            if (!occurs_in_files(c, option[l], name)) {
                 fprintf(stderr, "mochi compare: --%s: no figure of these files has '%s'\n", option[l], name);
                 return false;
             }
@@ -215,7 +216,7 @@ static bool names_occur(const comparison *c) {
 
 int compare_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "FILE FILE|paper..", .doc = description};
+        .options = options, .parser = take_compare_option, .args_doc = "FILE FILE|paper..", .doc = description};
     compare_options o = {0};
     comparison c = {.options = &o};
     char why[512];
@@ -234,7 +235,7 @@ int compare_command(int argc, char **argv) {
             fprintf(stderr, "mochi: compare: expected figures for the same data, task, head and metric, found none\n");
             code = EXIT_FAILED;
         } else if (!o.json) {
-            print_end(&c);
+            print_compare_end(&c);
         }
     }
     for (int i = 0; i < opened; i++)

@@ -42,12 +42,12 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
 }
 
 /* The head under whose name a figure is shown that another one has made; NULL: its own. */
-static const char *block_of(const evaluation *e, const mo_eval_row *r) {
+static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     const char *head = e->subjects[0].block_head;
     return head && strcmp(head, r->head) != 0 ? head : NULL;
 }
 
-static void on_row(const mo_eval_row *r, void *state) {
+static void take_eval_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
         return;
@@ -55,14 +55,14 @@ static void on_row(const mo_eval_row *r, void *state) {
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
     results_add_row(&e->rows, r, mo_protocol_name(e->options->evaluation.protocol));
-    const char *block = block_of(e, r);
+    const char *block = eval_block_of(e, r);
     if (block)
         snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
     if (e->options->json && !e->lost_output)
         e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)], block);
 }
 
-static void on_notice(const char *line, void *state) {
+static void print_eval_notice(const char *line, void *state) {
     const evaluation *e = state;
     if (!e->options->quiet)
         fprintf(stderr, "%s\n", line);
@@ -75,8 +75,8 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     const eval_options *o = e->options;
     if (s->best_hop[task] >= 0)
         return;
-    mo_pool *pool = mo_pool_open(
-        e->ctx, (const char *const *)o->pool.items, o->pool.count, &s->features, MO_EVAL_LINK_SHARE, on_notice, e);
+    mo_pool *pool = mo_pool_open(e->ctx, (const char *const *)o->pool.items, o->pool.count, &s->features,
+        MO_EVAL_LINK_SHARE, print_eval_notice, e);
     for (int i = 0; pool && i < MO_TASKS; i++)
         if (s->best_hop[i] < 0)
             s->best_hop[i] =
@@ -84,7 +84,7 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     mo_pool_release(pool);
     if (s->best_hop[task] < 0 && mo_ok(e->ctx)) {
         s->best_hop[task] = 2;
-        on_notice("the pool has no graph for this task: hop 2 stands for the best hop", e);
+        print_eval_notice("the pool has no graph for this task: hop 2 stands for the best hop", e);
     }
 }
 
@@ -114,7 +114,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
             able[n].hop = s->best_hop[source->task];
         n++;
     }
-    mo_evaluate(e->ctx, source, able, n, &options, on_row, e);
+    mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
 }
 
 /* Every data set is opened, evaluated and released before the next, once for each form of features. */
@@ -126,7 +126,7 @@ static void evaluate_name(evaluation *e, const char *name, int task) {
         snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)task));
     for (int j = 0; j < e->n_subjects && mo_ok(e->ctx); j++) {
         subject *s = &e->subjects[j];
-        mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, on_notice, e);
+        mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
         for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
@@ -198,7 +198,7 @@ static void print_legend(const evaluation *e) {
             i == e->absent.count - 1 ? "\n" : "");
 }
 
-static void print_end(evaluation *e) {
+static void print_eval_end(evaluation *e) {
     aggregate *scores = e->suite ? aggregate_results((const results *const[]){&e->rows}, 1) : NULL;
     if (e->options->json) {
         for (int i = 0; i < arrlen(scores) && !e->lost_output; i++)
@@ -210,7 +210,7 @@ static void print_end(evaluation *e) {
     arrfree(scores);
 }
 
-static void evaluate(evaluation *e) {
+static void evaluate_choices(evaluation *e) {
     eval_options *o = e->options;
     eval_weights weights[MAX_WEIGHTS];
     int n_weights = 0;
@@ -246,9 +246,9 @@ int eval_command(int argc, char **argv) {
         if (o.suite && mo_ok(ctx))
             take_suite(&e);
         if (mo_ok(ctx))
-            evaluate(&e);
+            evaluate_choices(&e);
         if (mo_ok(ctx) && !e.lost_output)
-            print_end(&e);
+            print_eval_end(&e);
         code = mo_ok(ctx) ? e.lost_output ? EXIT_FAILED : EXIT_FINE : report_failure(ctx);
         results_free(&e.rows);
         results_free(&e.paper);

@@ -124,7 +124,7 @@ static const char description[] =
     "  mochi eval --weights runs/a/weights.safetensors --shots 4,16 --json\n"
     "  MOCHI_DATA=../data mochi eval --suite paper-offline --protocol split --seeds 3 --json";
 
-static void take_heads(eval_options *o, const char *text, const struct argp_state *state) {
+static void take_eval_heads(eval_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
     if (list.count > MAX_HEADS)
         usage_error(state, "--head", "at most 8 names", text);
@@ -145,7 +145,7 @@ static void take_weights(eval_options *o, const char *text, const struct argp_st
         usage_error(state, "--weights", "at most 8 files", text);
 }
 
-static void take_shots(eval_options *o, const char *text, const struct argp_state *state) {
+static void take_eval_shots(eval_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--shots", text);
     if (list.count > MAX_SHOTS)
         usage_error(state, "--shots", "at most 64 numbers", text);
@@ -176,7 +176,7 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
     else if (key == KEY_ENCODER)
         o->encoder = parse_encoder(state, text);
     else if (key == KEY_HEAD)
-        take_heads(o, text, state);
+        take_eval_heads(o, text, state);
     else if (key == KEY_LAMBDA)
         o->lambda = parse_positive(state, "--lambda", text);
     else if (key == KEY_HOP)
@@ -210,7 +210,7 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
     } else if (key == KEY_PROTOCOL) {
         e->protocol = (mo_protocol)parse_choice(state, "--protocol", text, (const char *[]){"split", "episode"}, 2);
     } else if (key == KEY_SHOTS) {
-        take_shots(o, text, state);
+        take_eval_shots(o, text, state);
     } else if (key == KEY_METRIC) {
         take_metrics(o, text, state);
     } else if (key == KEY_EPISODES) {
@@ -227,7 +227,7 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
     }
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_eval_option(int key, char *text, struct argp_state *state) {
     eval_options *o = state->input;
     note_given(&o->given, key);
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
@@ -244,7 +244,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 
 void parse_eval_options(eval_options *o, int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
+        .options = options, .parser = take_eval_option, .doc = description, .help_filter = name_heads};
     *o =
         (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}, .argc = argc, .argv = argv};
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 10, .max_rows = 32768};

@@ -14,7 +14,7 @@
 #include <strings.h>
 
 /* A text of a file, as it is printed: without the bytes that control a terminal. */
-static void put(char *to, size_t bytes, const char *text) {
+static void put_printable(char *to, size_t bytes, const char *text) {
     snprintf(to, bytes, "%s", text ? text : "");
     for (; *to; to++)
         *to = (unsigned char)*to < 32 || *to == 127 ? '?' : *to;
@@ -25,13 +25,13 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
     x->classes = row->classes;
     x->small_classes = row->small_classes;
-    put(x->data, sizeof x->data, row->data);
-    put(x->task, sizeof x->task, row->task);
-    put(x->protocol, sizeof x->protocol, protocol);
-    put(x->features, sizeof x->features, row->features);
-    put(x->head, sizeof x->head, row->head);
-    put(x->block, sizeof x->block, row->head);
-    put(x->metric, sizeof x->metric, row->metric);
+    put_printable(x->data, sizeof x->data, row->data);
+    put_printable(x->task, sizeof x->task, row->task);
+    put_printable(x->protocol, sizeof x->protocol, protocol);
+    put_printable(x->features, sizeof x->features, row->features);
+    put_printable(x->head, sizeof x->head, row->head);
+    put_printable(x->block, sizeof x->block, row->head);
+    put_printable(x->metric, sizeof x->metric, row->metric);
     x->values = row->values && row->n > 0 ? needed(calloc((size_t)row->n, sizeof *x->values)) : NULL;
     if (x->values)
         memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
@@ -77,25 +77,26 @@ static bool take_cell(results *r, const json_t *o) {
     results_add_row(r, &row, protocol);
     free(copy);
     if (json_object_get(o, "block"))
-        put(arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
+        put_printable(
+            arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
     return true;
 }
 
 /* One line; false with `why` where it is none of `mochi eval --json`. */
-static bool take_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
+static bool take_eval_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
     json_error_t error;
     json_t *o = whole_json(json_loadb(line, n, JSON_REJECT_DUPLICATES, &error));
     const char *kind = json_string_value(json_object_get(o, "kind"));
     bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
     if (!o)
-        put(why, bytes, error.text);
+        put_printable(why, bytes, error.text);
     else if (!fine)
         snprintf(why, bytes, "expected a line of `mochi eval --json`");
     json_decref(o);
     return fine;
 }
 
-static bool read_run(results *r, const char *path, char *why, size_t bytes) {
+static bool read_eval_run(results *r, const char *path, char *why, size_t bytes) {
     FILE *file = open_input(path);
     char *line = NULL, said[200] = "";
     size_t room = 0;
@@ -103,7 +104,7 @@ static bool read_run(results *r, const char *path, char *why, size_t bytes) {
     bool fine = file;
     for (ssize_t n; fine && (errno = 0, n = getline(&line, &room, file)) > 0;) {
         number++;
-        fine = take_line(r, line, (size_t)n, said, sizeof said);
+        fine = take_eval_line(r, line, (size_t)n, said, sizeof said);
     }
     if (!file || (fine && (ferror(file) || errno == ENOMEM)))
         snprintf(why, bytes, "%s: cannot be read: %s", path, strerror(errno));
@@ -158,8 +159,8 @@ static void take_row(results *r, const json_t *table, const json_t *row) {
     }
     if (best >= first) {
         result copy = r->items[best];
-        put(copy.features, sizeof copy.features, "paper best");
-        put(copy.head, sizeof copy.head, "");
+        put_printable(copy.features, sizeof copy.features, "paper best");
+        put_printable(copy.head, sizeof copy.head, "");
         arrput(r->items, copy);
     }
 }
@@ -181,9 +182,9 @@ static bool read_paper(results *r, char *why, size_t bytes) {
 bool results_read(results *r, const char *path, char *why, size_t bytes) {
     *r = (results){0};
     const char *name = strrchr(path, '/');
-    put(r->label, sizeof r->label, name ? name + 1 : path);
+    put_printable(r->label, sizeof r->label, name ? name + 1 : path);
     r->label[strcspn(r->label, ".")] = '\0'; /* a.jsonl is run a */
-    return strcmp(path, "paper") == 0 ? read_paper(r, why, bytes) : read_run(r, path, why, bytes);
+    return strcmp(path, "paper") == 0 ? read_paper(r, why, bytes) : read_eval_run(r, path, why, bytes);
 }
 
 /* ---- looking up, comparing ---- */
@@ -207,7 +208,7 @@ const result *find_result(const results *r, const result *subject, int64_t k, co
 }
 
 /* Welch's interval; Student's quantile at the whole number of degrees of freedom below his. */
-static double welch(const result *a, const result *b) {
+static double welch_interval(const result *a, const result *b) {
     double va = a->sd * a->sd / (double)a->n, vb = b->sd * b->sd / (double)b->n, v = va + vb;
     double degrees = v * v / (va * va / (double)(a->n - 1) + vb * vb / (double)(b->n - 1));
     if (!isfinite(degrees) || degrees < 1)
@@ -225,7 +226,7 @@ difference subtract_results(const result *a, const result *b) {
         d.ci95 = mo_summarize(x, a->n).ci95;
         free(x);
     } else if (a->n > 1 && b->n > 1) {
-        d.ci95 = welch(a, b);
+        d.ci95 = welch_interval(a, b);
     }
     return d;
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
+static mo_tensor *encode_ring(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *X = mo_episode_rows(t, e, "hops"); /* [l + 1, n, d] */
     mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], 0), 3, (int64_t[]){-1, 1, 1});
     return mo_sum(t, mo_mul(t, mo_matmul(t, X, parameter[1]), a), MO_AXIS(0), MO_DROP_AXES);
@@ -28,15 +28,15 @@ const mo_encoder mo_encoder_plugin = {
     .name = "mixed_hops",
     .n_parameters = 2,
     .parameters = parameters,
-    .encode = encode,
+    .encode = encode_ring,
 };
 
-static void print_row(const mo_eval_row *r, void *state) {
+static void print_ring_row(const mo_eval_row *r, void *state) {
     (void)state;
     printf("%s %s, k = %d, %s: accuracy %.1f\n", r->data, r->features, (int)r->k, r->head, r->mean);
 }
 
-static void train(mo_model model, mo_pool *pool, const char *folder) {
+static void train_ring(mo_model model, mo_pool *pool, const char *folder) {
     mo_trainer_options o = {.steps = 60,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
@@ -59,7 +59,7 @@ int main(void) {
     mo_readout_options ridge = {.lambda = 1, .smoothing = 0.1}, logistic = {.head = &mo_head_logistic};
     mo_encoder_rows rows = {features.hops, features.dim};
     mo_model model = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &ridge, 0);
-    train(model, pool, mkdtemp(folder));
+    train_ring(model, pool, mkdtemp(folder));
     snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
     mo_weights *w = mo_weights_read(ctx, weights); /* under another head: the encoder's weights alone */
     mo_model other = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &logistic, 0);
@@ -67,7 +67,7 @@ int main(void) {
         mo_candidate c[] = {{.features = "trained", .model = model, .head = &mo_head_ridge},
             {.features = "trained", .model = other, .head = &mo_head_logistic}};
         mo_eval_options o = {.n_shots = 1, .shots = (int64_t[]){16}, .seeds = 3};
-        mo_evaluate(ctx, mo_pool_source(asked, 0), c, 2, &o, print_row, NULL);
+        mo_evaluate(ctx, mo_pool_source(asked, 0), c, 2, &o, print_ring_row, NULL);
         mo_tensor *Z = mo_embed_all(model, mo_pool_source(asked, 0), 0);
         printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
     }

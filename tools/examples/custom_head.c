@@ -9,7 +9,7 @@
 #include <mochi/mochi.h>
 #include <stdio.h>
 
-static mo_tensor *residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameter) {
+static mo_tensor *head_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameter) {
     mo_tensor *X = mo_append_ones(t, Zs), *error = mo_sub(t, mo_matmul(t, X, W), Ys);
     return mo_add(t, mo_matmul(t, mo_transpose(t, X), mo_tanh(t, error)), mo_mul(t, W, parameter[0]));
 }
@@ -23,7 +23,7 @@ const mo_head mo_head_plugin = {
     .name = "log_cosh",
     .n_parameters = 1,
     .parameters = parameters,
-    .residual = residual,
+    .residual = head_residual,
     .symmetric = true, /* F is the gradient of a loss: conjugate gradients will do */
     .order = 2,
 };

@@ -7,12 +7,12 @@
 #include <mochi/mochi.h>
 #include <stdio.h>
 
-static bool shape(mo_call *c) {
+static bool lorentzian_shape(mo_call *c) {
     mo_view x = mo_tensor_view(c->in[0]);
     return mo_call_real(c, 0, 0) && mo_call_output(c, 0, x.dtype, x.ndim, x.shape);
 }
 
-static void forward(mo_call *c) {
+static void lorentzian_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]);
     for (int64_t i = 0; mo_ok(c->ctx) && i < mo_numel(c->out[0]); i++)
         if (x.dtype == MO_F64)
@@ -21,7 +21,7 @@ static void forward(mo_call *c) {
             ((float *)y.data)[i] = log1pf(((float *)x.data)[i] * ((float *)x.data)[i]);
 }
 
-static void vjp(mo_vjp *v) { /* written with ops, so that it can be differentiated again */
+static void lorentzian_vjp(mo_vjp *v) { /* written with ops, so that it can be differentiated again */
     mo_tensor *X = v->in[0], *slope = mo_div(v->t, mo_scale(v->t, X, 2, 0), mo_scale(v->t, mo_square(v->t, X), 1, 1));
     v->in_bar[0] = mo_mul(v->t, v->out_bar[0], slope);
 }
@@ -36,9 +36,9 @@ static const mo_op lorentzian = {.name = "lorentzian",
     .max_in = 1,
     .n_out = 1,
     .reads_in = 1,
-    .shape = shape,
-    .forward = forward,
-    .vjp = vjp,
+    .shape = lorentzian_shape,
+    .forward = lorentzian_forward,
+    .vjp = lorentzian_vjp,
     .samples = samples,
     .n_samples = 2};
 

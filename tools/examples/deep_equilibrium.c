@@ -8,7 +8,7 @@
 enum { N = 128, H = 12, STEPS = 150 };
 
 /* F(z) = z - tanh(z A^T + x B^T + b), every row of z [N, H] a system of its own; theta = A, B, b, x */
-static mo_tensor *layer(mo_tape *t, mo_tensor *z, mo_tensor *const *theta, int n, void *state) {
+static mo_tensor *equilibrium_layer(mo_tape *t, mo_tensor *z, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *inside = mo_add(t, mo_linear(t, z, theta[0], NULL), mo_linear(t, theta[3], theta[1], theta[2]));
     return mo_sub(t, z, mo_tanh(t, inside));
@@ -52,7 +52,7 @@ int main(void) {
                   *grads[5];
         mo_tensor *start = mo_full(t, MO_F32, 2, (int64_t[]){N, H}, 0);
         mo_tensor *z = mo_newton_krylov(
-            t, start, layer, theta, 4, &(mo_solver_options){.implicit.batch_axes = 1, .report = &report});
+            t, start, equilibrium_layer, theta, 4, &(mo_solver_options){.implicit.batch_axes = 1, .report = &report});
         mo_tensor *logits = mo_linear(t, z, p[3], p[4]);
         mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), 0);
         mo_tensor_read(logits, logit, sizeof logit);

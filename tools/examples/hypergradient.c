@@ -20,7 +20,7 @@ typedef struct points {
 } points;
 
 /* y = Z truth + noise, where five features of the forty matter */
-static points draw(mo_context *ctx, mo_random *r) {
+static points draw_sparse_points(mo_context *ctx, mo_random *r) {
     double z[N * D], y[N];
     for (int i = 0; i < N; i++) {
         y[i] = 3 * mo_random_normal(r);
@@ -43,7 +43,7 @@ int main(void) {
     mo_context *ctx = mo_context_create(NULL);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random r = mo_random_at(2, MO_PURPOSE_INIT, 0);
-    points fit = draw(ctx, &r), held = draw(ctx, &r);
+    points fit = draw_sparse_points(ctx, &r), held = draw_sparse_points(ctx, &r);
     mo_tensor *log_lambda = mo_parameter(ctx, "log_lambda", MO_F64, 0, NULL), *grad;
     double value = 0, loss = 0, best = INFINITY;
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {

@@ -8,14 +8,14 @@
 enum { N = 200, D = 20, C = 3 };
 
 /* f(W) = mean cross-entropy of Z W + exp(log_lambda) |W|^2 / 2; theta = log_lambda, Z, one-hot labels */
-static mo_tensor *objective(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
+static mo_tensor *logistic_objective(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *penalty =
         mo_scale(t, mo_mul(t, mo_exp(t, theta[0]), mo_sum(t, mo_square(t, W), 0, MO_DROP_AXES)), 0.5, 0);
     return mo_add(t, mo_softmax_cross_entropy(t, mo_matmul(t, theta[1], W), theta[2], 0), penalty);
 }
 
-static mo_tensor *points(mo_context *ctx, mo_random *r, int64_t *label) {
+static mo_tensor *draw_logistic_points(mo_context *ctx, mo_random *r, int64_t *label) {
     double z[N * D];
     for (int i = 0; i < N; i++) {
         label[i] = mo_random_below(r, C);
@@ -30,7 +30,8 @@ int main(void) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random r = mo_random_at(1, MO_PURPOSE_INIT, 0);
     int64_t label[N], held_label[N];
-    mo_tensor *Z = mo_require_grad(points(ctx, &r, label)), *held = points(ctx, &r, held_label);
+    mo_tensor *Z = mo_require_grad(draw_logistic_points(ctx, &r, label)),
+              *held = draw_logistic_points(ctx, &r, held_label);
     mo_tensor *log_lambda = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &(double){-5}));
     double first[N * D], second[N * D], difference = 0;
     for (int unrolled = 1; unrolled >= 0; unrolled--) {
@@ -38,7 +39,7 @@ int main(void) {
         mo_tensor *labels = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), C, MO_F64), *grads[2];
         mo_tensor *theta[3] = {log_lambda, Z, labels}, *start = mo_full(t, MO_F64, 2, (int64_t[]){D, C}, 0);
         mo_solver_report report;
-        mo_tensor *W = mo_lbfgs(t, start, objective, theta, 3,
+        mo_tensor *W = mo_lbfgs(t, start, logistic_objective, theta, 3,
             &(mo_solver_options){.unrolled = unrolled, .tolerance = 1e-10, .report = &report});
         mo_tensor *target = mo_from(t, MO_I64, 1, (int64_t[]){N}, held_label);
         mo_tensor *loss = mo_softmax_cross_entropy(t, mo_matmul(t, held, W), target, 0);

@@ -9,7 +9,7 @@ enum { TASKS = 20, POINTS = 10, WIDTH = 40, LAYERS = 3, WEIGHTS = 2 * LAYERS, ST
 static const double inner_lr = 0.02;
 
 /* A network for every task: X [TASKS, POINTS, 1], w[2 i] [TASKS, in, out], w[2 i + 1] [TASKS, 1, out]. */
-static mo_tensor *network(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
+static mo_tensor *task_network(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
     for (int i = 0; i < LAYERS; i++) {
         X = mo_add(t, mo_matmul(t, X, w[2 * i]), w[2 * i + 1]);
         X = i + 1 < LAYERS ? mo_tanh(t, X) : X;
@@ -18,7 +18,7 @@ static mo_tensor *network(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
 }
 
 static mo_tensor *squared_error(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *const *w) { /* [TASKS] */
-    return mo_mean(t, mo_square(t, mo_sub(t, network(t, X, w), Y)), MO_AXIS(1) | MO_AXIS(2), MO_DROP_AXES);
+    return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXIS(1) | MO_AXIS(2), MO_DROP_AXES);
 }
 
 /* Points of new waves a sin(x + p): in X and Y [2][TASKS, POINTS, 1], to learn from and to be judged by. */

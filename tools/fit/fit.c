@@ -27,7 +27,7 @@ typedef struct report {
 } report;
 
 /* One line that is drawn over and over, of a part that has taken half a second. */
-static void on_progress(const char *part, int64_t done, int64_t of, void *state) {
+static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);
     if (r->part != part) {
@@ -94,7 +94,7 @@ static void on_draws(const report *r, const mo_draws *d) {
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
-static void on_row(const mo_fit_row *row, void *state) {
+static void take_fit_row(const mo_fit_row *row, void *state) {
     report *r = state;
     clear_progress(r);
     if (r->n_rows % r->options->n_heads == 0)
@@ -107,7 +107,7 @@ static void on_row(const mo_fit_row *row, void *state) {
 }
 
 /* What is run on what: the first line with --json. */
-static bool print_run(const report *r) {
+static bool print_fit_run(const report *r) {
     const fit_options *o = r->options;
     json_t *line = command_object(o->argc, o->argv);
     json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
@@ -118,9 +118,9 @@ static bool print_run(const report *r) {
     return print_json(line);
 }
 
-static void diagnose(report *r) {
+static void diagnose_fit(report *r) {
     const mo_diagnosis_options options = {
-        .epsilon = r->options->epsilon, .seed = r->options->fit.seed, .progress = on_progress, .state = r};
+        .epsilon = r->options->epsilon, .seed = r->options->fit.seed, .progress = show_fit_progress, .state = r};
     mo_diagnosis x = {0};
     bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
     clear_progress(r);
@@ -133,7 +133,7 @@ static void diagnose(report *r) {
     mo_diagnosis_release(&x);
 }
 
-static void run(report *r) {
+static void run_fits(report *r) {
     const fit_options *o = r->options;
     r->rows = calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows);
     r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
@@ -142,11 +142,11 @@ static void run(report *r) {
     if (mo_ok(r->ctx) && !o->json)
         fit_print_title(r->E, o->rows, o->fit.ways);
     else if (mo_ok(r->ctx))
-        r->lost_output = !print_run(r);
+        r->lost_output = !print_fit_run(r);
     mo_fit_options fit = o->fit;
-    fit.progress = on_progress;
+    fit.progress = show_fit_progress;
     fit.state = r;
-    mo_fit(r->E, o->heads, o->n_heads, &fit, on_row, r);
+    mo_fit(r->E, o->heads, o->n_heads, &fit, take_fit_row, r);
     clear_progress(r);
     mo_status unfit = *mo_context_status(r->ctx);
     if (unfit.code == MO_NUMERICAL) /* a head without a fit costs its own rows, and nothing that is written below */
@@ -157,7 +157,7 @@ static void run(report *r) {
         putchar('\n');
         fit_print_norm_line(r->rows, r->n_rows);
     } else if (mo_ok(r->ctx) && (!o->json || o->diagnose))
-        diagnose(r);
+        diagnose_fit(r);
     if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
         mo_fail(r->ctx, unfit.code, "%s", unfit.message);
     mo_arrays_release(r->draws);
@@ -175,7 +175,7 @@ int fit_command(int argc, char **argv) {
     report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
     if ((E = mo_embeddings_open(ctx, o.rows, o.labels))) {
         r.E = E;
-        run(&r);
+        run_fits(&r);
     }
     int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
     mo_embeddings_release(E);

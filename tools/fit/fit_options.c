@@ -84,7 +84,7 @@ static void add_head(fit_options *o, const mo_head *head, const char *text, cons
     o->heads[o->n_heads++] = head;
 }
 
-static void take_heads(fit_options *o, const char *text, const struct argp_state *state) {
+static void take_fit_heads(fit_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--head", text);
     o->n_heads = 0;
     for (int i = 0; i < list.count; i++) {
@@ -96,7 +96,7 @@ static void take_heads(fit_options *o, const char *text, const struct argp_state
     free_names(&list);
 }
 
-static void take_shots(fit_options *o, const char *text, const struct argp_state *state) {
+static void take_fit_shots(fit_options *o, const char *text, const struct argp_state *state) {
     names list = parse_names(state, "--shots", text);
     if (list.count > FIT_SHOTS)
         usage_error(state, "--shots", "at most 64 numbers", text);
@@ -154,7 +154,7 @@ static void refuse_useless(const fit_options *o) {
     refuse_math_on_cpu(g, o->device.device);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
     note_given(&o->given, key);
     if (take_device(&o->device, key, text, state))
@@ -166,9 +166,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_END && state->arg_num < 2)
         refuse_command_line(state, EXIT_USAGE, "expected two files, rows and labels: mochi fit Z.npy y.npy");
     else if (key == KEY_HEAD)
-        take_heads(o, text, state);
+        take_fit_heads(o, text, state);
     else if (key == KEY_SHOTS)
-        take_shots(o, text, state);
+        take_fit_shots(o, text, state);
     else if (key == KEY_TUNE)
         o->fit.tune = parse_choice(state, "--tune", text, (const char *[]){"loo"}, 1) == 0;
     else if (key == KEY_DRAWS)
@@ -188,14 +188,17 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 void parse_fit_options(fit_options *o, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "Z y", .doc = description, .help_filter = name_heads};
+    static const struct argp argp = {.options = options,
+        .parser = take_fit_option,
+        .args_doc = "Z y",
+        .doc = description,
+        .help_filter = name_heads};
     *o = (fit_options){.argc = argc, .argv = argv, .epsilon = 0.1, .shots = {4, 8, 16, 32, 64}};
     o->fit = (mo_fit_options){.n_shots = 5, .episodes = 100, .queries = 30, .ways = 64};
     o->given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, o);
     o->fit.shots = o->shots;
     if (!o->n_heads)
-        take_heads(o, DEFAULT_HEADS, NULL);
+        take_fit_heads(o, DEFAULT_HEADS, NULL);
     refuse_useless(o);
 }

@@ -180,7 +180,7 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
 }
 
 /* Queries of all norms, bin by bin of their confidence. */
-static bool print_reliability_object(const mo_fit_row *r) {
+static bool print_fit_reliability_object(const mo_fit_row *r) {
     mo_calibration all = {0};
     for (int part = 0; part < MO_NORM_PARTS; part++)
         mo_calibration_merge(&all, &r->by_norm[part]);
@@ -196,7 +196,7 @@ bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, 
     for (int64_t c = 0; written && c < x->classes; c++)
         written = print_prototype_object(E, x, c);
     for (int i = 0; written && i < n_rows; i++)
-        written = rows[i].failure || print_reliability_object(&rows[i]);
+        written = rows[i].failure || print_fit_reliability_object(&rows[i]);
     for (int i = 0; written && i < n_rows; i++)
         for (int part = 0; written && !rows[i].failure && part < MO_NORM_PARTS; part++)
             written = print_norm_object(&rows[i], part);

@@ -31,7 +31,7 @@ static const char description[] =
     "  mochi explain solve\n"
     "  mochi explain ridge | less";
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_explain_option(int key, char *text, struct argp_state *state) {
     const topic **chosen = state->input;
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
@@ -44,7 +44,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-static int explain(const topic *chosen) {
+static int explain_topic(const topic *chosen) {
     mo_context *ctx = open_context(1);
     lesson l = {.ctx = ctx, .t = ctx ? mo_tape_create(ctx, MO_RECORD) : NULL};
     if (l.t)
@@ -60,11 +60,11 @@ static int explain(const topic *chosen) {
 }
 
 int explain_command(int argc, char **argv) {
-    static const struct argp argp = {.parser = take_option, .args_doc = "[TOPIC]", .doc = description};
+    static const struct argp argp = {.parser = take_explain_option, .args_doc = "[TOPIC]", .doc = description};
     const topic *chosen = NULL;
     parse_options(&argp, argc, argv, &chosen);
     if (chosen)
-        return explain(chosen);
+        return explain_topic(chosen);
     for (int i = 0; i < N_TOPICS; i++)
         printf("%-24s%s\n", topics[i].name, topics[i].summary);
     return EXIT_FINE;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *logits, void *labels) {
+static mo_tensor *readout_cross_entropy(mo_tape *t, mo_tensor *logits, void *labels) {
     return mo_softmax_cross_entropy(t, logits, labels, 0);
 }
 
@@ -30,7 +30,7 @@ void explain_softmax_cross_entropy(lesson *l) {
          "  d log P_ic = dx_ic - sum_k P_ik dx_ik, so dl = 1/n sum_ic (P - T)_ic dx_ic:\n"
          "  what the softmax says less what is true; each row sums to 0\n");
     mo_tensor *x_bar = mo_scale(t, mo_sub(t, P, T), 1.0 / 3, 0);
-    show_adjoint(l, "x_bar = (P - T) / n", x_bar, fixed, false, cross_entropy, labels);
+    show_adjoint(l, "x_bar = (P - T) / n", x_bar, fixed, false, readout_cross_entropy, labels);
     show_mo_grad(l, loss, "x_bar", &logits, &x_bar, 1);
 }
 

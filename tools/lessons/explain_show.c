@@ -21,7 +21,7 @@ static bool read_matrix(const mo_tensor *T, double *values, int *rows, int *colu
     return mo_numel(T) <= MOST && mo_tensor_read(T, values, (size_t)mo_numel(T) * sizeof *values) == MO_OK;
 }
 
-static void print_row(const double *values, int columns) {
+static void print_matrix_row(const double *values, int columns) {
     for (int j = 0; j < columns; j++)
         printf("%*.4f", WIDTH, fabs(values[j]) < 5e-5 ? 0 : values[j]); /* no -0.0000 */
 }
@@ -43,7 +43,7 @@ void show(lesson *l, const char *const *names, mo_tensor *const *matrices) {
         for (int i = 0; i < n; i++) {
             printf("    ");
             if (r < rows[i])
-                print_row(values[i] + r * columns[i], columns[i]);
+                print_matrix_row(values[i] + r * columns[i], columns[i]);
             else
                 printf("%*s", columns[i] * WIDTH, "");
         }
@@ -53,12 +53,12 @@ void show(lesson *l, const char *const *names, mo_tensor *const *matrices) {
 }
 
 /* The larger of two differences; a NaN counts as the largest, where fmax would drop it. */
-static double larger(double a, double b) {
+static double larger_difference(double a, double b) {
     return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
 }
 
 /* Central differences of the loss in every element of X. */
-static bool differentiate(lesson *l, mo_tensor *X, bool symmetric, loss_of loss, void *state, double *slope) {
+static bool differentiate_loss(lesson *l, mo_tensor *X, bool symmetric, loss_of loss, void *state, double *slope) {
     double x[MOST], h = 1e-5;
     int rows, columns;
     if (!read_matrix(X, x, &rows, &columns))
@@ -85,19 +85,19 @@ void show_adjoint(
     lesson *l, const char *formula, mo_tensor *X_bar, mo_tensor *X, bool symmetric, loss_of loss, void *state) {
     double value[MOST], slope[MOST], largest = 0;
     int rows, columns;
-    if (!read_matrix(X_bar, value, &rows, &columns) || !differentiate(l, X, symmetric, loss, state, slope))
+    if (!read_matrix(X_bar, value, &rows, &columns) || !differentiate_loss(l, X, symmetric, loss, state, slope))
         return;
     printf("%3d. %s\n", ++l->step, formula);
     for (int r = 0; r < rows; r++) {
         printf("%*s", INDENT, "");
-        print_row(value + r * columns, columns);
+        print_matrix_row(value + r * columns, columns);
         printf("%19s", r == 0 ? "by differences:" : "");
-        print_row(slope + r * columns, columns);
+        print_matrix_row(slope + r * columns, columns);
         putchar('\n');
     }
     for (int i = 0; i < rows * columns; i++)
-        largest = larger(largest, fabs(value[i] - slope[i]));
-    l->largest = larger(l->largest, largest);
+        largest = larger_difference(largest, fabs(value[i] - slope[i]));
+    l->largest = larger_difference(l->largest, largest);
 }
 
 void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *const *X, mo_tensor *const *X_bar, int n) {
@@ -108,9 +108,9 @@ void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *cons
     int64_t factorizations = mo_context_counters(l->ctx).factorizations - before;
     double largest = 0;
     for (int i = 0; i < n; i++)
-        largest =
-            larger(largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, MO_DROP_AXES)));
-    l->largest = larger(l->largest, largest);
+        largest = larger_difference(
+            largest, mo_item(mo_max(l->t, mo_abs(l->t, mo_sub(l->t, grads[i], X_bar[i])), 0, MO_DROP_AXES)));
+    l->largest = larger_difference(l->largest, largest);
     printf("\nmo_grad returns the same %s: largest difference %.0e,\nwith %s factorization in backward. Against "
            "central differences: at most %.0e.\n",
         names, largest, factorizations ? "some" : "no", l->largest);

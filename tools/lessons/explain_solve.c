@@ -21,7 +21,7 @@ static mo_tensor *solve_of_B(mo_tape *t, mo_tensor *B, void *state) {
 
 /* L and U with A = L U, by elimination without exchanges: the pivots of the example are the largest of their columns.
  */
-static void factor(lesson *l, const double a[9], mo_tensor **L, mo_tensor **U) {
+static void factor_example(lesson *l, const double a[9], mo_tensor **L, mo_tensor **U) {
     double lower[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, upper[9];
     for (int i = 0; i < 9; i++)
         upper[i] = a[i];
@@ -41,7 +41,7 @@ void explain_solve(lesson *l) {
     mo_tensor *X = mo_solve(l->t, A, B), *loss = inner(l->t, X_bar, X), *L, *U;
     fixed f = {mo_stop_gradient(l->t, A), mo_stop_gradient(l->t, B), X_bar};
     puts("solve: X with A X = B, for any regular A                       (ops/solve.c)\n\nForward");
-    factor(l, a, &L, &U);
+    factor_example(l, a, &L, &U);
     SHOW(l, NAMES("A", "B"), A, B);
     puts("  one factorization, P A = L U (no rows are exchanged here, P = I)");
     SHOW(l, NAMES("L", "U"), L, U);

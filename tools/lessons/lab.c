@@ -70,7 +70,7 @@ static void take_methods(lab_options *o, const char *text, const struct argp_sta
     free_names(&list);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_lab_option(int key, char *text, struct argp_state *state) {
     lab_options *o = state->input;
     const char *const problems[LAB_KINDS] = {lab_kinds[0].name, lab_kinds[1].name, lab_kinds[2].name};
     if (key == KEY_PROBLEM)
@@ -145,7 +145,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bool measure(const lab_problem *p, int runs, const double *reference, double *gradient, lab_row *row) {
+static bool measure_method(const lab_problem *p, int runs, const double *reference, double *gradient, lab_row *row) {
     double *times = malloc((size_t)runs * sizeof *times);
     if (!times)
         mo_fail(p->ctx, MO_MEMORY, "lab: out of memory");
@@ -166,7 +166,7 @@ static bool measure(const lab_problem *p, int runs, const double *reference, dou
     return fine;
 }
 
-static bool print_row(const lab_options *o, const lab_row *r) {
+static bool print_lab_row(const lab_options *o, const lab_row *r) {
     if (o->json)
         return print_json(json_pack("{s:s, s:s, s:i, s:o, s:f, s:I}", "problem", lab_kinds[o->problem].name, "method",
             lab_methods[r->method], "iterations", r->iterations, "error", json_number(r->error), "ms", r->milliseconds,
@@ -175,7 +175,7 @@ static bool print_row(const lab_options *o, const lab_row *r) {
                (double)r->peak_bytes / 1024, r->milliseconds) > 0;
 }
 
-static void run(const lab_problem *p, const lab_options *o, double *work) {
+static void run_lab_problem(const lab_problem *p, const lab_options *o, double *work) {
     int64_t n = mo_numel(p->theta);
     lab_row rows[LAB_METHODS * MOST_ITERATIONS];
     int n_rows = 0;
@@ -188,8 +188,8 @@ static void run(const lab_problem *p, const lab_options *o, double *work) {
     for (int method = 0; method < LAB_METHODS; method++)
         for (int i = 0; o->methods[method] && fine && i < o->n_iterations; i++) {
             rows[n_rows] = (lab_row){.method = method, .iterations = o->iterations[i]};
-            fine = mo_ok(p->ctx) && measure(p, o->runs, work + n, work + 2 * n, &rows[n_rows]) &&
-                   print_row(o, &rows[n_rows]);
+            fine = mo_ok(p->ctx) && measure_method(p, o->runs, work + n, work + 2 * n, &rows[n_rows]) &&
+                   print_lab_row(o, &rows[n_rows]);
             n_rows++;
         }
     char title[200];
@@ -200,7 +200,7 @@ static void run(const lab_problem *p, const lab_options *o, double *work) {
 
 int lab_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "adjoint", .doc = description};
+        .options = options, .parser = take_lab_option, .args_doc = "adjoint", .doc = description};
     lab_options o = {.problem = 1,
         .threads = 1,
         .runs = 5,
@@ -214,7 +214,7 @@ int lab_command(int argc, char **argv) {
     lab_problem p = lab_open(ctx, &lab_kinds[o.problem], o.seed);
     double *work = mo_ok(ctx) ? malloc(3 * (size_t)mo_numel(p.theta) * sizeof *work) : NULL;
     if (work)
-        run(&p, &o, work);
+        run_lab_problem(&p, &o, work);
     else if (mo_ok(ctx))
         mo_fail(ctx, MO_MEMORY, "lab: out of memory");
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);

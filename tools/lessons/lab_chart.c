@@ -18,7 +18,7 @@ static double value_of(const lab_row *r, int panel) {
 }
 
 /* Rows of one method lie together. */
-static chart make_chart(const lab_row *rows, int n, int panel) {
+static chart make_lab_chart(const lab_row *rows, int n, int panel) {
     chart c = {.log_x = true, .log_y = true, .x_label = "inner iterations"};
     snprintf(c.title, sizeof c.title, "%s", title[panel]);
     snprintf(c.y_label, sizeof c.y_label, "%s", label[panel]);
@@ -34,7 +34,7 @@ static chart make_chart(const lab_row *rows, int n, int panel) {
 mo_code lab_chart(mo_context *ctx, const char *heading, const lab_row *rows, int n, const char *path) {
     chart charts[PANELS];
     for (int panel = 0; panel < PANELS; panel++)
-        charts[panel] = make_chart(rows, n, panel);
+        charts[panel] = make_lab_chart(rows, n, panel);
     mo_code code = chart_write(ctx, path, heading, charts, PANELS);
     for (int panel = 0; panel < PANELS; panel++)
         chart_free(&charts[panel]);

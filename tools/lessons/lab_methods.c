@@ -10,7 +10,7 @@
 
 const char *const lab_methods[LAB_METHODS] = {"analytic", "unrolled", "implicit", "neumann"};
 
-static mo_tensor *iterate(mo_tape *t, const lab_problem *p, int iterations, bool record) {
+static mo_tensor *lab_iterate(mo_tape *t, const lab_problem *p, int iterations, bool record) {
     mo_tensor *w = mo_full(t, MO_F64, p->kind->ndim, p->kind->shape, 0), *theta = p->theta;
     mo_mode mode = mo_tape_mode(t);
     if (!record)
@@ -27,8 +27,8 @@ static mo_tensor *iterate(mo_tape *t, const lab_problem *p, int iterations, bool
 }
 
 /* -(dF/dtheta)^T u */
-static mo_tensor *neumann(mo_tape *t, const lab_problem *p, int iterations) {
-    mo_tensor *w = mo_require_grad(iterate(t, p, iterations, false)), *theta = p->theta, *w_bar, *theta_bar;
+static mo_tensor *lab_neumann(mo_tape *t, const lab_problem *p, int iterations) {
+    mo_tensor *w = mo_require_grad(lab_iterate(t, p, iterations, false)), *theta = p->theta, *w_bar, *theta_bar;
     mo_tensor *loss = p->kind->loss(t, p, w), *F;
     mo_grad(t, &loss, NULL, 1, &w, &w_bar, 1, 0);
     F = p->kind->residual(t, w, &theta, 1, (void *)(uintptr_t)p);
@@ -46,11 +46,11 @@ static mo_tensor *neumann(mo_tape *t, const lab_problem *p, int iterations) {
     return theta_bar;
 }
 
-static mo_tensor *solution(mo_tape *t, const lab_problem *p, int method, int iterations) {
+static mo_tensor *lab_solution(mo_tape *t, const lab_problem *p, int method, int iterations) {
     mo_tensor *theta = p->theta;
     if (method == LAB_ANALYTIC)
         return lab_solve(t, p, theta);
-    mo_tensor *w = iterate(t, p, iterations, method == LAB_UNROLLED);
+    mo_tensor *w = lab_iterate(t, p, iterations, method == LAB_UNROLLED);
     if (method == LAB_UNROLLED)
         return w;
     return mo_implicit(t, w, p->kind->residual, &theta, 1,
@@ -67,9 +67,9 @@ bool lab_gradient(const lab_problem *p, int method, int iterations, double *grad
         return false;
     mo_tensor *theta = p->theta, *theta_bar = NULL;
     if (method == LAB_NEUMANN) {
-        theta_bar = neumann(t, p, iterations);
+        theta_bar = lab_neumann(t, p, iterations);
     } else {
-        mo_tensor *loss = p->kind->loss(t, p, solution(t, p, method, iterations));
+        mo_tensor *loss = p->kind->loss(t, p, lab_solution(t, p, method, iterations));
         mo_grad(t, &loss, NULL, 1, &theta, &theta_bar, 1, 0);
     }
     if (mo_ok(p->ctx))

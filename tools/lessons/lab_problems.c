@@ -11,7 +11,7 @@
 enum { SAMPLES = 60, FEATURES = 12, CLASSES = 3, UNKNOWNS = 30 };
 
 /* theta [d] as a column, so that it multiplies rows of w [d, C]. */
-static mo_tensor *penalty(mo_tape *t, mo_tensor *theta) {
+static mo_tensor *lab_penalty(mo_tape *t, mo_tensor *theta) {
     return mo_reshape(t, mo_exp(t, theta), 2, (int64_t[]){FEATURES, 1});
 }
 
@@ -25,7 +25,7 @@ static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *w, mo_tensor *const *the
     const lab_problem *p = state;
     (void)n;
     mo_tensor *R = mo_sub(t, mo_matmul(t, p->inputs, w), p->targets);
-    return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, penalty(t, theta[0]), w));
+    return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, lab_penalty(t, theta[0]), w));
 }
 
 static mo_tensor *ridge_jacobian(mo_tape *t, mo_tensor *w, mo_tensor *const *theta, int n, void *state) {
@@ -50,7 +50,7 @@ static mo_tensor *logistic_residual(mo_tape *t, mo_tensor *W, mo_tensor *const *
     const lab_problem *p = state;
     (void)n;
     mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, p->inputs, W), -1), p->targets);
-    return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, penalty(t, theta[0]), W));
+    return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, lab_penalty(t, theta[0]), W));
 }
 
 /* J[(a, c), (b, e)] = mean_i z_ia z_ib (p_ic [c = e] - p_ic p_ie) + exp(theta_a) [a = b] [c = e] */
@@ -68,11 +68,11 @@ static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *
     J = mo_permute(t, mo_reshape(t, J, 4, (int64_t[]){d, d, C, C}), (int[]){0, 2, 1, 3});
     J = mo_reshape(t, mo_contiguous(t, J), 2, (int64_t[]){d * C, d * C});
     mo_tensor *ones = mo_full(t, MO_F64, 2, (int64_t[]){d, C}, 1);
-    mo_tensor *ridge = mo_reshape(t, mo_mul(t, penalty(t, theta[0]), ones), 1, (int64_t[]){d * C});
+    mo_tensor *ridge = mo_reshape(t, mo_mul(t, lab_penalty(t, theta[0]), ones), 1, (int64_t[]){d * C});
     return mo_add(t, J, mo_diagonal_embed(t, ridge));
 }
 
-static mo_tensor *cross_entropy(mo_tape *t, const lab_problem *p, mo_tensor *W) {
+static mo_tensor *lab_cross_entropy(mo_tape *t, const lab_problem *p, mo_tensor *W) {
     return mo_softmax_cross_entropy(t, mo_matmul(t, p->held_inputs, W), p->held_targets, 0);
 }
 
@@ -92,7 +92,7 @@ static mo_tensor *root_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *thet
     return mo_add(t, p->inputs, mo_diagonal_embed(t, mo_scale(t, mo_square(t, x), 3, 0)));
 }
 
-static mo_tensor *distance(mo_tape *t, const lab_problem *p, mo_tensor *x) {
+static mo_tensor *lab_distance(mo_tape *t, const lab_problem *p, mo_tensor *x) {
     return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), 0, MO_DROP_AXES);
 }
 
@@ -100,14 +100,14 @@ const lab_kind lab_kinds[LAB_KINDS] = {
     {"ridge", "ridge regression, one penalty a feature", 2, {FEATURES, 1}, ridge_residual, ridge_jacobian, squared_loss,
         ridge_solution},
     {"logistic", "logistic regression in three classes, one penalty a feature", 2, {FEATURES, CLASSES},
-        logistic_residual, logistic_jacobian, cross_entropy, NULL},
-    {"root", "the root x of A x + x^3 = theta", 1, {UNKNOWNS}, root_residual, root_jacobian, distance, NULL},
+        logistic_residual, logistic_jacobian, lab_cross_entropy, NULL},
+    {"root", "the root x of A x + x^3 = theta", 1, {UNKNOWNS}, root_residual, root_jacobian, lab_distance, NULL},
 };
 
 /* ---- data ---- */
 
 /* Standard normal times scale, plus shift. */
-static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *shape, double scale, double shift) {
+static mo_tensor *lab_draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *shape, double scale, double shift) {
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, ndim, shape);
     size_t bytes = (size_t)mo_numel(T) * sizeof(double);
     double *x = malloc(bytes + 1);
@@ -122,7 +122,7 @@ static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *s
 }
 
 /* A tensor of its own with the value of T, a tensor of the tape. */
-static mo_tensor *lasting(mo_context *ctx, mo_tensor *T) {
+static mo_tensor *lab_lasting(mo_context *ctx, mo_tensor *T) {
     mo_tensor *copy = mo_tensor_create(ctx, MO_F64, mo_ndim(T), mo_tensor_view(T).shape);
     if (mo_ok(ctx))
         mo_tensor_copy(copy, T);
@@ -130,13 +130,13 @@ static mo_tensor *lasting(mo_context *ctx, mo_tensor *T) {
 }
 
 /* Targets of a planted solution, for the inputs Z: scores with noise, or the class of the largest as one-hot rows. */
-static mo_tensor *planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo_tensor *Z, mo_tensor *truth) {
+static mo_tensor *lab_planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo_tensor *Z, mo_tensor *truth) {
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *noise = draw(ctx, r, 2, (int64_t[]){SAMPLES, kind->shape[1]}, 1, 0);
+    mo_tensor *noise = lab_draw(ctx, r, 2, (int64_t[]){SAMPLES, kind->shape[1]}, 1, 0);
     mo_tensor *scores = mo_add(t, mo_matmul(t, Z, truth), noise);
     if (kind->shape[1] > 1)
         scores = mo_greater_equal(t, scores, mo_max(t, scores, MO_AXIS(1), MO_KEEP_AXES));
-    mo_tensor *targets = lasting(ctx, scores);
+    mo_tensor *targets = lab_lasting(ctx, scores);
     mo_tape_reset(t);
     mo_tensor_release(noise);
     return targets;
@@ -144,23 +144,23 @@ static mo_tensor *planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo_ten
 
 static void draw_regression(lab_problem *p, mo_tape *t, mo_random *r) {
     const int64_t size[2] = {SAMPLES, FEATURES};
-    mo_tensor *truth = draw(p->ctx, r, 2, p->kind->shape, 1, 0);
-    p->theta = mo_require_grad(draw(p->ctx, r, 1, &size[1], 0.3, -2));
-    p->inputs = draw(p->ctx, r, 2, size, 1, 0);
-    p->held_inputs = draw(p->ctx, r, 2, size, 1, 0);
-    p->targets = planted(t, p->kind, r, p->inputs, truth);
-    p->held_targets = planted(t, p->kind, r, p->held_inputs, truth);
+    mo_tensor *truth = lab_draw(p->ctx, r, 2, p->kind->shape, 1, 0);
+    p->theta = mo_require_grad(lab_draw(p->ctx, r, 1, &size[1], 0.3, -2));
+    p->inputs = lab_draw(p->ctx, r, 2, size, 1, 0);
+    p->held_inputs = lab_draw(p->ctx, r, 2, size, 1, 0);
+    p->targets = lab_planted(t, p->kind, r, p->inputs, truth);
+    p->held_targets = lab_planted(t, p->kind, r, p->held_inputs, truth);
     mo_tensor_release(truth);
 }
 
 /* A = G G^T / m + I / 5 */
 static void draw_root(lab_problem *p, mo_tape *t, mo_random *r) {
     const int64_t size[2] = {UNKNOWNS, UNKNOWNS};
-    mo_tensor *G = draw(p->ctx, r, 2, size, 1, 0);
+    mo_tensor *G = lab_draw(p->ctx, r, 2, size, 1, 0);
     mo_tensor *C = mo_scale(t, mo_matmul(t, G, mo_transpose(t, G)), 1. / UNKNOWNS, 0);
-    p->theta = mo_require_grad(draw(p->ctx, r, 1, size, 1, 0));
-    p->inputs = lasting(p->ctx, mo_add_diag(t, C, mo_scalar(t, MO_F64, 0.2)));
-    p->held_targets = draw(p->ctx, r, 1, size, 1, 0);
+    p->theta = mo_require_grad(lab_draw(p->ctx, r, 1, size, 1, 0));
+    p->inputs = lab_lasting(p->ctx, mo_add_diag(t, C, mo_scalar(t, MO_F64, 0.2)));
+    p->held_targets = lab_draw(p->ctx, r, 1, size, 1, 0);
     mo_tape_reset(t);
     mo_tensor_release(G);
 }

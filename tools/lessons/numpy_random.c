@@ -12,14 +12,14 @@
 enum { POOL = 4 };
 
 /* A word through a multiplicative hash whose constant goes on to its next multiple. */
-static uint32_t hash(uint32_t word, uint32_t *constant, uint32_t multiplier) {
+static uint32_t seed_hash(uint32_t word, uint32_t *constant, uint32_t multiplier) {
     word ^= *constant;
     *constant *= multiplier;
     word *= *constant;
     return word ^ word >> 16;
 }
 
-static uint32_t mix(uint32_t a, uint32_t b) {
+static uint32_t seed_mix(uint32_t a, uint32_t b) {
     uint32_t word = 0xca01f9ddu * a - 0x4973f715u * b;
     return word ^ word >> 16;
 }
@@ -28,33 +28,33 @@ static uint32_t mix(uint32_t a, uint32_t b) {
 static void fill_pool(uint32_t pool[POOL], uint64_t seed) {
     uint32_t constant = 0x43b0d7e5u, multiplier = 0x931e8875u;
     for (int i = 0; i < POOL; i++)
-        pool[i] = hash(i < 2 ? (uint32_t)(seed >> 32 * i) : 0, &constant, multiplier);
+        pool[i] = seed_hash(i < 2 ? (uint32_t)(seed >> 32 * i) : 0, &constant, multiplier);
     for (int from = 0; from < POOL; from++)
         for (int to = 0; to < POOL; to++)
             if (to != from)
-                pool[to] = mix(pool[to], hash(pool[from], &constant, multiplier));
+                pool[to] = seed_mix(pool[to], seed_hash(pool[from], &constant, multiplier));
 }
 
 /* 64 bits of state from two words of the pool, in turn, the lower first. */
 static uint64_t draw_state(const uint32_t pool[POOL], int *word, uint32_t *constant) {
-    uint64_t low = hash(pool[(*word)++ % POOL], constant, 0x58f38dedu);
-    uint64_t high = hash(pool[(*word)++ % POOL], constant, 0x58f38dedu);
+    uint64_t low = seed_hash(pool[(*word)++ % POOL], constant, 0x58f38dedu);
+    uint64_t high = seed_hash(pool[(*word)++ % POOL], constant, 0x58f38dedu);
     return high << 32 | low;
 }
 
 /* ---- bits ---- */
 
-static unsigned __int128 wide(uint64_t high, uint64_t low) {
+static unsigned __int128 pcg64_wide(uint64_t high, uint64_t low) {
     return (unsigned __int128)high << 64 | low;
 }
 
-static void step(numpy_random *r) {
-    r->state = r->state * wide(0x2360ed051fc65da4u, 0x4385df649fccf645u) + r->increment;
+static void pcg64_step(numpy_random *r) {
+    r->state = r->state * pcg64_wide(0x2360ed051fc65da4u, 0x4385df649fccf645u) + r->increment;
 }
 
 /* The halves of the state exclusive-or'ed, rotated by its six upper bits. */
 uint64_t numpy_random_bits(numpy_random *r) {
-    step(r);
+    pcg64_step(r);
     uint64_t high = (uint64_t)(r->state >> 64), word = high ^ (uint64_t)r->state;
     unsigned turn = (unsigned)(high >> 58);
     return word >> turn | word << (-turn & 63);
@@ -67,7 +67,7 @@ double numpy_random_uniform(numpy_random *r) {
 /* ---- normals ---- */
 
 /* exp(-x^2 / 2), the nearest double. */
-static double curve(double x) {
+static double ziggurat_curve(double x) {
     return (double)expl(-x * x / 2);
 }
 
@@ -77,13 +77,13 @@ static double curve(double x) {
 static ziggurat build_ziggurat(void) {
     const double tail = 3.654152885361009, area = 0.004928673233974652, unit = 0x1p52;
     const int odd_layer = 38;
-    double base =
-        area / curve(tail); /* the width of a rectangle as high as the widest layer and as large as all of it */
+    double base = area / ziggurat_curve(
+                             tail); /* the width of a rectangle as high as the widest layer and as large as all of it */
     double end[ZIGGURAT_LAYERS] = {[ZIGGURAT_LAYERS - 1] = tail};
     ziggurat z = {.tail = tail, .width = {base / unit}, .height = {1}, .inside = {(uint64_t)(tail / base * unit)}};
     for (int i = ZIGGURAT_LAYERS - 1; i > 0; i--) {
         z.width[i] = end[i] / unit;
-        z.height[i] = i == odd_layer ? nextafter(curve(end[i]), 1) : curve(end[i]);
+        z.height[i] = i == odd_layer ? nextafter(ziggurat_curve(end[i]), 1) : ziggurat_curve(end[i]);
         end[i - 1] = i > 1 ? sqrt(-2 * log(area / end[i] + z.height[i])) : 0;
         z.inside[i] = (uint64_t)(end[i - 1] / end[i] * unit);
     }
@@ -158,9 +158,9 @@ numpy_random numpy_random_at(uint64_t seed) {
     fill_pool(pool, seed);
     for (int i = 0; i < 4; i++)
         state[i] = draw_state(pool, &word, &constant);
-    r.increment = wide(state[2], state[3]) << 1 | 1;
-    step(&r);
-    r.state += wide(state[0], state[1]);
-    step(&r);
+    r.increment = pcg64_wide(state[2], state[3]) << 1 | 1;
+    pcg64_step(&r);
+    r.state += pcg64_wide(state[0], state[1]);
+    pcg64_step(&r);
     return r;
 }

@@ -65,7 +65,7 @@ static void take_argument(pitfalls_options *o, char *text, const struct argp_sta
         usage_error(state, "ARGUMENT", o->which == PITFALL_HULL ? "Z and y" : "nothing after the experiment", text);
 }
 
-static void check(const pitfalls_options *o, const struct argp_state *state) {
+static void check_pitfalls_options(const pitfalls_options *o, const struct argp_state *state) {
     if (!o->which)
         usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
     if (o->rows && !o->labels)
@@ -74,7 +74,7 @@ static void check(const pitfalls_options *o, const struct argp_state *state) {
     refuse_given(&o->given, "epsilon", !o->rows, "expected hull Z y, which alone asks for it");
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_pitfalls_option(int key, char *text, struct argp_state *state) {
     pitfalls_options *o = state->input;
     note_given(&o->given, key);
     if (key == KEY_SEEDS)
@@ -90,7 +90,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG)
         take_argument(o, text, state);
     else if (key == ARGP_KEY_END)
-        check(o, state);
+        check_pitfalls_options(o, state);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -152,7 +152,7 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
 
 int pitfalls_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
-        .parser = take_option,
+        .parser = take_pitfalls_option,
         .args_doc = "origin|hull|calibration|all\nhull Z y",
         .doc = description};
     pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};

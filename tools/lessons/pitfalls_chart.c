@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static chart make_chart(const char *title, const char *x_label, const char *y_label) {
+static chart make_pitfalls_chart(const char *title, const char *x_label, const char *y_label) {
     chart c = {0};
     snprintf(c.title, sizeof c.title, "%s", title);
     snprintf(c.x_label, sizeof c.x_label, "%s", x_label);
@@ -35,7 +35,8 @@ static bool add_path(chart *c, const pitfall_figures *f, const char *setting, co
 
 static void add_both(
     chart **charts, const pitfall_figures *f, const char *setting, const char *metric, const char *title) {
-    chart c = make_chart(title, strcmp(setting, "t") ? "delta, half the distance of A's modes" : "t, the shift", "%");
+    chart c = make_pitfalls_chart(
+        title, strcmp(setting, "t") ? "delta, half the distance of A's modes" : "t, the shift", "%");
     bool some = add_path(&c, f, setting, "prototype_inner", metric);
     some |= add_path(&c, f, setting, "ridge", metric);
     if (some)
@@ -54,7 +55,7 @@ void chart_add_reliability(chart *c, const char *label, int colour, const mo_cal
 }
 
 chart chart_reliability(const char *title) {
-    chart c = make_chart(title, "confidence", "accuracy");
+    chart c = make_pitfalls_chart(title, "confidence", "accuracy");
     c.range[1] = 1.02;
     chart_series *s = chart_add(&c, "", 8, CHART_THIN);
     chart_point_add(s, 0, 0);
@@ -127,8 +128,9 @@ static void add_places(
 
 chart *hull_charts(const hull_place *places, int n) {
     enum { MOST_NAMES = 40 };
-    chart plane = make_chart("Prototypes in the plane of their principal components", "first", "second"),
-          distance = make_chart("Distance to the hull of the others", "class", "in mean distances"), *charts = NULL;
+    chart plane = make_pitfalls_chart("Prototypes in the plane of their principal components", "first", "second"),
+          distance = make_pitfalls_chart("Distance to the hull of the others", "class", "in mean distances"),
+          *charts = NULL;
     plane.square = true;
     add_outline(&plane, places, n);
     add_places(&plane, places, n, "on the outer hull", 1, CHART_POINTS, 0);

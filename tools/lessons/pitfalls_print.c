@@ -14,7 +14,7 @@ static mo_summary summary_of(const pitfall_figures *f, const pitfall_row *r) {
     return r ? mo_summarize(r->values, f->seeds) : (mo_summary){.mean = NAN, .sd = NAN, .ci95 = NAN};
 }
 
-static mo_summary summary(
+static mo_summary pitfall_summary(
     const pitfall_figures *f, const char *setting, double x, const char *head, const char *metric) {
     return summary_of(f, find_pitfall(f, setting, x, head, metric));
 }
@@ -48,7 +48,8 @@ static void print_origin(const pitfall_figures *f) {
     printf("%6s  %14s  %14s    %-*s%s\n", "t", "prototype %", "ridge %", PLOT - 2, "40", "100");
     for (int i = 0; i < p->origin.n_steps; i++) {
         double t = p->origin.step[i];
-        mo_summary a = summary(f, "t", t, "prototype_inner", "accuracy"), b = summary(f, "t", t, "ridge", "accuracy");
+        mo_summary a = pitfall_summary(f, "t", t, "prototype_inner", "accuracy"),
+                   b = pitfall_summary(f, "t", t, "ridge", "accuracy");
         printf("%6.2f", t);
         print_value(a, 1);
         print_value(b, 1);
@@ -67,14 +68,14 @@ static void print_hull(const pitfall_figures *f) {
     printf("  %14s  %14s  %14s  %5s    %-*s%s\n", "ridge", "prototype", "ridge", "p_A", PLOT - 3, "0", "100");
     for (int i = 0; i < p->hull.n_steps; i++) {
         double delta = p->hull.step[i];
-        mo_summary a = summary(f, "delta", delta, "prototype_inner", "recall_A"),
-                   b = summary(f, "delta", delta, "ridge", "recall_A");
+        mo_summary a = pitfall_summary(f, "delta", delta, "prototype_inner", "recall_A"),
+                   b = pitfall_summary(f, "delta", delta, "ridge", "recall_A");
         printf("%6.2f", delta);
         print_value(a, 1);
         print_value(b, 1);
-        print_value(summary(f, "delta", delta, "prototype_inner", "accuracy"), 1);
-        print_value(summary(f, "delta", delta, "ridge", "accuracy"), 1);
-        printf("  %5.2f", summary(f, "delta", delta, "prototype_inner", "hull_distance").mean);
+        print_value(pitfall_summary(f, "delta", delta, "prototype_inner", "accuracy"), 1);
+        print_value(pitfall_summary(f, "delta", delta, "ridge", "accuracy"), 1);
+        printf("  %5.2f", pitfall_summary(f, "delta", delta, "prototype_inner", "hull_distance").mean);
         print_plot(a.mean, b.mean, 0, 100);
     }
     puts("\n      p_A: distance of A's prototype to the hull of the others'.");
@@ -117,7 +118,7 @@ static void print_calibration(const pitfall_figures *f) {
         printf("  %-9s%-12s", r->setting, r->head);
         print_value(summary_of(f, r), 4);
         printf("  %7.3g", pitfalls_paper_ece(r->setting, r->head));
-        print_value(summary(f, r->setting, NAN, r->head, "accuracy"), 1);
+        print_value(pitfall_summary(f, r->setting, NAN, r->head, "accuracy"), 1);
         putchar('\n');
     }
     puts("\n             temperature: prototypes after one temperature, fitted to the support.");
@@ -150,7 +151,7 @@ static bool print_row_object(const pitfall_figures *f, const pitfall_row *r) {
         json_number(s.mean), "sd", json_number(s.sd), "ci95", json_number(s.ci95), "values", values));
 }
 
-static bool print_reliability_object(const pitfall_reliability *d) {
+static bool print_pitfall_reliability_object(const pitfall_reliability *d) {
     json_t *o = json_pack("{s:s, s:s, s:s}", "kind", "reliability", "setting", d->setting, "head", d->head);
     return json_object_update_new(o, calibration_bins(&d->counts)) == 0 && print_json(o);
 }
@@ -160,6 +161,6 @@ bool pitfalls_print_objects(const pitfall_figures *figures) {
     for (int i = 0; written && i < arrlen(figures->rows); i++)
         written = print_row_object(figures, &figures->rows[i]);
     for (int i = 0; written && i < arrlen(figures->reliability); i++)
-        written = print_reliability_object(&figures->reliability[i]);
+        written = print_pitfall_reliability_object(&figures->reliability[i]);
     return written;
 }

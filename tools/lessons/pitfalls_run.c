@@ -15,7 +15,7 @@ typedef struct recorder {
     int64_t seed, row, diagram; /* the next ones */
 } recorder;
 
-static void record(recorder *r, pitfall_row row, double value) {
+static void record_figure(recorder *r, pitfall_row row, double value) {
     pitfall_figures *f = r->figures;
     if (r->row == arrlen(f->rows)) {
         row.values = calloc((size_t)f->seeds, sizeof *row.values);
@@ -63,7 +63,7 @@ static bool read_logits(recorder *r, const pitfall_draw *draw, mo_tensor *Z, con
                mo_head_apply(r->t, head, Zs, Ys, Zq, parameters), x, (size_t)(n * draw->classes) * sizeof *x) == MO_OK;
 }
 
-static double percent(const mo_calibration *c) {
+static double accuracy_percent(const mo_calibration *c) {
     return 100 * (double)c->right / (double)c->n;
 }
 
@@ -81,10 +81,10 @@ static void record_accuracy(
         mo_calibration_merge(&all, &own);
         row.metric = recall_names[c];
         if (recalls)
-            record(r, row, percent(&own));
+            record_figure(r, row, accuracy_percent(&own));
     }
     row.metric = "accuracy";
-    record(r, row, percent(&all));
+    record_figure(r, row, accuracy_percent(&all));
 }
 
 /* From the first prototype to the hull of the others. */
@@ -96,7 +96,7 @@ static void record_hull_distance(recorder *r, const pitfall_draw *draw, mo_tenso
     if (!p)
         mo_fail(r->ctx, MO_MEMORY, "pitfalls: out of memory");
     else if (mo_tensor_read(P, p, (size_t)(C * d) * sizeof *p) == MO_OK)
-        record(r, row, mo_hull_distance(r->ctx, p + d, C - 1, d, p, NULL));
+        record_figure(r, row, mo_hull_distance(r->ctx, p + d, C - 1, d, p, NULL));
     free(p);
 }
 
@@ -162,9 +162,9 @@ static void record_calibration(
         for (int64_t i = c * draw->each; i < (c + 1) * draw->each; i++)
             mo_calibration_add(&counts, logits + i * draw->classes, &c, 1, draw->classes, temperature);
     row.metric = "ece";
-    record(r, row, mo_calibration_ece(&counts));
+    record_figure(r, row, mo_calibration_ece(&counts));
     row.metric = "accuracy";
-    record(r, row, percent(&counts));
+    record_figure(r, row, accuracy_percent(&counts));
     record_diagram(r, row.setting, row.head, &counts);
 }
 
@@ -183,7 +183,7 @@ static void run_geometry(recorder *r, bool shifted) {
         temperature = mo_fit_temperature(logits, label, n, draw.classes, 0, NULL);
         row.head = "temperature";
         row.metric = "temperature";
-        record(r, row, temperature);
+        record_figure(r, row, temperature);
     }
     if (mo_ok(r->ctx) && read_logits(r, &draw, draw.base, &mo_head_prototype_inner, 0, false, logits)) {
         row.head = "prototype_inner";

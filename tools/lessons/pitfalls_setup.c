@@ -131,7 +131,7 @@ static void split_classes(sheet *s) {
 }
 
 /* A copy of the rows at their places; a tensor of the tape. */
-static mo_tensor *take_rows(const sheet *s, const double *rows) {
+static mo_tensor *take_sheet_rows(const sheet *s, const double *rows) {
     int64_t shape[] = {s->rows, s->d};
     double *placed = malloc((size_t)(s->rows * s->d) * sizeof *placed);
     for (int64_t i = 0; placed && i < s->rows; i++)
@@ -147,8 +147,8 @@ static pitfall_draw close_sheet(sheet *s, bool moving) {
     pitfall_draw draw = {.classes = s->classes, .each = s->each};
     if (mo_ok(mo_tape_context(s->t))) {
         split_classes(s);
-        draw.base = take_rows(s, s->base);
-        draw.direction = moving ? take_rows(s, s->direction) : NULL;
+        draw.base = take_sheet_rows(s, s->base);
+        draw.direction = moving ? take_sheet_rows(s, s->direction) : NULL;
     }
     free(s->base);
     free(s->place);

@@ -70,7 +70,7 @@ void chart_free(chart *c) {
 /* ---- the script ---- */
 
 /* In single quotes gnuplot reads everything as it stands but the quote; a line must not end within. */
-static void quote(FILE *f, const char *text) {
+static void put_quoted_text(FILE *f, const char *text) {
     putc('\'', f);
     for (; *text; text++) {
         if (*text == '\'')
@@ -82,12 +82,12 @@ static void quote(FILE *f, const char *text) {
 
 static void set_text(FILE *f, const char *what, const char *text) {
     fprintf(f, "set %s ", what);
-    quote(f, text);
+    put_quoted_text(f, text);
     putc('\n', f);
 }
 
 /* The least and the largest coordinate with their error bars; on a logarithmic axis of those above 0. */
-static void extend(double range[2], double v, bool logarithmic) {
+static void extend_range(double range[2], double v, bool logarithmic) {
     if (isfinite(v) && (!logarithmic || v > 0)) {
         range[0] = fmin(range[0], v);
         range[1] = fmax(range[1], v);
@@ -95,7 +95,7 @@ static void extend(double range[2], double v, bool logarithmic) {
 }
 
 /* What is drawn and a little more, so that no tick beyond the data stretches the axis as gnuplot's own ranges do. */
-static void find_range(const chart *c, bool of_y, double range[2]) {
+static void find_chart_range(const chart *c, bool of_y, double range[2]) {
     bool logarithmic = of_y ? c->log_y : c->log_x, bars = false;
     range[0] = INFINITY;
     range[1] = -INFINITY;
@@ -103,10 +103,10 @@ static void find_range(const chart *c, bool of_y, double range[2]) {
         for (int k = 0; k < arrlen(c->series[i].points); k++) {
             const chart_point *p = &c->series[i].points[k];
             bars |= c->series[i].style == CHART_BARS;
-            extend(range, of_y ? p->y : p->x, logarithmic);
+            extend_range(range, of_y ? p->y : p->x, logarithmic);
             if (of_y) {
-                extend(range, p->low, logarithmic);
-                extend(range, p->high, logarithmic);
+                extend_range(range, p->low, logarithmic);
+                extend_range(range, p->high, logarithmic);
             }
         }
     if (range[0] > range[1])
@@ -123,21 +123,21 @@ static void write_axes(FILE *f, const chart *c) {
     fprintf(f, "%s logscale x\n%s logscale y\n", c->log_x ? "set" : "unset", c->log_y ? "set" : "unset");
     fprintf(f, c->square ? "set size ratio -1\n" : "set size noratio\n");
     double x[2], y[2];
-    find_range(c, false, x);
-    find_range(c, true, y);
+    find_chart_range(c, false, x);
+    find_chart_range(c, true, y);
     if (c->range[1] > c->range[0])
         memcpy(y, c->range, sizeof y);
     fprintf(f, "set xrange [%.10g:%.10g]\nset yrange [%.10g:%.10g]\n", x[0], x[1], y[0], y[1]);
     fprintf(f, "set format y '%%g'\nset xtics autofreq nomirror scale 0.4\n");
     for (int i = 0; i < arrlen(c->x_ticks); i++) {
         fprintf(f, i ? ", " : "set xtics (");
-        quote(f, c->x_ticks[i].text);
+        put_quoted_text(f, c->x_ticks[i].text);
         fprintf(f, " %.17g%s", c->x_ticks[i].x, i + 1 == arrlen(c->x_ticks) ? ")\n" : "");
     }
     fputs("unset label\n", f);
     for (int i = 0; i < arrlen(c->names); i++) {
         fputs("set label ", f);
-        quote(f, c->names[i].text);
+        put_quoted_text(f, c->names[i].text);
         fprintf(
             f, " at %.17g,%.17g offset 0.7,0.4 textcolor rgb '%s'\n", c->names[i].x, c->names[i].y, strokes[0].colour);
     }
@@ -196,13 +196,13 @@ static void write_plot(FILE *f, int chart_number, const chart *c) {
             write_style(f, &c->series[i]);
             fputs(c->series[i].label[0] ? " title " : " notitle", f);
             if (c->series[i].label[0])
-                quote(f, c->series[i].label);
+                put_quoted_text(f, c->series[i].label);
             before = ", ";
         }
     putc('\n', f);
 }
 
-static bool is_empty(const chart *c) {
+static bool chart_is_empty(const chart *c) {
     for (int i = 0; i < arrlen(c->series); i++)
         if (arrlen(c->series[i].points))
             return false;
@@ -225,7 +225,7 @@ char *chart_script(const char *title, const chart *charts, int n) {
         write_data(f, i, &charts[i]);
     if (title) {
         fprintf(f, "set multiplot layout %d,%d title ", (n + 2) / 3, n < 3 ? n : 3);
-        quote(f, title);
+        put_quoted_text(f, title);
         putc('\n', f);
     }
     for (int i = 0; i < n; i++) {
@@ -234,7 +234,7 @@ char *chart_script(const char *title, const chart *charts, int n) {
         else
             fputs("set output\n", f);
         write_axes(f, &charts[i]);
-        if (is_empty(&charts[i]))
+        if (chart_is_empty(&charts[i]))
             fputs("plot NaN notitle\n", f);
         else
             write_plot(f, i, &charts[i]);

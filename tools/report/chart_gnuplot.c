@@ -11,7 +11,7 @@
 extern char **environ;
 
 /* All of a file from its start, NULL where memory or the file fails. */
-static char *read_all(FILE *f) {
+static char *read_whole_file(FILE *f) {
     long n = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
     rewind(f);
@@ -25,7 +25,7 @@ static char *read_all(FILE *f) {
 }
 
 /* Files: the script, output and errors. The error number of the start, else the status of the process in *status. */
-static int run(FILE *const files[3], int *status) {
+static int run_gnuplot(FILE *const files[3], int *status) {
     posix_spawn_file_actions_t actions;
     char *const argv[] = {"gnuplot", "-d", "-", NULL};
     pid_t child;
@@ -45,7 +45,7 @@ static int run(FILE *const files[3], int *status) {
 
 /* The last line of what gnuplot says holds the reason, after the place: `"-" line 3: ...`. */
 static void fail_with(mo_context *ctx, FILE *errors, int status) {
-    char *text = read_all(errors), *line = text;
+    char *text = read_whole_file(errors), *line = text;
     for (size_t n = text ? strlen(text) : 0; n && text[n - 1] == '\n'; n = strlen(text))
         text[n - 1] = '\0';
     if (text && strrchr(text, '\n'))
@@ -66,14 +66,14 @@ char *gnuplot_run(mo_context *ctx, const char *script) {
         mo_fail(ctx, MO_MEMORY, "chart: out of memory");
     else if (error || fputs(script, files[0]) < 0 || fflush(files[0]) != 0)
         mo_fail(ctx, MO_IO, "chart: cannot write a temporary file: %s", strerror(error ? error : errno));
-    else if (rewind(files[0]), (error = run(files, &status)) == ENOENT)
+    else if (rewind(files[0]), (error = run_gnuplot(files, &status)) == ENOENT)
         mo_fail(
             ctx, MO_UNSUPPORTED, "gnuplot is not installed; expected the program of the Debian package gnuplot-nox");
     else if (error)
         mo_fail(ctx, MO_IO, "gnuplot: cannot be started: %s", strerror(error));
     else if (status != 0)
         fail_with(ctx, files[2], status);
-    else if (!(output = read_all(files[1])))
+    else if (!(output = read_whole_file(files[1])))
         mo_fail(ctx, MO_MEMORY, "chart: out of memory");
     for (int i = 0; i < 3; i++)
         if (files[i])

@@ -72,7 +72,7 @@ static int put_replacement(FILE *f, const char *text) {
     return 0;
 }
 
-static void put_line(FILE *f, const char *line, size_t n) {
+static void put_page_line(FILE *f, const char *line, size_t n) {
     for (size_t i = 0; i < n;) {
         int used = put_colour(f, line + i);
         used = used ? used : put_point_colour(f, line + i);
@@ -84,7 +84,7 @@ static void put_line(FILE *f, const char *line, size_t n) {
     putc('\n', f);
 }
 
-static bool starts(const char *text, const char *with) {
+static bool line_starts(const char *text, const char *with) {
     while (*text == '\t' || *text == ' ')
         text++;
     return !strncmp(text, with, strlen(with));
@@ -97,17 +97,17 @@ static void put_content(FILE *f, const char *at, const char *end) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at)), *next;
         line_end = line_end ? line_end : end;
         next = line_end < end ? line_end + 1 : end;
-        if (starts(at, "<defs>"))
+        if (line_starts(at, "<defs>"))
             definitions = true;
-        bool empty_group = starts(at, "<g ") && next < end && starts(next, "</g>");
+        bool empty_group = line_starts(at, "<g ") && next < end && line_starts(next, "</g>");
         if (empty_group)
             next = memchr(next, '\n', (size_t)(end - next)) ? (const char *)memchr(next, '\n', (size_t)(end - next)) + 1
                                                             : end;
-        else if (starts(at, "<g id=\"gnuplot_"))
+        else if (line_starts(at, "<g id=\"gnuplot_"))
             fputs("<g>\n", f);
-        else if (!definitions && line_end > at && !starts(at, "<title>") && !starts(at, "<desc>"))
-            put_line(f, at, (size_t)(line_end - at));
-        if (starts(at, "</defs>"))
+        else if (!definitions && line_end > at && !line_starts(at, "<title>") && !line_starts(at, "<desc>"))
+            put_page_line(f, at, (size_t)(line_end - at));
+        if (line_starts(at, "</defs>"))
             definitions = false;
         at = next;
     }

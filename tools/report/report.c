@@ -27,7 +27,7 @@ static const char description[] =
     "  mochi pitfalls all --json > pitfalls.jsonl\n"
     "  mochi report runs/a eval.jsonl pitfalls.jsonl --out report.html";
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_report_option(int key, char *text, struct argp_state *state) {
     report_options *o = state->input;
     if (key == KEY_OUT)
         o->out = text;
@@ -46,7 +46,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 
 int report_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .args_doc = "INPUT...", .doc = description};
+        .options = options, .parser = take_report_option, .args_doc = "INPUT...", .doc = description};
     report_options o = {0};
     parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(1);

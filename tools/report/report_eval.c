@@ -148,7 +148,7 @@ static void put_paper(const cell_table *t, chart *c, const located *first, bool 
     finish_series(s);
 }
 
-static chart make_chart(const cell_table *t, const located *first) {
+static chart make_eval_chart(const cell_table *t, const located *first) {
     chart c = {.log_x = true};
     snprintf(c.title, sizeof c.title, "%s, %s, %s head", text_of(first->cell, "data"), text_of(first->cell, "task"),
         text_of(first->cell, "head"));
@@ -188,7 +188,7 @@ static void put_heading(FILE *page, const json_t *block, const char **columns, b
 }
 
 /* The line of a k, whose first cell this is: a figure a column. */
-static void put_line(const cell_table *t, const located *first, const char **columns, bool in_paper) {
+static void put_eval_line(const cell_table *t, const located *first, const char **columns, bool in_paper) {
     FILE *page = t->r->page;
     fprintf(page, "<tr><td>%.0f</td>", number_of(first->cell, "k"));
     for (int j = 0; j < arrlen(columns); j++) {
@@ -218,7 +218,7 @@ static void put_table(const cell_table *t, const located *first) {
     put_heading(t->r->page, first->cell, columns, in_paper);
     for (const located *l = first; l < end; l++)
         if (l->block == first->block && l->line > line) {
-            put_line(t, l, columns, in_paper);
+            put_eval_line(t, l, columns, in_paper);
             line = l->line;
         }
     fputs("</table></div>\n", t->r->page);
@@ -240,7 +240,7 @@ void report_cells(report *r) {
         open_figures(r);
         for (int i = 0, next = 0; i < arrlen(t.at); i++)
             if (t.at[i].block == next && ++next && is_main_metric(t.at[i].cell)) {
-                chart c = make_chart(&t, &t.at[i]);
+                chart c = make_eval_chart(&t, &t.at[i]);
                 put_chart(r, &c);
             }
         close_figures(r);

@@ -13,7 +13,7 @@ static bool opens_file(const json_t *lines, size_t i) {
     return i == 0 || !same_members(json_array_get(lines, i), json_array_get(lines, i - 1), "#file");
 }
 
-static const char *path_of(const report *r, const json_t *line) {
+static const char *fit_path_of(const report *r, const json_t *line) {
     return r->files[(int)number_of(line, "#file")].path;
 }
 
@@ -35,7 +35,7 @@ static int head_number(const json_t *lines, const json_t *line) {
 }
 
 /* A line a head of the lines of one file: y against x, where x is k or the seconds. */
-static chart make_chart(const json_t *lines, const json_t *first, const char *title, const char *x, const char *y) {
+static chart make_fit_chart(const json_t *lines, const json_t *first, const char *title, const char *x, const char *y) {
     chart c = {.log_x = true};
     bool by_k = !strcmp(x, "k");
     snprintf(c.title, sizeof c.title, "%s", title);
@@ -113,13 +113,13 @@ void report_fits(report *r) {
         if (!opens_file(lines, i))
             continue;
         char heading[200];
-        snprintf(heading, sizeof heading, "Readouts on embeddings: %.150s", path_of(r, line));
+        snprintf(heading, sizeof heading, "Readouts on embeddings: %.150s", fit_path_of(r, line));
         open_section(r, heading);
         open_figures(r);
-        chart charts[] = {make_chart(lines, line, "Few-shot accuracy", "k", "accuracy"),
-            make_chart(lines, line, "Calibration error of the probabilities", "k", "ece"),
-            make_chart(lines, line, "Calibration error after a temperature", "k", "ece_temperature"),
-            make_chart(lines, line, "Accuracy against cost", "seconds", "accuracy")};
+        chart charts[] = {make_fit_chart(lines, line, "Few-shot accuracy", "k", "accuracy"),
+            make_fit_chart(lines, line, "Calibration error of the probabilities", "k", "ece"),
+            make_fit_chart(lines, line, "Calibration error after a temperature", "k", "ece_temperature"),
+            make_fit_chart(lines, line, "Accuracy against cost", "seconds", "accuracy")};
         for (int k = 0; k < 4; k++)
             put_chart(r, &charts[k]);
         put_reliability(r, line);
@@ -176,7 +176,7 @@ void report_hulls(report *r) {
             arrput(places, place);
         }
         char heading[200];
-        snprintf(heading, sizeof heading, "Hull of the prototypes: %.150s", path_of(r, json_array_get(lines, i)));
+        snprintf(heading, sizeof heading, "Hull of the prototypes: %.150s", fit_path_of(r, json_array_get(lines, i)));
         open_section(r, heading);
         put_geometry(r, json_array_get(lines, i));
         chart *charts = hull_charts(places, (int)arrlen(places));

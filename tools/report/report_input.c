@@ -75,7 +75,7 @@ static const struct {
     [LINE_OP] = {"kind", "op", "case:t op:t where:t calls:i ms:n gflop:n mb:n"},
 };
 
-static int find_kind(const json_t *line) {
+static int find_line_kind(const json_t *line) {
     for (int i = 0; i < LINE_KINDS; i++) {
         const json_t *sign = json_object_get(line, kinds[i].sign);
         if (sign && (!kinds[i].value || (json_is_string(sign) && !strcmp(json_string_value(sign), kinds[i].value))))
@@ -132,10 +132,10 @@ static void check_members(report *r, int kind, const json_t *line, const char *p
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected lists of numbers, found another list", path, number);
 }
 
-static void take_line(report *r, const char *text, size_t n, const char *path, int number, int *run) {
+static void take_report_line(report *r, const char *text, size_t n, const char *path, int number, int *run) {
     json_error_t error;
     json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
-    int kind = json_is_object(line) ? find_kind(line) : -1;
+    int kind = json_is_object(line) ? find_line_kind(line) : -1;
     if (!json_is_object(line))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a JSON object, found %s", path, number,
             line ? "another value" : error.text);
@@ -168,7 +168,7 @@ static void write_digest(const XXH3_state_t *state, char hex[33]) {
 typedef void (*line_visit)(report *r, const char *text, size_t n, const char *path, int number, void *state);
 
 /* Every line of a file; its size and digest go to *file. */
-static void read_lines(report *r, report_file *file, line_visit visit, void *state) {
+static void read_report_lines(report *r, report_file *file, line_visit visit, void *state) {
     XXH3_state_t *hash = XXH3_createState();
     FILE *f = open_input(file->path);
     char *line = NULL;
@@ -195,14 +195,14 @@ static void read_lines(report *r, report_file *file, line_visit visit, void *sta
 
 /* A line of the result of another command; run: the last one of LINE_RUN. */
 static void take_result(report *r, const char *text, size_t n, const char *path, int number, void *state) {
-    take_line(r, text, n, path, number, state);
+    take_report_line(r, text, n, path, number, state);
 }
 
 static void read_results(report *r, const char *path) {
     int run = -1;
     report_file file = {.path = path};
     arrput(r->files, file);
-    read_lines(r, &file, take_result, &run);
+    read_report_lines(r, &file, take_result, &run);
     arrlast(r->files) = file;
     if (mo_ok(r->ctx) && !file.lines)
         mo_fail(r->ctx, MO_FORMAT, "report: %s: expected lines of --json, found an empty file", path);
@@ -210,7 +210,7 @@ static void read_results(report *r, const char *path) {
 
 /* ---- runs ---- */
 
-static void take_step(report *r, const char *text, size_t n, const char *path, int number, void *state) {
+static void take_step_line(report *r, const char *text, size_t n, const char *path, int number, void *state) {
     json_error_t error;
     json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
     if (!json_is_integer(json_object_get(line, "step")) || !json_is_number(json_object_get(line, "loss")) ||
@@ -226,7 +226,7 @@ static void skip_line(report *r, const char *text, size_t n, const char *path, i
     (void)r, (void)text, (void)n, (void)path, (void)number, (void)state;
 }
 
-static void read_run(report *r, const char *folder) {
+static void read_report_run(report *r, const char *folder) {
     report_run run = {.path = folder, .log = json_array()};
     char path[3][4096];
     static const char *const names[] = {"run.json", "log.jsonl", "weights.safetensors"};
@@ -239,14 +239,14 @@ static void read_run(report *r, const char *folder) {
         mo_fail(r->ctx, MO_FORMAT, "report: %s: expected the settings of a run of mochi train, found %s", path[0],
             run.about ? "another object" : error.text);
     else
-        read_lines(r, &log, take_step, run.log);
+        read_report_lines(r, &log, take_step_line, run.log);
     int64_t steps = json_integer_value(json_object_get(json_object_get(run.about, "settings"), "steps"));
     bool finished = mo_ok(r->ctx) && access(path[2], F_OK) == 0;
     if (finished && (int64_t)json_array_size(run.log) < steps)
         mo_fail(r->ctx, MO_FORMAT, "report: %s: expected the %" PRId64 " steps of a finished run, found %zu", path[1],
             steps, json_array_size(run.log));
     else if (finished) {
-        read_lines(r, &weights, skip_line, NULL);
+        read_report_lines(r, &weights, skip_line, NULL);
         memcpy(run.weights, weights.digest, sizeof run.weights);
     }
     arrput(r->runs, run);
@@ -257,7 +257,7 @@ mo_code report_read(report *r, const char *path) {
     for (int i = 0; i < LINE_KINDS; i++)
         r->lines[i] = r->lines[i] ? r->lines[i] : json_array();
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        read_run(r, path);
+        read_report_run(r, path);
     else
         read_results(r, path);
     return mo_context_status(r->ctx)->code;

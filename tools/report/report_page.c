@@ -143,7 +143,7 @@ static void put_head(FILE *f) {
 }
 
 /* The sections with their charts in their places. */
-static char *assemble(const char *body, char **drawn, size_t *size) {
+static char *assemble_page(const char *body, char **drawn, size_t *size) {
     char *text = NULL;
     FILE *f = open_text(&text, size);
     put_head(f);
@@ -169,7 +169,7 @@ mo_code report_write(report *r, const char *path) {
     if (arrlen(r->charts) && mo_ok(r->ctx))
         drawn = chart_draw(r->ctx, r->charts, (int)arrlen(r->charts));
     if (mo_ok(r->ctx)) {
-        page = assemble(body, drawn, &size);
+        page = assemble_page(body, drawn, &size);
         mo_file_replace(r->ctx, path, page, size);
     }
     chart_free_drawn(drawn);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The lines as figures; texts are those of the lines. */
-static pitfall_figures read_figures(const report *r) {
+static pitfall_figures read_pitfall_figures(const report *r) {
     const json_t *lines = r->lines[LINE_PITFALL], *diagrams = r->lines[LINE_RELIABILITY];
     pitfall_figures f = {.seeds = INT64_MAX};
     for (size_t i = 0; i < json_array_size(lines); i++) {
@@ -75,7 +75,7 @@ static void put_calibration(report *r, const pitfall_figures *f) {
 void report_pitfalls(report *r) {
     if (!json_array_size(r->lines[LINE_PITFALL]))
         return;
-    pitfall_figures f = read_figures(r);
+    pitfall_figures f = read_pitfall_figures(r);
     chart *charts = mo_ok(r->ctx) ? pitfalls_charts(&f) : NULL;
     open_section(r, "Where prototypes fail: synthetic");
     fprintf(r->page, "<p class='soft'>The paper's experiments, %lld draws.</p>\n", (long long)f.seeds);

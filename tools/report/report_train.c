@@ -12,7 +12,7 @@ typedef struct running {
     int count;
 } running;
 
-static void take(running *r, double value) {
+static void take_running_value(running *r, double value) {
     if (!isnan(value))
         r->mean += (value - r->mean) / (r->count < WINDOW ? ++r->count : WINDOW);
 }
@@ -23,13 +23,13 @@ static void put_curve(chart_series *s, const json_t *log, const char *member, co
     size_t n = json_array_size(log), every = n / MOST_POINTS + 1;
     for (size_t i = 0; i < n; i++) {
         const json_t *step = json_array_get(log, i);
-        take(&r, number_of(family ? json_object_get(step, "accuracy") : step, family ? family : member));
+        take_running_value(&r, number_of(family ? json_object_get(step, "accuracy") : step, family ? family : member));
         if (r.count && ((i + 1) % every == 0 || i + 1 == n))
             chart_point_add(s, number_of(step, "step") + 1, scale * r.mean);
     }
 }
 
-static chart make_chart(const char *title, const char *y_label) {
+static chart make_train_chart(const char *title, const char *y_label) {
     chart c = {.x_label = "step"};
     snprintf(c.title, sizeof c.title, "%s", title);
     snprintf(c.y_label, sizeof c.y_label, "%s", y_label);
@@ -38,8 +38,8 @@ static chart make_chart(const char *title, const char *y_label) {
 
 static void put_curves(report *r, const report_run *run) {
     static const char *const families[] = {"nc", "lp", "gc"}, *const names[] = {"nodes", "links", "graphs"};
-    chart loss = make_chart("Loss of the queries", "cross-entropy"),
-          accuracy = make_chart("Accuracy of the queries, by family", "%");
+    chart loss = make_train_chart("Loss of the queries", "cross-entropy"),
+          accuracy = make_train_chart("Accuracy of the queries, by family", "%");
     put_curve(chart_add(&loss, "", 1, CHART_LINE), run->log, "loss", NULL, 1);
     for (int i = 0; i < 3; i++) {
         chart_series *s = chart_add(&accuracy, names[i], i + 1, CHART_LINE);

@@ -99,7 +99,7 @@ static mo_readout_options readout_of(const recipe *r) {
 }
 
 /* An encoder from outside, under the head whose tensors are as wide as its embeddings. */
-static mo_model make_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+static mo_model make_recipe_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
     mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);
     mo_model alone = mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed);
@@ -111,7 +111,7 @@ static mo_model make_encoder(mo_context *ctx, const recipe *r, const mo_pool *po
 
 mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     if (r->encoder)
-        return make_encoder(ctx, r, pool);
+        return make_recipe_encoder(ctx, r, pool);
     if (r->number != RECIPE_BEST)
         return mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
     mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);

@@ -23,7 +23,7 @@ static bool on_step(const mo_step_report *r, void *state) {
     return !now->lost_output && !*interruption();
 }
 
-static void on_notice(const char *line, void *state) {
+static void print_train_notice(const char *line, void *state) {
     const run *now = state;
     if (now->progress.form != PROGRESS_QUIET && now->progress.form != PROGRESS_JSON) {
         puts(line);
@@ -149,7 +149,7 @@ int train_command(int argc, char **argv) {
         else
             mo_run_check(ctx, o.out);
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
-            o.recipe.link_share, on_notice, &now);
+            o.recipe.link_share, print_train_notice, &now);
         if (pool) {
             if (new_folder && !share_is_used(&o, pool))
                 rmdir(o.out); /* nothing is in it yet */

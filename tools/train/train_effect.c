@@ -55,13 +55,13 @@ bool share_is_used(const train_options *o, const mo_pool *pool) {
 
 /* ---- resumed runs ---- */
 
-static char *encode(const json_t *value) {
+static char *encode_effect(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
 /* Says on one line which setting of run.json differs, under the name of its option, with both values. Returns true. */
 static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
-    char option[64], *before = encode(kept), *after = encode(now);
+    char option[64], *before = encode_effect(kept), *after = encode_effect(now);
     snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
     for (char *c = option; *c; c++)
         *c = *c == '_' ? '-' : *c;

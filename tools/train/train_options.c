@@ -251,7 +251,7 @@ static void take_recipe(train_options *o, int key, const char *text, const struc
     }
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
+static error_t take_train_option(int key, char *text, struct argp_state *state) {
     train_options *o = state->input;
     note_given(&o->given, key);
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
@@ -286,7 +286,7 @@ static void take_new_rate(train_options *o) {
 
 bool parse_train_options(train_options *o, int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
+        .options = options, .parser = take_train_option, .doc = description, .help_filter = name_heads};
     *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
     o->given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, o);

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void *scratch(mo_context *ctx, mo_host_arena *host, int64_t count, size_t element) {
+static void *episode_scratch(mo_context *ctx, mo_host_arena *host, int64_t count, size_t element) {
     size_t bytes;
     if (count < 0 || __builtin_mul_overflow((size_t)count, element, &bytes) || bytes > PTRDIFF_MAX) {
         mo_fail(ctx, MO_MEMORY, "episode: %" PRId64 " elements overflow", count);
@@ -23,7 +23,7 @@ static void *scratch(mo_context *ctx, mo_host_arena *host, int64_t count, size_t
 }
 
 void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
-    return scratch(t->ctx, t->host, count, element);
+    return episode_scratch(t->ctx, t->host, count, element);
 }
 
 /* ---- lists ---- */
@@ -31,7 +31,7 @@ void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
 /* The distinct examples that a plan names. */
 static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0;
-    int64_t *id = r->example = scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
+    int64_t *id = r->example = episode_scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
     for (int side = 0; side < ends && id; side++) {
         memcpy(id + n, plan->support[side], (size_t)plan->n_support * sizeof *id);
         n += plan->n_support;
@@ -45,12 +45,12 @@ static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *p
 /* All nodes of the graphs, one graph after another, and the first row of each graph. */
 static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     const int64_t *offset = r->source->graph->graph_offset;
-    int64_t *segment = r->segment = scratch(ctx, host, r->examples + 1, sizeof *segment);
+    int64_t *segment = r->segment = episode_scratch(ctx, host, r->examples + 1, sizeof *segment);
     for (int64_t g = 0; segment && g < r->examples; g++) {
         r->n += offset[r->example[g] + 1] - offset[r->example[g]];
         segment[g + 1] = r->n;
     }
-    r->row = segment ? scratch(ctx, host, r->n, sizeof *r->row) : NULL;
+    r->row = segment ? episode_scratch(ctx, host, r->n, sizeof *r->row) : NULL;
     for (int64_t g = 0; r->row && g < r->examples; g++)
         for (int64_t i = 0; i < segment[g + 1] - segment[g]; i++)
             r->row[segment[g] + i] = offset[r->example[g]] + i;
@@ -61,7 +61,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;
-    r->row = scratch(ctx, host, r->n, sizeof *r->row);
+    r->row = episode_scratch(ctx, host, r->n, sizeof *r->row);
     if (!r->row)
         return false;
     memcpy(r->row, links ? plan->support_pair : plan->support[0], (size_t)plan->n_support * sizeof *r->row);
@@ -130,7 +130,7 @@ static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fet
 }
 
 /* Positions among the distinct examples, as a tensor. */
-static mo_tensor *positions(mo_tape *t, const mo_row_list *r, const int64_t *id, int64_t n) {
+static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int64_t *id, int64_t n) {
     int64_t *at = mo_tape_scratch(t, n, sizeof *at);
     for (int64_t i = 0; at && i < n; i++)
         at[i] = mo_find_sorted(r->example, r->examples, id[i]);
@@ -147,8 +147,8 @@ static void put_nodes(mo_tape *t, const mo_plan *plan, const mo_row_list *r, con
         e->segment = mo_from(t, MO_I64, 1, (int64_t[]){r->examples + 1}, r->segment);
     e->rows[0] = hop_rows(t, r, fetched);
     for (int side = 0; side < (plan->task == MO_TASK_LP ? 2 : 1); side++) {
-        e->support[side] = positions(t, r, plan->support[side], plan->n_support);
-        e->query[side] = positions(t, r, plan->query[side], plan->n_query);
+        e->support[side] = example_positions(t, r, plan->support[side], plan->n_support);
+        e->query[side] = example_positions(t, r, plan->query[side], plan->n_query);
     }
 }
 

@@ -5,7 +5,8 @@
 #include "train/features/example_rows.h"
 
 /* The rows `example` of a features tensor [.., E, w], in that order: [.., n, w]. */
-static mo_tensor *gather(mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
+static mo_tensor *gather_examples(
+    mo_tape *t, mo_tensor *X, const int64_t *example, int64_t n, const mo_fetched *fetched) {
     int64_t E = mo_dim(X, -2), w = mo_dim(X, -1), outer = 1, shape[MO_MAX_AXES];
     if (mo_ok(t->ctx) && !mo_rows_resident(t->ctx, X))
         return mo_fetch_episode_rows(t, X, example, n, fetched);
@@ -33,10 +34,10 @@ void mo_example_tensors(
         mo_fail(t->ctx, MO_INVALID, "episode: the features of %s have no \"blocks\"", source->graph->name);
         return;
     }
-    mo_tensor *H = gather(t, blocks, example, n, fetched);
+    mo_tensor *H = gather_examples(t, blocks, example, n, fetched);
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
-    mo_tensor *x = mo_clamp(t, gather(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
+    mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;

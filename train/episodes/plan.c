@@ -19,7 +19,7 @@ typedef struct drawing {
     mo_plan *plan;
 } drawing;
 
-static bool check_options(const mo_graph *graph, const mo_plan_options *o) {
+static bool check_plan_options(const mo_graph *graph, const mo_plan_options *o) {
     if (o->k_min >= 1 && o->k_max >= o->k_min && o->q_min >= 1 && o->q_max >= o->q_min && o->k_max < INT32_MAX &&
         o->q_max < INT32_MAX && o->max_classes >= 2) {
         return true;
@@ -74,7 +74,7 @@ static side query_of(mo_plan *plan) {
     return (side){plan->query, plan->query_label, plan->query_pair};
 }
 
-static void place(const drawing *d, side s, int64_t at, int64_t id, int64_t as) {
+static void place_example(const drawing *d, side s, int64_t at, int64_t id, int64_t as) {
     s.label[at] = as;
     if (!d->links) {
         s.ends[0][at] = id;
@@ -110,15 +110,15 @@ static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_draw_front(&d->r, member, n, small ? n : k + q);
     for (int64_t i = 0; i < k; i++) {
         int64_t id = member[i < once[0] ? i : mo_random_below(&d->r, part)];
-        place(d, support_of(plan), label * k + i, id, label);
+        place_example(d, support_of(plan), label * k + i, id, label);
     }
     for (int64_t i = 0; i < q; i++) {
         int64_t id = member[part + (i < once[1] ? i : mo_random_below(&d->r, rest))];
-        place(d, query_of(plan), label * q + i, id, label);
+        place_example(d, query_of(plan), label * q + i, id, label);
     }
 }
 
-static void swap(int64_t *items, int64_t i, int64_t j) {
+static void plan_swap(int64_t *items, int64_t i, int64_t j) {
     int64_t item = items[i];
     items[i] = items[j];
     items[j] = item;
@@ -127,11 +127,11 @@ static void swap(int64_t *items, int64_t i, int64_t j) {
 static void shuffle_examples(mo_random *r, side s, int64_t n) {
     for (int64_t i = n - 1; i > 0; i--) {
         int64_t j = mo_random_below(r, i + 1);
-        swap(s.label, i, j);
-        swap(s.ends[0], i, j);
+        plan_swap(s.label, i, j);
+        plan_swap(s.ends[0], i, j);
         if (s.ends[1]) {
-            swap(s.ends[1], i, j);
-            swap(s.pair, i, j);
+            plan_swap(s.ends[1], i, j);
+            plan_swap(s.pair, i, j);
         }
     }
 }
@@ -143,15 +143,15 @@ static int64_t draw_shots(mo_random *r, const mo_plan_options *o) {
     return llround((double)o->k_min * pow((double)o->k_max / (double)o->k_min, mo_random_uniform(r)));
 }
 
-static int64_t times(int factor) {
+static int64_t plan_times(int factor) {
     return factor > 0 ? factor : 1;
 }
 
 static void draw_plan(drawing *d, const mo_graph *graph, const mo_plan_options *options) {
     mo_plan *plan = d->plan;
-    plan->k = draw_shots(&d->r, options) * times(options->k_times[plan->task]);
+    plan->k = draw_shots(&d->r, options) * plan_times(options->k_times[plan->task]);
     plan->q = options->q_min + mo_random_below(&d->r, options->q_max - options->q_min + 1);
-    plan->q *= times(options->q_times[plan->task]);
+    plan->q *= plan_times(options->q_times[plan->task]);
     int64_t *class_drawn = draw_classes(d, graph, options->max_classes);
     if (class_drawn && mo_plan_reserve(d->ctx, plan, plan->classes * plan->k, plan->classes * plan->q)) {
         for (int64_t label = 0; label < plan->classes; label++)
@@ -169,7 +169,7 @@ mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task,
     if (!graph || !mo_given(graph->ctx, "plan", "options", options) || !mo_given(graph->ctx, "plan", "plan", plan))
         return graph ? mo_code_of(graph->ctx) : MO_INVALID;
     mo_context *ctx = graph->ctx;
-    if (!mo_ok(ctx) || !check_options(graph, options))
+    if (!mo_ok(ctx) || !check_plan_options(graph, options))
         return mo_context_status(ctx)->code;
     mo_members members = {0};
     bool grouped = task == MO_TASK_LP ? mo_members_of_links(graph, links, &members)

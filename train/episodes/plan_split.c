@@ -13,7 +13,7 @@
 #define TEST_SHARE 0.1
 
 /* Streams of MO_PURPOSE_SPLIT: 0 the test part, 1 + c the support of class c. */
-static mo_random stream(uint64_t seed, int64_t number) {
+static mo_random split_stream(uint64_t seed, int64_t number) {
     return mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)number);
 }
 
@@ -27,7 +27,7 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
     *n_test = *n > 0 ? llround(TEST_SHARE * (double)*n) : 0;
     *n_test = *n_test < 1 && *n > 0 ? 1 : *n_test;
     if (example) {
-        mo_random r = stream(seed, 0);
+        mo_random r = split_stream(seed, 0);
         mo_draw_front(&r, example, *n, *n_test);
     }
     return example;
@@ -35,7 +35,7 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
 
 /* New labels 0.. for the classes that can take part: those with a training member and at least two members in all; -1
  * for the others. Returns NULL after raising. */
-static int64_t *number_classes(
+static int64_t *number_split_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
     int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* at first: test members per class */
     for (int64_t i = 0; number && i < n_test; i++)
@@ -56,7 +56,7 @@ static void draw_support(mo_members *train, const int64_t *number, uint64_t seed
         if (number[c] < 0)
             continue;
         bool small = n < plan->k;
-        mo_random r = stream(seed, 1 + c);
+        mo_random r = split_stream(seed, 1 + c);
         plan->small_classes += small;
         mo_draw_front(&r, member, n, small ? n : plan->k);
         for (int64_t i = 0; i < plan->k; i++, at++) {
@@ -106,7 +106,7 @@ mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t s
     mo_members train = {0};
     int64_t *example = draw_test(graph, seed, &n, &n_test);
     if (example && mo_members_group(graph, task, example + n_test, n - n_test, &train))
-        number = number_classes(graph, &train, example, n_test, plan);
+        number = number_split_classes(graph, &train, example, n_test, plan);
     if (number)
         fill_plan(graph, &train, example, n_test, number, seed, plan);
     free(number);

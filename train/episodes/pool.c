@@ -54,7 +54,7 @@ static int parse_item(mo_context *ctx, const char *item, size_t *length, double 
     return tasks;
 }
 
-static mo_source *add_source(mo_pool *pool) {
+static mo_source *add_pool_source(mo_pool *pool) {
     if (pool->n == pool->capacity) {
         int capacity = pool->capacity ? 2 * pool->capacity : 16;
         mo_source *grown = mo_host_alloc(pool->ctx, (size_t)capacity * sizeof *grown);
@@ -104,7 +104,7 @@ static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
             task == MO_TASK_LP ? "a single graph" : "labels");
     else if (has_source(pool, graph, task))
         mo_fail(ctx, MO_INVALID, "pool: %s is in the pool for %s already", graph->name, mo_task_name(task));
-    mo_source *s = mo_ok(ctx) ? add_source(pool) : NULL;
+    mo_source *s = mo_ok(ctx) ? add_pool_source(pool) : NULL;
     if (s) {
         s->graph = graph;
         s->task = task;

@@ -41,7 +41,7 @@ static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *pre
 }
 
 /* The source of an episode; NULL if no family has both sources and a weight. */
-static const mo_source *choose(const mo_pool *pool, uint64_t number, mo_family_order order, uint64_t seed) {
+static const mo_source *choose_source(const mo_pool *pool, uint64_t number, mo_family_order order, uint64_t seed) {
     mo_task present[MO_TASKS];
     int families = 0;
     for (int i = 0; i < MO_TASKS; i++)
@@ -61,7 +61,7 @@ mo_code mo_pool_plan(const mo_pool *pool, uint64_t number, mo_family_order order
     const mo_source **source, mo_plan *plan) {
     mo_context *ctx = pool->ctx;
     *plan = (mo_plan){0};
-    *source = mo_ok(ctx) ? choose(pool, number, order, options->seed) : NULL;
+    *source = mo_ok(ctx) ? choose_source(pool, number, order, options->seed) : NULL;
     if (*source)
         mo_plan_draw((*source)->graph, (*source)->links, (*source)->task, number, options, NULL, 0, plan);
     else

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void tell(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
+static void tell_pool(const mo_pool *pool, const mo_graph *graph, mo_task task, int64_t links) {
     char line[512];
     if (!pool->notice)
         return;
@@ -77,7 +77,7 @@ void mo_pool_prepare_links(mo_pool *pool, mo_source *s, double share) {
     s->links = mo_links_create(s->graph, share, (int64_t)negatives, pool->options.seed);
     if (!s->links)
         return;
-    tell(pool, s->graph, MO_TASK_LP, s->links->n_positive);
+    tell_pool(pool, s->graph, MO_TASK_LP, s->links->n_positive);
     open_features(pool, s);
 }
 
@@ -87,6 +87,6 @@ void mo_pool_prepare_graph(mo_pool *pool, mo_source *s) {
             s->features = pool->source[i].features;
     if (s->features)
         return;
-    tell(pool, s->graph, s->task, 0);
+    tell_pool(pool, s->graph, s->task, 0);
     open_features(pool, s);
 }

@@ -16,7 +16,7 @@
 
 static const char *const families[MO_TASKS] = {"nc", "lp", "gc"};
 
-static bool ends_with(const char *text, const char *ending) {
+static bool pool_name_ends_with(const char *text, const char *ending) {
     size_t n = strlen(text), length = strlen(ending);
     return n > length && strcmp(text + n - length, ending) == 0;
 }
@@ -25,7 +25,7 @@ bool mo_is_pool_file(const char *text) {
     if (!text)
         return false;
     char path[PATH_MAX];
-    return ends_with(text, ".json") || mo_locate_list(text, ".pool.json", path, sizeof path);
+    return pool_name_ends_with(text, ".json") || mo_locate_list(text, ".pool.json", path, sizeof path);
 }
 
 bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, char *path, size_t bytes) {
@@ -34,7 +34,7 @@ bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, c
     char ending[32];
     snprintf(ending, sizeof ending, ".%s.json", kind);
     if (mo_ok(ctx) && !mo_locate_list(name_or_path, ending, path, bytes)) {
-        if (strchr(name_or_path, '/') || ends_with(name_or_path, ".json"))
+        if (strchr(name_or_path, '/') || pool_name_ends_with(name_or_path, ".json"))
             snprintf(path, bytes, "%s", name_or_path);
         else
             mo_fail(ctx, MO_INVALID, "%s '%.200s': expected a path that ends in .json, or paper or paper-offline", kind,
@@ -74,7 +74,7 @@ static bool same_graph(const char *item, const char *name) {
     return strncasecmp(item, name, n) == 0 && (!item[n] || strchr(":@", item[n]));
 }
 
-static void read_graph(const mo_json_text *t, mo_json_place place, const json_t *graph, mo_pool_file *file) {
+static void read_pool_graph(const mo_json_text *t, mo_json_place place, const json_t *graph, mo_pool_file *file) {
     static const char *const keys[] = {"data", "tasks", "link_share"};
     char text[PATH_MAX + 64], quoted[80];
     if (!mo_json_only(t, place, graph, keys, 3))
@@ -124,7 +124,7 @@ static void read_pool(const mo_json_text *t, mo_pool_file *file) {
     const json_t *list = mo_json_array(t, top, t->root, "graphs", true);
     file->graph = mo_host_array(t->ctx, (int64_t)json_array_size(list), sizeof *file->graph);
     for (size_t i = 0; i < json_array_size(list) && mo_ok(t->ctx); i++)
-        read_graph(t, mo_json_index(mo_json_key(top, "graphs"), i), json_array_get(list, i), file);
+        read_pool_graph(t, mo_json_index(mo_json_key(top, "graphs"), i), json_array_get(list, i), file);
 }
 
 mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path) {

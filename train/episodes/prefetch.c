@@ -62,7 +62,7 @@ void mo_prefetch_release(mo_prefetch *p) {
 }
 
 /* Empties a slot, in any state of its order. */
-static void clear(mo_prefetch *p, slot *s) {
+static void prefetch_clear(mo_prefetch *p, slot *s) {
     mo_status before = p->ctx->status;
     if (s->ordered)
         mo_row_reader_wait(p->reader, &s->order);
@@ -74,7 +74,7 @@ static void clear(mo_prefetch *p, slot *s) {
 }
 
 /* Makes room for `bytes` bytes; grows by at least half of the old room. */
-static bool reserve(mo_prefetch *p, slot *s, size_t bytes) {
+static bool prefetch_reserve(mo_prefetch *p, slot *s, size_t bytes) {
     size_t more = s->buffer.bytes + s->buffer.bytes / 2;
     if (bytes <= s->buffer.bytes)
         return true;
@@ -95,16 +95,16 @@ static void order_rows(mo_prefetch *p, slot *s) {
         bytes += (size_t)(stack.outer * s->rows.n) * stack.width;
         bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    if (!f->n || !reserve(p, s, bytes))
+    if (!f->n || !prefetch_reserve(p, s, bytes))
         return;
     for (int i = 0; i < f->n; i++)
         s->order.piece[i].out = (char *)s->buffer.data + f->offset[i];
     s->ordered = mo_row_reader_order(p->reader, &s->order) == MO_OK;
 }
 
-static void plan(mo_prefetch *p, slot *s, uint64_t number) {
+static void prefetch_plan(mo_prefetch *p, slot *s, uint64_t number) {
     mo_context *ctx = p->ctx;
-    clear(p, s);
+    prefetch_clear(p, s);
     s->planned = true;
     s->number = number;
     s->version = p->pool->version;
@@ -119,7 +119,7 @@ static void plan(mo_prefetch *p, slot *s, uint64_t number) {
 static void plan_where_missing(mo_prefetch *p, uint64_t number) {
     slot *s = &p->slot[number % SLOTS];
     if (number < p->end && (!s->planned || s->number != number || s->version != p->pool->version))
-        plan(p, s, number);
+        prefetch_plan(p, s, number);
 }
 
 mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source) {
@@ -141,5 +141,5 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
 
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number) {
     if (mo_ok(p->ctx) && number + SLOTS < p->end)
-        plan(p, &p->slot[number % SLOTS], number + SLOTS);
+        prefetch_plan(p, &p->slot[number % SLOTS], number + SLOTS);
 }

@@ -46,7 +46,7 @@ static void *read_rows(void *state) {
 }
 
 /* The thread blocks all signals: they are for the program's own threads. */
-static bool start(mo_row_reader *r) {
+static bool start_reader_thread(mo_row_reader *r) {
     sigset_t all;
     pthread_attr_t attributes;
     if (r->started)
@@ -88,7 +88,7 @@ void mo_row_reader_release(mo_row_reader *r) {
 }
 
 mo_code mo_row_reader_order(mo_row_reader *r, mo_row_order *order) {
-    if (!mo_ok(r->ctx) || !start(r))
+    if (!mo_ok(r->ctx) || !start_reader_thread(r))
         return mo_context_status(r->ctx)->code;
     pthread_mutex_lock(&r->lock);
     mo_row_order **last = &r->first;

@@ -8,7 +8,7 @@ static const int64_t shots[] = {4, 8, 16, 32};
 enum { SHOTS = sizeof shots / sizeof *shots };
 
 /* Adds to total[hop] the accuracies on one source, over episodes that all hops share. */
-static void add_source(
+static void add_source_accuracies(
     mo_tape *t, const mo_source *s, const mo_head *head, double lambda, uint64_t seed, double *total) {
     mo_context *ctx = mo_tape_context(t);
     for (int hop = 0; hop <= s->features->hops && mo_ok(ctx); hop++) {
@@ -38,7 +38,7 @@ int mo_best_hop(mo_context *ctx, const mo_pool *pool, mo_task task, const mo_hea
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     for (int i = 0; t && i < pool->n; i++)
         if (pool->source[i].task == task) {
-            add_source(t, &pool->source[i], head, lambda, seed, total);
+            add_source_accuracies(t, &pool->source[i], head, lambda, seed, total);
             sources++;
         }
     mo_tape_release(t);

@@ -12,7 +12,7 @@ typedef struct accuracies {
     int64_t room, n[MO_TASKS];
 } accuracies;
 
-static double *place(const accuracies *a, int task, int model) {
+static double *accuracy_place(const accuracies *a, int task, int model) {
     return a->value + (2 * task + model) * a->room;
 }
 
@@ -25,14 +25,14 @@ static void add_episode(mo_tape *t, const mo_pool *pool, const mo_model models[2
     for (int i = 0; i < 2; i++) {
         double n = (double)mo_numel(e.query_label),
                wrong = mo_item(mo_count_wrong(t, mo_model_logits(t, models[i], &e, NULL), e.query_label));
-        place(a, e.task, i)[a->n[e.task]] = 100 * (n - wrong) / n;
+        accuracy_place(a, e.task, i)[a->n[e.task]] = 100 * (n - wrong) / n;
     }
     a->n[e.task]++;
 }
 
-static mo_paired summarize(const accuracies *a, int task) {
+static mo_paired summarize_pairs(const accuracies *a, int task) {
     mo_paired f = {.n = a->n[task]};
-    double *first = place(a, task, 0), *second = place(a, task, 1);
+    double *first = accuracy_place(a, task, 0), *second = accuracy_place(a, task, 1);
     f.mean[0] = mo_summarize(first, f.n).mean;
     f.mean[1] = mo_summarize(second, f.n).mean;
     for (int64_t i = 0; i < f.n; i++)
@@ -73,7 +73,7 @@ mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const m
     for (int task = 0; task < MO_TASKS; task++) {
         figures[task] = (mo_paired){{NAN, NAN}, NAN, NAN, 0};
         if (mo_ok(ctx))
-            figures[task] = summarize(&a, task);
+            figures[task] = summarize_pairs(&a, task);
     }
     free(a.value);
     mo_tape_release(t);

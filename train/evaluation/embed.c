@@ -120,7 +120,7 @@ static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *so
     return all;
 }
 
-static mo_tensor *embed(mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
+static mo_tensor *embed_source(mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
     if (!source || !source->graph)
         return NULL;
     mo_context *ctx = source->graph->ctx;
@@ -145,7 +145,7 @@ static mo_tensor *embed(mo_model model, const mo_source *source, int64_t max_row
 }
 
 mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
-    return embed(model, source, max_rows, false);
+    return embed_source(model, source, max_rows, false);
 }
 
 int64_t mo_embedding_width(mo_model model, const mo_source *source) {
@@ -173,7 +173,7 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
             source->graph->name, mo_task_name(source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
-        all.Z = embed(model, source, max_rows, true);
+        all.Z = embed_source(model, source, max_rows, true);
         mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
         if (mo_ok(ctx)) {
             all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), 2, (int64_t[]){mo_dim(gram, 0), mo_dim(gram, 1)});

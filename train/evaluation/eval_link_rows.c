@@ -51,7 +51,7 @@ static bool put_raw(const mo_features *f, const char *name, const char *moments,
 }
 
 /* The rows of one name from both features, one after the other, standardised by the reference. */
-static void join(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
+static void join_link_rows(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
     const mo_link_test *test, double epsilon) {
     mo_context *ctx = out->arrays->ctx;
     const mo_tensor *first = mo_arrays_find(parts[0]->arrays, name), *second = mo_arrays_find(parts[1]->arrays, name);
@@ -100,9 +100,9 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
         if (all->arrays)
             copy_between(mo_own_array(all, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(l, 1)}), l);
         if (all->arrays)
-            join(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
+            join_link_rows(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
         if (all->arrays)
-            join(all, parts, "extras", "extras_moments", test, MO_EXTRAS_EPSILON);
+            join_link_rows(all, parts, "extras", "extras_moments", test, MO_EXTRAS_EPSILON);
     } else {
         mo_fail(ctx, MO_MEMORY, "evaluate: out of memory");
     }

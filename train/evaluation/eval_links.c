@@ -102,7 +102,7 @@ static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
 }
 
 /* The logit of "link" minus that of "no link". */
-static mo_tensor *margin(mo_tape *t, mo_tensor *logits) {
+static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
     return mo_sub(t, mo_slice(t, logits, 1, 1, 2), mo_slice(t, logits, 1, 0, 1));
 }
 
@@ -126,9 +126,10 @@ static void score_pairs(division *d, int c, int64_t k) {
                 return;
             put_support(d, k, &plan);
             put_queries(d, side, first, &plan);
-            mo_tensor *scores = ev->candidate[c].dot ? inner_products(t, d->rows[c], &plan)
-                                                     : margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c],
-                                                                     d->rows[c], &plan, ev->options->max_rows));
+            mo_tensor *scores = ev->candidate[c].dot
+                                    ? inner_products(t, d->rows[c], &plan)
+                                    : link_margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c],
+                                                         &plan, ev->options->max_rows));
             read_scores(t, scores, d->kind[side].score + first, n);
             mo_plan_release(&plan);
         }

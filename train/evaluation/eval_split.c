@@ -5,7 +5,7 @@
 
 enum { QUERIES = 30, MAX_CLASSES = 64 };
 
-static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan *plan) {
+static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan *plan) {
     const mo_source *s = ev->source;
     uint64_t seed = ev->options->seed;
     if (ev->options->protocol == MO_PROTOCOL_SPLIT)
@@ -21,7 +21,7 @@ static mo_code draw(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan 
     return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
 }
 
-static double accuracy(const mo_evaluation *ev, int c, const mo_plan *plan) {
+static double split_accuracy(const mo_evaluation *ev, int c, const mo_plan *plan) {
     const mo_candidate *candidate = &ev->candidate[c];
     mo_tape_reset(ev->t);
     mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
@@ -34,11 +34,11 @@ void mo_evaluate_classes(mo_evaluation *ev) {
     for (int shot = 0; shot < ev->options->n_shots; shot++)
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
             mo_plan plan = {0};
-            draw(ev, ev->options->shots[shot], repeat, &plan);
+            draw_split(ev, ev->options->shots[shot], repeat, &plan);
             ev->n_test = plan.n_query;
             mo_eval_note_classes(ev, shot, plan.classes, plan.small_classes);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
-                mo_eval_values(ev, c, shot, 0)[repeat] = accuracy(ev, c, &plan);
+                mo_eval_values(ev, c, shot, 0)[repeat] = split_accuracy(ev, c, &plan);
                 mo_eval_failed(ev, c, shot); /* the value stays NaN */
             }
             mo_plan_release(&plan);

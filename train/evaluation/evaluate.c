@@ -27,7 +27,8 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
     return ev->value + at * ev->repeats;
 }
 
-static bool check(mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
+static bool check_evaluation(
+    mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
     bool links = source->task == MO_TASK_LP, episodes = !links && o->protocol == MO_PROTOCOL_EPISODE;
     int64_t repeats = episodes ? o->episodes : o->seeds;
     if (repeats < 1)
@@ -100,7 +101,7 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
     }
 }
 
-static bool prepare(mo_evaluation *ev) {
+static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : 1;
     ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
@@ -127,7 +128,7 @@ static bool prepare(mo_evaluation *ev) {
     return mo_ok(ev->ctx);
 }
 
-static void finish(mo_evaluation *ev) {
+static void finish_evaluation(mo_evaluation *ev) {
     mo_eval_release_rows(ev->rows, ev->n);
     for (int i = 0; ev->all && i < ev->n; i++) {
         mo_tensor_release(ev->all[i].Z);
@@ -174,10 +175,10 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
     if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
         !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates))
         return mo_code_of(ctx);
-    if (!mo_ok(ctx) || !check(ctx, source, candidates, n, options))
+    if (!mo_ok(ctx) || !check_evaluation(ctx, source, candidates, n, options))
         return mo_context_status(ctx)->code;
     mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
-    if (prepare(&ev)) {
+    if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);
         else
@@ -185,6 +186,6 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
     }
     if (mo_ok(ctx))
         visit_all(&ev, visit, state);
-    finish(&ev);
+    finish_evaluation(&ev);
     return mo_context_status(ctx)->code;
 }

@@ -38,7 +38,7 @@ static scored *rank_scores(mo_scores s) {
 }
 
 /* Counts the scores equal to the one at i; returns the position after them. */
-static int64_t tied(const scored *ranked, int64_t n, int64_t i, int64_t *positives, int64_t *negatives) {
+static int64_t count_tied(const scored *ranked, int64_t n, int64_t i, int64_t *positives, int64_t *negatives) {
     double score = ranked[i].score;
     *positives = *negatives = 0;
     for (; i < n && ranked[i].score == score; i++) {
@@ -55,7 +55,7 @@ double mo_auc(mo_scores s) {
     double twice = 0; /* wins count 2, ties 1; exact up to 2^53 */
     int64_t n = s.n_positive + s.n_negative, above = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
-        i = tied(ranked, n, i, &positives, &negatives);
+        i = count_tied(ranked, n, i, &positives, &negatives);
         twice += (double)negatives * (double)(2 * above + positives);
         above += positives;
     }
@@ -70,7 +70,7 @@ double mo_average_precision(mo_scores s) {
     double sum = 0;
     int64_t n = s.n_positive + s.n_negative, found = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
-        i = tied(ranked, n, i, &positives, &negatives);
+        i = count_tied(ranked, n, i, &positives, &negatives);
         found += positives;
         sum += (double)positives * (double)found / (double)i;
     }
@@ -109,7 +109,7 @@ double mo_mean_reciprocal_rank(mo_scores s) {
     double sum = 0;
     int64_t n = s.n_positive + s.n_negative, reached = 0, positives, negatives;
     for (int64_t i = 0; i < n;) {
-        i = tied(ranked, n, i, &positives, &negatives);
+        i = count_tied(ranked, n, i, &positives, &negatives);
         sum += (double)positives / ((double)reached + (double)negatives / 2 + 1);
         reached += negatives;
     }

@@ -41,7 +41,7 @@ static block block_at(const problem *q, int64_t first) {
 }
 
 /* Computes the quantities that do not depend on beta. */
-static void look(problem *q) {
+static void prepare_temperature(problem *q) {
     for (int64_t first = 0; first < q->n; first += LANES) {
         block b = block_at(q, first);
         for (int i = 0; i < b.lanes; i++) {
@@ -59,7 +59,7 @@ static void look(problem *q) {
 }
 
 /* n f'(beta) and n f''(beta); also n f(beta) if f is not NULL. */
-static void evaluate(const problem *q, double beta, double *slope, double *curvature, double *f) {
+static void temperature_derivatives(const problem *q, double beta, double *slope, double *curvature, double *f) {
     double logs = 0;
     *slope = -q->target;
     *curvature = 0;
@@ -89,7 +89,7 @@ static void evaluate(const problem *q, double beta, double *slope, double *curva
 static double least_beta(const problem *q, double low, double high) {
     double beta = sqrt(low * high), slope, curvature;
     for (int step = 0; step < STEPS && high > low * (1 + 1e-14); step++) {
-        evaluate(q, beta, &slope, &curvature, NULL);
+        temperature_derivatives(q, beta, &slope, &curvature, NULL);
         *(slope > 0 ? &high : &low) = beta;
         double next = beta - slope / curvature;
         if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* the remaining error is the square of that */
@@ -103,11 +103,11 @@ double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll) {
     problem q = {.logits = logits, .label = label, .n = n, .classes = classes, .smoothing = smoothing};
     double beta = 1, slope, curvature;
-    look(&q);
+    prepare_temperature(&q);
     if (q.spread > 0 && isfinite(q.spread))
         beta = least_beta(&q, 1e-4 / q.spread, 1e4 / q.spread);
     if (nll) {
-        evaluate(&q, beta, &slope, &curvature, nll);
+        temperature_derivatives(&q, beta, &slope, &curvature, nll);
         *nll = n > 0 ? *nll / (double)n : NAN;
     }
     return 1 / beta;

@@ -26,7 +26,7 @@ mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_
 }
 
 /* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
-static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
+static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
     mo_tensor *top = mo_slice(t, S, 0, 0, 1), *ratio = mo_div_or_zero(t, S, top);
     int64_t rank = mo_dim(S, 0), d = mo_dim(spectrum, 1);
     mo_tensor *l = mo_log(t, mo_scale(t, mo_pad(t, ratio, 0, 0, d - rank), 1, MO_LEAST_RATIO));
@@ -35,7 +35,7 @@ static void put_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
 }
 
 /* Writes P, divided by its mean row norm, as block b of the basis. */
-static void put_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
+static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
     mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, MO_DROP_AXES));
     if (mo_ok(t->ctx))
         mo_tensor_copy(
@@ -50,16 +50,16 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     mo_tensor_fill(spectrum, log(MO_LEAST_RATIO));
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32), *X = NULL;
     if (A) {
-        put_block(t, basis, 0, mo_structure_basis(&s, A));
-        put_spectrum(t, spectrum, 0, s.S);
+        put_basis_block(t, basis, 0, mo_structure_basis(&s, A));
+        put_block_spectrum(t, spectrum, 0, s.S);
     }
     mo_tape_reset(t);
     if (mo_ok(t->ctx) && graph->features > 1)
         X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
     if (X) {
         s.svd.stream = ATTRIBUTE_STREAM;
-        put_block(t, basis, 1, mo_attribute_basis(&s, X, false));
-        put_spectrum(t, spectrum, 1, s.S);
+        put_basis_block(t, basis, 1, mo_attribute_basis(&s, X, false));
+        put_block_spectrum(t, spectrum, 1, s.S);
     }
     mo_tape_reset(t);
     *quality = s.quality;
@@ -67,7 +67,7 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
     mo_csr_release(X);
 }
 
-static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
+static void write_blocks_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
     snprintf(key, bytes, "blocks %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d seed %" PRIu64, FORMAT,
         graph->hash[0], graph->hash[1], o->dim, o->power_iterations, o->seed);
 }
@@ -75,7 +75,7 @@ static void write_key(const mo_graph *graph, const mo_feature_options *o, char *
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
     char key[256];
-    write_key(graph, o, key, sizeof key);
+    write_blocks_key(graph, o, key, sizeof key);
     mo_tensor *basis = mo_own_array(f, "basis", 3, (int64_t[]){MO_BLOCKS, graph->nodes, o->dim});
     mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
     mo_tensor *svd = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
@@ -100,7 +100,7 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
 }
 
 /* Every hop of both blocks, the first copied from the basis. */
-static void propagate(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
+static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
     int64_t hops = mo_dim(blocks, 1), n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
         mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
@@ -122,7 +122,7 @@ static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
 static void store_blocks(
     const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
     char key[256], hops[300];
-    write_key(graph, o, key, sizeof key);
+    write_blocks_key(graph, o, key, sizeof key);
     snprintf(hops, sizeof hops, "%s hops %d %s", key, o->hops, mo_dtype_name(o->stack));
     mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
         .key = hops,
@@ -151,7 +151,7 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
 }
 
 /* Every hop of the basis, and log degrees. */
-static void fill(const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis, mo_features *f) {
+static void fill_block_hops(const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis, mo_features *f) {
     mo_context *ctx = graph->ctx;
     bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
     mo_tensor *blocks =
@@ -163,7 +163,7 @@ static void fill(const mo_graph *graph, const mo_feature_options *o, mo_tensor *
         if (disk)
             store_blocks(graph, o, A, basis, f);
         else
-            propagate(t, A, basis, blocks);
+            propagate_blocks(t, A, basis, blocks);
         put_degrees(graph, extras);
     }
     mo_tape_release(t);
@@ -181,7 +181,7 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
         if (mo_ok(ctx))
             mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
-        fill(graph, o, mo_arrays_find(basis.arrays, "basis"), f);
+        fill_block_hops(graph, o, mo_arrays_find(basis.arrays, "basis"), f);
     }
     mo_arrays_release(basis.arrays);
     return mo_ok(ctx);

@@ -41,7 +41,7 @@ const char *mo_cache_name(const char *key, char name[MO_CACHE_NAME]) {
 }
 
 /* Returns NULL when out of memory. */
-static char *path_of(const char *folder, const char *key, const char *ending) {
+static char *cache_path_of(const char *folder, const char *key, const char *ending) {
     char name[MO_CACHE_NAME], *path;
     int n = asprintf(&path, "%s/%s%s", folder, mo_cache_name(key, name), ending);
     return n < 0 ? NULL : path;
@@ -64,13 +64,13 @@ char *mo_cache_path(const mo_cache *cache, const char *key, const char *ending) 
     if (!mo_ok(cache->ctx))
         return NULL;
     make_folders(cache->folder);
-    char *path = path_of(cache->folder, key, ending);
+    char *path = cache_path_of(cache->folder, key, ending);
     if (!path)
         mo_fail(cache->ctx, MO_MEMORY, "cache: out of memory");
     return path;
 }
 
-static bool same_form(const mo_tensor *a, const mo_tensor *b) {
+static bool same_array_form(const mo_tensor *a, const mo_tensor *b) {
     return a && a->dtype == b->dtype && a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, (size_t)b->ndim * sizeof *b->shape) == 0;
 }
@@ -78,7 +78,7 @@ static bool same_form(const mo_tensor *a, const mo_tensor *b) {
 /* Copies all arrays, or none if one is missing. */
 static bool copy_all(const mo_arrays *kept, const mo_arrays *arrays) {
     for (int64_t i = 0; i < arrays->count; i++)
-        if (!same_form(mo_arrays_find(kept, arrays->items[i].name), arrays->items[i].tensor))
+        if (!same_array_form(mo_arrays_find(kept, arrays->items[i].name), arrays->items[i].tensor))
             return false;
     for (int64_t i = 0; i < arrays->count; i++)
         mo_tensor_copy(arrays->items[i].tensor, mo_arrays_find(kept, arrays->items[i].name));
@@ -94,7 +94,7 @@ bool mo_cache_made_of(const char *metadata, const char *key) {
 }
 
 /* The arrays of an entry that is whole and of that key; NULL on failure. */
-static mo_arrays *read_entry(mo_context *ctx, const char *path, const char *key) {
+static mo_arrays *read_cache_entry(mo_context *ctx, const char *path, const char *key) {
     mo_arrays *kept = mo_safetensors_read(ctx, path);
     if (kept && mo_require_digests(ctx, path, kept->metadata) && !mo_cache_made_of(kept->metadata, key))
         mo_fail(ctx, MO_FORMAT, "%s: expected features made of \"%s\", found others", path, key);
@@ -106,8 +106,8 @@ static mo_arrays *read_entry(mo_context *ctx, const char *path, const char *key)
 
 bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arrays) {
     mo_context *ctx = cache->ctx;
-    char *path = mo_ok(ctx) && cache->folder ? path_of(cache->folder, key, ".safetensors") : NULL;
-    mo_arrays *kept = path && access(path, F_OK) == 0 ? read_entry(ctx, path, key) : NULL;
+    char *path = mo_ok(ctx) && cache->folder ? cache_path_of(cache->folder, key, ".safetensors") : NULL;
+    mo_arrays *kept = path && access(path, F_OK) == 0 ? read_cache_entry(ctx, path, key) : NULL;
     bool loaded = kept && copy_all(kept, arrays);
     if (path && mo_ok(ctx) && kept && !loaded)
         mo_fail(ctx, MO_FORMAT, "%s: does not hold the features that its name promises", path);
@@ -134,7 +134,8 @@ void mo_cache_store(const mo_cache *cache, const char *key, const mo_arrays *arr
     int64_t bytes = 0;
     for (int64_t i = 0; i < arrays->count; i++)
         bytes += mo_numel(arrays->items[i].tensor) * (int64_t)mo_dtype_size(arrays->items[i].tensor->dtype);
-    char *path = mo_ok(ctx) && cache->folder && bytes <= LARGEST ? path_of(cache->folder, key, ".safetensors") : NULL;
+    char *path =
+        mo_ok(ctx) && cache->folder && bytes <= LARGEST ? cache_path_of(cache->folder, key, ".safetensors") : NULL;
     if (path)
         write_entry(cache, key, arrays, path);
     if (path && !mo_ok(ctx))

@@ -45,13 +45,14 @@ static bool is_entry(const char *name) {
     return !strcmp(name + DIGITS, ".safetensors") || !strcmp(name + DIGITS, ".stack");
 }
 
-static bool ends_with(const char *name, const char *ending) {
+static bool cache_name_ends_with(const char *name, const char *ending) {
     size_t n = strlen(name), k = strlen(ending);
     return n > k && !strcmp(name + n - k, ending);
 }
 
-static bool is_left_over(const char *name) {
-    return (!strncmp(name, ".mochi-", 7) && ends_with(name, ".tmp")) || ends_with(name, ".stack.partial");
+static bool is_left_over_entry(const char *name) {
+    return (!strncmp(name, ".mochi-", 7) && cache_name_ends_with(name, ".tmp")) ||
+           cache_name_ends_with(name, ".stack.partial");
 }
 
 static int by_use(const void *a, const void *b) {
@@ -63,7 +64,7 @@ static int by_use(const void *a, const void *b) {
     return strcmp(x->path, y->path);
 }
 
-static bool append(mo_context *ctx, listing *l, const char *folder, const char *name) {
+static bool append_listed(mo_context *ctx, listing *l, const char *folder, const char *name) {
     struct stat st;
     char *path;
     file *grown = realloc(l->files, (l->n + 1) * sizeof *grown);
@@ -87,7 +88,7 @@ static listing list_files(mo_context *ctx, const char *folder, bool (*wanted)(co
     if (!dir && mo_ok(ctx) && errno != ENOENT)
         mo_fail(ctx, MO_IO, "cache: '%s': cannot open: %s", folder, strerror(errno));
     for (struct dirent *e; dir && (e = readdir(dir));)
-        if (wanted(e->d_name) && !append(ctx, &l, folder, e->d_name))
+        if (wanted(e->d_name) && !append_listed(ctx, &l, folder, e->d_name))
             break;
     if (dir)
         closedir(dir);
@@ -132,9 +133,9 @@ static void verify_arrays(mo_context *ctx, const char *path, const char *made_of
     mo_arrays_release(arrays);
 }
 
-static void show(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
+static void show_entry(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
     char damage[1024] = "";
-    bool stack = ends_with(f->path, ".stack"), intact = true;
+    bool stack = cache_name_ends_with(f->path, ".stack"), intact = true;
     char *made_of = stack ? mo_hop_file_inspect(ctx, f->path, verify, &intact) : read_made_of(f->path);
     const char *key = made_of ? made_of : "";
     if (verify && !stack)
@@ -158,7 +159,7 @@ mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cach
         return mo_code_of(ctx);
     listing l = list_files(ctx, folder, is_entry);
     for (size_t i = 0; i < l.n && mo_ok(ctx); i++)
-        show(ctx, &l.files[i], verify, visit, state);
+        show_entry(ctx, &l.files[i], verify, visit, state);
     free_listing(&l);
     return mo_context_status(ctx)->code;
 }
@@ -173,7 +174,7 @@ mo_code mo_cache_prune(
     if (!mo_given(ctx, "cache", "the folder", folder))
         return mo_code_of(ctx);
     int64_t now = time(NULL), total = 0;
-    listing left = list_files(ctx, folder, is_left_over);
+    listing left = list_files(ctx, folder, is_left_over_entry);
     for (size_t i = 0; i < left.n && mo_ok(ctx); i++)
         if (now - left.files[i].used > STALE)
             remove_file(ctx, &left.files[i]);
@@ -186,7 +187,7 @@ mo_code mo_cache_prune(
         if (!old && !large)
             continue;
         total -= l.files[i].bytes;
-        show(ctx, &l.files[i], false, visit, state);
+        show_entry(ctx, &l.files[i], false, visit, state);
         remove_file(ctx, &l.files[i]);
     }
     free_listing(&l);

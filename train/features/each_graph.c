@@ -36,7 +36,7 @@ static sized *by_size(const mo_graph *graph) {
 }
 
 /* Keeps the failure of the first graph in order, independent of the threads. */
-static void settle(job *j, mo_context *ctx, int64_t g) {
+static void settle_graph(job *j, mo_context *ctx, int64_t g) {
     if (mo_ok(ctx))
         return;
 #pragma omp critical(mo_each_graph_settle)
@@ -76,7 +76,7 @@ static bool in_parallel(job *j) {
         for (int64_t i = 0; i < j->graph->graphs; i++)
             if (t && order[i].nodes > 0) {
                 j->work(j->state, t, order[i].g);
-                settle(j, own, order[i].g);
+                settle_graph(j, own, order[i].g);
                 mo_tape_reset(t);
             }
         mo_tape_release(t);

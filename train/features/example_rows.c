@@ -13,7 +13,7 @@ const char *mo_feature_form_name(mo_feature_form form) {
     return form == MO_FEATURES_OF_EXAMPLES ? "examples" : "nodes";
 }
 
-static bool valid(const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o) {
+static bool rows_are_valid(const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o) {
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
         return false;
@@ -35,7 +35,7 @@ mo_features *mo_example_features_open(
     if (!graph || !mo_given(graph->ctx, "features", "options", options))
         return NULL;
     mo_context *ctx = graph->ctx;
-    mo_features *f = valid(graph, task, links, options) ? calloc(1, sizeof *f) : NULL;
+    mo_features *f = rows_are_valid(graph, task, links, options) ? calloc(1, sizeof *f) : NULL;
     if (!f) {
         mo_fail(ctx, MO_MEMORY, "features: out of memory");
         return NULL;

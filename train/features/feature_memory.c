@@ -11,7 +11,7 @@
 enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
-static double larger(double a, double b) {
+static double larger_need(double a, double b) {
     return a > b ? a : b;
 }
 
@@ -19,13 +19,14 @@ typedef struct needs {
     double inside, outside, stack; /* bytes with all in memory; with the hop stack on disk; of that stack */
 } needs;
 
-static needs count(const mo_graph *graph, const mo_feature_options *o, int sides) {
+static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double q = o->dim + OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
     double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
     double stack = sides * (o->hops + 1) * hop;
-    return (needs){base + larger(svd, stack), base + larger(svd, 2 * hop), o->stack == MO_F16 ? stack / 2 : stack};
+    return (needs){
+        base + larger_need(svd, stack), base + larger_need(svd, 2 * hop), o->stack == MO_F16 ? stack / 2 : stack};
 }
 
 /* Raises: the features fit neither in memory nor with the stack on disk. */
@@ -53,7 +54,7 @@ static void fail_memory(const mo_graph *graph, const mo_feature_options *o, cons
 }
 
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
-    needs n = count(graph, o, sides);
+    needs n = count_needs(graph, o, sides);
     bool wanted = o->place == MO_FEATURES_ON_DISK || (o->memory > 0 && n.inside > (double)o->memory);
     if (!mo_ok(graph->ctx) || !wanted)
         return false;
@@ -65,7 +66,7 @@ bool mo_features_fit(
     mo_context *ctx, const mo_graph *graph, mo_task task, const mo_feature_options *o, double *needed, double *left) {
     size_t held = 0, unused = 0;
     bool of_examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    needs n = count(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
+    needs n = count_needs(graph, o, of_examples && task != MO_TASK_GC ? 2 : 1);
     *needed = of_examples && task != MO_TASK_NC ? n.outside : n.inside; /* rows of links and of graphs are small */
     bool bounded = mo_device_memory(ctx, &held, &unused);
     *left = (double)unused - FOR_STEPS * (double)(held + unused);

@@ -37,7 +37,7 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     return mo_stack(t, H, hops + 1, 0);
 }
 
-static bool propagate(const mo_graph *graph, mo_tensor *hops) {
+static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     if (graph->graphs > 1 && mo_context_device(graph->ctx) == MO_CPU)
         return mo_propagate_set(graph, hops);
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
@@ -52,7 +52,7 @@ static bool propagate(const mo_graph *graph, mo_tensor *hops) {
 }
 
 /* Everything that hop 0 depends on. */
-static void write_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
+static void write_hop_key(const mo_graph *graph, const mo_feature_options *o, char *key, size_t bytes) {
     snprintf(key, bytes, "format %d graph %016" PRIx64 "%016" PRIx64 " dim %d power %d combine %d seed %" PRIu64 "%s",
         FORMAT, graph->hash[0], graph->hash[1], o->dim, o->power_iterations, (int)o->combine, o->seed,
         o->norm == MO_FEATURE_NORM_NONE ? " norm none" : "");
@@ -66,7 +66,7 @@ static mo_arrays *kept_arrays(mo_tensor *hops) {
     return kept;
 }
 
-static bool fill(mo_first_hop *j, mo_features *f) {
+static bool fill_hop_features(mo_first_hop *j, mo_features *f) {
     char key[256];
     mo_context *ctx = j->graph->ctx;
     mo_cache cache = mo_cache_of(ctx, j->options);
@@ -77,7 +77,7 @@ static bool fill(mo_first_hop *j, mo_features *f) {
     }
     double quality[2];
     mo_tensor *svd = mo_arrays_find(kept, "svd");
-    write_key(j->graph, j->options, key, sizeof key);
+    write_hop_key(j->graph, j->options, key, sizeof key);
     f->from_cache = mo_cache_load(&cache, key, kept);
     if (!f->from_cache && mo_first_hop_compute(j)) {
         mo_tensor_write(svd, &j->quality, sizeof quality);
@@ -88,7 +88,7 @@ static bool fill(mo_first_hop *j, mo_features *f) {
         f->svd_orthogonality = quality[1];
     }
     mo_arrays_release(kept);
-    return mo_ok(ctx) && propagate(j->graph, j->hops);
+    return mo_ok(ctx) && propagate_hops(j->graph, j->hops);
 }
 
 /* ---- on disk ---- */
@@ -124,10 +124,10 @@ static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
     return X;
 }
 
-static bool store(mo_first_hop *j, mo_features *f) {
+static bool store_first_hop(mo_first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
-    write_key(j->graph, j->options, key, sizeof key);
+    write_hop_key(j->graph, j->options, key, sizeof key);
     snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
@@ -154,13 +154,13 @@ static bool store(mo_first_hop *j, mo_features *f) {
     return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
 }
 
-static bool hold(mo_first_hop *j, mo_features *f) {
+static bool hold_first_hop(mo_first_hop *j, mo_features *f) {
     const mo_feature_options *o = j->options;
     j->hops = mo_tensor_uninitialized(j->graph->ctx, MO_F32, 3, (int64_t[]){o->hops + 1, j->graph->nodes, o->dim});
-    return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill(j, f);
+    return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill_hop_features(j, f);
 }
 
-static bool valid(const mo_graph *graph, const mo_feature_options *o) {
+static bool features_valid(const mo_graph *graph, const mo_feature_options *o) {
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
         return false;
@@ -181,7 +181,7 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     if (!graph || !mo_given(graph->ctx, "features", "options", options))
         return NULL;
     mo_context *ctx = graph->ctx;
-    if (!valid(graph, options))
+    if (!features_valid(graph, options))
         return NULL;
     mo_features *f = calloc(1, sizeof *f);
     if (!f) {
@@ -198,7 +198,7 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
-    bool done = f->arrays && mo_ok(ctx) && (disk ? store : hold)(&j, f);
+    bool done = f->arrays && mo_ok(ctx) && (disk ? store_first_hop : hold_first_hop)(&j, f);
     ctx->math = math;
     if (done) {
         mo_tell_quality(options, graph, f);

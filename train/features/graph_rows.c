@@ -59,7 +59,7 @@ static void describe_node(const mo_graph *graph, int64_t u, double *row, float *
 }
 
 /* [nodes, STRUCTURE] on the tape. */
-static mo_tensor *structure(mo_tape *t, const mo_graph *graph) {
+static mo_tensor *graph_structure(mo_tape *t, const mo_graph *graph) {
     mo_context *ctx = t->ctx;
     float *x = mo_host_array(ctx, graph->nodes * STRUCTURE, sizeof *x);
     bool started = x != NULL;
@@ -83,7 +83,7 @@ static mo_tensor *structure(mo_tape *t, const mo_graph *graph) {
 }
 
 /* [nodes, features, or MOST_ATTRIBUTES] on the tape. */
-static mo_tensor *attributes(
+static mo_tensor *graph_attributes(
     mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
     mo_context *ctx = t->ctx;
     int64_t F = graph->features;
@@ -138,7 +138,7 @@ static void pool_graphs(const pooling *p) {
 }
 
 /* Mean and deviation of every column over the graphs. Returns the largest deviation. */
-static double find_moments(const pooling *p) {
+static double find_graph_moments(const pooling *p) {
     int64_t G = p->graph->graphs, w = 2 * p->columns;
     double largest = 0;
     for (int64_t j = 0; j < w; j++) {
@@ -174,7 +174,7 @@ static void pool_block(mo_tape *t, pooling *p, const mo_csr *A, mo_tensor *X, in
         if (mo_tensor_read(X, p->nodes, bytes) != MO_OK)
             return;
         pool_graphs(p);
-        double widest = find_moments(p);
+        double widest = find_graph_moments(p);
         if (k == 0) {
             largest = widest > 0 ? widest : 1;
             for (int64_t j = 0; j < 2 * p->columns; j++) {
@@ -207,7 +207,7 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
 static void fill_block(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, int b,
     int64_t width, float *rows, float *l, mo_basis_quality *quality) {
     mo_context *ctx = t->ctx;
-    mo_tensor *X = b ? attributes(t, graph, o, quality) : structure(t, graph);
+    mo_tensor *X = b ? graph_attributes(t, graph, o, quality) : graph_structure(t, graph);
     pooling p = {.graph = graph, .columns = mo_dim(X, 1), .width = width};
     p.nodes = mo_host_array(ctx, graph->nodes * p.columns, sizeof *p.nodes);
     p.rows = mo_host_array(ctx, graph->graphs * 2 * p.columns, sizeof *p.rows);

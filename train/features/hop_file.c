@@ -22,7 +22,7 @@ enum { PAGE = 4096, BLOCK_BYTES = 16 << 20 };
 #define HEADER                                                                                                         \
     "mochi hop stack 2\n%s [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "], blocks of %" PRId64 " rows\n"
 
-static bool failed(mo_hop_file *f, const char *what) {
+static bool hop_file_failed(mo_hop_file *f, const char *what) {
     if (mo_ok(f->ctx))
         mo_fail(
             f->ctx, MO_IO, "hop stack '%s': cannot %s: %s", f->locked ? f->partial : f->path, what, strerror(errno));
@@ -40,7 +40,7 @@ static bool write_at(mo_hop_file *f, const void *bytes, size_t n, int64_t offset
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0) {
-            failed(f, "write");
+            hop_file_failed(f, "write");
             unlink(f->partial);
             return false;
         }
@@ -112,14 +112,14 @@ static uint64_t digest_of(const void *bytes, size_t n) {
 }
 
 /* The first page: the file's nature in words. */
-static void describe(const mo_hop_file *f, int64_t sides, const char *key, char page[PAGE]) {
+static void describe_hop_file(const mo_hop_file *f, int64_t sides, const char *key, char page[PAGE]) {
     memset(page, 0, PAGE);
     snprintf(
         page, PAGE, HEADER "%s\n", mo_dtype_name(f->dtype), sides, f->hops, f->nodes, f->columns, f->block_rows, key);
 }
 
 /* Whether the bytes that nothing is kept in, at most a page of them, are zeros. */
-static bool is_empty(mo_hop_file *f, int64_t from, int64_t to) {
+static bool hop_file_is_empty(mo_hop_file *f, int64_t from, int64_t to) {
     static const char zeros[PAGE];
     char found[PAGE];
     return read_at(f, found, (size_t)(to - from), from) && memcmp(found, zeros, (size_t)(to - from)) == 0;
@@ -129,7 +129,7 @@ static bool is_empty(mo_hop_file *f, int64_t from, int64_t to) {
 static bool read_table(mo_hop_file *f) {
     struct stat st;
     int64_t end = hop_offset(f, f->blocks / (f->hops * f->hop_blocks), 0);
-    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) && is_empty(f, end, table_offset(f)) &&
+    return fstat(f->fd, &st) == 0 && st.st_size == file_bytes(f) && hop_file_is_empty(f, end, table_offset(f)) &&
            read_at(f, f->quality, sizeof f->quality, table_offset(f)) &&
            read_at(f, &f->quality_digest, sizeof f->quality_digest, table_offset(f) + (int64_t)sizeof f->quality) &&
            read_at(f, f->digest, (size_t)f->blocks * sizeof *f->digest, digests_offset(f));
@@ -138,13 +138,13 @@ static bool read_table(mo_hop_file *f) {
 /* The same, and whether it is the file that the store wants. */
 static bool read_own_table(mo_hop_file *f, const mo_hop_store *s) {
     char page[PAGE], found[PAGE];
-    describe(f, s->sides, s->key, page);
+    describe_hop_file(f, s->sides, s->key, page);
     return read_at(f, found, PAGE, 0) && memcmp(page, found, PAGE) == 0 && read_table(f);
 }
 
 /* Forgets the blocks whose checksums do not hold; without the quality, which comes with hop 0, its blocks. Returns how
  * many. */
-static int64_t verify(mo_hop_file *f) {
+static int64_t hop_file_verify(mo_hop_file *f) {
     int64_t damaged = 0;
     bool quality = f->quality_digest == digest_of(f->quality, sizeof f->quality);
     for (int64_t i = 0; i < f->blocks && !quality; i += f->hops * f->hop_blocks) {
@@ -164,7 +164,7 @@ static int64_t verify(mo_hop_file *f) {
     return damaged;
 }
 
-static void tell(const mo_hop_file *f, const mo_hop_store *s, const char *what, int64_t blocks) {
+static void hop_file_tell(const mo_hop_file *f, const mo_hop_store *s, const char *what, int64_t blocks) {
     char line[1200];
     if (!s->cache.notice)
         return;
@@ -184,12 +184,12 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
     f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0)
         return false;
-    int64_t damaged = read_own_table(f, s) ? verify(f) : f->blocks;
+    int64_t damaged = read_own_table(f, s) ? hop_file_verify(f) : f->blocks;
     if (!damaged && mo_hop_file_finished(f) == f->blocks) {
         utimensat(AT_FDCWD, f->path, NULL, 0);
         return true;
     }
-    tell(f, s, "are damaged; made again", damaged);
+    hop_file_tell(f, s, "are damaged; made again", damaged);
     rename(f->path, f->partial);
     close_fd(f);
     return false;
@@ -199,7 +199,7 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
 static bool lock_partial(mo_hop_file *f, const mo_hop_store *s) {
     struct stat held, named;
     if (flock(f->fd, LOCK_EX | LOCK_NB) < 0) {
-        tell(f, s, "are being written by another process; waiting", f->blocks);
+        hop_file_tell(f, s, "are being written by another process; waiting", f->blocks);
         while (flock(f->fd, LOCK_EX) < 0 && errno == EINTR)
             ;
     }
@@ -210,14 +210,14 @@ static bool lock_partial(mo_hop_file *f, const mo_hop_store *s) {
 static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     char page[PAGE];
     if (read_own_table(f, s)) {
-        verify(f);
-        tell(f, s, "are there from an interrupted run", mo_hop_file_finished(f));
+        hop_file_verify(f);
+        hop_file_tell(f, s, "are there from an interrupted run", mo_hop_file_finished(f));
         return mo_ok(f->ctx);
     }
     memset(f->digest, 0, (size_t)f->blocks * sizeof *f->digest);
-    describe(f, s->sides, s->key, page);
+    describe_hop_file(f, s->sides, s->key, page);
     if (ftruncate(f->fd, 0) < 0)
-        return failed(f, "empty");
+        return hop_file_failed(f, "empty");
     errno = posix_fallocate(f->fd, 0, file_bytes(f));
     if (errno) {
         mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot reserve %.1f GB: %s", f->partial, 1e-9 * (double)file_bytes(f),
@@ -243,7 +243,7 @@ bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
         f->fd = open(f->partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         f->locked = true;
         if (f->fd < 0)
-            return failed(f, "open");
+            return hop_file_failed(f, "open");
         if (lock_partial(f, s))
             return prepare_partial(f, s);
         close_fd(f);
@@ -278,7 +278,7 @@ bool mo_hop_file_put_quality(mo_hop_file *f, const double quality[2]) {
 bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows) {
     int64_t n = f->nodes * f->columns, bytes = f->nodes * row_bytes(f);
     if (!read_at(f, (char *)(rows + n) - bytes, (size_t)bytes, hop_offset(f, side, hop)))
-        return failed(f, "read");
+        return hop_file_failed(f, "read");
     if (f->dtype == MO_F16)
         mo_widen_halves(rows, n);
     return true;
@@ -288,8 +288,8 @@ bool mo_hop_file_complete(mo_hop_file *f) {
     if (!f->locked)
         return true;
     if (mo_file_sync(f->fd) < 0)
-        return failed(f, "sync");
-    return rename(f->partial, f->path) == 0 || failed(f, "rename");
+        return hop_file_failed(f, "sync");
+    return rename(f->partial, f->path) == 0 || hop_file_failed(f, "rename");
 }
 
 mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {
@@ -316,7 +316,7 @@ static bool is_described(mo_hop_file *f, int64_t sides, const char *key) {
         f->columns < 1 || f->columns > 65536 || fstat(f->fd, &st) < 0 || st.st_size < hop_offset(f, sides, 0))
         return false;
     lay_out(f, sides);
-    describe(f, sides, key, page);
+    describe_hop_file(f, sides, key, page);
     return mo_ok(f->ctx) && read_at(f, found, PAGE, 0) && memcmp(page, found, PAGE) == 0;
 }
 
@@ -326,7 +326,7 @@ char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *i
     char *key = read_page(&f, &sides);
     *intact = key && is_described(&f, sides, key);
     if (*intact && check)
-        *intact = read_table(&f) && mo_hop_file_finished(&f) == f.blocks && verify(&f) == 0;
+        *intact = read_table(&f) && mo_hop_file_finished(&f) == f.blocks && hop_file_verify(&f) == 0;
     mo_hop_file_close(&f);
     return key;
 }

@@ -102,7 +102,7 @@ static bool compute_first(work *w, mo_tape *t, int64_t side) {
 }
 
 /* First every hop 0, whose SVDs take the most memory and time, then the others. */
-static bool compute(work *w) {
+static bool compute_hop_store(work *w) {
     mo_hop_store *s = w->s;
     mo_context *ctx = s->cache.ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -136,7 +136,7 @@ mo_tensor *mo_hop_store_open(mo_hop_store *s) {
     bool fine = mo_ok(ctx) && mo_hop_file_open(&w.file, s);
     if (fine) {
         s->from_cache = mo_hop_file_finished(&w.file) == w.file.blocks;
-        fine = s->from_cache || compute(&w);
+        fine = s->from_cache || compute_hop_store(&w);
     }
     if (fine && mo_hop_file_complete(&w.file)) {
         memcpy(s->quality, w.file.quality, sizeof s->quality);

@@ -68,7 +68,7 @@ static void find_segments(pairs *p, const float *l) {
     }
 }
 
-static float product(const float *restrict x, const float *restrict y, int64_t n) {
+static float pair_product(const float *restrict x, const float *restrict y, int64_t n) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; j++)
@@ -87,7 +87,7 @@ static void put_bands(const pairs *p, int block, int hop, const float *x) {
         float *out = bands + i * p->n_bands, sum = 0;
         for (int s = 0; s < p->n_segments; s++) {
             const segment *g = &p->segments[s];
-            out[g->band] += g->share * product(u + g->first, v + g->first, g->stop - g->first);
+            out[g->band] += g->share * pair_product(u + g->first, v + g->first, g->stop - g->first);
         }
         for (int band = 0; band < p->n_bands; band++)
             sum += out[band];
@@ -96,7 +96,7 @@ static void put_bands(const pairs *p, int block, int hop, const float *x) {
 }
 
 /* Every hop of one block at unit length, a hop at a time. */
-static void put_block(pairs *p, mo_tape *t, const mo_csr *A, mo_tensor *P, int block) {
+static void put_pair_block(pairs *p, mo_tape *t, const mo_csr *A, mo_tensor *P, int block) {
     size_t bytes = (size_t)mo_numel(P) * sizeof(float);
     float *host = mo_host_array(p->ctx, mo_numel(P), sizeof *host);
     for (int hop = 0; hop <= p->o->hops && host && mo_ok(p->ctx); hop++) {
@@ -139,7 +139,7 @@ static void put_counts(const pairs *p) {
 /* ---- all of it ---- */
 
 /* The spectrum at the start of every band, taken from the spectrum of the basis. */
-static void put_spectrum(const pairs *p, const float *l, mo_tensor *spectrum) {
+static void put_pair_spectrum(const pairs *p, const float *l, mo_tensor *spectrum) {
     float start[MO_BLOCKS * MAX_BANDS];
     for (int b = 0; b < MO_BLOCKS; b++)
         for (int band = 0; band < p->n_bands; band++)
@@ -147,7 +147,7 @@ static void put_spectrum(const pairs *p, const float *l, mo_tensor *spectrum) {
     mo_tensor_write(spectrum, start, (size_t)(MO_BLOCKS * p->n_bands) * sizeof *start);
 }
 
-static bool fill(pairs *p, mo_features *basis, mo_tensor *spectrum) {
+static bool fill_pair_rows(pairs *p, mo_features *basis, mo_tensor *spectrum) {
     mo_context *ctx = p->ctx;
     int64_t nodes = p->graph->nodes, d = p->o->dim;
     float *l = mo_host_array(ctx, MO_BLOCKS * d, sizeof *l);
@@ -157,11 +157,11 @@ static bool fill(pairs *p, mo_features *basis, mo_tensor *spectrum) {
     if (t &&
         mo_tensor_read(mo_arrays_find(basis->arrays, "spectrum"), l, (size_t)(MO_BLOCKS * d) * sizeof *l) == MO_OK) {
         put_counts(p);
-        put_spectrum(p, l, spectrum);
+        put_pair_spectrum(p, l, spectrum);
     }
     for (int b = 0; t && b < MO_BLOCKS; b++) {
         find_segments(p, l + b * d);
-        put_block(p, t, A, mo_reshape(t, mo_slice(t, all, 0, b, b + 1), 2, (int64_t[]){nodes, d}), b);
+        put_pair_block(p, t, A, mo_reshape(t, mo_slice(t, all, 0, b, b + 1), 2, (int64_t[]){nodes, d}), b);
         mo_tape_reset(t);
     }
     mo_tape_release(t);
@@ -208,7 +208,7 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
         mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, p.n, p.n_bands});
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, p.n_bands});
         mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){p.n, p.n_extras});
-        if (mo_ok(ctx) && fill(&p, &basis, spectrum)) {
+        if (mo_ok(ctx) && fill_pair_rows(&p, &basis, spectrum)) {
             mo_rows of_bands = {p.bands, MO_BLOCKS * (o->hops + 1), p.n, p.n_bands};
             write_rows(f, of_bands, MO_BLOCK_EPSILON, blocks, "block_moments");
             write_rows(f, (mo_rows){p.extras, 1, p.n, p.n_extras}, MO_EXTRAS_EPSILON, extras, "extras_moments");

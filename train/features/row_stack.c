@@ -119,7 +119,7 @@ static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, 
 }
 
 /* A tensor of the tape in the shape of X, except for size n along an axis. */
-static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
+static mo_tensor *shaped_like(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
     int64_t shape[MO_MAX_AXES];
     memcpy(shape, X->shape, sizeof shape);
     shape[axis] = n;
@@ -128,7 +128,7 @@ static mo_tensor *shaped(mo_tape *t, const mo_tensor *X, int axis, int64_t n) {
 
 mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
     mo_row_stack s = mo_row_stack_of(X, X->ndim - 2);
-    mo_tensor *T = shaped(t, X, X->ndim - 2, n);
+    mo_tensor *T = shaped_like(t, X, X->ndim - 2, n);
     if (mo_ok(t->ctx))
         fetch_into(T, &s, row, n);
     return T;
@@ -139,7 +139,7 @@ mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int
         return mo_slice(t, X, axis, first, last);
     int64_t n = last - first, *row = mo_host_array(t->ctx, n, sizeof *row);
     mo_row_stack s = mo_row_stack_of(X, axis);
-    mo_tensor *T = row ? shaped(t, X, axis, n) : mo_null_tensor(t->ctx);
+    mo_tensor *T = row ? shaped_like(t, X, axis, n) : mo_null_tensor(t->ctx);
     for (int64_t i = 0; row && i < n; i++)
         row[i] = first + i;
     if (mo_ok(t->ctx))

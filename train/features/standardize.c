@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* Mean and standard deviation (n - 1) of column values x[i * w], in float64, in the order of the rows. */
-static void find_moments(const float *x, int64_t w, const int64_t *row, int64_t m, double *mean, double *sd) {
+static void find_column_moments(const float *x, int64_t w, const int64_t *row, int64_t m, double *mean, double *sd) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < m; i++)
         sum += x[(row ? row[i] : i) * w];
@@ -21,7 +21,7 @@ void mo_standardize(mo_rows r, const int64_t *reference, int64_t m, double epsil
         for (int64_t j = 0; j < r.w; j++) {
             float *column = r.x + o * r.n * r.w + j;
             double mean, sd;
-            find_moments(column, r.w, reference, reference ? m : r.n, &mean, &sd);
+            find_column_moments(column, r.w, reference, reference ? m : r.n, &mean, &sd);
             for (int64_t i = 0; i < r.n; i++)
                 column[i * r.w] = (float)((column[i * r.w] - mean) / (sd + epsilon));
             if (moments) {

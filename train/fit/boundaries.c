@@ -30,7 +30,7 @@ typedef struct members {
 } members;
 
 /* Pair i of all pairs: those of class a with lower classes begin at a (a - 1) / 2. */
-static void unrank(int64_t i, int64_t *first, int64_t *second) {
+static void unrank_pair(int64_t i, int64_t *first, int64_t *second) {
     int64_t a = (int64_t)sqrt(2.0 * (double)i) + 1;
     while (a * (a - 1) / 2 > i)
         a--;
@@ -50,7 +50,7 @@ static bool draw_pairs(const mo_geometry *g, int64_t all, pairs *p) {
     p->at = mo_host_array(g->ctx, 2 * n, sizeof *p->at);
     p->side = mo_host_array(g->ctx, 2 * n, sizeof *p->side);
     for (int64_t i = 0; mo_ok(g->ctx) && i < n; i++) {
-        unrank(drawn ? drawn[i] : i, &p->first[i], &p->second[i]);
+        unrank_pair(drawn ? drawn[i] : i, &p->first[i], &p->second[i]);
         p->start[p->first[i] + 2]++;
         p->start[p->second[i] + 2]++;
     }

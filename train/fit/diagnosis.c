@@ -18,21 +18,21 @@ void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done,
         g->options->progress(part, now, of, g->options->state);
 }
 
-static const double *row_of(const mo_geometry *g, int64_t i) {
+static const double *diagnosis_row(const mo_geometry *g, int64_t i) {
     bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
     for (int64_t k = 0; k < g->d; k++)
         g->scratch[k] = wide ? ((const double *)g->rows)[i * g->d + k] : (double)((const float *)g->rows)[i * g->d + k];
     return g->scratch;
 }
 
-static double distance(const double *a, const double *b, int64_t d) {
+static double prototype_distance(const double *a, const double *b, int64_t d) {
     double sum = 0;
     for (int64_t k = 0; k < d; k++)
         sum += (a[k] - b[k]) * (a[k] - b[k]);
     return sqrt(sum);
 }
 
-static double length(const double *a, int64_t d) {
+static double prototype_length(const double *a, int64_t d) {
     double sum = 0;
     for (int64_t k = 0; k < d; k++)
         sum += a[k] * a[k];
@@ -40,11 +40,11 @@ static double length(const double *a, int64_t d) {
 }
 
 /* Computes prototypes and mean, then offset, spread, radius and the mean distance between two prototypes. */
-static void measure(mo_geometry *g, mo_diagnosis *x) {
+static void measure_geometry(mo_geometry *g, mo_diagnosis *x) {
     const int64_t *label = g->E->graph->label, *count = g->E->count;
     for (int64_t i = 0; i < g->n; i++) {
-        const double *z = row_of(g, i);
-        x->radius = fmax(x->radius, length(z, g->d));
+        const double *z = diagnosis_row(g, i);
+        x->radius = fmax(x->radius, prototype_length(z, g->d));
         for (int64_t k = 0; k < g->d; k++) {
             g->P[label[i] * g->d + k] += z[k];
             g->mean[k] += z[k];
@@ -55,15 +55,15 @@ static void measure(mo_geometry *g, mo_diagnosis *x) {
         for (int64_t c = 0; c < g->C; c++)
             g->P[c * g->d + k] /= (double)count[c];
     }
-    x->offset = length(g->mean, g->d);
+    x->offset = prototype_length(g->mean, g->d);
     double squares = 0, sum = 0;
     for (int64_t i = 0; i < g->n; i++)
-        squares += pow(distance(row_of(g, i), g->P + label[i] * g->d, g->d), 2);
+        squares += pow(prototype_distance(diagnosis_row(g, i), g->P + label[i] * g->d, g->d), 2);
     x->spread = sqrt(squares / (double)g->n);
     int64_t pairs = g->C * (g->C - 1) / 2;
     for (int64_t a = 0; a < g->C; a++)
         for (int64_t b = 0; b < a; b++)
-            sum += distance(g->P + a * g->d, g->P + b * g->d, g->d);
+            sum += prototype_distance(g->P + a * g->d, g->P + b * g->d, g->d);
     x->mean_distance = sum / (double)pairs;
 }
 
@@ -78,7 +78,7 @@ static mo_tensor *centred_gram(const mo_geometry *g, mo_tape *t) {
 
 /* Coordinates [C, 2] in the plane: the eigenvectors of the Gram matrix of the centred prototypes are the principal
  * components. */
-static bool project(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plane) {
+static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plane) {
     int64_t C = g->C;
     mo_tensor *w, *V;
     mo_eigh(t, G, &w, &V);
@@ -97,10 +97,10 @@ static bool project(const mo_geometry *g, mo_tape *t, mo_tensor *G, double *plan
  * precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
-    if (plane && project(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, NULL, distance)) {
+    if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, NULL, distance)) {
         double scale = 0;
         for (int64_t c = 0; c < g->C; c++)
-            scale = fmax(scale, length(plane + 2 * c, 2));
+            scale = fmax(scale, prototype_length(plane + 2 * c, 2));
         for (int64_t c = 0; c < g->C; c++) {
             prototype[c].x = plane[2 * c];
             prototype[c].y = plane[2 * c + 1];
@@ -130,7 +130,7 @@ static void measure_hull(const mo_geometry *g, double epsilon, mo_diagnosis *x) 
         place_prototypes(g, x->prototype, distance);
     for (int64_t c = 0; mo_ok(g->ctx) && c < C; c++) {
         mo_prototype *p = &x->prototype[c];
-        p->norm = length(g->P + c * g->d, g->d);
+        p->norm = prototype_length(g->P + c * g->d, g->d);
         p->distance = x->mean_distance > 0 ? distance[c] / x->mean_distance : 0;
         p->inside = p->distance <= 1e-9;
         p->included = p->distance < epsilon;
@@ -163,7 +163,7 @@ mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options,
     g.rows = mo_host_array(g.ctx, g.n * g.d, size);
     diagnosis->prototype = mo_host_array(g.ctx, g.C, sizeof *diagnosis->prototype);
     if (mo_ok(g.ctx) && mo_tensor_read(E->Z, g.rows, (size_t)(g.n * g.d) * size) == MO_OK) {
-        measure(&g, diagnosis);
+        measure_geometry(&g, diagnosis);
         if (mo_count_missed(&g, diagnosis))
             measure_hull(&g, options->epsilon, diagnosis);
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(mo_context *ctx, mo_draws *d, const mo_plan *plan, int64_t episodes) {
+static bool reserve_draws(mo_context *ctx, mo_draws *d, const mo_plan *plan, int64_t episodes) {
     d->classes = plan->classes;
     d->n_support = plan->n_support;
     d->n_query = plan->n_query;
@@ -21,7 +21,7 @@ static bool reserve(mo_context *ctx, mo_draws *d, const mo_plan *plan, int64_t e
     return mo_ok(ctx);
 }
 
-static void place(mo_draws *d, const mo_plan *plan, int64_t e) {
+static void place_draw(mo_draws *d, const mo_plan *plan, int64_t e) {
     size_t support = (size_t)d->n_support * sizeof *d->support, query = (size_t)d->n_query * sizeof *d->query;
     memcpy(d->support + e * d->n_support, plan->support[0], support);
     memcpy(d->support_label + e * d->n_support, plan->support_label, support);
@@ -48,8 +48,8 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
     for (int64_t e = 0; mo_ok(ctx) && e < o->episodes; e++) {
         mo_plan plan = {0};
         if (mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &options, NULL, 0, &plan) == MO_OK &&
-            (e > 0 || reserve(ctx, draws, &plan, o->episodes)))
-            place(draws, &plan, e);
+            (e > 0 || reserve_draws(ctx, draws, &plan, o->episodes)))
+            place_draw(draws, &plan, e);
         mo_plan_release(&plan);
     }
     return mo_context_status(ctx)->code;

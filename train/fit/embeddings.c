@@ -16,7 +16,7 @@ static bool ends_in(const char *text, const char *end) {
 }
 
 /* The array of that name, or the only one; the error lists the names in the file. */
-static mo_tensor *choose(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
+static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
     mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
     char names[256] = "";
     for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
@@ -28,7 +28,7 @@ static mo_tensor *choose(mo_context *ctx, const mo_arrays *arrays, const char *p
 }
 
 /* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure. */
-static mo_tensor *read_array(mo_context *ctx, const char *path) {
+static mo_tensor *read_embedding_array(mo_context *ctx, const char *path) {
     char file[4096];
     const char *colon = strrchr(path, ':'), *name = NULL;
     snprintf(file, sizeof file, "%s", path);
@@ -42,7 +42,7 @@ static mo_tensor *read_array(mo_context *ctx, const char *path) {
     if (!ends_in(file, ".npz") && !ends_in(file, ".safetensors"))
         return mo_npy_read(ctx, path);
     mo_arrays *arrays = ends_in(file, ".npz") ? mo_npz_read(ctx, file) : mo_safetensors_read(ctx, file);
-    mo_tensor *T = arrays ? choose(ctx, arrays, file, name) : NULL, *own = mo_null_tensor(ctx);
+    mo_tensor *T = arrays ? choose_array(ctx, arrays, file, name) : NULL, *own = mo_null_tensor(ctx);
     for (int64_t i = 0; T && i < arrays->count; i++)
         if (arrays->items[i].tensor == T) {
             own = T;
@@ -105,7 +105,7 @@ static void check_finite(
 }
 
 /* E->Z: the kept rows of Z, in the given dtype. */
-static void take_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int64_t kept, const char *name) {
+static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int64_t kept, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
     size_t row = (size_t)d * mo_dtype_size(dtype);
@@ -161,7 +161,7 @@ static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value
 }
 
 /* The labels as int64; NULL with an error raised. */
-static int64_t *read_labels(const mo_tensor *label, const mo_tensor *Z, const char *name) {
+static int64_t *read_embedding_labels(const mo_tensor *label, const mo_tensor *Z, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_dim(Z, 0);
     mo_dtype dtype = mo_tensor_dtype(label);
@@ -228,13 +228,14 @@ mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, 
         return NULL;
     mo_embeddings *E = mo_host_array(ctx, 1, sizeof *E);
     mo_dtype dtype = E ? choose_dtype(Z, name) : MO_F32;
-    int64_t n = mo_ok(ctx) ? mo_dim(Z, 0) : 0, kept = 0, *value = mo_ok(ctx) ? read_labels(label, Z, name) : NULL;
+    int64_t n = mo_ok(ctx) ? mo_dim(Z, 0) : 0, kept = 0,
+            *value = mo_ok(ctx) ? read_embedding_labels(label, Z, name) : NULL;
     if (value && (E->row = mo_host_array(ctx, n, sizeof *E->row))) {
         kept = keep_labelled(E, value, n);
         check_classes(ctx, value, kept, n, name);
     }
     if (mo_ok(ctx))
-        take_rows(E, Z, dtype, kept, name);
+        take_embedding_rows(E, Z, dtype, kept, name);
     if (mo_ok(ctx))
         take_labels(E, value, kept, name);
     free(value);
@@ -248,7 +249,8 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
         return NULL;
-    mo_tensor *Z = read_array(ctx, rows), *label = mo_is_null(Z) ? mo_null_tensor(ctx) : read_array(ctx, labels);
+    mo_tensor *Z = read_embedding_array(ctx, rows),
+              *label = mo_is_null(Z) ? mo_null_tensor(ctx) : read_embedding_array(ctx, labels);
     mo_embeddings *E = NULL;
     if (!mo_is_null(Z) && !mo_is_null(label)) {
         char name[512];

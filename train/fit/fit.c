@@ -30,7 +30,7 @@ static bool is_share(const mo_head_parameter *p) {
 }
 
 /* The number of the parameter lambda, else of the first share; -1: none. */
-static int regularisation(const mo_head *head) {
+static int fit_regularisation(const mo_head *head) {
     int share = -1;
     for (int i = head->n_parameters - 1; i >= 0; i--) {
         const mo_head_parameter *p = &head->parameters[i];
@@ -85,7 +85,7 @@ static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
 }
 
 /* Adds up the figures of all batches, in order. */
-static void sum_up(const mo_fit_job *job, mo_fit_row *row) {
+static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     mo_calibration plain = {0}, scaled = {0};
     bool tempered = true;
     for (int64_t i = 0; i < job->batches; i++) {
@@ -111,7 +111,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     double start = mo_clock(CLOCK_MONOTONIC);
     r->crew.own.head = head;
     r->crew.own.classes = d->classes;
-    r->crew.own.tuned = regularisation(head);
+    r->crew.own.tuned = fit_regularisation(head);
     mo_fit_job job = {.draws = d, .part = r->part, .progress = r->options->progress, .state = r->options->state};
     snprintf(job.title, sizeof job.title, "k = %" PRId64 ", %s", d->k, head->name);
     choose_batches(r->E, &job);
@@ -133,7 +133,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
             .draws = d,
             .failure = unfit ? status.message : NULL};
         if (fine)
-            sum_up(&job, &row);
+            sum_up_fit(&job, &row);
         row.seconds = mo_clock(CLOCK_MONOTONIC) - start;
         visit(&row, state);
     }
@@ -141,7 +141,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     free(job.tally);
 }
 
-static bool check(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
+static bool check_fit_options(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
     for (int i = 0; i < n; i++)
         mo_head_validate(ctx, heads[i]);
     for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
@@ -158,7 +158,7 @@ mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const
         !mo_given(mo_tensor_context(E->Z), "fit", "the list of heads", heads))
         return mo_code_of(mo_tensor_context(E->Z));
     mo_context *ctx = mo_tensor_context(E->Z);
-    if (!mo_ok(ctx) || !check(ctx, heads, n, options))
+    if (!mo_ok(ctx) || !check_fit_options(ctx, heads, n, options))
         return mo_context_status(ctx)->code;
     run r = {.E = E, .options = options};
     r.part = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *r.part);

@@ -47,7 +47,7 @@ void mo_fit_crew_release(mo_fit_crew *crew) {
     *crew = (mo_fit_crew){0};
 }
 
-static void tell(const mo_fit_job *job, int64_t batches) {
+static void crew_tell(const mo_fit_job *job, int64_t batches) {
     int64_t episodes = job->draws->episodes, done = batches * job->B < episodes ? batches * job->B : episodes;
     if (job->progress && omp_get_thread_num() == 0)
         job->progress(job->title, done, episodes, job->state);
@@ -58,7 +58,7 @@ static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     bool fine = mo_fit_space_create(f->ctx, job, &space);
     for (int64_t i = 0; fine && i < job->batches; i++) {
         fine = mo_fit_episodes(f, job, i, &space);
-        tell(job, i + 1);
+        crew_tell(job, i + 1);
     }
     mo_fit_space_release(&space);
     mo_tape_reset(f->t);
@@ -71,7 +71,7 @@ typedef struct progress {
     mo_status status;
 } progress;
 
-static int64_t take(progress *p) {
+static int64_t crew_take(progress *p) {
     int64_t number;
 #pragma omp atomic capture
     number = p->next++;
@@ -81,7 +81,7 @@ static int64_t take(progress *p) {
     return number < failed ? number : INT64_MAX;
 }
 
-static void settle(progress *p, mo_context *ctx, int64_t number) {
+static void crew_settle(progress *p, mo_context *ctx, int64_t number) {
 #pragma omp critical(mo_fit_crew_settle)
     if (number < p->failed) {
 #pragma omp atomic write
@@ -92,16 +92,16 @@ static void settle(progress *p, mo_context *ctx, int64_t number) {
 }
 
 /* A member's part of the work. Returns false if it could not start. */
-static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
+static bool crew_work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);
-    for (int64_t i = take(p); ready && i < job->batches; i = take(p)) {
+    for (int64_t i = crew_take(p); ready && i < job->batches; i = crew_take(p)) {
         if (!mo_fit_episodes(f, job, i, &space))
-            settle(p, f->ctx, i);
+            crew_settle(p, f->ctx, i);
         int64_t done;
 #pragma omp atomic capture
         done = ++p->done;
-        tell(job, done);
+        crew_tell(job, done);
     }
     mo_fit_space_release(&space);
     mo_tape_reset(f->t);
@@ -110,14 +110,14 @@ static bool work(mo_fitting *f, const mo_fit_job *job, progress *p) {
 }
 
 /* Works as one of the threads, in its own context, with the caller's settings. */
-static bool join(mo_fit_crew *crew, const mo_fit_job *job, int number, progress *p) {
+static bool crew_join(mo_fit_crew *crew, const mo_fit_job *job, int number, progress *p) {
     mo_fitting *own = &crew->member[number], f = crew->own;
     if (!open_member(own, crew->own.Z))
         return false;
     f.ctx = own->ctx;
     f.t = own->t;
     f.Z = own->Z;
-    return work(&f, job, p);
+    return crew_work(&f, job, p);
 }
 
 static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
@@ -125,7 +125,7 @@ static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
     progress p = {.failed = INT64_MAX};
     int joined = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : joined)
-    joined += join(crew, job, omp_get_thread_num(), &p);
+    joined += crew_join(crew, job, omp_get_thread_num(), &p);
     if (p.failed < INT64_MAX)
         mo_fail(ctx, p.status.code, "%s", p.status.message);
     else if (joined == 0)

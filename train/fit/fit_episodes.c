@@ -13,7 +13,7 @@
 static const double same = 1e-6;
 
 /* The temperature of one episode from its held-out rows, and their cross-entropy; NaN if there are none. */
-static double temper(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
+static double temper_draw(const mo_draws *d, const int64_t *label, const double *held, mo_fit_space *s, double *nll) {
     int64_t n = 0, C = d->classes;
     for (int64_t i = 0; i < d->n_support; i++)
         if (!isnan(held[i * C])) {
@@ -26,7 +26,7 @@ static double temper(const mo_draws *d, const int64_t *label, const double *held
 }
 
 /* Chooses the value of each episode from `first` on by its held-out rows; of equal ones the stronger penalty. */
-static bool choose(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
+static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
     const mo_draws *d = job->draws;
     for (int64_t e = 0; e < B; e++)
         s->choice[e] = job->n_values;
@@ -42,7 +42,7 @@ static bool choose(const mo_fitting *f, const mo_fit_job *job, int64_t first, in
         double least = INFINITY, nll = INFINITY;
         for (int v = 0; v < job->n_values; v++) {
             const double *held = s->held + (v * B + e) * d->n_support * d->classes;
-            if (!isnan(temper(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) &&
+            if (!isnan(temper_draw(d, label + e * d->n_support, held, s, &nll)) && isfinite(nll) &&
                 nll <= least * (1 + same)) {
                 least = fmin(least, nll);
                 s->choice[e] = v;
@@ -103,7 +103,7 @@ bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number,
     int64_t first = number * job->B, B = d->episodes - first < job->B ? d->episodes - first : job->B;
     mo_fit_tally *y = &job->tally[number];
     *y = (mo_fit_tally){.tempered = true};
-    if (!choose(f, job, first, B, s))
+    if (!choose_for_episodes(f, job, first, B, s))
         return false;
     for (int v = 0; v <= job->n_values; v++) {
         mo_fit_batch chosen = gather_choice(d, first, B, v, s);
@@ -111,7 +111,7 @@ bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number,
             return false;
         for (int64_t i = 0; i < chosen.B; i++) {
             const double *held = s->held + i * d->n_support * d->classes;
-            double nll, T = d->k > 1 ? temper(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
+            double nll, T = d->k > 1 ? temper_draw(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
             count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
         }
     }

@@ -24,7 +24,7 @@ static void set_nan(double *x, int64_t n) {
 }
 
 /* A fit without a solution is no error here: it leaves NaN. */
-static bool forgive(mo_context *ctx) {
+static bool forgive_fit(mo_context *ctx) {
     if (mo_context_status(ctx)->code == MO_NUMERICAL)
         mo_clear_error(ctx);
     return mo_ok(ctx);
@@ -61,7 +61,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     set_nan(logits, n_values * block);
     for (int64_t v = 0; v < n_values; v += most) {
         leave_out(f, b, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
-        if (!forgive(f->ctx))
+        if (!forgive_fit(f->ctx))
             return false;
     }
     return true;
@@ -165,7 +165,7 @@ typedef struct split {
     int64_t *at; /* where in the batch's support a held row is */
 } split;
 
-static bool reserve(mo_context *ctx, split *s, int64_t rows) {
+static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
     s->fitted = mo_host_array(ctx, 4 * rows, sizeof *s->fitted);
     s->fitted_label = s->fitted ? s->fitted + rows : NULL;
     s->held = s->fitted ? s->fitted + 2 * rows : NULL;
@@ -174,7 +174,7 @@ static bool reserve(mo_context *ctx, split *s, int64_t rows) {
 }
 
 /* The fold as a batch: the held rows are its queries. Episodes without repeated rows have folds of equal sizes. */
-static mo_fit_batch divide(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
+static mo_fit_batch divide_fold(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
     int64_t fitted = 0, held = 0;
     for (int64_t i = 0; i < b->B * b->n_s; i++)
         if (fold[i] == number) {
@@ -193,14 +193,14 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const
     split s = {0};
     set_nan(logits, n_values * rows * C);
     double *buffer = mo_host_array(f->ctx, rows * C, sizeof *buffer);
-    bool fine = buffer && reserve(f->ctx, &s, rows);
+    bool fine = buffer && reserve_split(f->ctx, &s, rows);
     for (int number = 0; fine && number < MOST_FOLDS; number++) {
-        mo_fit_batch one = divide(b, fold, number, &s);
+        mo_fit_batch one = divide_fold(b, fold, number, &s);
         for (int v = 0; fine && v < n_values && one.n_q > 0; v++) {
             bool found = mo_fit_logits(f, &one, values[v], buffer);
             for (int64_t i = 0; found && i < b->B * one.n_q; i++)
                 memcpy(logits + (v * rows + s.at[i]) * C, buffer + i * C, (size_t)C * sizeof *buffer);
-            fine = forgive(f->ctx);
+            fine = forgive_fit(f->ctx);
         }
     }
     free(s.fitted);
@@ -220,7 +220,7 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
             b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
     set_nan(logits, fine ? n_values * b->B * b->n_s * f->classes : 0);
     if (fine && !validate_by_shortcut(f, b, fold, values, n_values, logits, query))
-        fine = forgive(f->ctx) && (!query || mo_fit_logits(f, b, values[0], query)) &&
+        fine = forgive_fit(f->ctx) && (!query || mo_fit_logits(f, b, values[0], query)) &&
                validate_by_refits(f, b, fold, values, n_values, logits);
     free(fold);
     free(count);

@@ -38,14 +38,14 @@ typedef struct corral {
     double *rank;       /* [C]: x q_j but for a constant */
 } corral;
 
-static double dot(const double *a, const double *b, int64_t d) {
+static double hull_dot(const double *a, const double *b, int64_t d) {
     double sum = 0;
     for (int64_t k = 0; k < d; k++)
         sum += a[k] * b[k];
     return sum;
 }
 
-static const double *point(const corral *c, int64_t i) {
+static const double *hull_point(const corral *c, int64_t i) {
     return c->q + c->member[i] * c->d;
 }
 
@@ -54,18 +54,18 @@ static const double *point(const corral *c, int64_t i) {
 static bool extend_basis(corral *c, int64_t i) {
     double *row = c->Q + i * c->d, *r = c->R + i * c->room;
     for (int64_t k = 0; k < c->d; k++)
-        row[k] = point(c, i)[k] - point(c, 0)[k];
-    double before = sqrt(dot(row, row, c->d));
+        row[k] = hull_point(c, i)[k] - hull_point(c, 0)[k];
+    double before = sqrt(hull_dot(row, row, c->d));
     memset(r, 0, (size_t)c->room * sizeof *r);
     for (int pass = 0; pass < 2; pass++)
         for (int64_t j = 1; j < i; j++) {
             const double *other = c->Q + j * c->d;
-            double along = dot(row, other, c->d);
+            double along = hull_dot(row, other, c->d);
             r[j] += along;
             for (int64_t k = 0; k < c->d; k++)
                 row[k] -= along * other[k];
         }
-    double length = sqrt(dot(row, row, c->d));
+    double length = sqrt(hull_dot(row, row, c->d));
     bool independent = length > 64 * DBL_EPSILON * fmax(before, c->scale);
     r[i] = independent ? length : 0;
     for (int64_t k = 0; k < c->d; k++)
@@ -78,7 +78,7 @@ static void solve_affine(corral *c) {
     double *u = c->affine;
     u[0] = 1;
     for (int64_t i = 1; i < c->size; i++)
-        u[i] = -dot(c->Q + i * c->d, point(c, 0), c->d);
+        u[i] = -hull_dot(c->Q + i * c->d, hull_point(c, 0), c->d);
     for (int64_t j = c->size - 1; j >= 1; j--) {
         double diagonal = c->R[j * c->room + j];
         for (int64_t i = j + 1; i < c->size; i++)
@@ -89,7 +89,7 @@ static void solve_affine(corral *c) {
         u[0] -= u[i];
 }
 
-static void drop(corral *c, int64_t i) {
+static void hull_drop(corral *c, int64_t i) {
     for (int64_t j = i; j + 1 < c->size; j++) {
         c->member[j] = c->member[j + 1];
         c->weight[j] = c->weight[j + 1];
@@ -115,12 +115,12 @@ static bool step_to_affine(corral *c) {
     c->weight[first] = 0;
     for (int64_t i = c->size - 1; i >= 0 && c->size > 1; i--)
         if (c->weight[i] <= 0)
-            drop(c, i);
+            hull_drop(c, i);
     return false;
 }
 
 /* Sets x, with weights whose sum is 1 to rounding; returns |x|. */
-static double place(corral *c) {
+static double hull_place_nearest(corral *c) {
     double sum = 0;
     for (int64_t i = 0; i < c->size; i++)
         sum += c->weight[i];
@@ -128,9 +128,9 @@ static double place(corral *c) {
     for (int64_t i = 0; i < c->size; i++) {
         c->weight[i] /= sum;
         for (int64_t k = 0; k < c->d; k++)
-            c->x[k] += c->weight[i] * point(c, i)[k];
+            c->x[k] += c->weight[i] * hull_point(c, i)[k];
     }
-    return sqrt(dot(c->x, c->x, c->d));
+    return sqrt(hull_dot(c->x, c->x, c->d));
 }
 
 /* The number of point j of q among the C points of gram. */
@@ -156,13 +156,13 @@ static double rank_points(const corral *c) {
 }
 
 /* The point with the least x q_j; -1 if x is optimal to rounding or that point can make no progress. */
-static int64_t entering(const corral *c, double length) {
+static int64_t hull_entering(const corral *c, double length) {
     int64_t best = 0;
     double least = INFINITY, highest = c->gram ? rank_points(c) : INFINITY;
     for (int64_t j = 0; j < c->n; j++) {
         if (c->gram && c->rank[among_all(c, j)] > highest)
             continue;
-        double along = dot(c->x, c->q + j * c->d, c->d);
+        double along = hull_dot(c->x, c->q + j * c->d, c->d);
         if (along < least) {
             least = along;
             best = j;
@@ -177,17 +177,17 @@ static int64_t entering(const corral *c, double length) {
 }
 
 /* Starts from the nearest point; keeps the best weights in `weight` (zeroed, [n]). Returns the distance. */
-static double descend(corral *c, double *weight) {
+static double hull_descend(corral *c, double *weight) {
     double best = INFINITY;
     for (;;) {
-        double length = place(c);
+        double length = hull_place_nearest(c);
         if (!(length < best))
             return best;
         best = length;
         memset(weight, 0, (size_t)c->n * sizeof *weight);
         for (int64_t i = 0; i < c->size; i++)
             weight[c->member[i]] = c->weight[i];
-        int64_t next = entering(c, length);
+        int64_t next = hull_entering(c, length);
         if (next < 0 || c->size == c->room)
             return best;
         c->member[c->size] = next;
@@ -204,7 +204,7 @@ static double descend(corral *c, double *weight) {
 /* ---- one point and others; each point and the others ---- */
 
 /* Makes room for n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
-static bool reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
+static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     int64_t room = (n < d + 1 ? n : d + 1) + 1;
     *c = (corral){.n = n, .d = d, .room = room, .origin = n};
     c->memory = mo_host_array(ctx, n * d + n + room * (d + room + 2) + d + n + 1, sizeof *c->memory);
@@ -224,14 +224,14 @@ static bool reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
 
 /* Fills q and its scale, and starts from the nearest point as the first corral; skips the point at `origin`. Returns
  * false if a number is not finite. */
-static bool start(corral *c, const double *points, const double *p) {
+static bool hull_start(corral *c, const double *points, const double *p) {
     double nearest = INFINITY, *q = c->memory;
     c->scale = 0;
     for (int64_t j = 0; j < c->n; j++) {
         const double *from = points + among_all(c, j) * c->d;
         for (int64_t k = 0; k < c->d; k++)
             q[j * c->d + k] = from[k] - p[k];
-        double length = sqrt(dot(q + j * c->d, q + j * c->d, c->d));
+        double length = sqrt(hull_dot(q + j * c->d, q + j * c->d, c->d));
         if (!isfinite(length))
             return false;
         c->scale = fmax(c->scale, length);
@@ -246,11 +246,11 @@ static bool start(corral *c, const double *points, const double *p) {
 }
 
 /* The distance; NaN if a number is not finite. */
-static double measure(corral *c, const double *points, const double *p) {
-    return start(c, points, p) ? descend(c, c->found) : NAN;
+static double hull_measure(corral *c, const double *points, const double *p) {
+    return hull_start(c, points, p) ? hull_descend(c, c->found) : NAN;
 }
 
-static double check(mo_context *ctx, double distance) {
+static double check_hull_distance(mo_context *ctx, double distance) {
     if (mo_ok(ctx) && isnan(distance))
         mo_fail(ctx, MO_NUMERICAL, "hull distance: a coordinate is not finite, or too large to be squared");
     return distance;
@@ -264,7 +264,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
     if (!mo_ok(ctx))
         return NAN;
     corral c;
-    double distance = reserve(ctx, n, d, &c) ? check(ctx, measure(&c, points, p)) : NAN;
+    double distance = hull_reserve(ctx, n, d, &c) ? check_hull_distance(ctx, hull_measure(&c, points, p)) : NAN;
     if (c.found && weight)
         memcpy(weight, c.found, (size_t)n * sizeof *weight);
     free(c.memory);
@@ -281,7 +281,7 @@ bool mo_hull_leave_one_out(
         longest = fmax(longest, gram[i * n + i]);
     bool ready = own;
     for (int i = 0; ready && i < threads; i++)
-        ready = reserve(g->ctx, n - 1, d, &own[i]);
+        ready = hull_reserve(g->ctx, n - 1, d, &own[i]);
     int64_t done = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic) if (ready)
     for (int64_t p = 0; p < (ready ? n : 0); p++) {
@@ -289,11 +289,11 @@ bool mo_hull_leave_one_out(
         c->gram = gram;
         c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* bounds the rounding of n or d such products */
         c->origin = p;
-        distance[p] = measure(c, X, X + p * d);
+        distance[p] = hull_measure(c, X, X + p * d);
         mo_geometry_progress(g, "distances to the hull", &done, n);
     }
     for (int64_t p = 0; ready && p < n; p++)
-        check(g->ctx, distance[p]);
+        check_hull_distance(g->ctx, distance[p]);
     for (int i = 0; own && i < threads; i++) {
         free(own[i].memory);
         free(own[i].member);

@@ -7,7 +7,7 @@
 
 enum { DEEPEST = 32 };
 
-static bool read_text(mo_text_reader *r, mo_gml_token *token) {
+static bool read_gml_text(mo_text_reader *r, mo_gml_token *token) {
     const char *end = strchr(r->cursor + 1, '"');
     if (!end) {
         mo_text_unexpected(r, "a text that ends on its line");
@@ -50,7 +50,7 @@ bool mo_gml_next(mo_text_reader *r, mo_gml_token *token) {
         snprintf(token->word, sizeof token->word, "%c", *r->cursor++);
         return true;
     }
-    return *r->cursor == '"' ? read_text(r, token) : read_word(r, token);
+    return *r->cursor == '"' ? read_gml_text(r, token) : read_word(r, token);
 }
 
 bool mo_gml_unexpected(mo_text_reader *r, const char *expected, const mo_gml_token *token) {

@@ -15,7 +15,7 @@ void mo_edges_release(mo_edges *edges) {
 }
 
 /* Turns counts per bucket, stored one position to the right, into the first position of each bucket. */
-static void accumulate(int64_t *start, int64_t buckets) {
+static void accumulate_counts(int64_t *start, int64_t buckets) {
     for (int64_t b = 0; b < buckets; b++)
         start[b + 1] += start[b];
 }
@@ -28,7 +28,7 @@ static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start
         if (u != v)
             start[(u > v ? u : v) + 1]++;
     }
-    accumulate(start, nodes);
+    accumulate_counts(start, nodes);
     int64_t kept = start[nodes];
     for (int64_t i = 0; i < edges->count; i++) {
         uint32_t u = edges->u[i], v = edges->v[i];
@@ -47,7 +47,7 @@ static void sort_by_low(
     int64_t count = nodes ? high_end[nodes - 1] : 0;
     for (int64_t i = 0; i < count; i++)
         start[(by_high[i] >> 1) + 1]++;
-    accumulate(start, nodes);
+    accumulate_counts(start, nodes);
     for (int64_t high = 0, i = 0; high < nodes; high++)
         for (; i < high_end[high]; i++)
             by_low[start[by_high[i] >> 1]++] = (uint32_t)high << 1 | (by_high[i] & 1);
@@ -75,7 +75,7 @@ static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int6
 
 /* Writes both triangles from the upper one (row ends `end`). Rows are visited in rising order, so a row has all its
  * lower neighbours, rising, before its own upper ones follow. */
-static bool mirror(mo_graph *graph, const uint32_t *upper, const int64_t *end, int64_t edges) {
+static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *end, int64_t edges) {
     int64_t nodes = graph->nodes;
     graph->row_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->row_pointer);
     graph->column = mo_host_array(graph->ctx, 2 * edges, sizeof *graph->column);
@@ -90,7 +90,7 @@ static bool mirror(mo_graph *graph, const uint32_t *upper, const int64_t *end, i
         for (; i < end[low]; i++)
             graph->row_pointer[upper[i] + 1]++;
     }
-    accumulate(graph->row_pointer, nodes);
+    accumulate_counts(graph->row_pointer, nodes);
     memcpy(next, graph->row_pointer, (size_t)nodes * sizeof *next);
     for (int64_t low = 0, i = 0; low < nodes; low++) {
         for (; i < end[low]; i++) {
@@ -122,7 +122,7 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
         free(by_high);
         by_high = NULL;
         int64_t kept = count ? drop_repeated(by_low, low_end, nodes, &graph->dropped_duplicates) : 0;
-        done = mirror(graph, by_low, low_end, kept);
+        done = mirror_upper(graph, by_low, low_end, kept);
     }
     free(by_high);
     free(high_end);

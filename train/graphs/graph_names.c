@@ -70,7 +70,7 @@ const mo_graph_name *mo_find_graph_name(const char *name) {
     return NULL;
 }
 
-static bool readable(char *path, size_t bytes, const char *folder, const char *name, const char *ending) {
+static bool is_readable(char *path, size_t bytes, const char *folder, const char *name, const char *ending) {
     int length = snprintf(path, bytes, "%s/%s%s", folder, name, ending);
     return length > 0 && (size_t)length < bytes && access(path, R_OK) == 0;
 }
@@ -78,9 +78,9 @@ static bool readable(char *path, size_t bytes, const char *folder, const char *n
 static bool locate_embedded(const char *name, const char *ending, char *path, size_t bytes) {
     const char *folder = getenv("MOCHI_EMBEDDED");
     if (folder)
-        return readable(path, bytes, folder, name, ending);
-    return readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
-           readable(path, bytes, MO_SOURCE_DATA, name, ending);
+        return is_readable(path, bytes, folder, name, ending);
+    return is_readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
+           is_readable(path, bytes, MO_SOURCE_DATA, name, ending);
 }
 
 bool mo_data_file(const char *name, char *path, size_t bytes) {
@@ -115,5 +115,5 @@ bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool 
         return true;
     char folder[PATH_MAX];
     return mo_data_folder(folder, sizeof folder) &&
-           (readable(path, bytes, folder, entry->path, "") || readable(path, bytes, folder, entry->path, ".gz"));
+           (is_readable(path, bytes, folder, entry->path, "") || is_readable(path, bytes, folder, entry->path, ".gz"));
 }

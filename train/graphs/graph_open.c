@@ -55,7 +55,7 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
-static bool ends_with(const char *path, const char *ending) {
+static bool path_ends_with(const char *path, const char *ending) {
     size_t length = strlen(path), n = strlen(ending);
     return length > n && strcmp(path + length - n, ending) == 0;
 }
@@ -86,13 +86,13 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
         return NULL;
     }
-    if (ends_with(path, ".npz"))
+    if (path_ends_with(path, ".npz"))
         return mo_load_npz(ctx, name, path);
     if (!read_head(ctx, path, head, sizeof head))
         return NULL;
     if (memcmp(head, "PK\003\004", 4) == 0)
         return mo_load_npz(ctx, name, path);
-    if (ends_with(path, ".gml") || ends_with(path, ".gml.gz"))
+    if (path_ends_with(path, ".gml") || path_ends_with(path, ".gml.gz"))
         return mo_load_gml(ctx, name, path);
     return open_text(ctx, name, path, head);
 }

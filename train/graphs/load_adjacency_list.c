@@ -56,7 +56,7 @@ static bool read_node(lists *l, int64_t first, int64_t n) {
     return true;
 }
 
-static bool read_graph(lists *l) {
+static bool read_list_graph(lists *l) {
     mo_text_reader *r = &l->reader;
     int64_t *class_value =
         mo_host_array_grow(r->ctx, l->class_value, &l->class_capacity, l->graphs + 1, sizeof *class_value);
@@ -85,7 +85,7 @@ static bool read_lists(lists *l) {
         return false;
     }
     for (int64_t g = 0; g < graphs; g++)
-        if (!read_graph(l))
+        if (!read_list_graph(l))
             return false;
     while (mo_text_line(r)) {
         if (!mo_text_blank(r)) {

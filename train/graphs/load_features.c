@@ -41,7 +41,7 @@ static bool set_features(mo_graph *graph, const char *path, const float *value, 
 }
 
 /* Reads features.npy; its number of rows is the number of nodes. */
-static bool read_features(mo_graph *graph, const char *path) {
+static bool read_features_file(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     char shape[160];
     mo_tensor *T = mo_npy_read(ctx, path);
@@ -64,7 +64,7 @@ static bool read_features(mo_graph *graph, const char *path) {
     return mo_ok(ctx);
 }
 
-static bool read_edges(mo_graph *graph, const char *path) {
+static bool read_edges_file(mo_graph *graph, const char *path) {
     mo_edge_ids ids = {0};
     mo_edges edges = {0};
     bool fine = mo_edge_ids_read(graph->ctx, path, graph->nodes - 1, &ids);
@@ -88,12 +88,12 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     char path[PATH_MAX];
     bool fine = false;
     snprintf(path, sizeof path, "%s/features.npy", folder);
-    if (read_features(graph, path)) {
+    if (read_features_file(graph, path)) {
         fine = mo_text_find(folder, "edges.txt", path, sizeof path);
         if (!fine)
             mo_fail(ctx, MO_FORMAT, "%s: expected edges.txt beside features.npy, found none", folder);
     }
-    if (fine && read_edges(graph, path))
+    if (fine && read_edges_file(graph, path))
         mo_load_labels(graph, folder);
     return mo_graph_finish(graph);
 }

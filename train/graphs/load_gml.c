@@ -112,7 +112,7 @@ static bool read_item(gml *g, bool is_node) {
            mo_gml_unexpected(&g->reader, "source and target before the end of an edge", &key);
 }
 
-static bool read_graph(gml *g) {
+static bool read_gml_graph(gml *g) {
     mo_gml_token key, value;
     while (next_pair(g, &key, &value)) {
         bool is_node = !strcmp(key.word, "node"), is_edge = !strcmp(key.word, "edge");
@@ -124,7 +124,7 @@ static bool read_graph(gml *g) {
     return mo_ok(g->reader.ctx) && (key.kind == MO_GML_CLOSE || mo_gml_unexpected(&g->reader, "a key or ']'", &key));
 }
 
-static bool read_file(gml *g) {
+static bool read_gml_file(gml *g) {
     mo_gml_token key, value;
     bool found = false;
     while (next_pair(g, &key, &value)) {
@@ -132,7 +132,7 @@ static bool read_file(gml *g) {
         if (is_graph && (found || value.kind != MO_GML_OPEN))
             return mo_gml_unexpected(&g->reader, found ? "one graph alone" : "'[' after graph", &value);
         found |= is_graph;
-        if (!(is_graph ? read_graph(g) : mo_gml_skip(&g->reader, &value)))
+        if (!(is_graph ? read_gml_graph(g) : mo_gml_skip(&g->reader, &value)))
             return false;
     }
     return mo_ok(g->reader.ctx) && (key.kind == MO_GML_END || mo_gml_unexpected(&g->reader, "a key", &key)) &&
@@ -177,7 +177,7 @@ static bool rank_ends(gml *g, mo_edges *edges) {
     return mo_ok(ctx);
 }
 
-static int by_text(const void *a, const void *b) {
+static int gml_by_text(const void *a, const void *b) {
     const gml_node *const *x = a, *const *y = b;
     return strcmp((*x)->text, (*y)->text);
 }
@@ -198,7 +198,7 @@ static int64_t drop_negative(gml_node **labelled, int64_t n) {
 
 /* Gives every node with a class a number: the integer itself if all classes are integers, else the rank of its text.
  * Returns the number of such nodes; -1 when out of memory. */
-static int64_t number_classes(gml *g) {
+static int64_t number_gml_classes(gml *g) {
     gml_node **labelled = mo_host_array(g->reader.ctx, g->nodes, sizeof *labelled);
     int64_t n = 0;
     bool integers = true;
@@ -209,7 +209,7 @@ static int64_t number_classes(gml *g) {
         }
     }
     if (labelled && n > 0 && !integers) {
-        qsort(labelled, (size_t)n, sizeof *labelled, by_text);
+        qsort(labelled, (size_t)n, sizeof *labelled, gml_by_text);
         for (int64_t i = 0; i < n; i++) {
             bool same = i > 0 && !strcmp(labelled[i]->text, labelled[i - 1]->text);
             labelled[i]->number = same ? labelled[i - 1]->number : i;
@@ -222,7 +222,7 @@ static int64_t number_classes(gml *g) {
 
 /* Classes of the nodes in the order of their ids; those without one are -1. */
 static void set_classes(gml *g, mo_graph *graph) {
-    int64_t n = number_classes(g), k = 0;
+    int64_t n = number_gml_classes(g), k = 0;
     int64_t *number = n > 0 ? mo_host_array(graph->ctx, n, sizeof *number) : NULL;
     for (int64_t i = 0; number && i < g->nodes; i++)
         if (g->node[i].text)
@@ -246,7 +246,7 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
         return NULL;
     gml g = {0};
     mo_edges edges = {0};
-    if (mo_text_open(&g.reader, ctx, path) && read_file(&g)) {
+    if (mo_text_open(&g.reader, ctx, path) && read_gml_file(&g)) {
         if (g.nodes)
             qsort(g.node, (size_t)g.nodes, sizeof *g.node, by_id);
         if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))

@@ -36,7 +36,7 @@ static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     return true;
 }
 
-static bool read_file(mo_context *ctx, const char *path, interactions *list) {
+static bool read_interactions_file(mo_context *ctx, const char *path, interactions *list) {
     mo_text_reader r;
     int64_t last = -1, before = list->pairs.count;
     bool fine = mo_text_open(&r, ctx, path);
@@ -56,8 +56,8 @@ static bool read_folder(mo_context *ctx, const char *folder, interactions *list)
         mo_fail(ctx, MO_FORMAT, "%s: expected train.txt, found none", folder);
         return false;
     }
-    return read_file(ctx, path, list) &&
-           (!mo_text_find(folder, "test.txt", path, sizeof path) || read_file(ctx, path, list));
+    return read_interactions_file(ctx, path, list) &&
+           (!mo_text_find(folder, "test.txt", path, sizeof path) || read_interactions_file(ctx, path, list));
 }
 
 bool mo_is_interactions(const char *folder) {
@@ -70,7 +70,7 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
     if (!graph)
         return NULL;
     interactions list = {0};
-    if (folder ? read_folder(ctx, path, &list) : read_file(ctx, path, &list)) {
+    if (folder ? read_folder(ctx, path, &list) : read_interactions_file(ctx, path, &list)) {
         if (list.users + list.items > FREE_GAPS + GAPS_AN_ITEM * list.pairs.count ||
             list.users + list.items >= MO_GRAPH_LARGEST) {
             mo_fail(ctx, MO_FORMAT,

@@ -19,7 +19,7 @@ typedef struct line {
     int64_t number; /* the integer, or the rank of the name among the names */
 } line;
 
-static bool read_array(mo_graph *graph, const char *path) {
+static bool read_label_array(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     mo_arrays *arrays = mo_arrays_create(ctx);
     if (arrays) {
@@ -35,7 +35,7 @@ static bool read_array(mo_graph *graph, const char *path) {
 /* ---- text ---- */
 
 /* The text of each node's line, without blanks around it. Empty lines may follow those of the nodes. */
-static bool read_lines(mo_graph *graph, const char *path, line *lines) {
+static bool read_label_lines(mo_graph *graph, const char *path, line *lines) {
     mo_text_reader r;
     bool fine = mo_text_open(&r, graph->ctx, path);
     int64_t n = 0;
@@ -71,7 +71,7 @@ static bool number_integers(line *lines, int64_t n) {
     return true;
 }
 
-static int by_text(const void *a, const void *b) {
+static int label_by_text(const void *a, const void *b) {
     const line *const *x = a, *const *y = b;
     return strcmp((*x)->text, (*y)->text);
 }
@@ -85,7 +85,7 @@ static bool number_names(mo_context *ctx, line *lines, int64_t n) {
             sorted[count++] = &lines[i];
     }
     if (sorted)
-        qsort(sorted, (size_t)count, sizeof *sorted, by_text);
+        qsort(sorted, (size_t)count, sizeof *sorted, label_by_text);
     for (int64_t i = 0, rank = -1; i < count; i++) {
         rank += i == 0 || strcmp(sorted[i]->text, sorted[i - 1]->text) != 0;
         sorted[i]->number = rank;
@@ -111,9 +111,9 @@ static bool take_numbers(mo_graph *graph, const char *path, const line *lines) {
     return graph->label;
 }
 
-static bool read_text(mo_graph *graph, const char *path) {
+static bool read_label_text(mo_graph *graph, const char *path) {
     line *lines = mo_host_array(graph->ctx, graph->nodes, sizeof *lines);
-    bool fine = lines && read_lines(graph, path, lines) &&
+    bool fine = lines && read_label_lines(graph, path, lines) &&
                 (number_integers(lines, graph->nodes) || number_names(graph->ctx, lines, graph->nodes)) &&
                 take_numbers(graph, path, lines);
     for (int64_t i = 0; lines && i < graph->nodes; i++)
@@ -150,6 +150,6 @@ bool mo_load_labels(mo_graph *graph, const char *folder) {
     bool has_text = mo_text_find(folder, "labels.txt", text, sizeof text);
     if (has_array && has_text)
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected labels.npy or labels.txt, found both", folder);
-    return mo_ok(graph->ctx) && refuse_others(graph->ctx, folder) && (!has_array || read_array(graph, array)) &&
-           (!has_text || read_text(graph, text));
+    return mo_ok(graph->ctx) && refuse_others(graph->ctx, folder) && (!has_array || read_label_array(graph, array)) &&
+           (!has_text || read_label_text(graph, text));
 }

@@ -80,7 +80,7 @@ static bool read_adjacency(const mo_npz_members *m, mo_graph *graph) {
     return done;
 }
 
-static bool read_features(const mo_npz_members *m, mo_graph *graph) {
+static bool read_npz_features(const mo_npz_members *m, mo_graph *graph) {
     mo_npz_csr csr;
     bool done = mo_npz_read_csr(m, "attr", &csr);
     if (done && csr.rows != graph->nodes) {
@@ -127,23 +127,23 @@ static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
-static bool read_labels(const mo_npz_members *m, mo_graph *graph) {
+static bool read_npz_labels(const mo_npz_members *m, mo_graph *graph) {
     return mo_npz_read_labels(m, graph->graph_offset ? graph->graphs : graph->nodes, graph) &&
            (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
 }
 
-static bool read_graph(const mo_npz_members *m, mo_graph *graph) {
+static bool read_npz_graph(const mo_npz_members *m, mo_graph *graph) {
     return read_adjacency(m, graph) &&
            (!(mo_npz_has(m, "attr_shape") || mo_npz_has(m, "attr_indptr") || mo_npz_has(m, "attr_indices")) ||
-               read_features(m, graph)) &&
-           (!mo_npz_has(m, "labels") || read_labels(m, graph));
+               read_npz_features(m, graph)) &&
+           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph));
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
     mo_npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
     mo_graph *graph = mo_graph_new(m.ctx, name, path);
     if (graph)
-        read_graph(&m, graph);
+        read_npz_graph(&m, graph);
     return graph ? mo_graph_finish(graph) : NULL;
 }
 

@@ -120,7 +120,7 @@ static bool read_edge(mo_text_reader *r, const mo_graph *graph, int64_t nodes, m
     return mo_edges_add(r->ctx, edges, u - 1, v - 1);
 }
 
-static bool read_edges(mo_graph *graph, const char *path, int64_t nodes) {
+static bool read_tu_edges(mo_graph *graph, const char *path, int64_t nodes) {
     mo_text_reader r;
     mo_edges edges = {0};
     bool fine = mo_text_open(&r, graph->ctx, path);
@@ -152,7 +152,7 @@ static void read_set(mo_graph *graph, const char *prefix) {
     if (!read_indicator(graph, path, &nodes))
         return;
     snprintf(path, sizeof path, "%s_A.txt", prefix);
-    if (!read_edges(graph, path, nodes))
+    if (!read_tu_edges(graph, path, nodes))
         return;
     snprintf(path, sizeof path, "%s_graph_labels.txt", prefix);
     int64_t *value = read_counted(graph->ctx, path, "the class of a graph", graph->graphs);

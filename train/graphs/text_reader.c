@@ -77,7 +77,7 @@ static bool make_room(mo_text_reader *r) {
 }
 
 /* zlib reports a truncated stream only through gzerror, after it has returned the data before the end. */
-static bool fill(mo_text_reader *r) {
+static bool fill_text_buffer(mo_text_reader *r) {
     if (!make_room(r))
         return false;
     size_t wanted = r->capacity - r->end - 1; /* one byte stays free for the terminator of a last line */
@@ -109,7 +109,7 @@ bool mo_text_line(mo_text_reader *r) {
         scanned = r->end - r->start;
         if (r->exhausted)
             break;
-        if (!fill(r))
+        if (!fill_text_buffer(r))
             return false;
     }
     if (!newline && scanned == 0)

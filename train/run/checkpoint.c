@@ -40,7 +40,7 @@ static void state_name(const mo_trainer *trainer, int part, int i, char name[NAM
     snprintf(name, NAME, "%s%s", prefixes[part], mo_tensor_name(trainer->parameter[i]));
 }
 
-static char *encode_metadata(const mo_trainer *trainer) {
+static char *encode_checkpoint_metadata(const mo_trainer *trainer) {
     char *settings = mo_json_encode(trainer->settings, JSON_COMPACT);
     char step[24];
     snprintf(step, sizeof step, "%" PRId64, trainer->step);
@@ -70,7 +70,7 @@ static void note_core(mo_trainer *trainer) {
 }
 
 /* Where a file cannot have two names, as on FAT. */
-static void copy_file(mo_context *ctx, const char *from, const char *to) {
+static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
     mo_file_bytes content;
     if (mo_file_read(ctx, "checkpoint", from, &content)) {
         mo_file_replace(ctx, to, content.data, content.n);
@@ -91,7 +91,7 @@ static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     unlink(second);
     bool held = linkat(AT_FDCWD, from, AT_FDCWD, second, AT_SYMLINK_FOLLOW) == 0;
     if (!held)
-        copy_file(ctx, from, to);
+        copy_checkpoint(ctx, from, to);
     return held;
 }
 
@@ -121,7 +121,7 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     int64_t count = 3 * (int64_t)trainer->n;
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
-    char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_metadata(trainer) : NULL;
+    char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_checkpoint_metadata(trainer) : NULL;
     if (metadata) {
         if (trainer->log >= 0 && sync_log(trainer->log) < 0 && errno != EINVAL)
             mo_fail(ctx, MO_IO, "log: cannot sync: %s", strerror(errno));
@@ -144,12 +144,12 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
 
 /* ---- reading ---- */
 
-static const char *text_of(const json_t *metadata, const char *key) {
+static const char *checkpoint_text(const json_t *metadata, const char *key) {
     return json_string_value(json_object_get(metadata, key));
 }
 
 /* Restores the tensors; before they are checked, only checks that they fit. */
-static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
+static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
     mo_context *ctx = trainer->ctx;
     char name[NAME], want[160], got[160];
     for (int part = 0; part < 3; part++)
@@ -172,15 +172,16 @@ static void restore(mo_trainer *trainer, const mo_arrays *arrays, const char *pa
 /* The step of a checkpoint whose settings are those of this run; -1 on failure. */
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
-    const char *step = text_of(metadata, "step"), *settings = text_of(metadata, "settings");
-    const char *format = text_of(metadata, "format");
+    const char *step = checkpoint_text(metadata, "step"), *settings = checkpoint_text(metadata, "settings");
+    const char *format = checkpoint_text(metadata, "format");
     json_t *kept = mo_json_metadata(ctx, path, settings);
     char *end = NULL;
     int64_t number = step ? strtoll(step, &end, 10) : -1;
     if (!format || strcmp(format, format_name) != 0)
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected \"%s\" as format in its metadata, found \"%.40s\"", path,
             format_name, format ? format : "");
-    else if (!json_is_object(kept) || !text_of(metadata, "blas_core") || !end || end == step || *end || number < 0)
+    else if (!json_is_object(kept) || !checkpoint_text(metadata, "blas_core") || !end || end == step || *end ||
+             number < 0)
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected step, settings and blas_core in its metadata", path);
     else if (mo_compare_settings(ctx, path, kept, trainer->settings, trainer->options.other_rate) == MO_OK &&
              number > trainer->options.steps)
@@ -210,7 +211,7 @@ static void offer_previous(mo_context *ctx, const char *folder) {
     mo_clear_error(ctx);
     path_in(ctx, folder, MO_PREVIOUS_CHECKPOINT, path);
     mo_arrays *arrays = access(path, F_OK) == 0 ? read_whole(ctx, path, &metadata) : NULL;
-    const char *step = text_of(metadata, "step");
+    const char *step = checkpoint_text(metadata, "step");
     mo_clear_error(ctx);
     if (step)
         mo_fail_at(ctx, failure.code, failure.file, failure.line,
@@ -241,7 +242,7 @@ mo_code mo_run_check(mo_context *ctx, const char *folder) {
         return mo_code_of(ctx);
     mo_arrays *arrays = read_newest(ctx, folder, path, &metadata);
     mo_arrays_release(arrays);
-    json_t *kept = arrays ? mo_json_metadata(ctx, path, text_of(metadata, "settings")) : NULL;
+    json_t *kept = arrays ? mo_json_metadata(ctx, path, checkpoint_text(metadata, "settings")) : NULL;
     if (mo_ok(ctx) && !json_is_object(kept))
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected settings in its metadata, found none", path);
     char of_run[MO_PATH];
@@ -264,12 +265,12 @@ mo_code mo_checkpoint_read(mo_trainer *trainer) {
     if (!arrays)
         return mo_context_status(ctx)->code;
     int64_t step = check_metadata(trainer, metadata, path);
-    restore(trainer, arrays, path, false);
-    char *cores = mo_ok(ctx) ? strdup(text_of(metadata, "blas_core")) : NULL;
+    restore_trainer(trainer, arrays, path, false);
+    char *cores = mo_ok(ctx) ? strdup(checkpoint_text(metadata, "blas_core")) : NULL;
     if (mo_ok(ctx) && !cores)
         mo_fail(ctx, MO_MEMORY, "resume: out of memory");
     if (cores) {
-        restore(trainer, arrays, path, true);
+        restore_trainer(trainer, arrays, path, true);
         trainer->step = trainer->optimizer->step = step;
         free(trainer->blas_core);
         trainer->blas_core = cores;

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool check_options(mo_context *ctx, const mo_adamw_options *o) {
+static bool check_adamw_options(mo_context *ctx, const mo_adamw_options *o) {
     static const mo_adamw_options none;
     if (!memcmp(o, &none, sizeof none))
         mo_fail(ctx, MO_INVALID,
@@ -57,7 +57,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
 mo_optimizer *mo_optimizer_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (!mo_given(ctx, "adamw", "options", options) || !mo_given(ctx, "adamw", "parameters", parameters) ||
-        !check_options(ctx, options))
+        !check_adamw_options(ctx, options))
         return NULL;
     if (n < 1 || mo_is_null(parameters[0]) || !mo_dtype_is_real(parameters[0]->dtype)) {
         mo_fail(ctx, MO_INVALID, "adamw: expected parameters in float32 or float64");
@@ -122,7 +122,7 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
         (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
 }
 
-static void describe_step(const void *caller, mo_note *note) {
+static void describe_adamw_step(const void *caller, mo_note *note) {
     (void)caller; /* its name is looked up when the check fails */
     note->op = "adamw";
 }
@@ -136,7 +136,7 @@ static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
         .values = mo_tensor_view(o->wide),
         .limit = o->step,
         .raise = fail_norm,
-        .describe = describe_step,
+        .describe = describe_adamw_step,
         .caller = o};
     if (mo_check_values(o->ctx, &check))
         mo_clip_scale(o->real, o->options.clip, o->wide, o->scale);
@@ -153,7 +153,7 @@ static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
         mo_tensor_copy(o->dense[i], G);
 }
 
-static void update(mo_optimizer *o, mo_tensor *const *grads) {
+static void adamw_update(mo_optimizer *o, mo_tensor *const *grads) {
     for (int i = 0; i < o->n; i++)
         o->gradient[i] = mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i];
     mo_adamw_apply(&(mo_adamw_update){.n = o->n,
@@ -205,7 +205,7 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         copy_strided(o, i, grads[i]);
     if (mo_ok(ctx))
-        update(o, grads);
+        adamw_update(o, grads);
     return mo_context_status(ctx)->code;
 }
 

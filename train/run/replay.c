@@ -95,12 +95,12 @@ static form form_of(const mo_tensor *T) {
     return f;
 }
 
-static bool same_form(const form *a, const form *b) {
+static bool same_input_form(const form *a, const form *b) {
     return a->dtype == b->dtype && a->ndim == b->ndim && a->data == b->data &&
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
 
-static captured describe(int place, const mo_episode *e) {
+static captured describe_episode(int place, const mo_episode *e) {
     captured s = {.place = place};
     input at[INPUTS];
     if (!e)
@@ -120,13 +120,13 @@ static bool same_shape(const captured *a, const captured *b) {
     bool same = a->place == b->place && a->task == b->task && a->classes == b->classes && a->max_rows == b->max_rows &&
                 a->n == b->n && a->n_rows == b->n_rows;
     for (int i = 0; same && i < a->n; i++)
-        same = same_form(&a->form[i], &b->form[i]);
+        same = same_input_form(&a->form[i], &b->form[i]);
     return same;
 }
 
 /* The entry of the episode's shape, new if the shape is; NULL if there are too many shapes. */
-static captured *find(mo_replay *r, int place, const mo_episode *e) {
-    captured now = describe(place, e);
+static captured *find_captured(mo_replay *r, int place, const mo_episode *e) {
+    captured now = describe_episode(place, e);
     for (int i = 0; i < r->n; i++)
         if (same_shape(&r->shape[i], &now))
             return &r->shape[i];
@@ -163,30 +163,30 @@ static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
 /* ---- work ---- */
 
 /* Clears a failure of capturing: the work is then done directly and raises its own errors. */
-static bool forgive(mo_replay *r, captured *s) {
+static bool forgive_capture(mo_replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
     return false;
 }
 
-static bool capture(mo_replay *r, mo_tape *t, int64_t step, captured *s, mo_replay_work work, void *state) {
+static bool capture_step(mo_replay *r, mo_tape *t, int64_t step, captured *s, mo_replay_work work, void *state) {
     mo_context *ctx = r->ctx;
     mo_capture_release(s->capture);
     s->capture = NULL;
     if (s->tries == TRIES || mo_capture_begin(ctx, r->episodes) != MO_OK)
-        return mo_ok(ctx) ? false : forgive(r, s);
+        return mo_ok(ctx) ? false : forgive_capture(r, s);
     work(state, s->place, s->n ? &s->e : NULL);
     mo_tape_reset(t);
     s->capture = mo_capture_end(ctx);
     s->step = step;
-    return s->capture ? true : forgive(r, s);
+    return s->capture ? true : forgive_capture(r, s);
 }
 
 bool mo_replay_do(
     mo_replay *r, mo_tape *t, int64_t step, int place, const mo_episode *e, mo_replay_work work, void *state) {
-    captured *s = mo_ok(r->ctx) ? find(r, place, e) : NULL;
+    captured *s = mo_ok(r->ctx) ? find_captured(r, place, e) : NULL;
     mo_episode own;
-    if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive(r, s))) {
+    if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive_capture(r, s))) {
         work(state, place, e);
         return false;
     }
@@ -194,7 +194,7 @@ bool mo_replay_do(
     mo_tape_reset(t);
     if (s->capture && mo_capture_replay(s->capture, step - s->step))
         return true;
-    if (mo_ok(r->ctx) && capture(r, t, step, s, work, state) && mo_capture_replay(s->capture, 0))
+    if (mo_ok(r->ctx) && capture_step(r, t, step, s, work, state) && mo_capture_replay(s->capture, 0))
         return true;
     if (mo_ok(r->ctx))
         work(state, place, e ? &own : NULL);

@@ -31,7 +31,7 @@ static void make_folder(mo_context *ctx, const char *folder) {
 }
 
 /* Whether a file is what a write that was cut short left. */
-static bool is_left_over(const char *name) {
+static bool is_left_over_write(const char *name) {
     size_t n = strlen(name);
     return strncmp(name, ".mochi-", 7) == 0 && n > 11 && strcmp(name + n - 4, ".tmp") == 0;
 }
@@ -44,7 +44,7 @@ static void require_empty(mo_context *ctx, const char *folder) {
         return;
     }
     for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_left_over(entry->d_name))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_left_over_write(entry->d_name))
             mo_fail(ctx, MO_STATE,
                 "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
                 entry->d_name);

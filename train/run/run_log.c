@@ -62,7 +62,7 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
 }
 
 /* Nine digits distinguish all float32 values. */
-static char *encode(const mo_step_report *r, const mo_source *const *data, int n) {
+static char *encode_log_line(const mo_step_report *r, const mo_source *const *data, int n) {
     json_t *accuracy = json_object(), *sources = json_array();
     bool whole = true;
     for (int task = 0; task < MO_TASKS; task++)
@@ -79,7 +79,7 @@ static char *encode(const mo_step_report *r, const mo_source *const *data, int n
 }
 
 mo_code mo_log_step(mo_context *ctx, int log, const mo_step_report *r, const mo_source *const *data, int n) {
-    char *text = encode(r, data, n);
+    char *text = encode_log_line(r, data, n);
     size_t length = text ? strlen(text) : 0;
     if (!text)
         mo_fail(ctx, MO_MEMORY, "log: step %" PRId64 " cannot be written as JSON", r->step);

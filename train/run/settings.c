@@ -109,7 +109,7 @@ typedef struct difference {
     bool other_rate; /* rates are not compared */
 } difference;
 
-static bool differ(difference *d, const json_t *kept, const json_t *now);
+static bool settings_differ(difference *d, const json_t *kept, const json_t *now);
 
 static bool is_rate(const char *path) {
     static const char *const rates[] = {"trainer.adamw.lr", "trainer.adamw.lr_min", "settings.lr", "settings.lr_min"};
@@ -123,13 +123,13 @@ static bool is_rate(const char *path) {
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
-    if (!(d->other_rate && is_rate(d->path)) && differ(d, kept, now))
+    if (!(d->other_rate && is_rate(d->path)) && settings_differ(d, kept, now))
         return true;
     d->path[length] = 0;
     return false;
 }
 
-static bool differ(difference *d, const json_t *kept, const json_t *now) {
+static bool settings_differ(difference *d, const json_t *kept, const json_t *now) {
     const char *key;
     json_t *value;
     d->kept = kept;
@@ -154,15 +154,15 @@ static bool differ(difference *d, const json_t *kept, const json_t *now) {
     return !kept || !now || !json_equal(kept, now);
 }
 
-static char *encode(const json_t *value) {
+static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
 mo_code mo_compare_settings(
     mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
     difference d = {.other_rate = other_rate};
-    if (differ(&d, kept, now)) {
-        char *before = encode(d.kept), *after = encode(d.now);
+    if (settings_differ(&d, kept, now)) {
+        char *before = encode_settings(d.kept), *after = encode_settings(d.now);
         mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d.path,
             before ? before : "nothing", after ? after : "nothing");
         free(before);

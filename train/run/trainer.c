@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool check_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
+static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
     if (!mo_model_validate(ctx, model))
         return false;
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
@@ -89,7 +89,7 @@ mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_op
         !mo_given(pool->ctx, "train", "the folder out", options->out))
         return NULL;
     mo_context *ctx = pool->ctx;
-    if (!mo_ok(ctx) || !check_options(ctx, model, pool, options))
+    if (!mo_ok(ctx) || !check_trainer_options(ctx, model, pool, options))
         return NULL;
     mo_trainer *trainer = mo_host_alloc(ctx, sizeof *trainer);
     if (!trainer)

@@ -35,13 +35,13 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
         mo_task_name((mo_task)note->check.shape[1]), found.real);
 }
 
-static void describe_step(const void *caller, mo_note *note) {
+static void describe_training_step(const void *caller, mo_note *note) {
     (void)caller; /* its names are looked up when the check fails */
     note->op = "train";
 }
 
 /* Figure k of episode j: a scalar in the trainer's memory. */
-static mo_tensor *figure(mo_trainer *trainer, int j, int k) {
+static mo_tensor *step_figure(mo_trainer *trainer, int j, int k) {
     return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
 }
 
@@ -52,20 +52,20 @@ static bool note_figures(
     mo_tape *t = trainer->tape;
     if (!mo_ok(ctx))
         return false;
-    mo_tensor_copy(figure(trainer, j, 0), loss);
-    mo_tensor_copy(figure(trainer, j, 1), mo_count_wrong(t, logits, label));
+    mo_tensor_copy(step_figure(trainer, j, 0), loss);
+    mo_tensor_copy(step_figure(trainer, j, 1), mo_count_wrong(t, logits, label));
     mo_check check = {.condition = MO_VALUES_FINITE,
-        .values = mo_tensor_view(figure(trainer, j, 0)),
+        .values = mo_tensor_view(step_figure(trainer, j, 0)),
         .limit = trainer->step,
         .shape = {j, (int64_t)task},
         .raise = fail_loss,
-        .describe = describe_step,
+        .describe = describe_training_step,
         .caller = trainer};
     return mo_check_values(ctx, &check);
 }
 
 /* Reads the figures; this is the only wait of a step, after all of it has been queued. */
-static void read_figures(mo_trainer *trainer, tally *sum) {
+static void read_step_figures(mo_trainer *trainer, tally *sum) {
     int E = trainer->options.episodes_per_step;
     double *figures = trainer->host_figures;
     if (mo_tensor_read(trainer->figures, figures, 2 * (size_t)E * sizeof *figures) != MO_OK)
@@ -86,27 +86,27 @@ static void add_gradients(mo_trainer *trainer, mo_tensor *const *sum, mo_tensor 
 }
 
 /* The number of levels that the gradients of episode j carry over, as in a binary counter; -1: they start a level. */
-static int carries(int j) {
+static int step_carries(int j) {
     return j % 2 == 0 ? -1 : __builtin_ctz((unsigned)(j + 1) >> 1);
 }
 
 /* Adds the gradients of episode j, which lie on the tape, to the tree: sums of equal size are joined. */
 static void add_to_tree(mo_trainer *trainer, int j) {
     mo_tensor ***sum = trainer->sum;
-    if (carries(j) < 0) {
+    if (step_carries(j) < 0) {
         for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
             mo_tensor_copy(sum[0][i], trainer->grad[i]);
         return;
     }
     add_gradients(trainer, sum[0], trainer->grad);
-    for (int level = 1; level <= carries(j); level++)
+    for (int level = 1; level <= step_carries(j); level++)
         add_gradients(trainer, sum[level], sum[level - 1]);
 }
 
 /* Stores the sum that episode j has completed at a free level. */
 static void place_sum(mo_trainer *trainer, int j) {
     mo_tensor ***sum = trainer->sum;
-    int level = carries(j) + 1;
+    int level = step_carries(j) + 1;
     if (level == 0)
         return;
     mo_tensor **free_level = sum[level];
@@ -223,7 +223,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     int64_t before = trainer->optimizer->step;
     queue_step(trainer, r.lr, &sum);
     mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
-    read_figures(trainer, &sum);
+    read_step_figures(trainer, &sum);
     fill_report(trainer, &sum, &r);
     mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
     if (!mo_ok(ctx)) {

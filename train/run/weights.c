@@ -18,7 +18,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static bool is_kind(const mo_weights *w, const char *kind) {
+static bool weights_kind_is(const mo_weights *w, const char *kind) {
     return strcmp(w->kind, kind) == 0;
 }
 
@@ -143,7 +143,7 @@ static void read_readout(const reading *r, mo_weights *w) {
     }
 }
 
-static void read_features(const reading *r, mo_weights *w) {
+static void read_weights_features(const reading *r, mo_weights *w) {
     char key[32];
     w->features.dim = get_dim(r, w);
     w->features.hops = get_integer(r, "hops", 0, 64);
@@ -171,7 +171,7 @@ static void read_invariant(const reading *r, mo_weights *w) {
 
 static void read_own(const reading *r, mo_weights *w) {
     snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
-    bool mochi = is_kind(w, MO_KIND_MOCHI), invariant = is_kind(w, MO_KIND_INVARIANT);
+    bool mochi = weights_kind_is(w, MO_KIND_MOCHI), invariant = weights_kind_is(w, MO_KIND_INVARIANT);
     if (mochi)
         read_mochi(r, w);
     else if (invariant)
@@ -185,7 +185,7 @@ static void read_own(const reading *r, mo_weights *w) {
     if (!mochi && json_object_get(r->metadata, "head"))
         read_readout(r, w);
     if (mo_ok(r->ctx))
-        read_features(r, w);
+        read_weights_features(r, w);
 }
 
 /* Sets the released program's settings, with the sizes of these tensors. */

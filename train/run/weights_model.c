@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool is_kind(const mo_weights *w, const char *kind) {
+static bool weights_are_kind(const mo_weights *w, const char *kind) {
     return strcmp(w->kind, kind) == 0;
 }
 
@@ -21,7 +21,7 @@ static mo_model make_mochi(const mo_weights *w, const mo_model_choice *c) {
 
 /* Raises where weights of an encoder from outside come without it, or with another one. */
 static bool check_encoder(const mo_weights *w, const mo_encoder *encoder) {
-    bool own = is_kind(w, "mochi") || is_kind(w, "invariant");
+    bool own = weights_are_kind(w, "mochi") || weights_are_kind(w, "invariant");
     if (!own && !encoder)
         mo_fail(w->ctx, MO_UNSUPPORTED,
             "weights: they are of the model %s, which is not one of the library's; expected its encoder with them",
@@ -49,10 +49,10 @@ static mo_readout_options choose_readout(const mo_weights *w, const mo_model_cho
 }
 
 /* An encoder under its own readout or, where one was chosen or trained with, a head. */
-static mo_model make_encoder(const mo_weights *w, const mo_model_choice *c) {
+static mo_model make_weights_encoder(const mo_weights *w, const mo_model_choice *c) {
     mo_context *ctx = w->ctx;
     mo_readout_options o = choose_readout(w, c);
-    if (!is_kind(w, "invariant")) {
+    if (!weights_are_kind(w, "invariant")) {
         mo_encoder_rows rows = {w->features.hops, w->features.dim};
         return mo_encoder_create(ctx, MO_F32, c->encoder, rows, &o, c->seed);
     }
@@ -72,7 +72,7 @@ mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice)
             w->head);
     ctx->promised = w->arrays;
     if (mo_ok(ctx) && check_encoder(w, choice->encoder))
-        model = (is_kind(w, "mochi") ? make_mochi : make_encoder)(w, choice);
+        model = (weights_are_kind(w, "mochi") ? make_mochi : make_weights_encoder)(w, choice);
     ctx->promised = NULL;
     if (!model.table || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;

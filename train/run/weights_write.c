@@ -23,7 +23,7 @@ typedef struct surroundings {
     const char *recipe;
 } surroundings;
 
-static char *encode_metadata(mo_model model, const surroundings *o) {
+static char *encode_weights_metadata(mo_model model, const surroundings *o) {
     const mo_feature_options *features = o->features;
     json_t *metadata = json_object();
     char key[32];
@@ -65,7 +65,7 @@ mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_optio
     int n = mo_model_n_parameters(model);
     surroundings o = {features, best_hop, hop_lambda, recipe};
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
-    char *metadata = items ? encode_metadata(model, &o) : NULL;
+    char *metadata = items ? encode_weights_metadata(model, &o) : NULL;
     if (items && !metadata)
         mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
     if (metadata) {

@@ -29,7 +29,7 @@ void mo_tell_quality(const mo_feature_options *o, const mo_graph *graph, const m
     o->notice(line, o->notice_state);
 }
 
-static mo_svd decompose(side *s, const mo_csr *M) {
+static mo_svd decompose_side(side *s, const mo_csr *M) {
     mo_svd svd;
     int64_t least = M->rows < M->columns ? M->rows : M->columns;
     s->svd.rank = (int)(s->width < least ? s->width : least);
@@ -40,16 +40,16 @@ static mo_svd decompose(side *s, const mo_csr *M) {
     return svd;
 }
 
-static mo_tensor *padded(side *s, mo_tensor *P, int64_t before, int64_t after) {
+static mo_tensor *basis_padded(side *s, mo_tensor *P, int64_t before, int64_t after) {
     return before + after > 0 ? mo_pad(s->t, P, 1, before, after) : P;
 }
 
 mo_tensor *mo_structure_basis(side *s, const mo_csr *A) {
     mo_tape *t = s->t;
-    mo_svd svd = decompose(s, A);
+    mo_svd svd = decompose_side(s, A);
     mo_tensor *weight = mo_mul(t, mo_sqrt(t, svd.S), mo_scale(t, svd.sign, 1, 1));
     mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, weight, svd.turn));
-    return padded(s, P, 0, s->width - s->svd.rank);
+    return basis_padded(s, P, 0, s->width - s->svd.rank);
 }
 
 /* The columns in reversed order: a view. */
@@ -62,10 +62,10 @@ static mo_tensor *reversed_columns(mo_tape *t, mo_tensor *P) {
 
 mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
     mo_tape *t = s->t;
-    mo_svd svd = decompose(s, X);
+    mo_svd svd = decompose_side(s, X);
     mo_tensor *P = mo_mul(t, svd.U, mo_mul(t, mo_sqrt(t, svd.S), svd.turn));
     int64_t more = s->width - s->svd.rank;
-    return reversed ? padded(s, reversed_columns(t, P), more, 0) : padded(s, P, 0, more);
+    return reversed ? basis_padded(s, reversed_columns(t, P), more, 0) : basis_padded(s, P, 0, more);
 }
 
 static mo_tensor *structure_side(side *s, const mo_graph *graph, int64_t first, int64_t n) {

@@ -22,13 +22,13 @@ typedef struct survey {
 } survey;
 
 /* The block of rows from `start` on. */
-static mo_tensor *block_of(survey *s, int64_t start) {
+static mo_tensor *sign_block_of(survey *s, int64_t start) {
     return mo_slice(s->t, s->U, 0, start, start + BLOCK < s->n ? start + BLOCK : s->n);
 }
 
 static int64_t read_block(survey *s, int64_t start) {
     int64_t mark = s->t->n_tensors, count = s->n - start < BLOCK ? s->n - start : BLOCK;
-    mo_tensor *part = mo_cast(s->t, block_of(s, start), MO_F64);
+    mo_tensor *part = mo_cast(s->t, sign_block_of(s, start), MO_F64);
     mo_tensor_read(part, s->rows, (size_t)(count * s->r) * sizeof *s->rows);
     mo_tape_sweep(s->t, mark, NULL, 0);
     return mo_ok(s->t->ctx) ? count : 0;
@@ -40,7 +40,7 @@ static void find_magnitudes(survey *s) {
     mo_tensor *most = mo_full(t, s->U->dtype, 2, (int64_t[]){1, s->r}, 0);
     for (int64_t start = 0; start < s->n && mo_ok(t->ctx); start += BLOCK) {
         int64_t here = t->n_tensors;
-        mo_tensor *high = mo_column_figures(t, mo_abs(t, block_of(s, start)), MO_COLUMN_MAX);
+        mo_tensor *high = mo_column_figures(t, mo_abs(t, sign_block_of(s, start)), MO_COLUMN_MAX);
         if (mo_ok(t->ctx))
             mo_tensor_copy(most, mo_maximum(t, most, high));
         mo_tape_sweep(t, here, NULL, 0);

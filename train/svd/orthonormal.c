@@ -20,7 +20,7 @@
 enum { ROUNDS = 8, FILL_ROWS = 4096 };
 static const uint64_t fill_stream = (uint64_t)1 << 47; /* of random numbers: beyond those of test matrices */
 
-static double epsilon_of(const mo_tensor *X) {
+static double orthonormal_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
@@ -51,7 +51,7 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
 static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     mo_tensor *L = mo_tall_gram(t, Y, Y);
     *condition = mo_ok(t->ctx) ? mo_factor_gram(t, L) : INFINITY;
-    if (!mo_ok(t->ctx) || !(*condition * *condition * epsilon_of(Y) < 1e-3))
+    if (!mo_ok(t->ctx) || !(*condition * *condition * orthonormal_epsilon(Y) < 1e-3))
         return false;
     mo_tall_multiply(t, Y, mo_cast(t, mo_inverse_factor(t, L), Y->dtype), true);
     return true;
@@ -63,7 +63,7 @@ static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_te
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
     mo_tensor *squares = mo_cast(t, mo_column_figures(t, Y, MO_COLUMN_SQUARES), MO_F64);
     if (mo_ok(t->ctx) && mo_tensor_read(squares, norm, (size_t)n * sizeof *norm) == MO_OK) {
-        double largest = 0, rounding = 100 * epsilon_of(Y);
+        double largest = 0, rounding = 100 * orthonormal_epsilon(Y);
         for (int64_t j = 0; j < n; j++)
             largest = fmax(largest, norm[j]);
         for (int64_t j = 0; j < n; j++) {
@@ -103,7 +103,7 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
 }
 
 /* Y Z for the eigenvectors Z of Y^T Y: orthogonal columns, each with the accuracy of Y times its norm. */
-static void rotate(mo_tape *t, mo_tensor *Y) {
+static void rotate_to_orthogonal(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
     mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);
     mo_tall_multiply(t, Y, mo_cast(t, Z, Y->dtype), false);
@@ -117,7 +117,7 @@ void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) 
         bool better = cholesky_pass(t, Y, round == 0 ? &first : &later);
         done += better;
         if (!better && mo_ok(t->ctx)) {
-            rotate(t, Y);
+            rotate_to_orthogonal(t, Y);
             mo_fill_columns(t, Y, round);
         }
         mo_tape_sweep(t, mark, NULL, 0);

@@ -27,7 +27,7 @@
 #define ROUNDING 16          /* times epsilon: share of the largest |A q|^2 below which a direction of W is left out */
 #define WELL_CONDITIONED 100 /* Cholesky factors up to this ratio of pivots are used as they are */
 
-static double epsilon_of(const mo_tensor *X) {
+static double ritz_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
@@ -68,7 +68,7 @@ mo_tensor *mo_leading_eigenvectors(mo_tape *t, mo_tensor *T, int64_t wanted, dou
 
 /* Columns Z with Z^T S Z = I, without the directions in which S is below `least`: [q, k], k <= q; NULL if none remain.
  */
-static mo_tensor *whitening(mo_tape *t, mo_tensor *S, double least) {
+static mo_tensor *ritz_whitening(mo_tape *t, mo_tensor *S, double least) {
     mo_context *ctx = t->ctx;
     int64_t q = mo_dim(S, 0), none = 0;
     mo_tensor *L = mo_mul(t, S, mo_scalar(t, MO_F64, 1)), *w, *Z; /* a copy */
@@ -96,7 +96,7 @@ static mo_tensor *basis_change(
     mo_tensor *X = mo_inverse_factor(t, G11);             /* X^T G11 X = I */
     mo_tensor *M = mo_matmul(t, mo_transpose(t, X), G12); /* coordinates of W in the basis Q X */
     mo_tensor *S = mo_sub(t, G22, mo_matmul(t, mo_transpose(t, M), M));
-    mo_tensor *Z = mo_ok(t->ctx) ? whitening(t, S, ROUNDING * epsilon * size2) : NULL;
+    mo_tensor *Z = mo_ok(t->ctx) ? ritz_whitening(t, S, ROUNDING * epsilon * size2) : NULL;
     mo_tensor *left = mo_pad(t, X, 0, 0, q);
     if (!Z)
         return left;
@@ -111,7 +111,7 @@ static double largest_image(mo_tape *t, mo_tensor *C, mo_tensor *G22) {
 }
 
 /* H of the opening comment. */
-static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor *G22, mo_tensor *H22) {
+static mo_tensor *ritz_projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor *G22, mo_tensor *H22) {
     int64_t q = mo_dim(C, 0);
     mo_tensor *H = mo_full(t, MO_F64, 2, (int64_t[]){2 * q, 2 * q}, 0);
     mo_tensor *top = mo_slice(t, H, 0, 0, q), *bottom = mo_slice(t, H, 0, q, 2 * q);
@@ -127,15 +127,15 @@ static mo_tensor *projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor 
 
 /* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The small matrices would together take more memory
  * than a panel of a medium graph: each is freed as soon as it has been used. */
-static mo_tensor *project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
+static mo_tensor *ritz_project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
     int64_t mark = t->n_tensors;
     mo_matmul_into(-1, Q, mo_cast(t, C, Q->dtype), 1, W);
     mo_tall_spmm(A, W, panel[2]);
     mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W);
-    mo_tensor *H = projected(t, C, G12, G22, mo_tall_gram(t, W, panel[2]));
+    mo_tensor *H = ritz_projected(t, C, G12, G22, mo_tall_gram(t, W, panel[2]));
     mo_tape_sweep(t, mark, (mo_tensor *[]){G12, G22, H}, 3);
-    *B = basis_change(t, mo_tall_gram(t, Q, Q), G12, G22, epsilon_of(Q), largest_image(t, C, G22));
+    *B = basis_change(t, mo_tall_gram(t, Q, Q), G12, G22, ritz_epsilon(Q), largest_image(t, C, G22));
     mo_tape_sweep(t, mark, (mo_tensor *[]){H, *B}, 2);
     mo_tensor *HB = mo_matmul(t, H, *B);
     mo_tape_sweep(t, mark, (mo_tensor *[]){HB, *B}, 2);
@@ -150,7 +150,7 @@ double mo_reorthonormalize(mo_tape *t, mo_tensor *U) {
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
         mo_tensor *G = mo_tall_gram(t, U, U);
         defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_eye(t, MO_F64, r))), 0, MO_DROP_AXES));
-        if (pass > 0 || !(defect > 32 * epsilon_of(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
+        if (pass > 0 || !(defect > 32 * ritz_epsilon(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
             break;
         mo_tall_multiply(t, U, mo_cast(t, mo_inverse_factor(t, G), U->dtype), true);
     }
@@ -165,7 +165,7 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], boo
     mo_tall_spmm(A, Q, panel[1]);
     mo_tensor *T = mo_tall_gram(t, Q, panel[1]);
     if (images)
-        T = project(t, A, panel, T, &B);
+        T = ritz_project(t, A, panel, T, &B);
     mo_tensor *Y = mo_leading_eigenvectors(t, T, wanted, rounding, theta);
     mo_tape_sweep(t, mark, (mo_tensor *[]){Y, B}, 2);
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);

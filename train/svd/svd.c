@@ -20,7 +20,7 @@
 
 enum { OVERSAMPLING = 16, ROW_BLOCK = 2048 };
 
-static double frobenius(mo_tape *t, mo_tensor *X) {
+static double svd_frobenius(mo_tape *t, mo_tensor *X) {
     return sqrt(mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES)));
 }
 
@@ -50,7 +50,7 @@ static bool set_up(mo_svd_problem *p) {
     if (p->exact)
         p->q = side;
     p->mark = p->t->n_tensors;
-    p->norm = frobenius(p->t, A->values);
+    p->norm = svd_frobenius(p->t, A->values);
     mo_tape_sweep(p->t, p->mark, NULL, 0);
     if (mo_ok(ctx) && !isfinite(p->norm))
         mo_fail(ctx, MO_NUMERICAL,
@@ -82,7 +82,7 @@ double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor
     for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
         int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
         mo_tensor *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
-        double norm = frobenius(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
+        double norm = svd_frobenius(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
         sum += norm * norm;
         mo_tape_sweep(t, mark, NULL, 0);
     }

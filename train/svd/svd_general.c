@@ -15,7 +15,7 @@
 #include <math.h>
 
 /* A X; leaves nothing else on the tape. */
-static mo_tensor *product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X) {
+static mo_tensor *svd_general_product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X) {
     mo_tensor *Y = mo_spmm(p->t, A, X);
     mo_tape_sweep(p->t, p->mark, &Y, 1);
     return Y;
@@ -23,7 +23,7 @@ static mo_tensor *product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X) {
 
 /* orth(A X); leaves nothing else on the tape. */
 static mo_tensor *orthonormal_product(mo_svd_problem *p, const mo_csr *A, mo_tensor *X, int passes) {
-    mo_tensor *Q = product(p, A, X);
+    mo_tensor *Q = svd_general_product(p, A, X);
     mo_orthonormalize(p->t, Q, passes, &p->condition);
     return Q;
 }
@@ -39,17 +39,17 @@ static mo_tensor *first_basis(mo_svd_problem *p) {
     return orthonormal_product(p, p->A, Omega, p->options->power_iterations == 0 ? 2 : 1);
 }
 
-static mo_tensor *iterate(mo_svd_problem *p, mo_tensor *Q, int count) {
+static mo_tensor *svd_general_iterate(mo_svd_problem *p, mo_tensor *Q, int count) {
     for (int k = 0; k < count && mo_ok(p->t->ctx); k++) {
         bool flat = p->condition < MO_SVD_FLAT && p->norm < MO_SVD_MODEST;
-        Q = flat ? product(p, p->At, Q) : orthonormal_product(p, p->At, Q, 1);
+        Q = flat ? svd_general_product(p, p->At, Q) : orthonormal_product(p, p->At, Q, 1);
         Q = orthonormal_product(p, p->A, Q, k + 1 < count ? 1 : 2);
     }
     return Q;
 }
 
 /* Fills the columns of V with s = 0, from `first` on, with any orthonormal complement. */
-static void complete(mo_tape *t, mo_tensor *V, int64_t first) {
+static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
     int64_t r = mo_dim(V, 1);
     if (first == r || !mo_ok(t->ctx))
         return;
@@ -73,7 +73,7 @@ static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
     return count;
 }
 
-static void extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     mo_tensor *B = mo_spmm(t, p->At, Q);
     mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), p->r, p->rounding, theta), p->real);
@@ -85,21 +85,21 @@ static void extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, m
     svd->S = mo_svd_vector(p, s);
     svd->U = mo_matmul(t, Q, W);
     svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
-    complete(t, svd->V, count_resolved(p, s));
+    svd_general_complete(t, svd->V, count_resolved(p, s));
     svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 
 /* Power iterations, four at a time, until the residual is at the level of rounding, or near it and no longer falling.
  */
-static void converge(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
+static void svd_general_converge(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     double before = INFINITY;
     for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 4) {
         if (done > 0)
             mo_tape_sweep(p->t, p->mark, &Q, 1);
-        Q = iterate(p, Q, 4);
+        Q = svd_general_iterate(p, Q, 4);
         svd->iterations = done + 4;
-        extract(p, Q, theta, s, svd);
+        svd_general_extract(p, Q, theta, s, svd);
         if (mo_svd_converged(p, svd->residual, before))
             return;
         before = svd->residual;
@@ -110,9 +110,9 @@ void mo_svd_general(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     int count = p->exact ? 0 : p->options->power_iterations;
     mo_tensor *Q = first_basis(p);
     if (count < 0) {
-        converge(p, Q, theta, s, svd);
+        svd_general_converge(p, Q, theta, s, svd);
         return;
     }
     svd->iterations = count;
-    extract(p, iterate(p, Q, count), theta, s, svd);
+    svd_general_extract(p, svd_general_iterate(p, Q, count), theta, s, svd);
 }

@@ -22,7 +22,7 @@ static void put_values(mo_svd_problem *p, double *theta, double *s, mo_svd *svd)
     svd->sign = mo_svd_vector(p, theta);
 }
 
-static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
+static void svd_symmetric_exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     mo_tensor *T = mo_spmm(t, p->A, mo_eye(t, p->real, p->n));
     mo_tensor *W = mo_leading_eigenvectors(t, T, p->r, p->rounding, theta);
@@ -37,7 +37,7 @@ static void exact(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
 enum { LARGE = 80000 }; /* rows */
 
 /* Q := A Q, or orth(A Q). Swaps the panels. */
-static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
+static void svd_symmetric_step(mo_svd_problem *p, mo_tensor **panel, int passes) {
     mo_tensor *from = panel[0];
     mo_tall_spmm(p->A, from, panel[1]);
     panel[0] = panel[1];
@@ -49,17 +49,18 @@ static void step(mo_svd_problem *p, mo_tensor **panel, int passes) {
 /* Runs `count` power iterations of two products with A each. The first product needs no orthonormalization if the
  * latest image of Q was well enough conditioned for A A and Cholesky QR, and A has a modest norm, so that nothing
  * overflows. */
-static void iterate(mo_svd_problem *p, mo_tensor **panel, int count) {
+static void svd_symmetric_iterate(mo_svd_problem *p, mo_tensor **panel, int count) {
     for (int k = 0; k < count && mo_ok(p->t->ctx); k++) {
         bool gentle = p->condition < MO_SVD_FLAT && p->norm < MO_SVD_MODEST;
-        step(p, panel, gentle ? 0 : 1);
-        step(p, panel, 1);
+        svd_symmetric_step(p, panel, gentle ? 0 : 1);
+        svd_symmetric_step(p, panel, 1);
         p->condition = gentle ? sqrt(p->condition) : p->condition; /* of one product */
     }
 }
 
 /* Extracts the Ritz vectors to panel[2] and computes their residual through panel[0]. */
-static void extract(mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd *svd) {
+static void svd_symmetric_extract(
+    mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     bool images = p->options->power_iterations != 0;
     svd->orthogonality = mo_ritz_pairs(t, p->A, panel, images, wanted, p->rounding, theta);
@@ -74,11 +75,11 @@ static void extract(mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double
 
 /* Power iterations, two at a time and starting from the Ritz vectors, until the residual is at the level of rounding,
  * or near it and no longer falling. */
-static void converge(mo_svd_problem *p, mo_tensor **panel, double *theta, double *s, mo_svd *svd) {
+static void svd_symmetric_converge(mo_svd_problem *p, mo_tensor **panel, double *theta, double *s, mo_svd *svd) {
     double before = INFINITY;
     for (int done = 0; done < MO_SVD_MOST_ITERATIONS && mo_ok(p->t->ctx); done += 2) {
-        iterate(p, panel, 2);
-        extract(p, panel, p->q, theta, s, svd);
+        svd_symmetric_iterate(p, panel, 2);
+        svd_symmetric_extract(p, panel, p->q, theta, s, svd);
         svd->iterations = done + 2;
         if (mo_svd_converged(p, svd->residual, before))
             return;
@@ -91,7 +92,7 @@ static void converge(mo_svd_problem *p, mo_tensor **panel, double *theta, double
 
 void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     if (p->exact) {
-        exact(p, theta, s, svd);
+        svd_symmetric_exact(p, theta, s, svd);
         return;
     }
     int count = p->options->power_iterations;
@@ -101,14 +102,14 @@ void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) 
     mo_test_matrix(p, panel[0]);
     p->condition = 1; /* of Omega */
     if (count < 0) {
-        converge(p, panel, theta, s, svd);
+        svd_symmetric_converge(p, panel, theta, s, svd);
         return;
     }
     if (count == 0)
-        step(p, panel, 2);
+        svd_symmetric_step(p, panel, 2);
     else if (p->n > LARGE && p->norm < MO_SVD_MODEST)
-        step(p, panel, 0);
-    iterate(p, panel, count);
-    extract(p, panel, p->r, theta, s, svd);
+        svd_symmetric_step(p, panel, 0);
+    svd_symmetric_iterate(p, panel, count);
+    svd_symmetric_extract(p, panel, p->r, theta, s, svd);
     svd->iterations = count;
 }

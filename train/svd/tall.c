@@ -25,7 +25,7 @@ mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t colum
     return T->storage ? T : mo_null_tensor(ctx);
 }
 
-static int64_t smaller(int64_t a, int64_t b) {
+static int64_t tall_smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
@@ -46,7 +46,7 @@ static void add_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *sum) {
     mo_accumulate_in_place(t, sum, product);
 }
 
-static mo_tensor *window(mo_tape *t, mo_tensor *M, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+static mo_tensor *tall_window(mo_tape *t, mo_tensor *M, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     return columns_of(t, mo_slice(t, M, 0, i0, i1), j0, j1);
 }
 
@@ -56,17 +56,17 @@ static void add_symmetric(mo_tape *t, mo_tensor *X, mo_tensor *sum) {
     for (int64_t i = 0; i < PARTS; i++) {
         int64_t i0 = part_start(q, i), i1 = part_start(q, i + 1);
         if (i0 < i1)
-            add_gram(t, columns_of(t, X, i0, i1), columns_of(t, X, 0, i1), window(t, sum, i0, i1, 0, i1));
+            add_gram(t, columns_of(t, X, i0, i1), columns_of(t, X, 0, i1), tall_window(t, sum, i0, i1, 0, i1));
     }
 }
 
 /* Copies the parts below the diagonal to above it. */
-static void mirror(mo_tape *t, mo_tensor *M) {
+static void tall_mirror(mo_tape *t, mo_tensor *M) {
     int64_t q = mo_dim(M, 1);
     for (int64_t i = 1; i < PARTS && mo_ok(t->ctx); i++) {
         int64_t i0 = part_start(q, i), i1 = part_start(q, i + 1);
         if (i0 < i1)
-            mo_tensor_copy(window(t, M, 0, i0, i0, i1), mo_transpose(t, window(t, M, i0, i1, 0, i0)));
+            mo_tensor_copy(tall_window(t, M, 0, i0, i0, i1), mo_transpose(t, tall_window(t, M, i0, i1, 0, i0)));
     }
 }
 
@@ -75,15 +75,15 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(X, 1), mo_dim(Y, 1)}, 0);
     int64_t mark = t->n_tensors;
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
-        mo_tensor *x = mo_slice(t, X, 0, i, smaller(n, i + SUM_ROWS));
+        mo_tensor *x = mo_slice(t, X, 0, i, tall_smaller(n, i + SUM_ROWS));
         if (X == Y)
             add_symmetric(t, x, sum);
         else
-            add_gram(t, x, mo_slice(t, Y, 0, i, smaller(n, i + SUM_ROWS)), sum);
+            add_gram(t, x, mo_slice(t, Y, 0, i, tall_smaller(n, i + SUM_ROWS)), sum);
         mo_tape_sweep(t, mark, NULL, 0);
     }
     if (X == Y)
-        mirror(t, sum);
+        tall_mirror(t, sum);
     mo_tape_sweep(t, mark, NULL, 0);
     return sum;
 }
@@ -91,7 +91,7 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
     int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), mark = t->n_tensors;
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += TURN_ROWS) {
-        mo_tensor *x = mo_slice(t, X, 0, i, smaller(n, i + TURN_ROWS));
+        mo_tensor *x = mo_slice(t, X, 0, i, tall_smaller(n, i + TURN_ROWS));
         if (!upper)
             mo_tensor_copy(x, mo_matmul(t, x, R));
         for (int64_t part = PARTS - 1; part >= 0 && upper && mo_ok(t->ctx);
@@ -99,7 +99,7 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
             int64_t j0 = part_start(q, part), j1 = part_start(q, part + 1);
             if (j0 < j1)
                 mo_tensor_copy(
-                    columns_of(t, x, j0, j1), mo_matmul(t, columns_of(t, x, 0, j1), window(t, R, 0, j1, j0, j1)));
+                    columns_of(t, x, j0, j1), mo_matmul(t, columns_of(t, x, 0, j1), tall_window(t, R, 0, j1, j0, j1)));
         }
         mo_tape_sweep(t, mark, NULL, 0);
     }
