@@ -111,4 +111,38 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
  * without a table on failure. */
 MO_API mo_model mo_model_open(mo_context *ctx, const char *path_or_name);
 
+/* ---- few-shot: the labels of a graph's examples from a few of them ---- */
+
+/* Zeroes are defaults. */
+typedef struct mo_few_shot_options {
+    const char *weights; /* as mo_model_open takes them; NULL: "best" */
+    const mo_head *head; /* NULL: the readout that the weights were trained with */
+    double lambda;       /* the head's parameter of that name; 0: the trained value */
+    const char *cache;   /* folder of cached features; NULL: none */
+    int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
+} mo_few_shot_options;
+
+/* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time.
+ */
+typedef struct mo_few_shot_estimate {
+    int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
+    int64_t small_classes;               /* with one example, which no fit can do without */
+    double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
+    double temperature;                  /* of the probabilities */
+} mo_few_shot_estimate;
+
+typedef struct mo_few_shot mo_few_shot;
+/* Computes features and embeddings of a graph's nodes (MO_TASK_NC) or of the graphs of a set (MO_TASK_GC); the graph is
+ * borrowed. Returns NULL on failure. */
+MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
+MO_API void mo_few_shot_release(mo_few_shot *f);
+/* Fits the readout on n examples and their labels, 0 .. classes - 1, each present; any number of times. Returns the
+ * status. */
+MO_API mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
+MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
+/* Logits, or softmax(logits / temperature), of n examples: [n, classes], row-major. Equal bits at any thread count.
+ * Return the status. */
+MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
+MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
+
 #endif

@@ -71,6 +71,8 @@ claim hypergradient_beats_the_grid run_example hypergradient "step 60 .* gradien
 claim implicit_logistic_agrees_with_unrolled run_example implicit_logistic "embeddings: [0-9.]*e-\(0[789]\|1\)"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
+claim few_shot_predicts run_example few_shot "28 labels: expected accuracy [4-9][0-9]%"
+
 # The archive alone: found first, so that the linker cannot take the shared library.
 mkdir "$root/archive"
 cp "$libraries/libmochi.a" "$root/archive"

@@ -1,0 +1,109 @@
+/* tests/cli/test_cli_predict.c - `mochi predict`: labels as tables and arrays, predictions by suffix, and every
+ * complaint about labels with its line. */
+#include "tests/cli/program.h"
+
+/* Nodes of Cora, two of each class. */
+static const char seeds[] = "node,label\n0,3\n1,4\n2,4\n3,0\n4,3\n5,2\n6,2\n9,3\n18,1\n19,6\n16,5\n34,1\n7,0\n";
+
+static void predicts_every_node_without_a_label(void **state) {
+    program *p = *state;
+    static char csv[MAX_TEXT], again[MAX_TEXT];
+    write_text(in_folder(p, "seeds.csv"), seeds);
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "seeds.csv"), "--out", in_folder(p, "a.csv"),
+        "--threads", "1");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, "");
+    assert_non_null(strstr(p->err, "13 labels of 7 classes, 1 to 3 per class\n"));
+    assert_non_null(strstr(p->err, "2 of the classes have one label"));
+    assert_non_null(strstr(p->err, "from 11 labels left out in turn\n"));
+    assert_non_null(strstr(p->err, "2695 predictions\n"));
+    read_text(in_folder(p, "a.csv"), csv);
+    assert_int_equal(count_lines(csv), 1 + 2708 - 13);
+    assert_memory_equal(csv, "node,label,probability,margin\n8,", 32);
+    /* Any number of threads, and names that are text: the same bytes. */
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "seeds.csv"), "--quiet", "--threads", "2");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->err, "");
+    assert_string_equal(p->out, csv);
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "seeds.csv"), "--out", in_folder(p, "b.csv"),
+        "--quiet", "--min-confidence", "1");
+    read_text(in_folder(p, "b.csv"), again);
+    assert_non_null(strstr(again, "\n8,,0."));
+}
+
+static void writes_by_the_suffix(void **state) {
+    program *p = *state;
+    static char text[MAX_TEXT];
+    write_text(in_folder(p, "seeds.tsv"), "graph\tkind\n0\t\"a, b\"\n1\tb\n2\tb\n3\t\"a, b\"\n0\t\"a, b\"\n");
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "seeds.tsv"), "--out", in_folder(p, "p.tsv"),
+        "--probabilities");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, "4 labels of 2 classes, 2 per class\n"));
+    read_text(in_folder(p, "p.tsv"), text);
+    assert_memory_equal(text, "graph\tlabel\tprobability\tmargin\t\"a, b\"\tb\n4\t", 42);
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "seeds.tsv"), "--out", in_folder(p, "p.jsonl"),
+        "--probabilities", "--head", "logistic", "--quiet");
+    assert_ended(p, 0, NULL);
+    read_text(in_folder(p, "p.jsonl"), text);
+    assert_int_equal(count_lines(text), 188 - 4);
+    *strchr(text, '\n') = '\0';
+    json_t *line = json_loads(text, 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(line, "graph")), 4);
+    const json_t *all = json_object_get(line, "probabilities");
+    double sum = json_number_value(json_object_get(all, "a, b")) + json_number_value(json_object_get(all, "b"));
+    assert_true(sum > 1 - 1e-6 && sum < 1 + 1e-6);
+    json_decref(line);
+    /* An array in, an array out. */
+    RUN(p, "embed", "--data", "mutag", "--weights", "none", "--out", in_folder(p, "Z.npy"), "--labels",
+        in_folder(p, "y.npy"), "--quiet");
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "y.npy"), "--out", in_folder(p, "all.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, "188 labels of 2 classes"));
+    RUN(p, "predict", "--data", "mutag", "--known", in_folder(p, "y.npy"), "--out", in_folder(p, "q.csv"));
+    assert_ended(p, 1, "labels of 1 classes, expected 2 or more"); /* the mask is 0 where the label is 0 */
+}
+
+static void refuses_bad_labels_with_their_line(void **state) {
+    program *p = *state;
+    static const char *const bad[][2] = {
+        {"", "found no label"},
+        {"node,label\n", "found no label"},
+        {"node,label\n0,a\n1,b,c\n", ":3: expected 2 columns, number and class, found 3"},
+        {"node,label\n0,a\nx7,b\n", ":3: expected the number of an example, found 'x7'"},
+        {"node,label\n0,a\n2708,b\n", ":3: expected an example from 0 to 2707, found 2708"},
+        {"node,label\n0,a\n1,\n", ":3: expected a class, found nothing"},
+        {"node,label\n0,0.5\n1,0.25\n", ":2: expected a class, found the real number 0.5"},
+        {"node,label\n0,a\n1,b\n0,b\n", ":4: example 0 is of class 'b', and of 'a' in line 2"},
+        {"node,label\n0,a\n1,a\n", "labels of 1 classes, expected 2 or more"},
+        {"node,label\n0,\"a\n", ""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text(in_folder(p, "bad.csv"), bad[i][0]);
+        RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "bad.csv"), "--out", in_folder(p, "none.csv"));
+        assert_ended(p, 1, bad[i][1]);
+        assert_int_not_equal(access(in_folder(p, "none.csv"), F_OK), 0);
+    }
+    RUN(p, "predict", "--data", "cora", "--labels", "/nowhere/seeds.csv");
+    assert_ended(p, 1, "/nowhere/seeds.csv: No such file");
+    RUN(p, "predict", "--data", "cora");
+    assert_ended(p, 2, "expected either --labels FILE or --known MASK.npy");
+    RUN(p, "predict", "--labels", "x.csv");
+    assert_ended(p, 2, "--data NAME is missing");
+    write_text(in_folder(p, "seeds.csv"), seeds);
+    RUN(p, "predict", "--data", "cora", "--task", "lp", "--labels", in_folder(p, "seeds.csv"));
+    assert_ended(p, 1, "found links");
+    RUN(p, "predict", "--data", "cora", "--task", "gc", "--labels", in_folder(p, "seeds.csv"));
+    assert_ended(p, 1, "expected labels of nodes");
+    run_program_to(p, "/dev/full",
+        (const char *const[]){"predict", "--data", "cora", "--quiet", "--labels", in_folder(p, "seeds.csv"), NULL});
+    assert_int_equal(p->code, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(predicts_every_node_without_a_label),
+        cmocka_unit_test(writes_by_the_suffix),
+        cmocka_unit_test(refuses_bad_labels_with_their_line),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}

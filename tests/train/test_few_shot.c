@@ -1,0 +1,170 @@
+/* tests/train/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes from labels
+ * that were left out, and equal calls give equal bits. */
+#include "tests/planted.h"
+#include "train/evaluation/evaluation.h"
+#include "train/few_shot/few_shot.h"
+
+#include <math.h>
+
+enum { PER_CLASS = 4, CORA_CLASSES = 7, SUPPORT = PER_CLASS * CORA_CLASSES };
+
+/* The first PER_CLASS nodes of each class. */
+static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t label[SUPPORT]) {
+    int64_t n = 0;
+    for (int64_t c = 0; c < graph->classes; c++)
+        for (int64_t i = 0, taken = 0; i < graph->n_labels && taken < PER_CLASS; i++)
+            if (graph->label[i] == c) {
+                id[n] = i;
+                label[n++] = c;
+                taken++;
+            }
+    assert_int_equal(n, SUPPORT);
+}
+
+/* 300 nodes of Cora from node 1000 on, by a context of that many threads. */
+enum { ASKED = 300 };
+static void predict_cora(int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    mo_register_ops(ctx);
+    mo_graph *graph = mo_graph_open(ctx, "cora");
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
+    int64_t id[SUPPORT], label[SUPPORT], asked[ASKED], right = 0;
+    first_labels(graph, id, label);
+    for (int64_t i = 0; i < ASKED; i++)
+        asked[i] = 1000 + i;
+    assert_int_equal(mo_few_shot_fit(f, id, label, SUPPORT), MO_OK);
+    assert_int_equal(mo_few_shot_probabilities(f, asked, ASKED, probability), MO_OK);
+    for (int64_t i = 0; i < ASKED; i++) {
+        const double *row = probability + i * CORA_CLASSES;
+        int best = 0;
+        double sum = 0;
+        for (int c = 0; c < CORA_CLASSES; c++) {
+            best = row[c] > row[best] ? c : best;
+            sum += row[c];
+        }
+        assert_true(fabs(sum - 1) < 1e-12);
+        right += best == graph->label[asked[i]];
+    }
+    assert_true(right > ASKED / 2); /* chance: a seventh */
+    *estimate = mo_few_shot_expect(f);
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void every_thread_count_gives_the_same_bits(void **state) {
+    (void)state;
+    static double one[ASKED * CORA_CLASSES], three[ASKED * CORA_CLASSES];
+    mo_few_shot_estimate a, b;
+    predict_cora(1, one, &a);
+    predict_cora(3, three, &b);
+    assert_memory_equal(one, three, sizeof one);
+    assert_true(a.accuracy == b.accuracy && a.temperature == b.temperature);
+    assert_int_equal(a.classes, CORA_CLASSES);
+    assert_int_equal(a.held_out, SUPPORT);
+    assert_true(a.low < a.accuracy && a.accuracy < a.high && a.accuracy > 0.3);
+    assert_true(a.temperature > 0 && isfinite(a.temperature));
+}
+
+/* The plan of an evaluation, read by the few-shot object: the same logits. */
+static void logits_are_those_of_an_evaluation(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    for (int task = 0; task < MO_TASKS; task += 2) {
+        const mo_source *source = planted_source(pool, (mo_task)task);
+        mo_model model = planted_model(s->ctx, 1);
+        mo_plan plan;
+        assert_int_equal(mo_plan_split(source->graph, source->task, 4, 3, &plan), MO_OK);
+        mo_few_shot f = {.ctx = s->ctx, .source = *source, .candidate = {.model = model}, .temperature = 1};
+        f.t = mo_tape_create(s->ctx, MO_EVAL);
+        f.rows = mo_embed_all(model, source, 0);
+        mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
+        double *logits = calloc((size_t)(plan.n_query * plan.classes), sizeof *logits);
+        assert_int_equal(mo_few_shot_read(&f, &support, plan.query[0], plan.n_query, logits), MO_OK);
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0);
+        double right = 0;
+        for (int64_t i = 0; i < plan.n_query; i++) {
+            int64_t best = 0;
+            for (int64_t c = 1; c < plan.classes; c++)
+                best = logits[i * plan.classes + c] > logits[i * plan.classes + best] ? c : best;
+            right += best == plan.query_label[i];
+        }
+        assert_true(mo_plan_accuracy(t, Y, &plan) == 100.0 * right / (double)plan.n_query);
+        free(logits);
+        mo_tape_release(t);
+        mo_tape_release(f.t);
+        mo_tensor_release(f.rows);
+        mo_plan_release(&plan);
+        mo_model_release(model);
+    }
+    mo_pool_release(pool);
+}
+
+static void a_graph_takes_many_sets_of_labels(void **state) {
+    scratch *s = *state;
+    mo_graph *set = mo_graph_open(s->ctx, "mutag");
+    mo_few_shot *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
+    int64_t id[4] = {0, 0, 0, 0}, label[4] = {0, 0, 1, 1}, n[2] = {0, 0}, asked[] = {50, 51};
+    for (int64_t g = 0; g < 50; g++)
+        if (set->label[g] >= 0 && n[set->label[g]] < 2)
+            id[2 * set->label[g] + n[set->label[g]]++] = g;
+    double first[4], again[4], other[4];
+    assert_int_equal(mo_few_shot_fit(f, id, label, 4), MO_OK);
+    assert_int_equal(mo_few_shot_logits(f, asked, 2, first), MO_OK);
+    assert_int_equal(mo_few_shot_fit(f, id, (int64_t[]){1, 0, 0, 1}, 4), MO_OK);
+    assert_int_equal(mo_few_shot_logits(f, asked, 2, other), MO_OK);
+    assert_int_equal(mo_few_shot_fit(f, id, label, 4), MO_OK);
+    assert_int_equal(mo_few_shot_logits(f, asked, 2, again), MO_OK);
+    assert_memory_equal(first, again, sizeof first);
+    assert_memory_not_equal(first, other, sizeof first);
+    /* One label a class: nothing can be left out. */
+    assert_int_equal(mo_few_shot_fit(f, (int64_t[]){id[0], id[2]}, (int64_t[]){0, 1}, 2), MO_OK);
+    mo_few_shot_estimate e = mo_few_shot_expect(f);
+    assert_true(isnan(e.accuracy) && e.temperature == 1);
+    assert_int_equal(e.small_classes, 2);
+    assert_int_equal(e.held_out, 0);
+    assert_int_equal(mo_few_shot_logits(f, asked, 2, first), MO_OK);
+    mo_few_shot_release(f);
+    mo_graph_release(set);
+}
+
+static void bad_labels_are_refused_by_number(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    assert_null(mo_few_shot_open(graph, MO_TASK_GC, NULL));
+    assert_failed(s->ctx, MO_INVALID, PARTS("cora is a single graph, expected labels of nodes"));
+    assert_null(mo_few_shot_open(graph, MO_TASK_LP, NULL));
+    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("found links"));
+    assert_null(mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.weights = "/nowhere"}));
+    assert_failed(s->ctx, MO_IO, PARTS("/nowhere"));
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, NULL);
+    double logits[4];
+    mo_few_shot_logits(f, (int64_t[]){0}, 1, logits);
+    assert_failed(s->ctx, MO_STATE, PARTS("expected labels"));
+    mo_few_shot_fit(f, (int64_t[]){1, 2708}, (int64_t[]){0, 1}, 2);
+    assert_failed(s->ctx, MO_INVALID, PARTS("example 1 is 2708, expected 0 to 2707"));
+    mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, -1}, 2);
+    assert_failed(s->ctx, MO_INVALID, PARTS("label of example 2 is -1"));
+    mo_few_shot_fit(f, (int64_t[]){1, 1}, (int64_t[]){0, 1}, 2);
+    assert_failed(s->ctx, MO_INVALID, PARTS("example 1 is labelled twice"));
+    mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 0}, 2);
+    assert_failed(s->ctx, MO_INVALID, PARTS("labels of 1 classes, expected 2 or more"));
+    mo_few_shot_fit(f, (int64_t[]){1, 2, 3}, (int64_t[]){0, 2, 2}, 3);
+    assert_failed(s->ctx, MO_INVALID, PARTS("labels of 2 classes"));
+    mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 1}, 2);
+    mo_few_shot_logits(f, (int64_t[]){-1}, 1, logits);
+    assert_failed(s->ctx, MO_INVALID, PARTS("-1"));
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_thread_count_gives_the_same_bits),
+        cmocka_unit_test(logits_are_those_of_an_evaluation),
+        cmocka_unit_test(a_graph_takes_many_sets_of_labels),
+        cmocka_unit_test(bad_labels_are_refused_by_number),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+}

@@ -1,0 +1,236 @@
+/* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
+ * are known. */
+#include "tools/predict/predict.h"
+#include "tools/given.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY_WEIGHTS = 0x100,
+    KEY_DATA,
+    KEY_TASK,
+    KEY_LABELS,
+    KEY_KNOWN,
+    KEY_OUT,
+    KEY_HEAD,
+    KEY_LAMBDA,
+    KEY_PROBABILITIES,
+    KEY_MIN_CONFIDENCE,
+    KEY_THREADS,
+    KEY_QUIET
+};
+
+typedef struct predict_options {
+    const char *data, *labels, *known, *out, *cache;
+    int task; /* -1: that of the data */
+    double least;
+    mo_few_shot_options few_shot;
+    mo_context_options device;
+    int threads;
+    bool probabilities, quiet;
+    given_options given;
+} predict_options;
+
+static const struct argp_option options[] = {
+    {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
+    {"task", KEY_TASK, "TASK", 0, "nc (nodes) or gc (graphs); default: nodes of a single graph, graphs of a set", 0},
+    {"labels", KEY_LABELS, "FILE", 0,
+        "the labels that are known: CSV or TSV with a header, of lines NUMBER,CLASS (nodes or graphs count from 0; a "
+        "class "
+        "is any text), or .npy, one whole number for each example, negative where unknown",
+        0},
+    {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
+    {"out", KEY_OUT, "FILE", 0,
+        "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
+        "second "
+        "class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
+        0},
+    {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 0},
+    {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "examples whose probability is below P get no label", 0},
+    {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
+    {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
+    {"lambda", KEY_LAMBDA, "L", 0, "the readout's penalty (default: that of the weights)", 0},
+    KEEPING_OPTIONS,
+    {"threads", KEY_THREADS, "N", 0, "CPU threads; the predictions do not depend on it (default: all processors)", 0},
+    DEVICE_OPTIONS,
+    {"quiet", KEY_QUIET, NULL, 0, "no summary on standard error", 0},
+    {0},
+};
+
+static const char description[] =
+    "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few that are known. Says on standard "
+    "error how accurate the predictions should be, from known labels that are left out in turn.\v"
+    "Examples:\n"
+    "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
+    "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
+
+static error_t take_option(int key, char *text, struct argp_state *state) {
+    static const char *const tasks[] = {"nc", "lp", "gc"};
+    predict_options *o = state->input;
+    note_given(&o->given, key);
+    if (take_device(&o->device, key, text, state) || take_keeping(&o->few_shot.memory, &o->cache, key, text, state))
+        return 0;
+    if (key == KEY_DATA)
+        o->data = text;
+    else if (key == KEY_TASK)
+        o->task = parse_choice(state, "--task", text, tasks, 3);
+    else if (key == KEY_LABELS)
+        o->labels = text;
+    else if (key == KEY_KNOWN)
+        o->known = text;
+    else if (key == KEY_OUT)
+        o->out = text;
+    else if (key == KEY_WEIGHTS)
+        o->few_shot.weights = text;
+    else if (key == KEY_HEAD)
+        o->few_shot.head = parse_head(state, text);
+    else if (key == KEY_LAMBDA)
+        o->few_shot.lambda = parse_positive(state, "--lambda", text);
+    else if (key == KEY_PROBABILITIES)
+        o->probabilities = true;
+    else if (key == KEY_MIN_CONFIDENCE)
+        o->least = parse_real(state, "--min-confidence", text, 0, 1);
+    else if (key == KEY_THREADS)
+        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
+    else if (key == KEY_QUIET)
+        o->quiet = true;
+    else if (key == ARGP_KEY_ARG)
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
+    else if (key == ARGP_KEY_END && !o->data)
+        refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
+    else if (key == ARGP_KEY_END && !o->labels == !o->known)
+        refuse_command_line(state, EXIT_USAGE, "expected either --labels FILE or --known MASK.npy");
+    else if (key == ARGP_KEY_END)
+        refuse_math_on_cpu(&o->given, o->device.device);
+    else
+        return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
+    return 0;
+}
+
+/* Numbers of the examples without a known label; returns how many. */
+static int64_t list_unknown(const known_labels *known, int64_t examples, int64_t *id) {
+    int64_t n = 0, at = 0; /* known->id rises */
+    for (int64_t i = 0; i < examples; i++)
+        if (at < known->n && known->id[at] == i)
+            at++;
+        else
+            id[n++] = i;
+    return n;
+}
+
+/* Examples of the least and the largest class. */
+static void print_counts(const known_labels *known) {
+    int64_t *count = calloc((size_t)known->classes + 1, sizeof *count), least = INT64_MAX, most = 0;
+    for (int64_t i = 0; count && i < known->n; i++)
+        count[known->label[i]]++;
+    for (int64_t c = 0; count && c < known->classes; c++) {
+        least = count[c] < least ? count[c] : least;
+        most = count[c] > most ? count[c] : most;
+    }
+    fprintf(stderr, "%" PRId64 " labels of %" PRId64 " classes, ", known->n, known->classes);
+    if (least == most)
+        fprintf(stderr, "%" PRId64 " per class\n", least);
+    else
+        fprintf(stderr, "%" PRId64 " to %" PRId64 " per class\n", least, most);
+    free(count);
+}
+
+/* The data's own labels as a check: the share of predictions that are right, if every class is one of the data's. */
+static void print_truth(const mo_graph *graph, const predictions *p) {
+    int64_t right = 0, n = 0;
+    for (int64_t i = 0; graph->n_labels && i < p->n; i++) {
+        double margin;
+        int64_t truth = graph->label[p->id[i]];
+        char text[32];
+        snprintf(text, sizeof text, "%" PRId64, truth);
+        n += truth >= 0;
+        right += truth >= 0 && !strcmp(p->name[predicted_class(p, i, &margin)], text);
+    }
+    if (right > 0)
+        fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
+            100.0 * (double)right / (double)n);
+}
+
+static void print_summary(
+    const known_labels *known, const mo_few_shot *f, const mo_graph *graph, const predictions *p) {
+    mo_few_shot_estimate e = mo_few_shot_expect(f);
+    int64_t unsure = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        double margin;
+        unsure += p->probability[i * p->classes + predicted_class(p, i, &margin)] < p->least;
+    }
+    print_counts(known);
+    if (e.small_classes)
+        fprintf(stderr, "%" PRId64 " of the classes have one label, which cannot be left out to test the others\n",
+            e.small_classes);
+    if (isnan(e.accuracy))
+        fprintf(stderr, "expected accuracy: unknown; it takes two labels of a class\n");
+    else
+        fprintf(stderr,
+            "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
+            " labels left out in turn\n",
+            100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
+    fprintf(stderr, "%" PRId64 " predictions", p->n);
+    if (unsure)
+        fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
+    fputc('\n', stderr);
+    print_truth(graph, p);
+}
+
+/* Returns whether everything was written. */
+static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const known_labels *known) {
+    bool set = graph->graphs > 1;
+    int64_t examples = set ? graph->graphs : graph->nodes;
+    mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
+    mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
+    int64_t *id = malloc((size_t)examples * sizeof *id + 1), n = id ? list_unknown(known, examples, id) : 0;
+    double *probability = malloc((size_t)(n * known->classes) * sizeof *probability + 1);
+    if (mo_ok(ctx) && !(id && probability))
+        mo_fail(ctx, MO_MEMORY, "predict: out of memory for %" PRId64 " predictions of %" PRId64 " classes", n,
+            known->classes);
+    mo_few_shot_fit(f, known->id, known->label, known->n);
+    bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
+    predictions p = {.n = n,
+        .classes = known->classes,
+        .id = id,
+        .probability = probability,
+        .name = known->name,
+        .what = set ? "graph" : "node",
+        .all = o->probabilities,
+        .least = o->least};
+    if (fine && !o->quiet)
+        print_summary(known, f, graph, &p);
+    fine = fine && write_predictions(ctx, &p, o->out);
+    mo_few_shot_release(f);
+    free(probability);
+    free(id);
+    return fine;
+}
+
+int predict_command(int argc, char **argv) {
+    static const struct argp argp = {
+        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
+    predict_options o = {.task = -1};
+    o.given = (given_options){.table = options, .command = argv[0]};
+    parse_options(&argp, argc, argv, &o);
+    o.device.threads = o.threads;
+    o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
+    mo_context *ctx = open_context_on(o.device);
+    if (!ctx)
+        return EXIT_FAILED;
+    known_labels known = {0};
+    mo_graph *graph = mo_graph_open(ctx, o.data);
+    int64_t examples = graph ? graph->graphs > 1 ? graph->graphs : graph->nodes : 0;
+    bool written = graph && (o.labels ? read_labels(ctx, o.labels, examples, &known)
+                                      : take_own_labels(graph, o.known, examples, &known));
+    written = written && predict(ctx, &o, graph, &known);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
+    free_labels(&known);
+    mo_graph_release(graph);
+    mo_context_release(ctx);
+    return code;
+}

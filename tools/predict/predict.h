@@ -1,0 +1,39 @@
+/* tools/predict/predict.h - labels that a user knows, and predictions of the others. */
+#ifndef PREDICT_H
+#define PREDICT_H
+
+#include "tools/command.h"
+
+/* Examples with their classes, 0 .. classes - 1, and the classes' names; owned. */
+typedef struct known_labels {
+    int64_t n, classes;
+    int64_t *id, *label;
+    char **name; /* [classes] */
+} known_labels;
+
+/* Reads labels of the examples 0 .. examples - 1: CSV or TSV with a header (two columns: number and class), or .npy
+ * (int64 [examples], negative: unknown). Whole numbers as classes are in rising order, other names in that of their
+ * bytes. Returns false on failure; the status names file and line. */
+bool read_labels(mo_context *ctx, const char *path, int64_t examples, known_labels *known);
+/* The graph's own labels where the mask (.npy, [examples], nonzero: known) says so. */
+bool take_own_labels(const mo_graph *graph, const char *mask, int64_t examples, known_labels *known);
+void free_labels(known_labels *known);
+
+/* Predictions of n examples. */
+typedef struct predictions {
+    int64_t n, classes;
+    const int64_t *id;
+    const double *probability; /* [n, classes] */
+    char *const *name;         /* [classes] */
+    const char *what;          /* "node" or "graph" */
+    bool all;                  /* with every class's probability */
+    double least;              /* examples whose probability is below it have no label */
+} predictions;
+
+/* Writes them by the suffix of path, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64: the numbers of the
+ * classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
+bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
+/* The first largest probability of example i, and the difference to the second. */
+int64_t predicted_class(const predictions *p, int64_t i, double *margin);
+
+#endif

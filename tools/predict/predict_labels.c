@@ -1,0 +1,310 @@
+/* tools/predict/predict_labels.c - the labels that a user knows, from a table of text or an array. */
+#include "tools/predict/predict.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+/* One line of the table. */
+typedef struct entry {
+    int64_t id, line;
+    char *class;
+} entry;
+
+/* The table while it is read. */
+typedef struct table {
+    mo_context *ctx;
+    const char *path;
+    int64_t examples, line;
+    int column;
+    char *id; /* of the line that is read */
+    entry *entries;
+    int64_t n, room;
+    char *class;
+} table;
+
+static char *copy_field(const void *text, size_t bytes) {
+    char *copy = malloc(bytes + 1);
+    if (copy) {
+        memcpy(copy, text, bytes);
+        copy[bytes] = '\0';
+    }
+    return copy;
+}
+
+static void on_field(void *text, size_t bytes, void *state) {
+    table *t = state;
+    char **place = t->column == 0 ? &t->id : t->column == 1 ? &t->class : NULL;
+    if (place) {
+        free(*place);
+        *place = copy_field(text ? text : "", text ? bytes : 0);
+        if (!*place && mo_ok(t->ctx))
+            mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
+    }
+    t->column++;
+}
+
+/* A number that is not whole is a value to regress on, not a class. */
+static bool is_real_number(const char *text) {
+    char *end, *whole;
+    errno = 0;
+    strtoll(text, &whole, 10);
+    strtod(text, &end);
+    return *text && end != text && !*end && *whole;
+}
+
+static void check_line(table *t, const char *end) {
+    int64_t id = strtoll(t->id, (char **)&end, 10);
+    if (t->column != 2)
+        mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected 2 columns, number and class, found %d", t->path, t->line,
+            t->column);
+    else if (!*t->id || *end)
+        mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected the number of an example, found '%s'", t->path, t->line,
+            t->id);
+    else if (id < 0 || id >= t->examples)
+        mo_fail(t->ctx, MO_INVALID, "%s:%" PRId64 ": expected an example from 0 to %" PRId64 ", found %s", t->path,
+            t->line, t->examples - 1, t->id);
+    else if (!*t->class)
+        mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected a class, found nothing", t->path, t->line);
+    else if (is_real_number(t->class))
+        mo_fail(t->ctx, MO_INVALID, "%s:%" PRId64 ": expected a class, found the real number %s", t->path, t->line,
+            t->class);
+}
+
+static void keep_line(table *t) {
+    if (t->n == t->room) {
+        int64_t room = t->room ? 2 * t->room : 64;
+        entry *more = realloc(t->entries, (size_t)room * sizeof *more);
+        if (!more) {
+            mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
+            return;
+        }
+        t->entries = more;
+        t->room = room;
+    }
+    t->entries[t->n++] = (entry){strtoll(t->id, NULL, 10), t->line, t->class};
+    t->class = NULL;
+}
+
+static void on_line(int end, void *state) {
+    table *t = state;
+    (void)end;
+    t->line++;
+    if (mo_ok(t->ctx) && t->line > 1 && t->column > 0) /* line 1 is the header */
+        check_line(t, NULL);
+    if (mo_ok(t->ctx) && t->line > 1 && t->column > 0)
+        keep_line(t);
+    t->column = 0;
+}
+
+/* The whole file; NULL on failure. */
+static char *read_text(mo_context *ctx, const char *path, size_t *bytes) {
+    FILE *file = fopen(path, "rbe");
+    char *text = NULL;
+    *bytes = 0;
+    while (file && mo_ok(ctx) && !feof(file)) {
+        char *more = *bytes < MOST_BYTES ? realloc(text, *bytes + 65536) : NULL;
+        if (!more)
+            mo_fail(ctx, MO_MEMORY, "%s: out of memory, or more than %d bytes", path, MOST_BYTES);
+        else
+            *bytes += fread((text = more) + *bytes, 1, 65536, file);
+        if (mo_ok(ctx) && ferror(file))
+            mo_fail(ctx, MO_IO, "%s: %s", path, strerror(errno));
+    }
+    if (!file)
+        mo_fail(ctx, MO_IO, "%s: %s", path, strerror(errno));
+    else
+        fclose(file);
+    return text;
+}
+
+static void parse_table(table *t) {
+    struct csv_parser parser;
+    size_t bytes;
+    char *text = read_text(t->ctx, t->path, &bytes), *end = text ? memchr(text, '\n', bytes) : NULL;
+    bool tabs = text && memchr(text, '\t', end ? (size_t)(end - text) : bytes);
+    if (mo_ok(t->ctx) && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL) == 0) {
+        csv_set_delim(&parser, tabs ? CSV_TAB : CSV_COMMA);
+        if ((csv_parse(&parser, text, bytes, on_field, on_line, t) != bytes ||
+                csv_fini(&parser, on_field, on_line, t) != 0) &&
+            mo_ok(t->ctx))
+            mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": %s", t->path, t->line + 1, csv_strerror(csv_error(&parser)));
+        csv_free(&parser);
+    }
+    free(text);
+    if (mo_ok(t->ctx) && t->n == 0)
+        mo_fail(t->ctx, MO_FORMAT, "%s: expected a header and lines of number and class, found no label", t->path);
+}
+
+static bool is_whole(const char *text) {
+    char *end;
+    strtoll(text, &end, 10);
+    return *text && !*end;
+}
+
+static int by_number(const void *a, const void *b) {
+    long long x = strtoll(*(char *const *)a, NULL, 10), y = strtoll(*(char *const *)b, NULL, 10);
+    return (x > y) - (x < y);
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int by_id(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Leaves each example once; two classes of one example are an error that names both lines. */
+static void join_repeats(table *t) {
+    int64_t n = 0;
+    qsort(t->entries, (size_t)t->n, sizeof *t->entries, by_id);
+    for (int64_t i = 0; i < t->n; i++) {
+        entry *last = n ? &t->entries[n - 1] : NULL, *e = &t->entries[i];
+        if (!last || last->id != e->id) {
+            t->entries[n++] = *e;
+            continue;
+        }
+        if (strcmp(last->class, e->class) != 0 && mo_ok(t->ctx))
+            mo_fail(t->ctx, MO_INVALID,
+                "%s:%" PRId64 ": example %" PRId64 " is of class '%s', and of '%s' in line %" PRId64, t->path, e->line,
+                e->id, e->class, last->class, last->line);
+        free(e->class);
+    }
+    t->n = n;
+}
+
+/* Numbers the classes; takes their names over. */
+static void number_classes(table *t, known_labels *known) {
+    char **sorted = calloc((size_t)t->n + 1, sizeof *sorted);
+    known->id = calloc((size_t)t->n + 1, sizeof *known->id);
+    known->label = calloc((size_t)t->n + 1, sizeof *known->label);
+    if (!sorted || !known->id || !known->label) {
+        mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
+        free(sorted);
+        return;
+    }
+    bool numbers = true;
+    for (int64_t i = 0; i < t->n; i++) {
+        sorted[i] = t->entries[i].class;
+        numbers &= is_whole(sorted[i]);
+    }
+    int (*order)(const void *, const void *) = numbers ? by_number : by_bytes;
+    qsort(sorted, (size_t)t->n, sizeof *sorted, order);
+    for (int64_t i = 0; i < t->n; i++)
+        if (!i || order(&sorted[i], &sorted[known->classes - 1]) != 0)
+            sorted[known->classes++] = sorted[i];
+    for (int64_t i = 0; i < t->n; i++) {
+        char **at = bsearch(&t->entries[i].class, sorted, (size_t)known->classes, sizeof *sorted, order);
+        known->id[i] = t->entries[i].id;
+        known->label[i] = at - sorted;
+    }
+    known->n = t->n;
+    known->name = sorted;
+    for (int64_t c = 0; c < known->classes; c++) {
+        known->name[c] = strdup(sorted[c]);
+        if (!known->name[c])
+            mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
+    }
+}
+
+/* The labels of an array: those that are 0 or more, where the mask (NULL: everywhere) is nonzero. */
+static void take_array(mo_context *ctx, const char *path, const int64_t *label, const double *mask, int64_t examples,
+    known_labels *known) {
+    table t = {.ctx = ctx, .path = path, .examples = examples};
+    for (int64_t i = 0; i < examples && mo_ok(ctx); i++) {
+        char text[32];
+        if (label[i] < 0 || (mask && mask[i] == 0))
+            continue;
+        snprintf(text, sizeof text, "%" PRId64, label[i]);
+        t.class = strdup(text);
+        t.id = text; /* keep_line parses it */
+        snprintf(text, sizeof text, "%" PRId64, i);
+        if (t.class)
+            keep_line(&t);
+        else
+            mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    }
+    if (mo_ok(ctx) && t.n == 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected at least one label of 0 or more, found none", path);
+    if (mo_ok(ctx))
+        number_classes(&t, known);
+    for (int64_t i = 0; i < t.n; i++)
+        free(t.entries[i].class);
+    free(t.entries);
+}
+
+/* An array [examples] of a file as that dtype, in host memory; NULL on failure. */
+static void *read_array(mo_context *ctx, const char *path, int64_t examples, mo_dtype dtype) {
+    mo_tensor *T = mo_npy_read(ctx, path);
+    char shape[160];
+    if (mo_ok(ctx) && (mo_ndim(T) != 1 || mo_dim(T, 0) != examples))
+        mo_fail(ctx, MO_INVALID, "%s: the array is %s, expected [%" PRId64 "]", path,
+            mo_shape_string(T, shape, sizeof shape), examples);
+    if (mo_ok(ctx) && dtype == MO_I64 && mo_dtype_is_real(mo_tensor_dtype(T)))
+        mo_fail(ctx, MO_INVALID, "%s: expected classes as whole numbers, found %s", path,
+            mo_dtype_name(mo_tensor_dtype(T)));
+    mo_tensor *whole = mo_tensor_create(ctx, dtype, 1, &examples);
+    void *host = malloc((size_t)examples * mo_dtype_size(dtype) + 1);
+    if (mo_ok(ctx) && !host)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    mo_tensor_copy(whole, T);
+    mo_tensor_read(whole, host, (size_t)examples * mo_dtype_size(dtype));
+    mo_tensor_release(whole);
+    mo_tensor_release(T);
+    return host;
+}
+
+static bool ends_in(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && !strcmp(path + n - m, suffix);
+}
+
+bool read_labels(mo_context *ctx, const char *path, int64_t examples, known_labels *known) {
+    *known = (known_labels){0};
+    if (ends_in(path, ".npy")) {
+        int64_t *label = read_array(ctx, path, examples, MO_I64);
+        if (mo_ok(ctx))
+            take_array(ctx, path, label, NULL, examples, known);
+        free(label);
+        return mo_ok(ctx);
+    }
+    table t = {.ctx = ctx, .path = path, .examples = examples};
+    parse_table(&t);
+    if (mo_ok(ctx))
+        join_repeats(&t);
+    if (mo_ok(ctx))
+        number_classes(&t, known);
+    for (int64_t i = 0; i < t.n; i++)
+        free(t.entries[i].class);
+    free(t.entries);
+    free(t.id);
+    free(t.class);
+    return mo_ok(ctx);
+}
+
+bool take_own_labels(const mo_graph *graph, const char *mask, int64_t examples, known_labels *known) {
+    *known = (known_labels){0};
+    if (graph->n_labels != examples)
+        mo_fail(graph->ctx, MO_INVALID, "--known: %s has no labels of its own; expected --labels FILE", graph->name);
+    double *use = mo_ok(graph->ctx) ? read_array(graph->ctx, mask, examples, MO_F64) : NULL;
+    if (mo_ok(graph->ctx))
+        take_array(graph->ctx, mask, graph->label, use, examples, known);
+    free(use);
+    return mo_ok(graph->ctx);
+}
+
+void free_labels(known_labels *known) {
+    for (int64_t c = 0; known->name && c < known->classes; c++)
+        free(known->name[c]);
+    free(known->name);
+    free(known->id);
+    free(known->label);
+    *known = (known_labels){0};
+}

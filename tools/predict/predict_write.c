@@ -1,0 +1,121 @@
+/* tools/predict/predict_write.c - predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
+#include "tools/predict/predict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
+    const double *row = p->probability + i * p->classes;
+    int64_t best = 0;
+    double second = 0;
+    for (int64_t c = 1; c < p->classes; c++)
+        best = row[c] > row[best] ? c : best;
+    for (int64_t c = 0; c < p->classes; c++)
+        second = c != best && row[c] > second ? row[c] : second;
+    *margin = row[best] - second;
+    return best;
+}
+
+/* A field with a comma, a tab, a quote or a line end stands in quotes, which are doubled inside (RFC 4180). */
+static void put_field(FILE *out, const char *text) {
+    if (!strpbrk(text, ",\t\"\n\r")) {
+        fputs(text, out);
+        return;
+    }
+    putc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', out);
+        putc(*text, out);
+    }
+    putc('"', out);
+}
+
+static void put_table(FILE *out, const predictions *p, char comma) {
+    fprintf(out, "%s%clabel%cprobability%cmargin", p->what, comma, comma, comma);
+    for (int64_t c = 0; p->all && c < p->classes; c++) {
+        putc(comma, out);
+        put_field(out, p->name[c]);
+    }
+    putc('\n', out);
+    for (int64_t i = 0; i < p->n; i++) {
+        double margin;
+        int64_t best = predicted_class(p, i, &margin);
+        const double *row = p->probability + i * p->classes;
+        fprintf(out, "%" PRId64 "%c", p->id[i], comma);
+        put_field(out, row[best] < p->least ? "" : p->name[best]);
+        fprintf(out, "%c%.6f%c%.6f", comma, row[best], comma, margin);
+        for (int64_t c = 0; p->all && c < p->classes; c++)
+            fprintf(out, "%c%.6f", comma, row[c]);
+        putc('\n', out);
+    }
+}
+
+static bool put_lines(FILE *out, const predictions *p) {
+    for (int64_t i = 0; i < p->n; i++) {
+        double margin;
+        int64_t best = predicted_class(p, i, &margin);
+        const double *row = p->probability + i * p->classes;
+        json_t *line = json_pack("{s:I, s:s?, s:f, s:f}", p->what, (json_int_t)p->id[i], "label",
+            row[best] < p->least ? NULL : p->name[best], "probability", row[best], "margin", margin);
+        json_t *all = p->all ? json_object() : NULL;
+        for (int64_t c = 0; all && c < p->classes; c++)
+            json_object_set_new(all, p->name[c], json_real(row[c]));
+        if (all)
+            json_object_set_new(line, "probabilities", all);
+        int failed = line ? json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
+        json_decref(line);
+        if (failed)
+            return false;
+        putc('\n', out);
+    }
+    return true;
+}
+
+static void write_array(mo_context *ctx, const predictions *p, const char *path) {
+    mo_tensor *T = mo_tensor_create(ctx, MO_I64, 1, &p->n);
+    int64_t *label = malloc((size_t)p->n * sizeof *label + 1);
+    if (!label && mo_ok(ctx))
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    for (int64_t i = 0; label && i < p->n; i++) {
+        double margin;
+        int64_t best = predicted_class(p, i, &margin);
+        label[i] = p->probability[i * p->classes + best] < p->least ? -1 : best;
+    }
+    mo_tensor_write(T, label, (size_t)p->n * sizeof *label);
+    mo_npy_write(T, path);
+    mo_tensor_release(T);
+    free(label);
+}
+
+static bool ends_in(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && !strcmp(path + n - m, suffix);
+}
+
+bool write_predictions(mo_context *ctx, const predictions *p, const char *path) {
+    if (path && ends_in(path, ".npy")) {
+        write_array(ctx, p, path);
+        return mo_ok(ctx);
+    }
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = path ? open_memstream(&text, &bytes) : stdout;
+    bool fine = out;
+    if (out && path && ends_in(path, ".jsonl"))
+        fine = put_lines(out, p);
+    else if (out)
+        put_table(out, p, path && ends_in(path, ".tsv") ? '\t' : ',');
+    if (!path)
+        return fflush(stdout) == 0 && !ferror(stdout);
+    fine = fine && !ferror(out);
+    fine = (!out || fclose(out) == 0) && fine;
+    if (!fine)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    else
+        mo_file_replace(ctx, path, text, bytes);
+    free(text);
+    return mo_ok(ctx);
+}

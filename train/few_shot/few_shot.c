@@ -1,0 +1,146 @@
+/* train/few_shot/few_shot.c - labels of a graph's examples from a few of them: features and embeddings once, then a
+ * readout for every set of labels. */
+#include "train/few_shot/few_shot.h"
+
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
+    bool set = graph->graphs > 1;
+    if (task == MO_TASK_LP)
+        mo_fail(ctx, MO_UNSUPPORTED, "few-shot: %s: expected nodes or graphs, found links", graph->name);
+    else if ((task == MO_TASK_GC) != set)
+        mo_fail(ctx, MO_INVALID, "few-shot: %s is a %s, expected %s", graph->name,
+            set ? "set of graphs" : "single graph", set ? "labels of graphs" : "labels of nodes");
+    else if (graph->nodes < 1)
+        mo_fail(ctx, MO_INVALID, "few-shot: %s has no nodes", graph->name);
+    return mo_ok(ctx);
+}
+
+/* The rows that the weights read. */
+static mo_features *few_shot_features(
+    mo_few_shot *f, const mo_feature_options *of_weights, const mo_few_shot_options *options) {
+    mo_feature_options o = *of_weights;
+    o.cache = options->cache;
+    o.memory = options->memory;
+    if (o.form == MO_FEATURES_OF_EXAMPLES)
+        return mo_example_features_open(f->source.graph, f->source.task, NULL, &o);
+    return mo_features_open(f->source.graph, &o);
+}
+
+/* Model, features and, of rows of nodes, the embeddings of all examples. */
+static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
+    mo_weights *weights = mo_weights_read(f->ctx, o->weights ? o->weights : "best");
+    if (!weights)
+        return;
+    mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
+    f->candidate = (mo_candidate){.features = "trained", .model = mo_weights_model_as(weights, &choice)};
+    if (mo_ok(f->ctx))
+        f->source.features = few_shot_features(f, &weights->features, o);
+    if (mo_ok(f->ctx) && !f->candidate.model.table->of_examples)
+        f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
+    mo_weights_release(weights);
+}
+
+mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
+    if (!graph || !mo_ok(graph->ctx) || !few_shot_check(graph->ctx, graph, task))
+        return NULL;
+    mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
+    mo_few_shot *f = mo_host_array(graph->ctx, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (mo_few_shot){.ctx = graph->ctx, .temperature = 1, .max_rows = 32768};
+    f->source = (mo_source){.graph = graph, .task = task, .owns_features = true};
+    f->t = mo_tape_create(f->ctx, MO_EVAL);
+    few_shot_prepare(f, &o);
+    if (mo_ok(f->ctx))
+        return f;
+    mo_few_shot_release(f);
+    return NULL;
+}
+
+static void few_shot_forget(mo_few_shot *f) {
+    free(f->id);
+    free(f->label);
+    f->id = f->label = NULL;
+    f->n = f->classes = 0;
+    f->temperature = 1;
+    f->estimate = (mo_few_shot_estimate){0};
+}
+
+void mo_few_shot_release(mo_few_shot *f) {
+    if (!f)
+        return;
+    few_shot_forget(f);
+    mo_tensor_release(f->rows);
+    mo_features_release(f->source.features);
+    mo_model_release(f->candidate.model);
+    mo_tape_release(f->t);
+    free(f);
+}
+
+static int64_t few_shot_examples(const mo_few_shot *f) {
+    return f->source.task == MO_TASK_GC ? f->source.graph->graphs : f->source.graph->nodes;
+}
+
+/* Ids and labels in their ranges, no example twice, and at least two classes, each with an example. Returns the number
+ * of classes; 0 on failure. */
+static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
+    int64_t examples = few_shot_examples(f), most = -1, present = 0;
+    uint8_t *seen = mo_host_array(f->ctx, examples + 1, 1);
+    for (int64_t i = 0; seen && i < n && mo_ok(f->ctx); i++) {
+        if (id[i] < 0 || id[i] >= examples)
+            mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, i,
+                id[i], examples - 1);
+        else if (label[i] < 0 || label[i] >= n)
+            mo_fail(f->ctx, MO_INVALID,
+                "few-shot: the label of example %" PRId64 " is %" PRId64 ", expected 0 to the number of classes less 1",
+                id[i], label[i]);
+        else if (seen[id[i]]++)
+            mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is labelled twice", id[i]);
+        else
+            most = label[i] > most ? label[i] : most;
+    }
+    free(seen);
+    uint8_t *used = mo_ok(f->ctx) ? mo_host_array(f->ctx, most + 2, 1) : NULL;
+    for (int64_t i = 0; used && i < n; i++) {
+        present += !used[label[i]];
+        used[label[i]] = 1;
+    }
+    free(used);
+    if (mo_ok(f->ctx) && (present < 2 || present <= most))
+        mo_fail(f->ctx, MO_INVALID,
+            "few-shot: %" PRId64 " examples have labels of %" PRId64 " classes, expected 2 or more, numbered from 0", n,
+            present);
+    return mo_ok(f->ctx) ? most + 1 : 0;
+}
+
+mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
+    if (!f)
+        return MO_INVALID;
+    if (!mo_given(f->ctx, "few-shot", "ids", id) || !mo_given(f->ctx, "few-shot", "labels", label))
+        return mo_code_of(f->ctx);
+    few_shot_forget(f);
+    int64_t classes = few_shot_check_labels(f, id, label, n);
+    f->id = classes ? mo_host_array(f->ctx, n, sizeof *f->id) : NULL;
+    f->label = f->id ? mo_host_array(f->ctx, n, sizeof *f->label) : NULL;
+    if (!f->label)
+        return mo_code_of(f->ctx);
+    f->classes = classes;
+    for (int64_t c = 0; c < classes; c++) /* the order of an episode: class by class */
+        for (int64_t i = 0; i < n; i++)
+            if (label[i] == c) {
+                f->id[f->n] = id[i];
+                f->label[f->n++] = c;
+            }
+    return mo_few_shot_hold_out(f);
+}
+
+mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {
+    return f ? f->estimate : (mo_few_shot_estimate){0};
+}

@@ -1,0 +1,36 @@
+/* train/few_shot/few_shot.h - the parts of a few-shot object (library internal). */
+#ifndef MO_FEW_SHOT_H
+#define MO_FEW_SHOT_H
+
+#include "train/inside.h"
+
+enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */ };
+
+struct mo_few_shot {
+    mo_context *ctx;
+    mo_source source;       /* owns its features */
+    mo_candidate candidate; /* owns its model */
+    mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
+    mo_tape *t;             /* MO_EVAL */
+    int64_t max_rows;
+    int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */
+    int64_t *id;    /* [n] */
+    int64_t *label; /* [n]: 0 .. classes - 1 */
+    int64_t classes;
+    double temperature; /* of the probabilities; 1 without held-out examples */
+    mo_few_shot_estimate estimate;
+};
+
+/* few_shot_logits.c: logits [n_query, classes] of examples by the readout that is fitted on those of a support,
+ * computed in blocks of MO_FEW_SHOT_ROWS examples. Returns the status. */
+typedef struct mo_few_shot_support {
+    const int64_t *id, *label;
+    int64_t n, classes;
+} mo_few_shot_support;
+mo_code mo_few_shot_read(
+    mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
+
+/* few_shot_held_out.c: temperature and estimate from the labelled examples alone. Returns the status. */
+mo_code mo_few_shot_hold_out(mo_few_shot *f);
+
+#endif
