@@ -119,6 +119,9 @@ typedef struct mo_eval_options {
     int64_t seeds;        /* for protocol split, and for links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
+    /* Called with each plan of nodes and graphs before it is evaluated, borrowed for the call; may be NULL. */
+    void (*on_plan)(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
+    void *state;
 } mo_eval_options;
 
 typedef struct mo_eval_row {

@@ -99,11 +99,51 @@ static void refuses_bad_labels_with_their_line(void **state) {
     assert_int_equal(p->code, 1);
 }
 
+/* The number behind the first `key` of a text. */
+static double number_after(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    return strtod(at + strlen(key), NULL);
+}
+
+/* Support and test of an evaluation, as files: predictions from the one are as right on the other as the evaluation
+ * says. */
+static void predicts_what_an_evaluation_measures(void **state) {
+    program *p = *state;
+    static const char *const data[][2] = {{"cora", "node"}, {"mutag", "graph"}};
+    static char test[MAX_TEXT], csv[MAX_TEXT];
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        RUN(p, "eval", "--weights", "best", "--data", data[i][0], "--task", i ? "gc" : "nc", "--shots", "4", "--seeds",
+            "2", "--draws", in_folder(p, "draws"), "--json", "--quiet");
+        assert_ended(p, 0, NULL);
+        const char *row = strstr(p->out, "\"trained\"");
+        double measured = number_after(strstr(row, "\"values\":["), "\"values\":[");
+        snprintf(name, sizeof name, "draws/%s-%s-4-0.support.csv", data[i][0], i ? "gc" : "nc");
+        RUN(p, "predict", "--data", data[i][0], "--labels", in_folder(p, name), "--quiet");
+        assert_ended(p, 0, NULL);
+        snprintf(csv, sizeof csv, "%s", p->out);
+        snprintf(name, sizeof name, "draws/%s-%s-4-0.test.csv", data[i][0], i ? "gc" : "nc");
+        read_text(in_folder(p, name), test);
+        int n = 0, right = 0;
+        for (char *line = strchr(test, '\n'); line && line[1]; line = strchr(line + 1, '\n'), n++) {
+            char begins[64];
+            int id, label;
+            assert_int_equal(sscanf(line, "\n%d,%d", &id, &label), 2);
+            snprintf(begins, sizeof begins, "\n%d,%d,", id, label);
+            right += strstr(csv, begins) != NULL;
+        }
+        assert_true(n > 10);
+        assert_true(measured - 100.0 * right / n < 1e-6 && 100.0 * right / n - measured < 1e-6);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicts_every_node_without_a_label),
         cmocka_unit_test(writes_by_the_suffix),
         cmocka_unit_test(refuses_bad_labels_with_their_line),
+        cmocka_unit_test(predicts_what_an_evaluation_measures),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -1,6 +1,7 @@
 /* tools/eval/eval.c - `mochi eval`: trained weights and the baselines on graphs that were not trained on, named one by
  * one or by a suite. */
 #include "tools/eval/aggregate.h"
+#include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_table.h"
 
@@ -98,6 +99,10 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
     mo_eval_options options = o->evaluation;
     mo_candidate able[MAX_CANDIDATES];
     int n = 0;
+    if (o->draws) {
+        options.on_plan = write_draw;
+        options.state = (void *)o->draws;
+    }
     if (source->task == MO_TASK_LP && !o->seeds_said && source->links->n_positive > CHEAP_LINKS)
         options.seeds = FEW_SEEDS;
     if (o->metrics && !(o->metrics & metrics_of(source->task)))

@@ -28,6 +28,7 @@ enum {
     KEY_SEED,
     KEY_TRANSDUCTIVE,
     KEY_MAX_ROWS,
+    KEY_DRAWS,
     KEY_FEATURES,
     KEY_THREADS,
     KEY_JSON,
@@ -94,6 +95,10 @@ static const struct argp_option options[] = {
         0},
     {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 3},
+    {"draws", KEY_DRAWS, "DIR", 0,
+        "write what is drawn of nodes and graphs, for another program: of seed or episode R at k = 4 of cora's nodes "
+        "DIR/cora-nc-4-R.support.csv, which `mochi predict --labels` reads, and DIR/cora-nc-4-R.test.csv",
+        0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
     {"features", KEY_FEATURES, "PLACE", 0,
         "where features are kept: device, host memory, or disk, as files in --cache; rows are copied to the device as "
@@ -185,6 +190,8 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
+    else if (key == KEY_DRAWS)
+        o->draws = text;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_TRANSDUCTIVE)

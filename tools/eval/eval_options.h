@@ -24,10 +24,10 @@ typedef struct eval_options {
     int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;
-    int dim;       /* of untrained encoders */
-    double lambda; /* 0: not given */
-    const char *cache;
-    int64_t memory; /* bytes for the features of a graph; 0: any */
+    int dim;                   /* of untrained encoders */
+    double lambda;             /* 0: not given */
+    const char *cache, *draws; /* folders, or NULL */
+    int64_t memory;            /* bytes for the features of a graph; 0: any */
     mo_feature_place place;
     mo_dtype stack;
     int threads;

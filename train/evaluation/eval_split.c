@@ -37,6 +37,8 @@ void mo_evaluate_classes(mo_evaluation *ev) {
             draw_split(ev, ev->options->shots[shot], repeat, &plan);
             ev->n_test = plan.n_query;
             mo_eval_note_classes(ev, shot, plan.classes, plan.small_classes);
+            if (ev->options->on_plan && mo_ok(ev->ctx))
+                ev->options->on_plan(ev->source, &plan, ev->options->shots[shot], repeat, ev->options->state);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 mo_eval_values(ev, c, shot, 0)[repeat] = split_accuracy(ev, c, &plan);
                 mo_eval_failed(ev, c, shot); /* the value stays NaN */
