@@ -1,8 +1,6 @@
 /* tools/input.c - files that the program reads as text. */
 #include "tools/input.h"
 
-#include "tools/memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +21,7 @@ json_t *read_json_file(const char *path, size_t flags, json_error_t *error) {
         snprintf(error->text, sizeof error->text, "unable to open %.100s: %s", path, strerror(errno));
         return NULL;
     }
-    json_t *value = whole_json(json_loadf(file, flags, error));
+    json_t *value = json_loadf(file, flags, error);
     fclose(file);
     return value;
 }

@@ -90,23 +90,18 @@ static int help_command(int argc, char **argv) {
     return run_command(n, words);
 }
 
-/* The last look: whatever a command made of JSON that lacked memory, it has not succeeded. */
-static int finish_program(int code) {
-    return code == EXIT_FINE && json_lacked_memory() ? say_out_of_memory() : code;
-}
-
 int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
-    watch_json_memory();
+    need_json_memory();
     if (argc < 2) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");
         return EXIT_USAGE;
     }
     if (asks_for_help(argv[1])) {
         if (argc > 2 && !asks_for_help(argv[2]))
-            return finish_program(help_command(argc, argv));
+            return help_command(argc, argv);
         print_help();
         return EXIT_FINE;
     }
@@ -114,5 +109,5 @@ int main(int argc, char **argv) {
         puts("mochi " MO_VERSION);
         return EXIT_FINE;
     }
-    return finish_program(run_command(argc, argv));
+    return run_command(argc, argv);
 }

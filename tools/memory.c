@@ -4,20 +4,14 @@
 #include "tools/command.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-int say_out_of_memory(void) {
-    static const char line[] = "mochi: out of memory\n";
-    static atomic_bool said;
-    ssize_t written = atomic_exchange(&said, true) ? 0 : write(STDERR_FILENO, line, sizeof line - 1);
-    (void)written; /* where standard error is gone, too, the exit status is left */
-    return EXIT_FAILED;
-}
-
 void end_out_of_memory(void) {
-    _exit(say_out_of_memory());
+    static const char line[] = "mochi: out of memory\n";
+    ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)written; /* where standard error is gone, too, the exit status is left */
+    _exit(EXIT_FAILED);
 }
 
 void *needed(void *memory) {
@@ -37,25 +31,10 @@ void close_text(FILE *stream, char *const *text) {
         end_out_of_memory();
 }
 
-static atomic_bool lacked; /* threads of the library read JSON as well */
-
 static void *json_memory(size_t bytes) {
-    void *memory = malloc(bytes);
-    if (!memory)
-        lacked = true;
-    return memory;
+    return needed(malloc(bytes));
 }
 
-void watch_json_memory(void) {
+void need_json_memory(void) {
     json_set_alloc_funcs(json_memory, free);
-}
-
-bool json_lacked_memory(void) {
-    return lacked;
-}
-
-json_t *whole_json(json_t *value) {
-    if (lacked)
-        end_out_of_memory();
-    return value;
 }

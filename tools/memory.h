@@ -2,8 +2,6 @@
 #ifndef MEMORY_H
 #define MEMORY_H
 
-#include <jansson.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Ends the program with "mochi: out of memory" and EXIT_FAILED; takes no memory itself. */
@@ -16,13 +14,8 @@ void *needed(void *memory);
 FILE *open_text(char **text, size_t *bytes);
 void close_text(FILE *stream, char *const *text);
 
-/* jansson leaves things out where it has no memory (letters of a text, members of an object) and calls a good file
- * damaged. From now on the program remembers that it has happened: what was read or made since is not to be used. */
-void watch_json_memory(void);
-bool json_lacked_memory(void);
-/* Returns what jansson read or made, NULL included; ends the program where it lacked memory for it. */
-json_t *whole_json(json_t *value);
-/* Says the line of end_out_of_memory, once. Returns EXIT_FAILED. */
-int say_out_of_memory(void);
+/* From now on jansson ends the program as well. Left alone, it drops letters of texts and members of objects where it
+ * has no memory, calls good files damaged, and stops at an assert. */
+void need_json_memory(void);
 
 #endif

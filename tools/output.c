@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 int report_failure(const mo_context *ctx) {
-    if (!ctx || json_lacked_memory())
-        return say_out_of_memory();
+    if (!ctx)
+        end_out_of_memory();
     fprintf(stderr, "mochi: %s\n", mo_context_status(ctx)->message);
     return EXIT_FAILED;
 }
@@ -33,11 +33,10 @@ mo_context *open_context_on(mo_context_options options) {
 
 bool print_json(json_t *object) {
     /* nine digits tell any two float32 apart */
-    bool written = object && !json_lacked_memory() &&
-                   json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 && putchar('\n') != EOF &&
-                   fflush(stdout) == 0;
-    if (!object || json_lacked_memory())
-        say_out_of_memory();
+    bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
+                   putchar('\n') != EOF && fflush(stdout) == 0;
+    if (!object)
+        fprintf(stderr, "mochi: cannot be written as JSON: a name or path is not UTF-8\n");
     json_decref(object);
     return written;
 }

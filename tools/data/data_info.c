@@ -4,7 +4,6 @@
 #include "tools/data/data_info.h"
 
 #include "tools/data/data_about.h"
-#include "tools/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,8 +65,7 @@ static void print_array(const char *name, const mo_tensor *T, const array_range 
 
 /* Prints "<path>: <kind>" and every array, or all as one object. */
 static void describe_arrays(mo_context *ctx, const char *path, const char *kind, const mo_arrays *arrays, bool json) {
-    json_t *list = json_array(),
-           *metadata = arrays->metadata ? whole_json(json_loads(arrays->metadata, 0, NULL)) : NULL;
+    json_t *list = json_array(), *metadata = arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
     if (!json)
         printf("%s: %s, %" PRId64 " tensors\n", path, kind, arrays->count);
     for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++) {

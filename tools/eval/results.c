@@ -85,7 +85,7 @@ static bool take_cell(results *r, const json_t *o) {
 /* One line; false with `why` where it is none of `mochi eval --json`. */
 static bool take_eval_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
     json_error_t error;
-    json_t *o = whole_json(json_loadb(line, n, JSON_REJECT_DUPLICATES, &error));
+    json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
     const char *kind = json_string_value(json_object_get(o, "kind"));
     bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
     if (!o)

@@ -2,7 +2,6 @@
 #include "tools/report/report.h"
 
 #include "tools/input.h"
-#include "tools/memory.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -134,7 +133,7 @@ static void check_members(report *r, int kind, const json_t *line, const char *p
 
 static void take_report_line(report *r, const char *text, size_t n, const char *path, int number, int *run) {
     json_error_t error;
-    json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
+    json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
     int kind = json_is_object(line) ? find_line_kind(line) : -1;
     if (!json_is_object(line))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a JSON object, found %s", path, number,
@@ -212,7 +211,7 @@ static void read_results(report *r, const char *path) {
 
 static void take_step_line(report *r, const char *text, size_t n, const char *path, int number, void *state) {
     json_error_t error;
-    json_t *line = whole_json(json_loadb(text, n, JSON_REJECT_DUPLICATES, &error));
+    json_t *line = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_integer(json_object_get(line, "step")) || !json_is_number(json_object_get(line, "loss")) ||
         !json_is_number(json_object_get(line, "seconds")) || !json_is_object(json_object_get(line, "accuracy")))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a step of mochi train, found %s", path, number,

@@ -64,7 +64,7 @@ char *recipe_text(const recipe *r) {
     /* fifteen digits give back every number that was typed with as many */
     if (o && !json_object_update_new(o, pack_model(r)) && !json_object_update_new(o, pack_encoder(r)) &&
         !json_object_update_new(o, features) && !json_object_update_new(o, pack_steps(r)))
-        text = json_dumps(whole_json(o), JSON_COMPACT | JSON_REAL_PRECISION(15));
+        text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(o);
     return needed(text);
 }

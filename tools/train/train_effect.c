@@ -2,8 +2,6 @@
  * that contradict the run that is resumed. */
 #include "tools/train/train_options.h"
 
-#include "tools/memory.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +77,7 @@ static bool is_compared(const char *key) {
 
 void refuse_contradictions(const train_options *o, const char *kept_text) {
     char *text = recipe_text(&o->recipe);
-    json_t *kept = whole_json(json_loads(kept_text, 0, NULL)), *now = whole_json(json_loads(text, 0, NULL)), *value;
+    json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;
     const char *key;
     bool refused = false;
     json_object_foreach(now, key, value) {

@@ -274,13 +274,13 @@ static error_t take_train_option(int key, char *text, struct argp_state *state) 
 
 /* The run's settings say the rate that it goes on with. */
 static void take_new_rate(train_options *o) {
-    json_t *settings = whole_json(json_loads(o->kept_text, 0, NULL));
+    json_t *settings = json_loads(o->kept_text, 0, NULL);
     o->recipe.adamw.lr = o->new_lr;
     recipe_settle(&o->recipe);
     json_object_set_new(settings, "lr", json_real(o->recipe.adamw.lr));
     json_object_set_new(settings, "lr_min", json_real(o->recipe.adamw.lr_min));
     free(o->kept_text);
-    o->kept_text = needed(json_dumps(whole_json(settings), JSON_COMPACT | JSON_REAL_PRECISION(17)));
+    o->kept_text = needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17)));
     json_decref(settings);
 }
 
