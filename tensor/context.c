@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 1024 };
+enum { MOST_THREADS = 1024, MAX_EXPAND = 32 };
 
 static int available_processors(void) {
     cpu_set_t set;
@@ -64,6 +64,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->math = o.math;
     ctx->index = o.index;
     ctx->device_memory = o.device_memory;
+    ctx->max_expand = o.max_expand > 0 ? o.max_expand : MAX_EXPAND;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);

@@ -75,6 +75,7 @@ struct mo_context {
     mo_math math;
     int threads, index;
     int64_t device_memory; /* that it may hold; 0: no bound */
+    double max_expand;     /* of compressed files (tensor/files/expansion.h) */
     const mo_backend *backend;
     void *backend_state; /* handles and streams of the backend */
     mo_counters counters;

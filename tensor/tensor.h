@@ -69,6 +69,7 @@ typedef struct mo_context_options {
     mo_math math;          /* the CPU accepts MO_MATH_FP32 alone */
     int index;             /* MO_CUDA: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
+    double max_expand;     /* compressed files may unfold to 64 MiB and this many times their size; 0: 32 times */
 } mo_context_options;
 
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only if memory runs out; a device that is

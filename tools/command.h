@@ -66,14 +66,24 @@ enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
 /* Whether the key is one of them; its value is then in o. */
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
 
-/* --memory and --cache, for commands that make features. */
+/* --max-expand, for commands that read graphs or arrays. */
+enum { KEY_MAX_EXPAND = 0xb00 };
+#define EXPAND_OPTION                                                                                                  \
+    {                                                                                                                  \
+        "max-expand", KEY_MAX_EXPAND, "RATIO", 0,                                                                      \
+            "compressed files may unfold to 64 MiB and RATIO times their size (default: 32)", 0                        \
+    }
+/* Whether the key is it; contexts that are opened from then on have its value. */
+bool take_expand(int key, const char *text, const struct argp_state *state);
+
+/* --memory, --cache and --max-expand, for commands that make features. */
 enum { KEY_MEMORY = 0x900, KEY_CACHE };
 #define KEEPING_OPTIONS                                                                                                \
     {"memory", KEY_MEMORY, "SIZE", 0,                                                                                  \
         "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "             \
         "(default: any)",                                                                                              \
         0},                                                                                                            \
-    {                                                                                                                  \
+        EXPAND_OPTION, {                                                                                               \
         "cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0                \
     }
 /* Whether the key is one of them; its value is then in memory or cache. */
@@ -125,6 +135,8 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
 int report_failure(const mo_context *ctx);
+/* The max_expand of contexts that are opened from then on. */
+void set_max_expand(double ratio);
 /* A context, or NULL with the failure reported. */
 mo_context *open_context(int threads);
 /* The same on a device. */

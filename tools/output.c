@@ -18,11 +18,18 @@ int report_failure(const mo_context *ctx) {
     return EXIT_FAILED;
 }
 
+static double max_expand; /* 0: the library's */
+
+void set_max_expand(double ratio) {
+    max_expand = ratio;
+}
+
 mo_context *open_context(int threads) {
     return open_context_on((mo_context_options){.threads = threads});
 }
 
 mo_context *open_context_on(mo_context_options options) {
+    options.max_expand = max_expand;
     mo_context *ctx = mo_context_create(&options);
     if (ctx && mo_ok(ctx))
         return ctx;

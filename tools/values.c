@@ -169,12 +169,18 @@ int64_t parse_bytes(const struct argp_state *state, const char *option, const ch
     return parse_scaled(state, option, text, "KMGT", factor);
 }
 
+bool take_expand(int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_MAX_EXPAND)
+        set_max_expand(parse_positive(state, "--max-expand", text));
+    return key == KEY_MAX_EXPAND;
+}
+
 bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_MEMORY)
         *memory = parse_bytes(state, "--memory", text);
     else if (key == KEY_CACHE)
         *cache = text;
-    return key == KEY_MEMORY || key == KEY_CACHE;
+    return take_expand(key, text, state) || key == KEY_MEMORY || key == KEY_CACHE;
 }
 
 bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state) {

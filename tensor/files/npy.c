@@ -94,6 +94,36 @@ static bool convert(mo_context *ctx, const char *label, const mo_npy_header *h, 
     return true;
 }
 
+static bool is_reordered(const mo_npy_header *h) {
+    return (h->fortran && h->ndim > 1) || (h->big && h->item > 1);
+}
+
+mo_tensor *mo_npy_tensor_of(mo_context *ctx, const mo_npy_header *h) {
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (elements[i].kind == h->kind && elements[i].item == h->item && !elements[i].widened && !is_reordered(h) &&
+            mo_context_device(ctx) == MO_CPU)
+            return mo_tensor_uninitialized(ctx, elements[i].dtype, h->ndim, h->shape);
+    return mo_null_tensor(ctx);
+}
+
+/* The converted elements as a tensor, on the CPU without another copy. */
+static mo_tensor *convert_to_tensor(
+    mo_context *ctx, const char *label, const mo_npy_header *h, const element *e, const unsigned char *data) {
+    size_t host_bytes = (size_t)h->numel * mo_dtype_size(e->dtype);
+    bool direct = mo_context_device(ctx) == MO_CPU;
+    mo_tensor *T = direct ? mo_tensor_uninitialized(ctx, e->dtype, h->ndim, h->shape) : mo_null_tensor(ctx);
+    unsigned char *host = !direct ? mo_host_alloc(ctx, host_bytes) : mo_is_null(T) ? NULL : mo_tensor_view(T).data;
+    bool converted = host && convert(ctx, label, h, e, data, host);
+    if (!direct && converted)
+        T = mo_tensor_from(ctx, e->dtype, h->ndim, h->shape, host);
+    if (!direct)
+        mo_host_free(ctx, host, host_bytes);
+    if (converted)
+        return T;
+    mo_tensor_release(T);
+    return mo_null_tensor(ctx);
+}
+
 mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     mo_npy_header h;
     if (!mo_npy_header_read(ctx, label, bytes, n, &h))
@@ -101,16 +131,9 @@ mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char
     const element *e = find_element(ctx, label, &h);
     if (!e || !mo_npy_header_fits(ctx, label, &h, n))
         return mo_null_tensor(ctx);
-    bool reordered = (h.fortran && h.ndim > 1) || (h.big && h.item > 1);
-    if (!reordered && !e->widened)
-        return mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
-    size_t host_bytes = (size_t)h.numel * mo_dtype_size(e->dtype);
-    unsigned char *host = mo_host_alloc(ctx, host_bytes);
-    mo_tensor *T = mo_null_tensor(ctx);
-    if (host && convert(ctx, label, &h, e, bytes + h.data, host))
-        T = mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, host);
-    mo_host_free(ctx, host, host_bytes);
-    return T;
+    if (is_reordered(&h) || e->widened)
+        return convert_to_tensor(ctx, label, &h, e, bytes + h.data);
+    return mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
 }
 
 mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {

@@ -23,6 +23,10 @@ bool mo_npy_header_read(
 /* Whether the elements that the header claims are exactly the bytes after it; sets numel. */
 bool mo_npy_header_fits(mo_context *ctx, const char *label, mo_npy_header *header, size_t n);
 
+/* A tensor in host memory that takes the elements as they lie in the file, not filled; the null tensor, without an
+ * error, where they must be converted or copied to a device. */
+mo_tensor *mo_npy_tensor_of(mo_context *ctx, const mo_npy_header *header);
+
 /* Bytes of a tensor as an .npy array; 0 and an error where the format lacks its dtype. */
 size_t mo_npy_encoded_size(const char *label, const mo_tensor *T);
 /* Fills a buffer of exactly that size. Returns the status. */

@@ -6,6 +6,7 @@
 #include "tensor/files/npz.h"
 
 #include "tensor/files/arrays.h"
+#include "tensor/files/expansion.h"
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/storage.h"
@@ -134,9 +135,29 @@ static bool verify(mo_context *ctx, member *m) {
     return ok;
 }
 
-/* Inflates a verified member of numbers and adds it to arrays. */
-static void take_member(mo_arrays *arrays, const member *m) {
+/* Inflates a verified member whose bytes are those of T, behind its header, which is inflated over the head. */
+static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo_tensor *T) {
     mo_context *ctx = arrays->ctx;
+    size_t n = (size_t)h->numel * mo_dtype_size(T->dtype);
+    zip_file_t *file = open_member(ctx, m);
+    bool filled = file && inflate_next(ctx, m, file, 0, m->head, h->data) &&
+                  inflate_next(ctx, m, file, h->data, mo_tensor_view(T).data, n);
+    if (file)
+        zip_fclose(file);
+    if (filled)
+        mo_arrays_append(arrays, m->name, T);
+    else
+        mo_tensor_release(T);
+}
+
+/* Inflates a verified member of numbers and adds it to arrays; without a copy where a tensor holds it as it lies. */
+static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
+    mo_context *ctx = arrays->ctx;
+    mo_tensor *T = mo_npy_tensor_of(ctx, h);
+    if (!mo_is_null(T))
+        fill_tensor(arrays, m, h, T);
+    if (!mo_is_null(T) || !mo_ok(ctx))
+        return;
     mo_file_bytes content = {.data = mo_host_alloc(ctx, (size_t)m->st.size), .n = (size_t)m->st.size};
     zip_file_t *file = content.data ? open_member(ctx, m) : NULL;
     if (file && inflate_next(ctx, m, file, 0, content.data, content.n))
@@ -149,12 +170,17 @@ static void take_member(mo_arrays *arrays, const member *m) {
 /* Reads every member of an archive of n bytes; m is room to work in. */
 static void read_members(mo_arrays *arrays, const char *label, member *m, size_t n) {
     mo_context *ctx = arrays->ctx;
-    uint64_t used = 0;
+    uint64_t used = 0, left = (uint64_t)mo_expansion_limit(ctx, (int64_t)n);
     zip_int64_t count = zip_get_num_entries(m->zip, 0);
     for (zip_int64_t i = 0; i < count; i++) {
         mo_npy_header h;
-        if (!find_member(ctx, label, (zip_uint64_t)i, m) || !readable(ctx, m, n, &used) || !verify(ctx, m))
+        if (!find_member(ctx, label, (zip_uint64_t)i, m) || !readable(ctx, m, n, &used))
             return;
+        if (m->st.size > left)
+            mo_expansion_fail(ctx, m->label, (int64_t)n);
+        if (!mo_ok(ctx) || !verify(ctx, m))
+            return;
+        left -= m->st.size;
         size_t head = m->st.size < HEAD ? (size_t)m->st.size : HEAD;
         if (!mo_npy_header_read(ctx, m->label, m->head, head, &h))
             return;
@@ -162,7 +188,7 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
         if (h.kind != 'O' && !mo_npy_header_fits(ctx, m->label, &h, (size_t)m->st.size))
             return;
         if (!text)
-            take_member(arrays, m);
+            take_member(arrays, m, &h);
         if (!mo_ok(ctx))
             return;
     }

@@ -260,6 +260,32 @@ static void weights_of_an_older_version_are_converted(void **state) {
     assert_ended(p, 1, "tests/arrays/f4.npy");
 }
 
+/* 70 MiB of comments around one edge, in 70 KB: refused, unless asked for. */
+static void a_text_that_unfolds_too_far_is_read_on_demand(void **state) {
+    program *p = *state;
+    char line[10001], path[300], out[300];
+    memset(line, '#', sizeof line - 2);
+    memcpy(line + sizeof line - 2, "\n", 2);
+    snprintf(path, sizeof path, "%s", in_folder(p, "far.txt.gz"));
+    snprintf(out, sizeof out, "%s", in_folder(p, "far.npz"));
+    gzFile file = gzopen(path, "wb9");
+    for (int i = 0; i < 7400; i++)
+        gzputs(file, line);
+    gzputs(file, "0 1\n");
+    assert_int_equal(gzclose(file), Z_OK);
+    RUN(p, "data", "info", path);
+    assert_ended(p, 1, "expected to unfold to at most");
+    assert_non_null(strstr(p->err, "--max-expand"));
+    RUN(p, "data", "info", "--max-expand", "2000", path);
+    assert_ended(p, 0, NULL);
+    RUN(p, "data", "convert", path, out);
+    assert_ended(p, 1, "expected to unfold to at most");
+    RUN(p, "data", "convert", "--max-expand", "2000", path, out);
+    assert_ended(p, 0, NULL);
+    RUN(p, "data", "verify", "--max-expand", "2000", "enron");
+    assert_int_not_equal(p->code, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manifest_names_every_data_set_of_the_paper),
@@ -270,6 +296,7 @@ int main(void) {
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
         cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
         cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
+        cmocka_unit_test(a_text_that_unfolds_too_far_is_read_on_demand),
         cmocka_unit_test(weights_of_an_older_version_are_converted),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -199,7 +199,7 @@ static void offline_says_what_is_missing(void **state) {
     (void)state;
     program *p = fresh();
     const char *manifest = verified("plain/edges.txt");
-    RUN(p, "data", "get", "ring", "--manifest", manifest, "--offline");
+    RUN(p, "data", "get", "ring", "--manifest", manifest, "--offline", "--max-expand", "64");
     assert_refused("ring: not complete below ", false);
     assert_non_null(strstr(p->out, "ring: p/edges.txt is missing, from http://127.0.0.1"));
     assert_int_equal(requests("/"), 0);

@@ -1,5 +1,6 @@
 /* tests/tensor/test_bad_npz.c - .npz files that are damaged, lie or hold what cannot be read. */
 #include "tensor/files/arrays.h"
+#include "tensor/storage.h"
 
 #include "tests/crafted.h"
 
@@ -88,7 +89,7 @@ static void sizes_that_are_wrong_are_refused(void **state) {
         int64_t peak = mo_context_counters(s->ctx).bytes_peak;
         zip_member m = {.name = "x.npy", .content = make_x(), .method = method, .local64 = true, .central64 = true};
         m.size_more = (int64_t)1 << 45;
-        assert_refused(s->ctx, make_zip(&m, 1), MO_FORMAT, PARTS("member 'x'", "expected 35184372"));
+        assert_refused(s->ctx, make_zip(&m, 1), MO_FORMAT, PARTS("member 'x'", "expected to unfold to at most"));
         assert_true(mo_context_counters(s->ctx).bytes_peak < peak + 100000);
     }
 }
@@ -102,10 +103,12 @@ static void a_bomb_is_refused_without_its_memory(void **state) {
     memset(bomb.data + bomb.n, 0, n - bomb.n);
     bomb.n = n;
     int64_t peak = mo_context_counters(s->ctx).bytes_peak;
+    s->ctx->max_expand = 2000; /* so that the array itself is looked at */
     zip_member m = {.name = "x.npy", .content = bomb, .method = 8};
     assert_refused(s->ctx, make_zip(&m, 1), MO_FORMAT,
         PARTS("member 'x'", "expected 8 bytes of data for shape [2] of '<f4', found 1048575"));
     assert_true(mo_context_counters(s->ctx).bytes_peak < peak + 100000);
+    s->ctx->max_expand = 32;
 }
 
 /* Where the central directory of an archive begins. */

@@ -20,7 +20,7 @@ static const struct argp_option list_options[] = {
     {0},
 };
 
-static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, {0}};
+static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, EXPAND_OPTION, {0}};
 
 static const struct argp_option get_options[] = {
     {"offline", KEY_OFFLINE, NULL, 0, "ask nobody; say what is missing", 0},
@@ -31,10 +31,11 @@ static const struct argp_option get_options[] = {
     {"limit", KEY_LIMIT, "GIB", 0, "largest download, and largest unpacked file (default: 16)", 0},
     JSON_OPTION,
     MANIFEST_OPTION,
+    EXPAND_OPTION,
     {0},
 };
 
-static const struct argp_option no_options[] = {{0}};
+static const struct argp_option convert_options[] = {EXPAND_OPTION, {0}};
 
 static const struct action {
     const char *name, *full_name, *arguments, *description;
@@ -68,7 +69,7 @@ static const struct action {
         "lack digests of their tensors, get them.\v"
         "Examples:\n  mochi data convert football.gml football.npz\n"
         "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
-        no_options, 2, 2, data_convert},
+        convert_options, 2, 2, data_convert},
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
@@ -107,6 +108,8 @@ static void check_words(const data_options *o, const struct argp_state *state) {
 static error_t take_data_option(int key, char *text, struct argp_state *state) {
     data_options *o = state->input;
     note_given(&o->given, key);
+    if (take_expand(key, text, state))
+        return 0;
     switch (key) {
     case KEY_JSON:
         o->json = true;

@@ -34,6 +34,7 @@ static const struct argp_option options[] = {
     {"recipe", KEY_RECIPE, "NAME", 0, "build: best, paper, paper++ or released (default best)", 0},
     {"seed", KEY_SEED, "N", 0, "build: of the recipe (default 0)", 0},
     {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as for train", 0},
+    {"max-expand", KEY_MAX_EXPAND, "RATIO", 0, "build: how far compressed files may unfold, as for train", 0},
     {"threads", KEY_THREADS, "N", 0, "build: CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0},
     {0},
@@ -75,6 +76,7 @@ static void check_cache_options(const cache_options *o, struct argp_state *state
         refuse_given(&o->given, of_prune[i], o->action != PRUNE, "expected the action prune");
     for (size_t i = 0; i < sizeof of_build / sizeof *of_build; i++)
         refuse_given(&o->given, of_build[i], o->action != BUILD, "expected the action build");
+    refuse_given(&o->given, "max-expand", o->action != BUILD, "expected the action build, which alone reads graphs");
     refuse_given(&o->given, "threads", o->action != BUILD, "expected the action build, which alone computes");
 }
 

@@ -48,6 +48,7 @@ static const struct argp_option options[] = {
     {"no-geometry", KEY_NO_GEOMETRY, NULL, 0,
         "leave the geometry of the prototypes out, which takes longer the more classes there are", 3},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 3},
+    EXPAND_OPTION,
     DEVICE_OPTIONS,
     {"json", KEY_JSON, NULL, 0, "one JSON object a head and k on standard output, nothing else there", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 3},
@@ -157,7 +158,7 @@ static void refuse_useless(const fit_options *o) {
 static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
     note_given(&o->given, key);
-    if (take_device(&o->device, key, text, state))
+    if (take_device(&o->device, key, text, state) || take_expand(key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG && state->arg_num < 2)
         *(state->arg_num == 0 ? &o->rows : &o->labels) = text;

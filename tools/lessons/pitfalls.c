@@ -33,6 +33,7 @@ static const struct argp_option options[] = {
         0},
     {"epsilon", KEY_EPSILON, "E", 0,
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
+    EXPAND_OPTION,
     {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object a figure on standard output, nothing else there", 0},
@@ -72,11 +73,14 @@ static void check_pitfalls_options(const pitfalls_options *o, const struct argp_
         usage_error(state, "hull", "Z and y", o->rows);
     refuse_given(&o->given, "seeds", o->rows, "expected a synthetic experiment: Z and y are not drawn");
     refuse_given(&o->given, "epsilon", !o->rows, "expected hull Z y, which alone asks for it");
+    refuse_given(&o->given, "max-expand", !o->rows, "expected hull Z y, which alone reads files");
 }
 
 static error_t take_pitfalls_option(int key, char *text, struct argp_state *state) {
     pitfalls_options *o = state->input;
     note_given(&o->given, key);
+    if (take_expand(key, text, state))
+        return 0;
     if (key == KEY_SEEDS)
         o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
     else if (key == KEY_EPSILON)

@@ -1,6 +1,8 @@
 /* train/graphs/text_reader.c - lines of integers from plain or gzipped text, through zlib, which reads both. */
 #include "train/graphs/text_reader.h"
 
+#include "tensor/files/expansion.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 #define FIRST_CAPACITY ((size_t)1 << 18)
-#define LONGEST_LINE ((size_t)1 << 28) /* a neighbour list of 30 million nodes; stops a file without line ends */
+#define LONGEST_LINE ((size_t)1 << 24) /* a neighbour list of 2 million nodes; stops a file without line ends */
 
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
     for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
@@ -32,6 +34,7 @@ bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
             S_ISDIR(status.st_mode) ? "a folder" : "something that is not a plain file");
         return false;
     }
+    r->file_bytes = status.st_size;
     r->file = gzopen(path, "rb");
     if (!r->file) {
         mo_fail(ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", path, strerror(errno));
@@ -82,6 +85,11 @@ static bool fill_text_buffer(mo_text_reader *r) {
         return false;
     size_t wanted = r->capacity - r->end - 1; /* one byte stays free for the terminator of a last line */
     int got = gzread(r->file, r->buffer + r->end, (unsigned)wanted);
+    r->unfolded += got > 0 ? got : 0;
+    if (r->unfolded > mo_expansion_limit(r->ctx, r->file_bytes) && !gzdirect(r->file)) {
+        mo_expansion_fail(r->ctx, r->path, r->file_bytes);
+        return false;
+    }
     if (got >= 0 && (size_t)got == wanted) {
         r->end += (size_t)got;
         return true;

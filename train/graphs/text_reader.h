@@ -14,6 +14,7 @@ typedef struct mo_text_reader {
     mo_context *ctx;
     const char *path; /* borrowed */
     gzFile file;
+    int64_t file_bytes, unfolded; /* of the file; read from it so far */
     char *buffer;
     size_t capacity, start, end; /* unread bytes are start .. end - 1 */
     bool exhausted;
