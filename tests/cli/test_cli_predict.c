@@ -86,7 +86,7 @@ static void refuses_bad_labels_with_their_line(void **state) {
     RUN(p, "predict", "--data", "cora", "--labels", "/nowhere/seeds.csv");
     assert_ended(p, 1, "/nowhere/seeds.csv: No such file");
     RUN(p, "predict", "--data", "cora");
-    assert_ended(p, 2, "expected either --labels FILE or --known MASK.npy");
+    assert_ended(p, 2, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     RUN(p, "predict", "--labels", "x.csv");
     assert_ended(p, 2, "--data NAME is missing");
     write_text(in_folder(p, "seeds.csv"), seeds);
@@ -97,6 +97,28 @@ static void refuses_bad_labels_with_their_line(void **state) {
     run_program_to(p, "/dev/full",
         (const char *const[]){"predict", "--data", "cora", "--quiet", "--labels", in_folder(p, "seeds.csv"), NULL});
     assert_int_equal(p->code, 1);
+}
+
+static void a_kept_readout_gives_the_same_bytes(void **state) {
+    program *p = *state;
+    static char csv[MAX_TEXT];
+    write_text(in_folder(p, "two.csv"), "graph,kind\n0,yes\n1,no\n2,no\n3,yes\n");
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "two.csv"), "--head", "logistic", "--lambda", "0.5",
+        "--save", in_folder(p, "r.safetensors"), "--quiet");
+    assert_ended(p, 0, NULL);
+    snprintf(csv, sizeof csv, "%s", p->out);
+    RUN(p, "predict", "--data", "mutag", "--readout", in_folder(p, "r.safetensors"), "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, csv);
+    RUN(p, "predict", "--data", "cora", "--readout", in_folder(p, "r.safetensors"));
+    assert_ended(p, 1, "of other data than cora");
+    RUN(p, "predict", "--data", "mutag", "--readout", in_folder(p, "r.safetensors"), "--head", "ridge");
+    assert_ended(p, 2, "--head: a kept readout has its own");
+    RUN(p, "predict", "--data", "mutag", "--readout", "train/data/best.safetensors");
+    assert_ended(p, 1, "expected a file of `mochi predict --save`, found mochi weights");
+    write_text(in_folder(p, "empty"), "");
+    RUN(p, "predict", "--data", "mutag", "--readout", in_folder(p, "empty"));
+    assert_ended(p, 1, "empty");
 }
 
 /* The number behind the first `key` of a text. */
@@ -143,6 +165,7 @@ int main(void) {
         cmocka_unit_test(predicts_every_node_without_a_label),
         cmocka_unit_test(writes_by_the_suffix),
         cmocka_unit_test(refuses_bad_labels_with_their_line),
+        cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
         cmocka_unit_test(predicts_what_an_evaluation_measures),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -1,7 +1,7 @@
 /* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
  * are known. */
-#include "tools/predict/predict.h"
 #include "tools/given.h"
+#include "tools/predict/predict_readout.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +16,8 @@ enum {
     KEY_LABELS,
     KEY_KNOWN,
     KEY_OUT,
+    KEY_SAVE,
+    KEY_READOUT,
     KEY_HEAD,
     KEY_LAMBDA,
     KEY_PROBABILITIES,
@@ -25,7 +27,7 @@ enum {
 };
 
 typedef struct predict_options {
-    const char *data, *labels, *known, *out, *cache;
+    const char *data, *labels, *known, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
     double least;
     mo_few_shot_options few_shot;
@@ -49,6 +51,10 @@ static const struct argp_option options[] = {
         "second "
         "class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
         0},
+    {"save", KEY_SAVE, "FILE", 0, "keep the fit: labels, readout and the digests of weights and data (safetensors)", 0},
+    {"readout", KEY_READOUT, "FILE", 0,
+        "in place of --labels: a fit that was kept, of the same weights and data; the predictions are the same bytes",
+        0},
     {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 0},
     {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "examples whose probability is below P get no label", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
@@ -68,6 +74,15 @@ static const char description[] =
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
 
+/* Options without effect on what is asked for. */
+static void refuse_options(const predict_options *o) {
+    static const char why[] = "a kept readout has its own";
+    refuse_given(&o->given, "head", o->readout, why);
+    refuse_given(&o->given, "lambda", o->readout, why);
+    refuse_given(&o->given, "save", o->readout, "it is kept already");
+    refuse_math_on_cpu(&o->given, o->device.device);
+}
+
 static error_t take_option(int key, char *text, struct argp_state *state) {
     static const char *const tasks[] = {"nc", "lp", "gc"};
     predict_options *o = state->input;
@@ -84,6 +99,10 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->known = text;
     else if (key == KEY_OUT)
         o->out = text;
+    else if (key == KEY_SAVE)
+        o->save = text;
+    else if (key == KEY_READOUT)
+        o->readout = text;
     else if (key == KEY_WEIGHTS)
         o->few_shot.weights = text;
     else if (key == KEY_HEAD)
@@ -102,10 +121,10 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
-    else if (key == ARGP_KEY_END && !o->labels == !o->known)
-        refuse_command_line(state, EXIT_USAGE, "expected either --labels FILE or --known MASK.npy");
+    else if (key == ARGP_KEY_END && !!o->labels + !!o->known + !!o->readout != 1)
+        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     else if (key == ARGP_KEY_END)
-        refuse_math_on_cpu(&o->given, o->device.device);
+        refuse_options(o);
     else
         return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -204,6 +223,7 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
         .least = o->least};
     if (fine && !o->quiet)
         print_summary(known, f, graph, &p);
+    fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, known));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);
     free(probability);
@@ -225,8 +245,9 @@ int predict_command(int argc, char **argv) {
     known_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
     int64_t examples = graph ? graph->graphs > 1 ? graph->graphs : graph->nodes : 0;
-    bool written = graph && (o.labels ? read_labels(ctx, o.labels, examples, &known)
-                                      : take_own_labels(graph, o.known, examples, &known));
+    bool written = graph && (o.labels     ? read_labels(ctx, o.labels, examples, &known)
+                                : o.known ? take_own_labels(graph, o.known, examples, &known)
+                                          : load_readout(o.readout, graph, &o.few_shot, &known));
     written = written && predict(ctx, &o, graph, &known);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     free_labels(&known);

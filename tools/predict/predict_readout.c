@@ -1,0 +1,153 @@
+/* tools/predict/predict_readout.c - a fit in a file: safetensors with the numbers and classes of the labelled examples,
+ * and as metadata the readout and the digests of weights and data. A readout is closed-form and follows from its
+ * labels: what is applied again is fitted again, to the same bits. */
+#include "tools/predict/predict_readout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char format[] = "mochi readout";
+
+static void print_digest(const uint64_t hash[2], char text[33]) {
+    snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
+/* The digest of the weights that an object of these options reads. */
+static bool digest_weights(mo_context *ctx, const mo_few_shot_options *o, char text[33]) {
+    mo_weights *weights = mo_weights_read(ctx, o->weights ? o->weights : "best");
+    if (weights)
+        print_digest(weights->hash, text);
+    mo_weights_release(weights);
+    return mo_ok(ctx);
+}
+
+/* The metadata as text, owned; NULL on failure. */
+static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *o, const known_labels *known) {
+    char weights[33], data[33], lambda[40];
+    if (!digest_weights(graph->ctx, o, weights))
+        return NULL;
+    print_digest(graph->hash, data);
+    snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
+    json_t *names = json_array();
+    for (int64_t c = 0; c < known->classes; c++)
+        json_array_append_new(names, json_string(known->name[c]));
+    char *classes = json_dumps(names, JSON_COMPACT);
+    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "weights", weights, "data", data,
+        "head", o->head ? o->head->name : "", "lambda", lambda, "classes", classes ? classes : "");
+    char *text = classes && metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+    if (!text)
+        mo_fail(graph->ctx, MO_MEMORY, "--save: out of memory");
+    json_decref(metadata);
+    json_decref(names);
+    free(classes);
+    return text;
+}
+
+bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const known_labels *known) {
+    mo_context *ctx = graph->ctx;
+    char *metadata = readout_metadata(graph, o, known);
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    mo_arrays_take(arrays, "id", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->id));
+    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->label));
+    if (mo_ok(ctx))
+        mo_safetensors_write(arrays, metadata, path);
+    mo_arrays_release(arrays);
+    free(metadata);
+    return mo_ok(ctx);
+}
+
+/* The text of a key; NULL, with an error, where the file has none. */
+static const char *text_of(mo_context *ctx, const char *path, const json_t *metadata, const char *key) {
+    const char *text = json_string_value(json_object_get(metadata, key));
+    if (!text && mo_ok(ctx))
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`, found no %s in its metadata", path, key);
+    return text;
+}
+
+static void check_belongs(
+    const char *path, const mo_graph *graph, const mo_few_shot_options *o, const json_t *metadata) {
+    char weights[33] = "", data[33];
+    const char *of_weights = text_of(graph->ctx, path, metadata, "weights");
+    const char *of_data = text_of(graph->ctx, path, metadata, "data");
+    if (!of_weights || !of_data || !digest_weights(graph->ctx, o, weights))
+        return;
+    print_digest(graph->hash, data);
+    if (strcmp(weights, of_weights) != 0)
+        mo_fail(
+            graph->ctx, MO_INVALID, "%s: the readout is of weights %s, found weights %s", path, of_weights, weights);
+    else if (strcmp(data, of_data) != 0)
+        mo_fail(graph->ctx, MO_INVALID,
+            "%s: the readout is of other data than %s (%s, found %s); the features of a graph depend on all of it, so "
+            "a "
+            "changed graph needs its labels anew (--labels)",
+            path, graph->name, of_data, data);
+}
+
+static void take_readout(mo_context *ctx, const char *path, const json_t *metadata, mo_few_shot_options *o) {
+    const char *head = text_of(ctx, path, metadata, "head"), *lambda = text_of(ctx, path, metadata, "lambda");
+    if (!head || !lambda)
+        return;
+    o->head = head[0] ? mo_find_head(head) : NULL;
+    o->lambda = strtod(lambda, NULL);
+    if (head[0] && !o->head)
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
+}
+
+static void take_names(mo_context *ctx, const char *path, const json_t *metadata, known_labels *known) {
+    const char *text = text_of(ctx, path, metadata, "classes");
+    json_t *names = text ? json_loads(text, 0, NULL) : NULL;
+    size_t n = json_array_size(names);
+    known->name = mo_ok(ctx) ? calloc(n + 1, sizeof *known->name) : NULL;
+    for (size_t c = 0; known->name && c < n; c++) {
+        const char *name = json_string_value(json_array_get(names, c));
+        known->name[known->classes++] = name ? strdup(name) : NULL;
+        if (!known->name[c] && mo_ok(ctx))
+            mo_fail(ctx, MO_FORMAT, "%s: class %zu has no name", path, c);
+    }
+    if (mo_ok(ctx) && n < 2)
+        mo_fail(ctx, MO_FORMAT, "%s: expected the names of 2 or more classes, found %zu", path, n);
+    json_decref(names);
+}
+
+/* An int64 array [n] of the file; n is that of the first one read. */
+static int64_t *take_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n) {
+    mo_tensor *T = mo_arrays_find(arrays, name);
+    if (mo_ok(ctx) && (!T || mo_tensor_dtype(T) != MO_I64 || mo_ndim(T) != 1 || (*n && mo_numel(T) != *n)))
+        mo_fail(ctx, MO_FORMAT, "%s: expected the array %s, int64 [n]", path, name);
+    if (!mo_ok(ctx))
+        return NULL;
+    *n = mo_numel(T);
+    int64_t *host = calloc((size_t)*n + 1, sizeof *host);
+    if (!host)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    mo_tensor_read(T, host, (size_t)*n * sizeof *host);
+    return host;
+}
+
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, known_labels *known) {
+    mo_context *ctx = graph->ctx;
+    *known = (known_labels){0};
+    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    json_t *metadata = arrays && arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
+    const char *kind = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;
+    if (kind && strcmp(kind, format) != 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`, found %s", path, kind);
+    if (mo_ok(ctx))
+        check_belongs(path, graph, o, metadata);
+    if (mo_ok(ctx))
+        take_readout(ctx, path, metadata, o);
+    if (mo_ok(ctx))
+        take_names(ctx, path, metadata, known);
+    known->id = take_numbers(ctx, path, arrays, "id", &known->n);
+    known->label = take_numbers(ctx, path, arrays, "label", &known->n);
+    for (int64_t i = 0; mo_ok(ctx) && i < known->n; i++)
+        if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
+            mo_fail(ctx, MO_FORMAT, "%s: label %" PRId64 " is not one of its classes, or its examples do not rise",
+                path, i);
+    json_decref(metadata);
+    mo_arrays_release(arrays);
+    return mo_ok(ctx);
+}
