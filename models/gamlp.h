@@ -20,4 +20,7 @@ struct mo_gamlp {
     int n_parameters;
 };
 
+/* The same encoder with the tensors P as parameters, in the order of m->parameter. */
+mo_gamlp mo_gamlp_with(const mo_gamlp *m, mo_tensor *const *P);
+
 #endif

@@ -1,13 +1,8 @@
-/* tools/bench/bench.c - `mochi bench`: options, timing, memory, one line a case. */
+/* tools/bench/bench.c - `mochi bench`: its options, and the benchmark that they choose. */
 #include "tools/bench/bench.h"
 #include "tools/given.h"
 #include "tools/machine.h"
 
-#include "tensor/clock.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -156,135 +151,6 @@ static error_t take_bench_option(int key, char *text, struct argp_state *state) 
     else
         return key < KEY_DIM || key > KEY_JSON ? ARGP_ERR_UNKNOWN : 0;
     return 0;
-}
-
-double bench_memory(bool peak) {
-    const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
-    char line[256];
-    double kb = NAN;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && isnan(kb) && fgets(line, sizeof line, status))
-        if (sscanf(line, key, &kb) != 1)
-            kb = NAN;
-    if (status)
-        fclose(status);
-    return kb / 1024;
-}
-
-void bench_reset_peak(void) {
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (file) {
-        fputs("5", file);
-        fclose(file);
-    }
-}
-
-static int compare_times(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of a device: all that is in use of its memory, workspaces of its libraries too. */
-static double peak_memory(mo_context *ctx) {
-    return mo_context_device(ctx) == MO_CPU ? bench_memory(true) : 1e-6 * (double)mo_context_counters(ctx).device_peak;
-}
-
-/* In use now, and from where the peak counts. */
-static double memory_before(mo_context *ctx) {
-    mo_context_reset_peaks(ctx);
-    bench_reset_peak();
-    return mo_context_device(ctx) == MO_CPU ? bench_memory(false) : peak_memory(ctx);
-}
-
-bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record) {
-    double *times = calloc((size_t)o->runs, sizeof *times);
-    double before = memory_before(ctx);
-    if (!times)
-        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
-        run(state);
-    mo_context_wait(ctx);
-    int64_t allocations = mo_context_counters(ctx).allocations;
-    for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
-        double start = mo_clock(CLOCK_MONOTONIC);
-        run(state);
-        mo_context_wait(ctx);
-        times[i] = 1e3 * (mo_clock(CLOCK_MONOTONIC) - start);
-    }
-    if (mo_ok(ctx)) {
-        qsort(times, (size_t)o->runs, sizeof *times, compare_times);
-        record->min_ms = times[0];
-        record->med_ms = times[o->runs / 2];
-        record->max_ms = times[o->runs - 1];
-        record->allocations = mo_context_counters(ctx).allocations - allocations;
-        record->peak_mb = peak_memory(ctx);
-        record->growth_mb = record->peak_mb - before;
-    }
-    free(times);
-    return mo_ok(ctx);
-}
-
-static json_t *bench_rounded(double value, double scale) {
-    return json_number(round(value * scale) / scale);
-}
-
-static void write_profile_text(const char *text, void *file) {
-    fputs(text, file);
-}
-
-/* An object an op and place: totals over the runs. */
-static bool print_profile(mo_context *ctx, const bench_record *record, int runs) {
-    int n = mo_profile_entries(ctx, NULL, 0);
-    mo_profile_entry *entries = calloc((size_t)n + 1, sizeof *entries);
-    bool written = entries != NULL;
-    if (!entries)
-        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    else
-        mo_profile_entries(ctx, entries, n);
-    for (int i = 0; written && i < n; i++) {
-        const mo_profile_entry *e = &entries[i];
-        char where[100];
-        snprintf(where, sizeof where, e->vjp_of ? "vjp of %s" : "%s",
-            e->vjp_of     ? e->vjp_of->name
-            : e->backward ? "backward"
-                          : "forward");
-        written = print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "kind", "op", "case",
-            record->name, "variant", record->variant, "op", e->op->name, "where", where, "runs", runs, "calls",
-            (json_int_t)e->calls, "ms", bench_rounded(1e3 * e->seconds, 1e6), "gflop",
-            bench_rounded(1e-9 * e->flops, 1e9), "mb", bench_rounded(1e-6 * e->bytes, 1e3)));
-    }
-    free(entries);
-    return written;
-}
-
-bool bench_profile(
-    mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record) {
-    if (!o->profile || mo_profile_start(ctx) != MO_OK)
-        return mo_ok(ctx);
-    for (int i = 0; i < o->runs && mo_ok(ctx); i++)
-        run(state);
-    mo_profile_stop(ctx);
-    if (o->json)
-        return print_profile(ctx, record, o->runs) && mo_ok(ctx);
-    printf("%s %s, %d runs:\n", record->name, record->variant, o->runs);
-    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_profile_text, stdout);
-    return mo_ok(ctx);
-}
-
-bool bench_print(const bench_options *o, const bench_record *r) {
-    double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
-    if (o->json)
-        return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "case", r->name,
-            "variant", r->variant, "rows", (json_int_t)r->rows, "gflop", bench_rounded(r->gflop, 1e9), "min_ms",
-            bench_rounded(r->min_ms, 1e6), "med_ms", bench_rounded(r->med_ms, 1e6), "max_ms",
-            bench_rounded(r->max_ms, 1e6), "gemm_share", bench_rounded(share, 1e4), "peak_mb",
-            bench_rounded(r->peak_mb, 10), "growth_mb", bench_rounded(r->growth_mb, 10), "allocations",
-            (json_int_t)r->allocations));
-    printf("%-16s %-17s %8lld rows %9.4g GFLOP  min %9.3f  med %9.3f  max %9.3f ms  %5.1f%% of the GEMM rate  peak "
-           "%.0f MB (+%.0f)\n",
-        r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,
-        r->growth_mb);
-    return fflush(stdout) == 0;
 }
 
 /* What is run, and on what machine: the first line with --json. */

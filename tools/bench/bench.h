@@ -28,7 +28,7 @@ typedef struct bench_record {
     int64_t allocations; /* made by the timed runs */
 } bench_record;
 
-/* ---- bench.c ---- */
+/* ---- measure.c ---- */
 
 /* Resident memory in MB: now, or its peak since bench_reset_peak. NaN where /proc does not tell. */
 double bench_memory(bool peak);

@@ -1,6 +1,6 @@
 /* tools/report/report_eval.c - the sections of `mochi eval`: accuracy against k with intervals, beside baselines and
  * the paper's points, and what the training cost. */
-#include "tools/report/report.h"
+#include "tools/report/report_cells.h"
 
 #include <stb/stb_ds.h>
 #include <stdlib.h>
@@ -8,87 +8,7 @@
 
 enum { LINKS_K = 512 }; /* of the paper's figures of links, all of them */
 
-/* A cell with the numbers of its block (one data set, task, head, metric and protocol of one file) and of its line in
- * the block's table (a k), both counted in order of appearance: comparisons of whole cells would take minutes where
- * there are thousands. */
-typedef struct located {
-    const json_t *cell;
-    const char *features;
-    int block, line;
-} located;
-
-typedef struct key_number {
-    char *key;
-    int value;
-} key_number;
-
-typedef struct cell_table {
-    const report *r;
-    located *at;          /* stb_ds arrays */
-    const char **columns; /* all features, in order of appearance */
-} cell_table;
-
-static int number_of_key(key_number **keys, const char *key) {
-    int number = (int)shlen(*keys);
-    ptrdiff_t known = shgeti(*keys, key);
-    if (known >= 0)
-        return (*keys)[known].value;
-    shput(*keys, key, number);
-    return number;
-}
-
-static void add_name(const char ***names, const char *name) {
-    for (int i = 0; i < arrlen(*names); i++)
-        if (!strcmp((*names)[i], name))
-            return;
-    arrput(*names, name);
-}
-
-static cell_table locate_cells(const report *r) {
-    cell_table t = {.r = r};
-    key_number *blocks = NULL, *lines = NULL;
-    sh_new_strdup(blocks);
-    sh_new_strdup(lines);
-    for (size_t i = 0; i < json_array_size(r->lines[LINE_CELL]); i++) {
-        const json_t *c = json_array_get(r->lines[LINE_CELL], i);
-        char key[1024];
-        int n = snprintf(key, sizeof key, "%.0f\n%.200s\n%.40s\n%.200s\n%.40s\n%.40s", number_of(c, "#file"),
-            text_of(c, "data"), text_of(c, "task"), text_of(c, json_object_get(c, "block") ? "block" : "head"),
-            text_of(c, "metric"), text_of(c, "protocol"));
-        located l = {.cell = c, .features = text_of(c, "features"), .block = number_of_key(&blocks, key)};
-        snprintf(key + n, sizeof key - (size_t)n, "\n%.0f", number_of(c, "k"));
-        l.line = number_of_key(&lines, key);
-        arrput(t.at, l);
-        add_name(&t.columns, l.features);
-    }
-    shfree(blocks);
-    shfree(lines);
-    return t;
-}
-
-static void free_cells(cell_table *t) {
-    arrfree(t->at);
-    arrfree(t->columns);
-}
-
-/* One colour a column on the whole page: baselines have their own, other columns the rest in order of appearance. */
-static int colour_of(const cell_table *t, const char *features) {
-    static const char *const baselines[] = {"hop", "x0", "random"};
-    static const int others[] = {1, 2, 7, 6};
-    int number = 0;
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(features, baselines[i]))
-            return 3 + i;
-    for (int i = 0; i < arrlen(t->columns) && strcmp(t->columns[i], features); i++)
-        number += strcmp(t->columns[i], "hop") && strcmp(t->columns[i], "x0") && strcmp(t->columns[i], "random");
-    return others[number % 4];
-}
-
 /* ---- a block ---- */
-
-static bool is_main_metric(const json_t *cell) {
-    return !strcmp(text_of(cell, "metric"), "accuracy") || !strcmp(text_of(cell, "metric"), "auc");
-}
 
 static bool is_links(const json_t *cell) {
     return !strcmp(text_of(cell, "task"), "lp");
@@ -212,7 +132,7 @@ static void put_table(const cell_table *t, const located *first) {
     int line = -1;
     for (const located *l = first; l < end; l++)
         if (l->block == first->block) {
-            add_name(&columns, l->features);
+            add_once(&columns, l->features);
             in_paper |= paper_of(t->r, l->cell, false) || paper_of(t->r, l->cell, true);
         }
     put_heading(t->r->page, first->cell, columns, in_paper);

@@ -1,4 +1,4 @@
-/* train/features/hop_file.h - the file behind a hop stack (library internal; the layout is in hop_store.c). */
+/* train/features/hop_file.h - the file behind a hop stack (library internal; the layout is in hop_layout.c). */
 #ifndef MO_HOP_FILE_H
 #define MO_HOP_FILE_H
 

@@ -1,10 +1,8 @@
 /* train/features/hop_store.c - a hop stack in a file, written a block of rows at a time and mapped.
  *
- * Layout: a page of text (what the file is), the stack [sides, hops, nodes, columns] of float32 or float16, from the
- * next page on the quality of the SVDs with its checksum and the checksum of every block, 0 where it is not written
- * yet. While blocks are missing the name ends in .partial and one process holds the lock; then the file is synced and
- * renamed. Checksums are compared whenever a file is opened, so the order in which a crash lets bytes reach the disk
- * does not matter. */
+ * While blocks are missing the name ends in .partial and one process holds the lock; then the file is synced and
+ * renamed. Checksums (hop_layout.c) are compared whenever a file is opened, so the order in which a crash lets bytes
+ * reach the disk does not matter. */
 #include "train/features/hop_store.h"
 
 #include "ops/rules/in_place.h"
