@@ -163,4 +163,25 @@ MO_API const mo_gamlp *mo_mochi_encoder(mo_model m);
 
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
+/* Parts that can be left out. An encoder without all of them is the recipe's first form. */
+typedef enum mo_invariant_part {
+    MO_PART_DIFFUSED = 0, /* nodes: rows diffused by personalised PageRank, beside the hops */
+    MO_PART_INITIAL,      /* the row of the untrained encoder beside the trained one */
+    MO_PART_STATISTICS,   /* graphs: counts and shares of nodes, edges, triangles, cycles */
+    MO_PART_SUBTREES,     /* graphs: the Weisfeiler-Lehman optimal assignment kernel */
+    MO_PART_WAVES,        /* graphs: random Fourier features of the nodes' hops */
+    MO_PART_WALKS,        /* links: walks of two to four steps between both ends */
+    MO_PART_MATCHES,      /* links: one end's attributes against those of the other's neighbours */
+    MO_INVARIANT_PARTS
+} mo_invariant_part;
+#define MO_ALL_PARTS ((1u << MO_INVARIANT_PARTS) - 1)
+
+/* "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches". */
+MO_API const char *mo_invariant_part_name(mo_invariant_part part);
+/* The bits 1 << part of a list of names, between blanks or commas. Returns false with the first unknown name in `word`,
+ * cut to fit. */
+MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
+/* The names of those bits, with a blank between. */
+MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
+
 #endif

@@ -92,11 +92,12 @@ typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
     bool linear;      /* links and graphs too are read by inner products alone, without the Gaussian kernel */
+    unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
 } mo_invariant_options;
 
 /* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
- * options NULL: as above. 81 parameters at 3 hops (71 if linear), none tied to a width; initial values are fixed. A
- * model without a table on failure. */
+ * options NULL: as above. 95 parameters at 3 hops (10 fewer if linear), none tied to a width; initial values are fixed.
+ * A model without a table on failure. */
 MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif

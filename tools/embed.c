@@ -161,11 +161,12 @@ static void print_embed_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
-/* Whether the rows to be written fit beside the hop stack; of examples they are those of two experts, 2 d + 1 each. */
+/* Whether the rows to be written fit beside the hop stack; of examples they are those of two experts, trained and
+ * initial, 2 d + 1 each. */
 static bool embed_fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
     bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    int64_t rows = graph->graphs > 1 ? graph->graphs : graph->nodes, width = examples ? 4 * o->dim + 2 : o->dim;
-    int64_t stack = (examples ? 2 : 1) * (o->hops + 1) * graph->nodes * o->dim;
+    int64_t rows = graph->graphs > 1 ? graph->graphs : graph->nodes, width = examples ? 8 * o->dim + 4 : o->dim;
+    int64_t stack = (examples ? 2 * (o->hops + 3) : o->hops + 1) * graph->nodes * o->dim; /* with two diffused rows */
     return (stack + rows * width) * (int64_t)sizeof(float) <= memory;
 }
 

@@ -66,6 +66,8 @@ static const option_row rows[] = {
     {"train", "hops", FILE_OF, PAPER, "--hops 1", "/run.json", {NULL}},
     {"train", "kernel", FILE_OF, BEST, "--kernel linear", "/run.json",
         {PAPER " --kernel linear", BEST " --head ridge --kernel linear"}},
+    {"train", "without", FILE_OF, BEST, "--without waves,diffused", "/run.json",
+        {PAPER " --without waves", BEST " --without wave"}},
     {"train", "dropout", FILE_OF, PAPER, "--dropout 0.5", "/run.json", {BEST " --dropout 0.5"}},
     {"train", "power-iterations", FILE_OF, PAPER, "--power-iterations 1", "/run.json", {NULL}},
     {"train", "steps", FILE_OF, PAPER, "--steps 3", "/run.json", {NULL}},

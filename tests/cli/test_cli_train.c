@@ -190,10 +190,12 @@ static void a_step_that_fails_says_how_to_go_on(void **state) {
     assert_ended(p, 2, "--new-lr: expected --resume");
 }
 
-/* Five steps at a rate of 1, a hundred times the recipe's, lose what the first values have. */
+/* Five steps at a rate of 1, a hundred times the recipe's, lose what the first values have, where these are not read
+ * beside the trained ones. */
 static void weights_below_the_untrained_encoder_say_so(void **state) {
     program *p = *state;
-    RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "1", "--out", in_folder(p, "below"), "--quiet");
+    RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "1", "--without", "initial", "--out",
+        in_folder(p, "below"), "--quiet");
     assert_int_equal(p->code, 0);
     assert_non_null(strstr(p->err, "below the untrained encoder: nc, "));
     assert_non_null(strstr(p->err, "episodes of the pool that were not trained on"));
@@ -206,12 +208,35 @@ static void weights_below_the_untrained_encoder_say_so(void **state) {
     assert_null(strstr(p->out, "below the untrained encoder"));
 }
 
+/* Line `at` is the first pair of columns, whose cells at its k are the lines 2 and 4 of their four at two k. */
+static void expect_pair(const program *p, int cell, int at) {
+    static const char members[] = "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds";
+    json_t *a = json_line(p, 2 + cell, members), *b = json_line(p, 4 + cell, members);
+    json_t *o = json_line(p, at, "kind,data,task,metric,k,head,features,other_features,difference,ci95,paired,apart");
+    double apart[2], difference = json_real_of(a, "mean") - json_real_of(b, "mean");
+    for (size_t i = 0; i < 2; i++)
+        apart[i] = json_number_value(json_array_get(json_object_get(a, "values"), i)) -
+                   json_number_value(json_array_get(json_object_get(b, "values"), i));
+    assert_string_equal(json_text_of(o, "kind"), "pair");
+    assert_string_equal(json_text_of(o, "features"), "trained");
+    assert_string_equal(json_text_of(o, "other_features"), "random");
+    assert_int_equal(json_real_of(o, "k"), json_real_of(a, "k"));
+    assert_true(json_real_of(a, "k") == json_real_of(b, "k"));
+    assert_true(fabs(json_real_of(o, "difference") - difference) < 1e-6);
+    /* of two values the interval is t(1) times half their distance */
+    assert_true(fabs(json_real_of(o, "ci95") - 12.706205 * fabs(apart[0] - apart[1]) / 2) < 1e-3);
+    assert_true(json_is_true(json_object_get(o, "paired")));
+    json_decref(a);
+    json_decref(b);
+    json_decref(o);
+}
+
 static void eval_has_a_row_for_each_baseline(void **state) {
     program *p = *state;
     RUN(p, "eval", "--weights", in_folder(p, "whole/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
         "4,8", "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 2 + 8);
+    assert_int_equal(count_lines(p->out), 2 + 8 + 12); /* six pairs of columns at two k */
     json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,device,weights,protocol,seed,seeds");
     assert_string_equal(json_text_of(run, "kind"), "run");
     assert_string_equal(json_text_of(json_array_get(json_object_get(run, "weights"), 0), "features"), "trained");
@@ -242,6 +267,7 @@ static void eval_has_a_row_for_each_baseline(void **state) {
         json_decref(o);
     }
     assert_int_equal(seen, 0xff);
+    expect_pair(p, 0, 10);
 }
 
 static void eval_prints_the_paper_beside_its_table(void **state) {
@@ -259,7 +285,7 @@ static void transductive_adds_a_column_on_nodes(void **state) {
     program *p = *state;
     RUN(p, "eval", "--transductive", "--data", "cora", "--task", "nc", "--shots", "4", "--seeds", "2", "--json");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 2 + 5);
+    assert_int_equal(count_lines(p->out), 2 + 5 + 10);
     double mean[2];
     for (int i = 0; i < 2; i++) {
         json_t *o =
@@ -336,7 +362,7 @@ static void metrics_are_chosen(void **state) {
     RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "cora", "--shots", "4", "--seeds", "2",
         "--metric", "accuracy", "--json");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 2 + 2); /* the run, the nodes; x0 and hop */
+    assert_int_equal(count_lines(p->out), 2 + 2 + 1); /* the run, the nodes; x0 and hop; their difference */
     RUN(p, "eval", "--metric", "accuracy,recall");
     assert_ended(p, 2, "recall");
     RUN(p, "eval", "--metric", "auc", "--task", "gc");
@@ -378,14 +404,15 @@ static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
     RUN(p, "eval", "--weights", in_folder(p, "best/weights.safetensors"), "--data", "mutag,cora", "--shots", "4",
         "--seeds", "2", "--json", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 3 + 4 * (1 + 1 + 6)); /* the run, the data; gc, nc, the metrics of lp */
+    /* the run, the data; gc, nc, the metrics of lp: four columns, six pairs of them */
+    assert_int_equal(count_lines(p->out), 1 + 3 + (4 + 6) * (1 + 1 + 6));
     char here[4096];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(p->folder), 0); /* where a run has the name of the embedded weights */
     RUN(p, "eval", "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--quiet");
     assert_int_equal(chdir(here), 0);
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 2 + 4);
+    assert_int_equal(count_lines(p->out), 2 + 4 + 6);
     RUN(p, "embed", "--data", "mutag", "--out", in_folder(p, "B.npy"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "float32 [188, "));

@@ -2,7 +2,13 @@
  * encoder, logits those of the head on them, and weights come back. */
 #include "tests/copies.h"
 
-enum { SUPPORT = 6, QUERIES = 4, DRAWN_WIDTH = 5, EXTRAS = 3, EMBEDDED = 2 * (2 * DRAWN_WIDTH + EXTRAS) };
+enum {
+    SUPPORT = 6,
+    QUERIES = 4,
+    DRAWN_WIDTH = 5,
+    EXTRAS = 3,
+    EMBEDDED = 2 * (2 * DRAWN_WIDTH + EXTRAS)
+}; /* of nodes and graphs 2 EMBEDDED: the initial row too */
 
 static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t stream) {
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
@@ -47,8 +53,10 @@ static const mo_head projection = {.abi = MO_HEAD_ABI,
 
 /* The moved encoder under the projection. */
 static mo_model headed_model(mo_context *ctx, mo_temperature temperature) {
-    mo_readout_options o = {
-        .head = &projection, .temperature = temperature, .smoothing = 0.1, .width = {EMBEDDED, EMBEDDED, EMBEDDED}};
+    mo_readout_options o = {.head = &projection,
+        .temperature = temperature,
+        .smoothing = 0.1,
+        .width = {2 * EMBEDDED, EMBEDDED, 2 * EMBEDDED}};
     mo_model model = mo_headed_create(ctx, MO_F64, moved_model(ctx, MO_F64, false), &o, 1);
     assert_non_null(model.table);
     return model;
@@ -75,11 +83,11 @@ static void gradients_hold_in_encoder_head_and_temperature(void **state) {
         problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2)};
         mo_tensor *in[16];
         int n = mo_model_n_parameters(p.model);
-        assert_int_equal(n, 3 + 1 + MO_TASKS);
+        assert_int_equal(n, 5 + 1 + MO_TASKS);
         for (int j = 0; j < n; j++)
             in[j] = mo_model_parameter(p.model, j);
-        assert_string_equal(mo_tensor_name(in[3]), "log_temp");
-        assert_string_equal(mo_tensor_name(in[5]), "head.lp.projection");
+        assert_string_equal(mo_tensor_name(in[5]), "log_temp");
+        assert_string_equal(mo_tensor_name(in[7]), "head.lp.projection");
         for (int order = 1; order <= 2; order++) {
             mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
             if (!r.pass)
@@ -179,7 +187,7 @@ static void weights_come_back_with_what_the_head_has_learned(void **state) {
              other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
     assert_same_parameters(model, again);
     assert_int_equal(mo_model_n_parameters(untrained), mo_model_n_parameters(model));
-    assert_int_equal(mo_model_n_parameters(other), 4); /* the encoder's and log_temp */
+    assert_int_equal(mo_model_n_parameters(other), 6); /* the encoder's and log_temp */
     assert_memory_equal(mo_tensor_view(mo_model_parameter(other, 0)).data,
         mo_tensor_view(mo_model_parameter(model, 0)).data, 16 * sizeof(float));
     mo_model_release(again);

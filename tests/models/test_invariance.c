@@ -69,7 +69,7 @@ static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
             shared += stop - first > 1 && l[b * d + first] > -10 ? stop - first : 0;
         }
     mo_tape_release(t);
-    assert_int_equal(mo_safetensors_write(kept, NULL, path), MO_OK);
+    assert_int_equal(mo_safetensors_write(kept, kept->metadata, path), MO_OK);
     mo_arrays_release(kept);
     return shared;
 }

@@ -292,6 +292,9 @@ static void weights_with_bad_metadata_are_refused(void **state) {
         {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"nan\"}", "hops"},
         {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"9.2e18\"}", "9.2e18"},
         {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16.7\"}", "dim as a whole number, found \"16.7\""},
+        {"{\"format\":\"mochi weights\",\"kind\":\"invariant\",\"hops\":\"3\",\"smoothing\":\"0.1\",\"parts\":\"walks "
+         "wave\"}",
+            "expected parts of the invariant encoder, found \"wave\""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(mo_weights_read(s->ctx, write_weights(s, model, bad[i][0])));

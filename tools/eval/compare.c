@@ -1,6 +1,6 @@
 /* tools/eval/compare.c - `mochi compare`: evaluations side by side, with each other or with the paper's tables. */
 #include "tools/eval/aggregate.h"
-#include "tools/eval/eval_table.h"
+#include "tools/eval/pairs.h"
 
 #include <math.h>
 #include <stb/stb_ds.h>
@@ -145,6 +145,19 @@ static void print_head(const comparison *c, const result *block, const table_col
     putchar('\n');
 }
 
+/* By how much a file's first column of the block is above its untrained encoder and its best hop; as JSON every pair of
+ * its columns. */
+static void show_pairs(comparison *c, int file, const result *block) {
+    const results *list = &c->files[file];
+    if (c->options->json && !list->paper && !c->lost_output)
+        c->lost_output = !print_pairs_json(list, 0, block, list->label);
+    for (int i = 0; i < arrlen(list->items) && !list->paper && !c->options->json; i++)
+        if (same_block(block, &list->items[i])) {
+            print_pairs(list, i, list->items[i].features);
+            return;
+        }
+}
+
 /* A block of the first file, where another one has it too. */
 static void show_block(comparison *c, int first) {
     const results *list = &c->files[0];
@@ -167,6 +180,8 @@ static void show_block(comparison *c, int first) {
         if (!c->options->json)
             putchar('\n');
     }
+    for (int file = 0; file < c->options->n; file++)
+        show_pairs(c, file, block);
 }
 
 static void show_all(comparison *c) {

@@ -4,6 +4,7 @@
 #include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_table.h"
+#include "tools/eval/pairs.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -136,6 +137,8 @@ static void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
+    if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
+        e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
     if (mo_ok(e->ctx) && !e->options->json)
         e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
 }

@@ -1,5 +1,6 @@
 /* tools/eval/eval_table.c - accuracy by k, trained and baselines side by side. */
 #include "tools/eval/eval_table.h"
+#include "tools/eval/pairs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -153,6 +154,7 @@ static bool print_block(const results *list, int first, const results *paper, co
         putchar('\n');
     }
     print_small_classes(list, first);
+    print_pairs(list, first, trained);
     print_below(list, first, trained);
     return n > own;
 }

@@ -26,8 +26,9 @@ void print_titles(const table_column *columns, int n);
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);
 /* Twelve columns of the terminal: "51.2 ± 3.4"; "-" where there is no mean. */
 void print_value(double mean, double width);
-/* The items of the list from `first` on, block by block, the paper's beside them; a line says where the column
- * `trained` is below the untrained encoder's. True where the paper had a figure. */
+/* The items of the list from `first` on, block by block, the paper's beside them; lines below say what the column
+ * `trained` is above the untrained encoder's and the best hop's, and where it is below the former. True where the paper
+ * had a figure. */
 bool print_eval_table(const results *list, int first, const results *paper, const char *trained);
 
 #endif

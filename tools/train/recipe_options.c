@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static unsigned parse_parts(const struct argp_state *state, const char *option, const char *text) {
+    unsigned parts;
+    char word[64];
+    if (!mo_invariant_read_parts(text, &parts, word, sizeof word))
+        argp_error(state, "%s: expected parts of the invariant encoder, found '%s'", option, word);
+    return parts;
+}
+
 static void take_model(recipe *r, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_LAYERS)
         r->model.encoder.layers = (int)parse_integer(state, "--layers", text, 2, 3);
@@ -30,6 +38,8 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
     else if (key == KEY_KERNEL)
         r->invariant.linear = parse_choice(state, "--kernel", text, kernel_names, 2);
+    else if (key == KEY_WITHOUT)
+        r->invariant.without = parse_parts(state, "--without", text);
     else if (key == KEY_DROPOUT)
         r->model.encoder.dropout = parse_real(state, "--dropout", text, 0, 0.99);
     else if (key == KEY_POWER)

@@ -22,6 +22,7 @@ enum {
     KEY_FEATURE_NORM,
     KEY_HOPS,
     KEY_KERNEL,
+    KEY_WITHOUT,
     KEY_DROPOUT,
     KEY_LINK_SHARE,
     KEY_POWER,

@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
         "query examples a class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
     {NULL, 0, NULL, 0, "The model", 2},
     {"recipe", KEY_RECIPE, "NAME", 0,
-        "best: an encoder that does not see the basis of an SVD, 81 numbers (default); paper: as the article says; "
+        "best: an encoder that does not see the basis of an SVD, 95 numbers (default); paper: as the article says; "
         "paper++: with one episode of each task family a step; released: as its program does",
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
@@ -56,6 +56,10 @@ static const struct argp_option options[] = {
         "of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or the "
         "former "
         "alone, linear (default both)",
+        0},
+    {"without", KEY_WITHOUT, "PARTS", 0,
+        "leave parts out of the encoder of the recipe best, a comma between: diffused, initial, statistics, subtrees, "
+        "waves, walks, matches",
         0},
     {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
     {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},

@@ -10,6 +10,8 @@
 #include "autograd/tape.h"
 #include "tensor/host_array.h"
 
+#include "train/features/example_rows.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -85,10 +87,17 @@ bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *p
 }
 
 int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]) {
-    static const char *const of_nodes[] = {"hops", NULL}, *const of_examples[] = {"blocks", "extras", NULL};
-    int n = 0;
-    for (const char *const *name = mo_has_example_rows(source) ? of_examples : of_nodes; *name; name++) {
-        const mo_tensor *X = source->features ? mo_arrays_find(source->features->arrays, *name) : NULL;
+    static const char *const first[] = {"hops", "blocks", "extras"};
+    const char *name[MO_MOST_PIECES + 1];
+    int n = 0, names = 0;
+    while (names < 3) {
+        name[names] = first[names];
+        names++;
+    }
+    for (int i = 0; mo_part_rows[i].name; i++)
+        name[names++] = mo_part_rows[i].name;
+    for (int i = 0; i < names; i++) {
+        const mo_tensor *X = source->features ? mo_arrays_find(source->features->arrays, name[i]) : NULL;
         if (X && !mo_rows_resident(ctx, X))
             array[n++] = X;
     }

@@ -25,6 +25,10 @@ static mo_tensor *gather_examples(
     return mo_reshape(t, mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index), mo_ndim(X), shape);
 }
 
+/* Parts of the rows that a task may have beside the first three. */
+const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves", 0}, {"walks", MO_EXTRAS_LIMIT},
+    {"matches", MO_EXTRAS_LIMIT}, {NULL, 0}};
+
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e) {
     const mo_arrays *arrays = source->features->arrays;
@@ -38,10 +42,21 @@ void mo_example_tensors(
     if (source->task == MO_TASK_LP)
         H = mo_clamp(t, H, -MO_BLOCK_LIMIT, MO_BLOCK_LIMIT);
     mo_tensor *x = mo_clamp(t, gather_examples(t, extras, example, n, fetched), -MO_EXTRAS_LIMIT, MO_EXTRAS_LIMIT);
+    int64_t hops = source->features->hops + 1;
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;
-    e->rows[0] = (mo_named){"blocks", H, NULL};
+    e->rows[0] = (mo_named){"blocks", mo_slice(t, H, 1, 0, hops), NULL};
     e->rows[1] = (mo_named){"spectrum", spectrum, NULL};
     e->rows[2] = (mo_named){"extras", x, NULL};
+    if (mo_ok(t->ctx) && mo_dim(H, 1) > hops)
+        e->rows[e->n_rows++] = (mo_named){"diffused", mo_slice(t, H, 1, hops, mo_dim(H, 1)), NULL};
+    for (int i = 0; mo_part_rows[i].name; i++) {
+        mo_tensor *X = mo_arrays_find(arrays, mo_part_rows[i].name);
+        double most = mo_part_rows[i].limit;
+        if (!X)
+            continue;
+        X = gather_examples(t, X, example, n, fetched);
+        e->rows[e->n_rows++] = (mo_named){mo_part_rows[i].name, most > 0 ? mo_clamp(t, X, -most, most) : X, NULL};
+    }
 }

@@ -4,7 +4,7 @@
 
 #include "train/features/row_stack.h"
 
-enum { MO_MOST_PIECES = 2 };
+enum { MO_MOST_PIECES = 8 };
 
 /* Rows of one array, to be fetched. */
 typedef struct mo_row_piece {

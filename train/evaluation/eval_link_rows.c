@@ -103,6 +103,10 @@ mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test)
             join_link_rows(all, parts, "blocks", "block_moments", test, MO_BLOCK_EPSILON);
         if (all->arrays)
             join_link_rows(all, parts, "extras", "extras_moments", test, MO_EXTRAS_EPSILON);
+        if (all->arrays)
+            join_link_rows(all, parts, "walks", "walks_moments", test, MO_EXTRAS_EPSILON);
+        if (all->arrays)
+            join_link_rows(all, parts, "matches", "matches_moments", test, MO_EXTRAS_EPSILON);
     } else {
         mo_fail(ctx, MO_MEMORY, "evaluate: out of memory");
     }

@@ -10,6 +10,13 @@ enum { MO_BLOCKS = 2 };     /* structure, attributes */
 /* Adds a zeroed float32 tensor of that name to the features, which own it. Returns the null tensor on failure. */
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape);
 
+/* Rows [E, p] beside "blocks" and "extras", by name, and the bound at which episodes clip them (0: none). */
+typedef struct mo_part_row {
+    const char *name;
+    double limit;
+} mo_part_row;
+extern const mo_part_row mo_part_rows[]; /* example_tensors.c; the last has no name */
+
 /* The number of neighbours of node u. */
 static inline int64_t degree(const mo_graph *graph, int64_t u) {
     return graph->row_pointer[u + 1] - graph->row_pointer[u];
@@ -17,7 +24,7 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
 
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
-/* blocks.c, pair_rows.c, graph_rows.c: "blocks", "spectrum" and "extras" of a task. */
+/* blocks.c, pairs/pair_rows.c, sets/graph_rows.c: "blocks", "spectrum", "extras" and the parts of a task. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);

@@ -7,6 +7,7 @@
 #include "train/features/feature_memory.h"
 
 #include "tensor/storage.h"
+#include "train/features/nodes/diffuse.h"
 
 enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
@@ -24,9 +25,11 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double q = o->dim + OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
     double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
-    double stack = sides * (o->hops + 1) * hop;
-    return (needs){
-        base + larger_need(svd, stack), base + larger_need(svd, 2 * hop), o->stack == MO_F16 ? stack / 2 : stack};
+    bool blocks = sides > 1;
+    double stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
+    double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
+    return (needs){base + larger_need(svd, stack + (blocks ? 2 * hop : 0)), base + larger_need(svd, rows),
+        o->stack == MO_F16 ? stack / 2 : stack};
 }
 
 /* Raises: the features fit neither in memory nor with the stack on disk. */

@@ -12,6 +12,7 @@
 #include "tensor/host_array.h"
 #include "tensor/storage.h"
 #include "train/features/hop_file.h"
+#include "train/features/nodes/diffuse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,6 +83,30 @@ static bool compute_hop(work *w, int64_t side, int64_t hop) {
     return true;
 }
 
+/* The diffused rows of a side, if a block of them is missing. */
+static bool compute_diffused(work *w, mo_tape *t, int64_t side) {
+    mo_hop_store *s = w->s;
+    mo_tensor *sum[MO_DIFFUSED] = {NULL, NULL};
+    int64_t first = s->hops - s->diffused;
+    bool lacks = false, fine = true;
+    for (int i = 0; i < s->diffused; i++)
+        lacks |= mo_hop_file_lacks(&w->file, side, first + i);
+    if (!lacks)
+        return true;
+    for (int i = 0; i < s->diffused; i++)
+        sum[i] = mo_tensor_uninitialized(w->file.ctx, MO_F32, 2, (int64_t[]){s->nodes, s->columns});
+    if (mo_ok(w->file.ctx) && mo_hop_file_read_hop(&w->file, side, 0, mo_tensor_view(w->X).data))
+        mo_diffuse(t, s->A, w->X, sum);
+    for (int i = 0; i < s->diffused && fine; i++) {
+        const float *rows = mo_ok(w->file.ctx) ? mo_tensor_view(sum[i]).data : NULL;
+        for (int64_t b = 0; b < w->file.hop_blocks && fine; b++)
+            fine = rows && finish_block(w, side, first + i, b, rows + b * w->file.block_rows * s->columns);
+    }
+    for (int i = 0; i < s->diffused; i++)
+        mo_tensor_release(sum[i]);
+    return fine;
+}
+
 static bool compute_first(work *w, mo_tape *t, int64_t side) {
     mo_hop_file *f = &w->file;
     if (!mo_hop_file_lacks(f, side, 0))
@@ -111,7 +136,6 @@ static bool compute_hop_store(work *w) {
         w->halves = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->halves);
     for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
         fine = compute_first(w, t, side);
-    mo_tape_release(t);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
     w->begun = w->finished;
     if (fine && w->finished < w->file.blocks) {
@@ -119,8 +143,11 @@ static bool compute_hop_store(work *w) {
         w->block = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->block);
     }
     for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
-        for (int64_t hop = 1; hop < s->hops && fine; hop++)
+        for (int64_t hop = 1; hop < s->hops - s->diffused && fine; hop++)
             fine = compute_hop(w, side, hop);
+    for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
+        fine = compute_diffused(w, t, side);
+    mo_tape_release(t);
     mo_tensor_release(w->X);
     free(w->block);
     free(w->halves);

@@ -11,7 +11,8 @@ typedef struct mo_hop_store {
     const char *key;     /* everything that the values depend on */
     const char *name;    /* of the graph, for notices */
     const mo_csr *A;     /* hop k is A times hop k - 1; in a context of the CPU */
-    int64_t sides, hops; /* hops: l + 1 */
+    int64_t sides, hops; /* hops: l + 1, and the diffused rows behind them */
+    int64_t diffused;    /* 0 or MO_DIFFUSED (diffuse.h) */
     int64_t nodes, columns;
     mo_dtype dtype;    /* MO_F32 or MO_F16; each hop is computed from the rounded one before it */
     double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; set when hop 0 is computed */

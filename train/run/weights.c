@@ -163,6 +163,14 @@ static void read_weights_features(const reading *r, mo_weights *w) {
 
 static void read_invariant(const reading *r, mo_weights *w) {
     w->features.form = MO_FEATURES_OF_EXAMPLES;
+    const char *list = json_string_value(json_object_get(r->metadata, "parts"));
+    unsigned parts;
+    char word[64];
+    if (!mo_invariant_read_parts(
+            list ? list : "", &parts, word, sizeof word)) /* files of the first form have no list */
+        mo_fail(
+            r->ctx, MO_FORMAT, "weights: %s: expected parts of the invariant encoder, found \"%.40s\"", r->path, word);
+    w->invariant.without = MO_ALL_PARTS & ~parts;
     w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);

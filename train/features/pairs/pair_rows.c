@@ -1,5 +1,5 @@
-/* train/features/pair_rows.c - rows of links: what the coordinates of two nodes have in common, band by band of the
- * spectrum.
+/* train/features/pairs/pair_rows.c - rows of links: what the coordinates of two nodes have in common, band by band of
+ * the spectrum.
  *
  * For block b and hop k let n be the rows of A~^k P_b at unit length. The pair (u, v) has, for each dyadic band of
  * singular values (1st, 2nd, 3rd and 4th, ..., 129th to 256th), the sum over the band of n_uj n_vj: an inner product,
@@ -8,11 +8,11 @@
  *
  * Extras: counts of the masked graph - log1p of Adamic-Adar (Adamic and Adar 2003), of 10 times resource allocation
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
- * degrees; the cosine of every block and hop. All columns are standardised over the pairs; "block_moments" and
- * "extras_moments" hold the moments. */
+ * degrees; the cosine of every block and hop. Walks: walks.c; matches: matches.c. All columns are standardised over the
+ * pairs; "block_moments", "extras_moments", "walks_moments" and "matches_moments" hold the moments. */
 #include "ops/inside.h"
 #include "tensor/host_array.h"
-#include "train/features/example_rows.h"
+#include "train/features/pairs/pair_columns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ typedef struct pairs {
     int64_t n;
     int64_t *end[2];
     int n_bands, n_extras;
-    float *bands, *extras; /* [2, l + 1, n, n_bands], [n, n_extras] */
+    float *bands, *extras;  /* [2, l + 1, n, n_bands], [n, n_extras] */
+    float *walks, *matches; /* [n, MO_WALK_COLUMNS], [n, MO_MATCH_COLUMNS] */
     int n_segments;
     segment segments[2 * MAX_BANDS * 2];
 } pairs;
@@ -68,14 +69,6 @@ static void find_segments(pairs *p, const float *l) {
     }
 }
 
-static float pair_product(const float *restrict x, const float *restrict y, int64_t n) {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++)
-        sum += x[j] * y[j];
-    return sum;
-}
-
 /* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
 static void put_bands(const pairs *p, int block, int hop, const float *x) {
     int64_t d = p->o->dim;
@@ -87,7 +80,7 @@ static void put_bands(const pairs *p, int block, int hop, const float *x) {
         float *out = bands + i * p->n_bands, sum = 0;
         for (int s = 0; s < p->n_segments; s++) {
             const segment *g = &p->segments[s];
-            out[g->band] += g->share * pair_product(u + g->first, v + g->first, g->stop - g->first);
+            out[g->band] += g->share * mo_pair_product(u + g->first, v + g->first, g->stop - g->first);
         }
         for (int band = 0; band < p->n_bands; band++)
             sum += out[band];
@@ -103,6 +96,8 @@ static void put_pair_block(pairs *p, mo_tape *t, const mo_csr *A, mo_tensor *P, 
         P = hop ? mo_spmm(t, A, P) : P;
         if (mo_tensor_read(mo_l2_normalize(t, P, 1e-12), host, bytes) == MO_OK)
             put_bands(p, block, hop, host);
+        if (block == 1 && hop == 0 && mo_ok(p->ctx))
+            mo_pair_matches(&(mo_pair_list){p->graph, p->n, p->end}, host, p->o->dim, p->matches);
     }
     free(host);
 }
@@ -157,6 +152,7 @@ static bool fill_pair_rows(pairs *p, mo_features *basis, mo_tensor *spectrum) {
     if (t &&
         mo_tensor_read(mo_arrays_find(basis->arrays, "spectrum"), l, (size_t)(MO_BLOCKS * d) * sizeof *l) == MO_OK) {
         put_counts(p);
+        mo_pair_walks(&(mo_pair_list){p->graph, p->n, p->end}, p->walks);
         put_pair_spectrum(p, l, spectrum);
     }
     for (int b = 0; t && b < MO_BLOCKS; b++) {
@@ -181,6 +177,8 @@ static bool list_pairs(pairs *p, const mo_links *links) {
     }
     p->bands = mo_host_array(p->ctx, MO_BLOCKS * (p->o->hops + 1) * p->n * p->n_bands, sizeof(float));
     p->extras = mo_host_array(p->ctx, p->n * p->n_extras, sizeof(float));
+    p->walks = mo_host_array(p->ctx, p->n * MO_WALK_COLUMNS, sizeof(float));
+    p->matches = mo_host_array(p->ctx, p->n * MO_MATCH_COLUMNS, sizeof(float));
     return mo_ok(p->ctx);
 }
 
@@ -208,10 +206,15 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
         mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, p.n, p.n_bands});
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, p.n_bands});
         mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){p.n, p.n_extras});
+        mo_tensor *walks = mo_own_array(f, "walks", 2, (int64_t[]){p.n, MO_WALK_COLUMNS});
+        mo_tensor *matches = mo_own_array(f, "matches", 2, (int64_t[]){p.n, MO_MATCH_COLUMNS});
         if (mo_ok(ctx) && fill_pair_rows(&p, &basis, spectrum)) {
             mo_rows of_bands = {p.bands, MO_BLOCKS * (o->hops + 1), p.n, p.n_bands};
             write_rows(f, of_bands, MO_BLOCK_EPSILON, blocks, "block_moments");
             write_rows(f, (mo_rows){p.extras, 1, p.n, p.n_extras}, MO_EXTRAS_EPSILON, extras, "extras_moments");
+            write_rows(f, (mo_rows){p.walks, 1, p.n, MO_WALK_COLUMNS}, MO_EXTRAS_EPSILON, walks, "walks_moments");
+            write_rows(
+                f, (mo_rows){p.matches, 1, p.n, MO_MATCH_COLUMNS}, MO_EXTRAS_EPSILON, matches, "matches_moments");
         }
         f->svd_residual = basis.svd_residual;
         f->svd_orthogonality = basis.svd_orthogonality;
@@ -222,5 +225,7 @@ bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_feature
         free(p.end[side]);
     free(p.bands);
     free(p.extras);
+    free(p.walks);
+    free(p.matches);
     return mo_ok(ctx);
 }

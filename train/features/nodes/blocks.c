@@ -1,5 +1,5 @@
-/* train/features/blocks.c - rows of nodes: structure and attributes kept apart, each in the coordinates of its own SVD,
- * and their hops; log(1 + degree) beside them.
+/* train/features/nodes/blocks.c - rows of nodes: structure and attributes kept apart, each in the coordinates of its
+ * own SVD, and their hops; two diffused rows behind the hops (diffuse.c); log(1 + degree) beside them.
  *
  * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
  * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
@@ -9,6 +9,7 @@
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
 #include "train/features/hop_store.h"
+#include "train/features/nodes/diffuse.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
 
@@ -99,16 +100,25 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
     return mo_ok(ctx);
 }
 
-/* Every hop of both blocks, the first copied from the basis. */
+/* Row k of block b, as a view [n, d]. */
+static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t k) {
+    mo_tensor *row = mo_slice(t, mo_slice(t, blocks, 0, b, b + 1), 1, k, k + 1);
+    return mo_reshape(t, row, 2, (int64_t[]){mo_dim(blocks, 2), mo_dim(blocks, 3)});
+}
+
+/* Every hop of both blocks, the first copied from the basis, and behind them the diffused rows. */
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
-    int64_t hops = mo_dim(blocks, 1), n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
+    int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
-        mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
-        mo_tensor *block = mo_slice(t, blocks, 0, b, b + 1);
+        mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d}), *first = x;
         for (int64_t k = 0; k < hops && mo_ok(t->ctx); k++) {
             x = k ? mo_spmm(t, A, x) : x;
-            mo_tensor_copy(mo_slice(t, block, 1, k, k + 1), mo_reshape(t, x, 4, (int64_t[]){1, 1, n, d}));
+            mo_tensor_copy(row_of_block(t, blocks, b, k), x);
         }
+        mo_tensor *sum[MO_DIFFUSED];
+        for (int i = 0; i < MO_DIFFUSED; i++)
+            sum[i] = row_of_block(t, blocks, b, hops + i);
+        mo_diffuse(t, A, first, sum);
         mo_tape_reset(t);
     }
 }
@@ -123,13 +133,14 @@ static void store_blocks(
     const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
     char key[256], hops[300];
     write_blocks_key(graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d %s", key, o->hops, mo_dtype_name(o->stack));
+    snprintf(hops, sizeof hops, "%s hops %d diffused %d %s", key, o->hops, MO_DIFFUSED, mo_dtype_name(o->stack));
     mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
         .key = hops,
         .name = graph->name,
         .A = A,
         .sides = MO_BLOCKS,
-        .hops = o->hops + 1,
+        .hops = o->hops + 1 + MO_DIFFUSED,
+        .diffused = MO_DIFFUSED,
         .nodes = graph->nodes,
         .columns = o->dim,
         .dtype = o->stack,
@@ -155,7 +166,8 @@ static void fill_block_hops(const mo_graph *graph, const mo_feature_options *o, 
     mo_context *ctx = graph->ctx;
     bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
     mo_tensor *blocks =
-        disk ? NULL : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, graph->nodes, o->dim});
+        disk ? NULL
+             : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim});
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;

@@ -1,86 +1,25 @@
-/* train/features/graph_rows.c - rows of graphs: every graph of a set in one basis, so that a coordinate means the same
- * in all.
+/* train/features/sets/graph_rows.c - rows of graphs: every graph of a set in one basis, so that a coordinate means the
+ * same in all.
  *
- * Structure of a node: its degree as one of 17 half-octave buckets, the probabilities that a random walk is back after
- * 2, 3 and 4 steps, log(1 + degree). Attributes: the node features as they are, or where there are more than 256
+ * Structure of a node: structure.c. Attributes: the node features as they are, or where there are more than 256
  * columns their coordinates U sqrt(S) in one SVD of the whole set. Hops by A~; then mean and standard deviation over
  * the nodes of each graph; each column centred over the graphs and scaled to sqrt(s_j), s_j its deviation at hop 0 over
- * the largest. Extras: log nodes, log(1 + 2 edges), mean degree. */
+ * the largest. Extras: log nodes, log(1 + 2 edges), mean degree. Beside them the
+ * blocks that describe a graph by itself: statistics.c, subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "tensor/host_array.h"
-#include "train/features/example_rows.h"
+#include "train/features/sets/set_blocks.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    BUCKETS = 17,
-    RETURNS = 3,
-    STRUCTURE = BUCKETS + RETURNS + 1,
-    EXTRAS = 3,
-    MOST_ATTRIBUTES = 256,
-    SET_STREAM = 2
-};
+enum { EXTRAS = 3, MOST_ATTRIBUTES = 256, SET_STREAM = 2 };
 #define CONSTANT 1e-5 /* columns whose deviation is below this share of the largest carry nothing */
 
-/* ---- structure of the nodes ---- */
-
-/* Probabilities to be back at u after 2, 3, 4 steps of P = D^-1 A. Row u of Q = P^2 is enough, as walks are reversible:
- * Q_ju = Q_uj d_u / d_j. `row` [nodes] is zero before and after. */
-static void return_probabilities(const mo_graph *graph, int64_t u, double *row, float *out) {
-    const int64_t *first = graph->row_pointer;
-    const int32_t *column = graph->column;
-    double du = (double)degree(graph, u), back[RETURNS] = {0};
-    for (int64_t i = first[u]; i < first[u + 1]; i++)
-        for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++)
-            row[column[j]] += 1 / (du * (double)degree(graph, column[i]));
-    back[0] = row[u];
-    for (int64_t i = first[u]; i < first[u + 1]; i++)
-        back[1] += row[column[i]] / (double)degree(graph, column[i]);
-    for (int64_t i = first[u]; i < first[u + 1]; i++)
-        for (int64_t j = first[column[i]]; j < first[column[i] + 1]; j++) {
-            int64_t w = column[j];
-            back[2] += row[w] * row[w] * du / (double)degree(graph, w);
-            row[w] = 0; /* counted once */
-        }
-    for (int k = 0; k < RETURNS; k++)
-        out[k] = (float)back[k];
-}
-
-static void describe_node(const mo_graph *graph, int64_t u, double *row, float *x) {
-    double d = (double)degree(graph, u);
-    int bucket = (int)(2 * log2(d + 1));
-    x[bucket < BUCKETS - 1 ? bucket : BUCKETS - 1] = 1;
-    return_probabilities(graph, u, row, x + BUCKETS);
-    x[BUCKETS + RETURNS] = (float)log1p(d);
-}
-
-/* [nodes, STRUCTURE] on the tape. */
-static mo_tensor *graph_structure(mo_tape *t, const mo_graph *graph) {
-    mo_context *ctx = t->ctx;
-    float *x = mo_host_array(ctx, graph->nodes * STRUCTURE, sizeof *x);
-    bool started = x != NULL;
-#pragma omp parallel num_threads(mo_context_threads(ctx)) if (x)
-    {
-        double *row = calloc((size_t)graph->nodes, sizeof *row);
-        if (!row)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, 64)
-        for (int64_t u = 0; u < graph->nodes; u++)
-            if (x && row)
-                describe_node(graph, u, row, x + u * STRUCTURE);
-        free(row);
-    }
-    if (x && !started)
-        mo_fail(ctx, MO_MEMORY, "features: out of memory for the walks of a graph");
-    mo_tensor *S = started ? mo_from(t, MO_F32, 2, (int64_t[]){graph->nodes, STRUCTURE}, x) : mo_null_tensor(ctx);
-    free(x);
-    return S;
-}
+/* ---- rows of the nodes ---- */
 
 /* [nodes, features, or MOST_ATTRIBUTES] on the tape. */
 static mo_tensor *graph_attributes(
@@ -203,11 +142,10 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
     free(x);
 }
 
-/* Structure (b = 0) or attributes (b = 1) into their part of the rows. */
-static void fill_block(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, int b,
-    int64_t width, float *rows, float *l, mo_basis_quality *quality) {
+/* Rows X of the nodes, structure or attributes, into their part of the rows of graphs. */
+static void fill_block(
+    mo_tape *t, const mo_graph *graph, const mo_csr *A, mo_tensor *X, int hops, int64_t width, float *rows, float *l) {
     mo_context *ctx = t->ctx;
-    mo_tensor *X = b ? graph_attributes(t, graph, o, quality) : graph_structure(t, graph);
     pooling p = {.graph = graph, .columns = mo_dim(X, 1), .width = width};
     p.nodes = mo_host_array(ctx, graph->nodes * p.columns, sizeof *p.nodes);
     p.rows = mo_host_array(ctx, graph->graphs * 2 * p.columns, sizeof *p.rows);
@@ -215,7 +153,7 @@ static void fill_block(mo_tape *t, const mo_graph *graph, const mo_feature_optio
     if (mo_ok(ctx)) {
         p.scale = p.center + 2 * p.columns;
         p.deviation = p.scale + 2 * p.columns;
-        pool_block(t, &p, A, X, o->hops, rows, l);
+        pool_block(t, &p, A, X, hops, rows, l);
     }
     free(p.nodes);
     free(p.rows);
@@ -223,33 +161,72 @@ static void fill_block(mo_tape *t, const mo_graph *graph, const mo_feature_optio
     mo_tape_reset(t);
 }
 
-bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+/* Both blocks at every hop, and their spectrum. */
+static void fill_blocks(const mo_graph *graph, const mo_feature_options *o, const mo_set_structure *structure,
+    mo_tensor *blocks, mo_tensor *spectrum, mo_basis_quality *quality) {
     mo_context *ctx = graph->ctx;
-    int64_t F = graph->features > MOST_ATTRIBUTES ? MOST_ATTRIBUTES : graph->features;
-    int64_t width = 2 * (F > STRUCTURE ? F : STRUCTURE), hop = graph->graphs * width, G = graph->graphs;
-    mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, G, width});
-    mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, width});
-    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){G, EXTRAS});
-    int64_t per_block = (o->hops + 1) * hop;
+    int64_t width = mo_dim(spectrum, 1), per_block = (o->hops + 1) * graph->graphs * width;
     float *rows = mo_host_array(ctx, MO_BLOCKS * per_block, sizeof *rows),
           *l = mo_host_array(ctx, MO_BLOCKS * width, sizeof *l);
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     for (int64_t j = 0; l && j < MO_BLOCKS * width; j++)
         l[j] = (float)log(MO_LEAST_RATIO);
-    mo_basis_quality quality = {0};
-    for (int b = 0; t && b < (F > 1 ? MO_BLOCKS : 1) && mo_ok(ctx); b++)
-        fill_block(t, graph, o, A, b, width, rows + b * per_block, l + b * width, &quality);
+    for (int b = 0; t && b < (graph->features > 1 ? MO_BLOCKS : 1) && mo_ok(ctx); b++) {
+        mo_tensor *X = b ? graph_attributes(t, graph, o, quality)
+                         : mo_from(t, MO_F32, 2, (int64_t[]){graph->nodes, MO_STRUCTURE}, structure->x);
+        fill_block(t, graph, A, X, o->hops, width, rows + b * per_block, l + b * width);
+    }
     if (t && mo_ok(ctx)) {
-        put_extras(graph, extras);
         mo_tensor_write(blocks, rows, (size_t)(MO_BLOCKS * per_block) * sizeof *rows);
         mo_tensor_write(spectrum, l, (size_t)(MO_BLOCKS * width) * sizeof *l);
     }
-    f->svd_residual = quality.residual;
-    f->svd_orthogonality = quality.orthogonality;
     mo_tape_release(t);
     mo_csr_release(A);
     free(rows);
     free(l);
+}
+
+/* The blocks that describe each graph by itself: "statistics", "subtrees", "waves". */
+static void fill_set_blocks(const mo_graph *graph, const mo_feature_options *o, const mo_set_structure *structure,
+    mo_features *f, mo_basis_quality *quality) {
+    mo_context *ctx = graph->ctx;
+    int64_t G = graph->graphs;
+    mo_tensor *statistics = mo_own_array(f, "statistics", 2, (int64_t[]){G, MO_STATISTICS}),
+              *subtrees = mo_own_array(f, "subtrees", 2, (int64_t[]){G, MO_SUBTREES}),
+              *waves = mo_own_array(f, "waves", 2, (int64_t[]){G, MO_WAVES});
+    float *x = mo_host_array(ctx, G * MO_WAVES, sizeof *x);
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t && mo_set_statistics(graph, structure, x))
+        mo_tensor_write(statistics, x, (size_t)(G * MO_STATISTICS) * sizeof *x);
+    if (t && mo_set_waves(graph, structure, o->seed, x))
+        mo_tensor_write(waves, x, (size_t)(G * MO_WAVES) * sizeof *x);
+    mo_basis_quality own = {0};
+    mo_tensor *P = t ? mo_set_subtrees(t, graph, o, &own) : NULL;
+    if (t && mo_ok(ctx))
+        mo_tensor_copy(subtrees, P);
+    quality->residual = fmax(quality->residual, own.residual);
+    quality->orthogonality = fmax(quality->orthogonality, own.orthogonality);
+    mo_tape_release(t);
+    free(x);
+}
+
+bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_context *ctx = graph->ctx;
+    int64_t F = graph->features > MOST_ATTRIBUTES ? MOST_ATTRIBUTES : graph->features;
+    int64_t width = 2 * (F > MO_STRUCTURE ? F : MO_STRUCTURE), G = graph->graphs;
+    mo_tensor *blocks = mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1, G, width});
+    mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, width});
+    mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){G, EXTRAS});
+    mo_basis_quality quality = {0};
+    mo_set_structure structure = {0};
+    if (mo_ok(ctx) && mo_set_structure_find(graph, &structure)) {
+        fill_blocks(graph, o, &structure, blocks, spectrum, &quality);
+        put_extras(graph, extras);
+        fill_set_blocks(graph, o, &structure, f, &quality);
+    }
+    mo_set_structure_free(&structure);
+    f->svd_residual = quality.residual;
+    f->svd_orthogonality = quality.orthogonality;
     return mo_ok(ctx);
 }

@@ -1,0 +1,252 @@
+/* tests/models/test_invariant_parts.c - the parts of the invariant encoder that can be left out: gradients hold with
+ * the rows that they read, an encoder without them is the first form, and a rotation of their coordinates changes no
+ * logit. */
+#include "tests/copies.h"
+
+#include "ops/inside.h"
+
+enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3, ROTATED = 8 };
+
+static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
+    double x[1024];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_from(t, MO_F64, ndim, shape, x);
+}
+
+/* With the rows of every part of the task, or with the first three alone. */
+static mo_episode drawn_episode(mo_tape *t, mo_task task, bool parts) {
+    static const char *const names[MO_TASKS][3] = {
+        [MO_TASK_LP] = {"walks", "matches"}, [MO_TASK_GC] = {"statistics", "subtrees", "waves"}};
+    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
+    int64_t n = SUPPORT + QUERIES;
+    e.rows[0] = (mo_named){"blocks", draw(t, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    for (int i = 0; i < 3 && parts && names[task][i]; i++)
+        e.rows[e.n_rows++] = (mo_named){
+            names[task][i], mo_l2_normalize(t, draw(t, 2, (int64_t[]){n, 2 + i}, 4 + (uint64_t)i), 1e-9), NULL};
+    if (parts && task == MO_TASK_NC)
+        e.rows[e.n_rows++] = (mo_named){"diffused", draw(t, 4, (int64_t[]){2, 2, n, WIDTH}, 7), NULL};
+    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
+    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
+    return e;
+}
+
+static mo_model create(mo_context *ctx, unsigned without) {
+    mo_invariant_options o = mo_invariant_defaults();
+    o.without = without;
+    mo_model model = mo_invariant_create(ctx, MO_F64, &o);
+    assert_non_null(model.table);
+    return model;
+}
+
+/* ---- gradients ---- */
+
+typedef struct problem {
+    mo_model model;
+    mo_task task;
+} problem;
+
+static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)in; /* the model's own parameters */
+    (void)n_in;
+    (void)n_out;
+    const problem *p = state;
+    mo_episode e = drawn_episode(t, p->task, true);
+    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
+}
+
+static void gradients_hold_with_the_rows_of_every_part(void **state) {
+    scratch *s = *state;
+    mo_model model = moved_model(s->ctx, MO_F64, false);
+    mo_tensor *in[24];
+    int n = mo_model_n_parameters(model);
+    for (int i = 0; i < n; i++)
+        in[i] = mo_model_parameter(model, i);
+    for (int task = 0; task < MO_TASKS; task++)
+        for (int order = 1; order <= 2; order++) {
+            problem p = {model, (mo_task)task};
+            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
+            if (!r.pass)
+                fail_msg("%s, order %d: %s", mo_task_name((mo_task)task), order, r.worst);
+        }
+    mo_model_release(model);
+}
+
+/* ---- forms ---- */
+
+static void read_embeddings(mo_tape *t, mo_model model, const mo_episode *e, double *out, int64_t *width) {
+    mo_tensor *Z = mo_contiguous(t, mo_model_encode(t, model, e, NULL));
+    assert_true(mo_numel(Z) <= 4096);
+    *width = mo_dim(Z, -1);
+    assert_int_equal(mo_tensor_read(Z, out, (size_t)mo_numel(Z) * sizeof *out), MO_OK);
+}
+
+static void a_part_left_out_reads_no_row_of_it(void **state) {
+    scratch *s = *state;
+    static double with[4096], without[4096];
+    int64_t width[2];
+    mo_model first = create(s->ctx, MO_ALL_PARTS);
+    assert_int_equal(mo_model_n_parameters(first), 13);
+    for (int task = 0; task < MO_TASKS; task++) {
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_episode all = drawn_episode(t, (mo_task)task, true), three = drawn_episode(t, (mo_task)task, false);
+        read_embeddings(t, first, &all, with, &width[0]);
+        read_embeddings(t, first, &three, without, &width[1]);
+        assert_int_equal(width[0], 2 * WIDTH + EXTRAS);
+        assert_int_equal(width[1], width[0]);
+        assert_memory_equal(with, without, (size_t)(2 * (SUPPORT + QUERIES) * width[0]) * sizeof *with);
+        mo_model whole = create(s->ctx, 0);
+        read_embeddings(t, whole, &all, with, &width[0]);
+        assert_true(width[0] > width[1]);
+        mo_model_release(whole);
+        mo_tape_release(t);
+    }
+    mo_model_release(first);
+}
+
+/* [z | z_0] / sqrt 2: behind the trained row of nodes that of an untrained model. */
+static void the_initial_row_stands_beside_the_trained_one(void **state) {
+    scratch *s = *state;
+    static double moved[4096], first[4096];
+    int64_t width[2];
+    mo_model trained = moved_model(s->ctx, MO_F64, false), untrained = create(s->ctx, 1u << MO_PART_INITIAL);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_episode e = drawn_episode(t, MO_TASK_NC, true);
+    read_embeddings(t, trained, &e, moved, &width[0]);
+    read_embeddings(t, untrained, &e, first, &width[1]);
+    assert_int_equal(width[0], 2 * width[1]);
+    for (int64_t i = 0; i < 2 * (SUPPORT + QUERIES); i++) {
+        double length = 0;
+        for (int64_t j = 0; j < width[0]; j++)
+            length += moved[i * width[0] + j] * moved[i * width[0] + j];
+        assert_true(fabs(length - 1) < 1e-9);
+        for (int64_t j = 0; j < width[1]; j++)
+            assert_true(fabs(moved[i * width[0] + width[1] + j] - first[i * width[1] + j] * sqrt(0.5)) < 1e-12);
+    }
+    mo_tape_release(t);
+    mo_model_release(trained);
+    mo_model_release(untrained);
+}
+
+static void rows_of_parts_that_do_not_fit_are_named(void **state) {
+    scratch *s = *state;
+    mo_model model = create(s->ctx, 0);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_episode e = drawn_episode(t, MO_TASK_NC, true);
+    e.rows[3].tensor = draw(t, 4, (int64_t[]){2, 3, SUPPORT + QUERIES, WIDTH}, 7);
+    assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected diffused [2, 2, n, d]", "[2, 3, 10, 5]"));
+    e = drawn_episode(t, MO_TASK_GC, true);
+    e.rows[4].tensor = draw(t, 2, (int64_t[]){SUPPORT, 3}, 7);
+    assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected subtrees [n, p]", "[6, 3]"));
+    mo_tape_release(t);
+    mo_model_release(model);
+}
+
+static void lists_of_parts_are_read_as_written(void **state) {
+    (void)state;
+    char list[128], word[16];
+    unsigned parts;
+    for (unsigned all = 0; all <= MO_ALL_PARTS; all++) {
+        mo_invariant_write_parts(all, list, sizeof list);
+        assert_true(mo_invariant_read_parts(list, &parts, word, sizeof word));
+        assert_int_equal(parts, all);
+    }
+    assert_true(mo_invariant_read_parts("waves, initial", &parts, word, sizeof word));
+    assert_int_equal(parts, 1u << MO_PART_WAVES | 1u << MO_PART_INITIAL);
+    assert_false(mo_invariant_read_parts("waves,wave", &parts, word, sizeof word));
+    assert_string_equal(word, "wave");
+}
+
+/* ---- invariance ---- */
+
+/* X [n, w] := X Q, Q a random rotation of the first columns. */
+static void rotate(mo_tape *t, mo_tensor *X) {
+    mo_tensor *Q, *R, *left = mo_slice(t, X, 1, 0, ROTATED);
+    mo_qr(t, mo_cast(t, draw(t, 2, (int64_t[]){ROTATED, ROTATED}, 11), MO_F32), &Q, &R);
+    mo_tensor *turned = mo_contiguous(t, mo_matmul(t, left, Q));
+    mo_tensor_copy(left, turned);
+}
+
+/* The logits of a few episodes of graphs. */
+static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model model, double *out) {
+    mo_plan_options options = {.k_min = 4, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 2, .seed = 3};
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    int64_t count = 0;
+    for (uint64_t number = 0; number < 4; number++) {
+        mo_plan plan = {0};
+        mo_episode e;
+        assert_int_equal(mo_plan_draw(source->graph, NULL, MO_TASK_GC, number, &options, NULL, 0, &plan), MO_OK);
+        assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+        for (int i = 0; i < e.n_rows; i++)
+            e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
+        mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
+        assert_int_equal(mo_tensor_read(logits, out + count, (size_t)mo_numel(logits) * sizeof *out), MO_OK);
+        count += mo_numel(logits);
+        mo_plan_release(&plan);
+        mo_tape_reset(t);
+    }
+    mo_tape_release(t);
+    return count;
+}
+
+static double change_of_logits(scratch *s, const char *part) {
+    static double before[256], after[256];
+    mo_feature_options o = example_features(NULL);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    mo_pool *pool = mo_pool_create(s->ctx, &o, 0.2, NULL, NULL);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    mo_model model = moved_model(s->ctx, MO_F64, false);
+    const mo_source *source = mo_pool_source(pool, 0);
+    int64_t n = logits_of(s->ctx, source, model, before);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_tensor *X = mo_arrays_find(source->features->arrays, part);
+    if (mo_ndim(X) == 4) /* a block's own coordinates are no basis: they are the columns of what was counted */
+        X = mo_reshape(t, mo_slice(t, mo_slice(t, X, 0, 0, 1), 1, 0, 1), 2, (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
+    rotate(t, X);
+    if (!mo_ok(s->ctx))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    mo_tape_release(t);
+    assert_int_equal(logits_of(s->ctx, source, model, after), n);
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        worst = fmax(worst, fabs(after[i] - before[i]));
+        largest = fmax(largest, fabs(before[i]));
+    }
+    assert_true(largest > 1);
+    mo_model_release(model);
+    mo_pool_release(pool);
+    return worst;
+}
+
+/* The last line: what no rotation of an SVD does changes logits, so that the test can fail. */
+static void a_rotation_of_the_subtrees_changes_no_logit(void **state) {
+    double subtrees = change_of_logits(*state, "subtrees"), blocks = change_of_logits(*state, "blocks");
+    if (!(subtrees < 1e-5 && blocks > 1e-3))
+        fail_msg("a logit moved by %g, and by %g", subtrees, blocks);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_hold_with_the_rows_of_every_part),
+        cmocka_unit_test(a_part_left_out_reads_no_row_of_it),
+        cmocka_unit_test(the_initial_row_stands_beside_the_trained_one),
+        cmocka_unit_test(rows_of_parts_that_do_not_fit_are_named),
+        cmocka_unit_test(lists_of_parts_are_read_as_written),
+        cmocka_unit_test(a_rotation_of_the_subtrees_changes_no_logit),
+    };
+    return cmocka_run_group_tests_name("invariant parts", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,177 @@
+/* tests/train/test_pair_columns.c - columns of links against dense matrices: walks of the masked graph, matches of
+ * attributes; and rows diffused by PageRank against the recursion that defines them. */
+#include "tests/copies.h"
+#include "train/features/nodes/diffuse.h"
+#include "train/features/pairs/pair_columns.h"
+
+/* C = A B, [n, n]. */
+static void multiply(const double *A, const double *B, double *C, int64_t n) {
+    memset(C, 0, (size_t)(n * n) * sizeof *C);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = 0; j < n; j++)
+                C[i * n + j] += A[i * n + k] * B[k * n + j];
+}
+
+static double *dense(const mo_graph *graph, bool normalized) {
+    int64_t n = graph->nodes;
+    double *A = calloc((size_t)(n * n), sizeof *A);
+    for (int64_t u = 0; u < n; u++)
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
+            double product = (double)degree(graph, u) * (double)degree(graph, graph->column[e]);
+            A[u * n + graph->column[e]] = normalized ? 1 / sqrt(product) : 1;
+        }
+    return A;
+}
+
+enum { PAIRS = 60 };
+
+/* Half of the pairs are random, half are close to one another, so that walks of every length occur; no edges. */
+static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
+    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 4);
+    for (int i = 0; i < PAIRS; i++)
+        do {
+            end[0][i] = mo_random_below(&r, graph->nodes);
+            end[1][i] = i % 2 ? mo_random_below(&r, graph->nodes) : (end[0][i] + 3 * mo_random_below(&r, 4)) % PART;
+        } while (end[0][i] == end[1][i] || mo_graph_has_edge(graph, end[0][i], end[1][i]));
+}
+
+static void walks_are_powers_of_the_adjacency(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = graph_of_copies(s->ctx);
+    int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
+    draw_pairs(graph, end);
+    double *N = dense(graph, true), *A = dense(graph, false), *power[5], *A2 = calloc((size_t)(n * n), sizeof *A2),
+           *A3 = calloc((size_t)(n * n), sizeof *A3);
+    power[1] = N;
+    for (int k = 2; k <= 4; k++) {
+        power[k] = calloc((size_t)(n * n), sizeof **power);
+        multiply(power[k - 1], N, power[k], n);
+    }
+    multiply(A, A, A2, n);
+    multiply(A2, A, A3, n);
+    float out[PAIRS * MO_WALK_COLUMNS] = {0};
+    mo_pair_list list = {graph, PAIRS, end};
+    assert_true(mo_pair_walks(&list, out));
+    int unreached = 0;
+    for (int i = 0; i < PAIRS; i++) {
+        int64_t at = first[i] * n + second[i];
+        double root = sqrt((double)(degree(graph, first[i]) * degree(graph, second[i]))), m2 = (double)graph->nnz;
+        double near = power[2][at] > 0 ? 0.5 : power[3][at] > 0 ? 1.0 / 3 : power[4][at] > 0 ? 0.25 : 0;
+        const double want[MO_WALK_COLUMNS] = {cbrt(power[3][at]), sqrt(sqrt(power[4][at])), log1p(A3[at]), near,
+            log1p(m2 * power[2][at] / root), log1p(m2 * power[3][at] / root), log1p(m2 * power[4][at] / root)};
+        unreached += near == 0;
+        for (int c = 0; c < MO_WALK_COLUMNS; c++)
+            if (fabs(out[i * MO_WALK_COLUMNS + c] - want[c]) > 1e-5)
+                fail_msg(
+                    "pair %d, column %d: expected %g, found %g", i, c, want[c], (double)out[i * MO_WALK_COLUMNS + c]);
+    }
+    assert_true(unreached > 0 && unreached < PAIRS);
+    for (int k = 1; k <= 4; k++)
+        free(power[k]);
+    free(A);
+    free(A2);
+    free(A3);
+    mo_graph_release(graph);
+}
+
+/* The largest and the mean inner product of row v with the rows of u's neighbours. */
+static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_t u, int64_t v, double out[2]) {
+    out[0] = degree(graph, u) ? -2 : 0;
+    out[1] = 0;
+    for (int64_t w = 0; w < graph->nodes; w++) {
+        double inner = 0;
+        if (!mo_graph_has_edge(graph, u, w))
+            continue;
+        for (int64_t j = 0; j < d; j++)
+            inner += (double)x[w * d + j] * x[v * d + j];
+        out[0] = fmax(out[0], inner);
+        out[1] += inner / (double)degree(graph, u);
+    }
+}
+
+static void matches_are_the_best_and_the_mean_neighbours(void **state) {
+    scratch *s = *state;
+    enum { D = 8 };
+    mo_graph *graph = graph_of_copies(s->ctx);
+    int64_t first[PAIRS], second[PAIRS], *end[2] = {first, second};
+    static float x[NODES * D];
+    mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
+    draw_pairs(graph, end);
+    for (int64_t i = 0; i < NODES; i++) {
+        double squares = 0;
+        for (int64_t j = 0; j < D; j++) {
+            x[i * D + j] = (float)mo_random_normal(&r);
+            squares += (double)x[i * D + j] * x[i * D + j];
+        }
+        for (int64_t j = 0; j < D; j++)
+            x[i * D + j] /= (float)sqrt(squares);
+    }
+    float out[PAIRS * MO_MATCH_COLUMNS] = {0};
+    mo_pair_list list = {graph, PAIRS, end};
+    assert_true(mo_pair_matches(&list, x, D, out));
+    for (int i = 0; i < PAIRS; i++) {
+        double a[2], b[2];
+        dense_match(graph, x, D, first[i], second[i], a);
+        dense_match(graph, x, D, second[i], first[i], b);
+        double same = first[i] % 5 == second[i] % 5; /* one of five groups is a node's only attribute */
+        const double want[MO_MATCH_COLUMNS] = {
+            fmax(a[0], b[0]), fmin(a[0], b[0]), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2, fmax(a[1], b[1]), same, same};
+        for (int c = 0; c < MO_MATCH_COLUMNS; c++)
+            if (fabs(out[i * MO_MATCH_COLUMNS + c] - want[c]) > 1e-5)
+                fail_msg(
+                    "pair %d, column %d: expected %g, found %g", i, c, want[c], (double)out[i * MO_MATCH_COLUMNS + c]);
+    }
+    mo_graph_release(graph);
+}
+
+/* ---- diffused rows ---- */
+
+static void diffused_rows_are_those_of_the_recursion(void **state) {
+    scratch *s = *state;
+    enum { D = 3 };
+    static const double restart[] = {0.15, 0.05};
+    static const int rounds[] = {12, 24};
+    mo_graph *graph = graph_of_copies(s->ctx);
+    int64_t n = graph->nodes;
+    static double P[NODES * D], Z[NODES * D], next[NODES * D], got[NODES * D];
+    double *N = dense(graph, true);
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F64);
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 6);
+    for (int i = 0; i < NODES * D; i++)
+        P[i] = mo_random_normal(&r);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_tensor *sum[MO_DIFFUSED];
+    for (int i = 0; i < MO_DIFFUSED; i++)
+        sum[i] = mo_tensor_create(s->ctx, MO_F64, 2, (int64_t[]){n, D});
+    mo_diffuse(t, A, mo_from(t, MO_F64, 2, (int64_t[]){n, D}, P), sum);
+    for (int i = 0; i < MO_DIFFUSED; i++) {
+        memcpy(Z, P, sizeof Z);
+        for (int k = 0; k < rounds[i]; k++) {
+            for (int64_t u = 0; u < n; u++)
+                for (int j = 0; j < D; j++) {
+                    next[u * D + j] = restart[i] * P[u * D + j];
+                    for (int64_t v = 0; v < n; v++)
+                        next[u * D + j] += (1 - restart[i]) * N[u * n + v] * Z[v * D + j];
+                }
+            memcpy(Z, next, sizeof Z);
+        }
+        assert_int_equal(mo_tensor_read(sum[i], got, sizeof got), MO_OK);
+        for (int j = 0; j < NODES * D; j++)
+            assert_true(fabs(got[j] - Z[j]) < 1e-10);
+        mo_tensor_release(sum[i]);
+    }
+    mo_tape_release(t);
+    mo_csr_release(A);
+    free(N);
+    mo_graph_release(graph);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(walks_are_powers_of_the_adjacency),
+        cmocka_unit_test(matches_are_the_best_and_the_mean_neighbours),
+        cmocka_unit_test(diffused_rows_are_those_of_the_recursion),
+    };
+    return cmocka_run_group_tests_name("pair columns", tests, scratch_create, planted_release);
+}

@@ -1,0 +1,331 @@
+/* tests/train/test_set_blocks.c - blocks that describe the graphs of a set: statistics of known graphs, the optimal
+ * assignment kernel against all pairs counted, Gaussians against their means over pairs of nodes, and no block depends
+ * on the order of the nodes. */
+#include "tests/copies.h"
+#include "train/features/sets/set_blocks.h"
+
+#include "ops/inside.h"
+
+enum { MOST_NODES = 16, ROUNDS = 3 };
+
+/* Graphs of drawn edges, with one of three labels at each node where labelled. order: of the nodes inside each graph.
+ */
+static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed) {
+    mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
+    mo_edges edges = {0};
+    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 3);
+    int64_t *kind = calloc((size_t)(graphs * MOST_NODES), sizeof *kind);
+    set->graphs = graphs;
+    set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
+    for (int64_t g = 0; g < graphs; g++) {
+        int64_t first = set->graph_offset[g], n = 4 + mo_random_below(&r, MOST_NODES - 4);
+        set->graph_offset[g + 1] = first + n;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t a = first + (reversed ? n - 1 - i : i);
+            kind[a] = mo_random_below(&r, 3);
+            for (int64_t j = 0; j < i; j++)
+                if (mo_random_uniform(&r) < 0.2 + 0.1 * (double)(g % 3))
+                    mo_edges_add(ctx, &edges, a, first + (reversed ? n - 1 - j : j));
+        }
+    }
+    mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
+    if (labelled)
+        mo_graph_set_one_hot(set, kind);
+    free(kind);
+    set = mo_graph_finish(set);
+    assert_non_null(set);
+    return set;
+}
+
+/* ---- statistics ---- */
+
+/* Edges of a complete graph of 5, a ring of 6, a star of 7 and two triangles. */
+static mo_graph *known_set(mo_context *ctx) {
+    static const int64_t offset[] = {0, 5, 11, 18, 24};
+    mo_graph *set = mo_graph_new(ctx, "known", "known");
+    mo_edges edges = {0};
+    set->graphs = 4;
+    set->graph_offset = calloc(5, sizeof *set->graph_offset);
+    memcpy(set->graph_offset, offset, sizeof offset);
+    for (int64_t i = 0; i < 5; i++)
+        for (int64_t j = 0; j < i; j++)
+            mo_edges_add(ctx, &edges, i, j);
+    for (int64_t i = 0; i < 6; i++)
+        mo_edges_add(ctx, &edges, 5 + i, 5 + (i + 1) % 6);
+    for (int64_t i = 1; i < 7; i++)
+        mo_edges_add(ctx, &edges, 11, 11 + i);
+    for (int64_t i = 0; i < 3; i++) {
+        mo_edges_add(ctx, &edges, 18 + i, 18 + (i + 1) % 3);
+        mo_edges_add(ctx, &edges, 21 + i, 21 + (i + 1) % 3);
+    }
+    mo_graph_set_edges(set, 24, &edges);
+    return mo_graph_finish(set);
+}
+
+/* The columns as they should be before they are standardised: triangles, paths, stars, cycles of four, components. */
+static void statistics_are_those_of_known_graphs(void **state) {
+    scratch *s = *state;
+    mo_graph *set = known_set(s->ctx);
+    static const double n[] = {5, 6, 7, 6}, m[] = {10, 6, 6, 6}, T[] = {10, 0, 0, 2}, S2[] = {30, 6, 15, 6},
+                        S3[] = {20, 0, 20, 0}, C4[] = {15, 0, 0, 0}, most[] = {4, 2, 6, 2}, c[] = {1, 1, 1, 2},
+                        correlation[] = {0, 0, -1, 0};
+    float want[4][MO_STATISTICS], got[4][MO_STATISTICS] = {{0}};
+    for (int g = 0; g < 4; g++) {
+        double independent = m[g] - n[g] + c[g];
+        const double all[] = {log(n[g]), log1p(m[g]), 2 * m[g] / n[g], 2 * m[g] / (n[g] * (n[g] - 1)), log1p(T[g]),
+            log1p(S2[g]), log1p(S3[g]), log1p(C4[g]), log1p(most[g]), most[g] / n[g], log(c[g]), log1p(independent),
+            independent / n[g], 3 * T[g] / S2[g], correlation[g], T[g] / n[g], C4[g] / n[g]};
+        for (int j = 0; j < MO_STATISTICS; j++)
+            want[g][j] = (float)all[j];
+    }
+    mo_standardize((mo_rows){&want[0][0], 1, 4, MO_STATISTICS}, NULL, 0, MO_EXTRAS_EPSILON, NULL);
+    mo_unit_rows(&want[0][0], 4, MO_STATISTICS);
+    mo_set_structure structure;
+    assert_true(mo_set_structure_find(set, &structure));
+    assert_true(mo_set_statistics(set, &structure, &got[0][0]));
+    for (int g = 0; g < 4; g++)
+        for (int j = 0; j < MO_STATISTICS; j++)
+            if (fabsf(got[g][j] - want[g][j]) > 1e-4F)
+                fail_msg("graph %d, column %d: expected %g, found %g", g, j, (double)want[g][j], (double)got[g][j]);
+    mo_set_structure_free(&structure);
+    mo_graph_release(set);
+}
+
+/* ---- subtrees ---- */
+
+/* Colours as ranks of what they stand for, over the nodes of the whole set: no hash. */
+static void refine(const mo_graph *set, const int64_t *before, int64_t *after) {
+    int64_t n = set->nodes, kinds = 0;
+    for (int64_t u = 0; u < n; u++) {
+        int64_t same = -1;
+        for (int64_t v = 0; v < u && same < 0; v++) {
+            bool equal = before[u] == before[v] && degree(set, u) == degree(set, v);
+            for (int64_t e = set->row_pointer[u]; equal && e < set->row_pointer[u + 1]; e++) {
+                int64_t colour = before[set->column[e]], balance = 0;
+                for (int64_t f = set->row_pointer[u]; f < set->row_pointer[u + 1]; f++)
+                    balance += before[set->column[f]] == colour;
+                for (int64_t f = set->row_pointer[v]; f < set->row_pointer[v + 1]; f++)
+                    balance -= before[set->column[f]] == colour;
+                equal = balance == 0;
+            }
+            same = equal ? v : -1;
+        }
+        after[u] = same >= 0 ? after[same] : kinds++;
+    }
+}
+
+/* K[g, h] += sum over colours of min(n_c, n'_c), without what graph g alone has of a colour where g = h. */
+static void add_intersections(const mo_graph *set, const int64_t *colour, double *K, double *norm) {
+    int64_t G = set->graphs, (*count)[64] = calloc((size_t)set->nodes, sizeof *count);
+    for (int64_t g = 0; g < G; g++)
+        for (int64_t u = set->graph_offset[g]; u < set->graph_offset[g + 1]; u++) {
+            count[colour[u]][g]++;
+            norm[g]++;
+        }
+    for (int64_t c = 0; c < set->nodes; c++)
+        for (int64_t g = 0; g < G; g++)
+            for (int64_t h = 0; h < G; h++) {
+                int64_t shared = 0;
+                for (int64_t other = 0; other < G; other++)
+                    if (other != g && count[c][other] > shared)
+                        shared = count[c][other];
+                int64_t least = count[c][g] < count[c][h] ? count[c][g] : count[c][h];
+                K[g * G + h] += (double)(g == h && least > shared ? shared : least);
+            }
+    free(count);
+}
+
+static void subtrees_are_the_optimal_assignment_kernel(void **state) {
+    scratch *s = *state;
+    enum { G = 40 };
+    for (int labelled = 0; labelled < 2; labelled++) {
+        mo_graph *set = drawn_set(s->ctx, G, labelled, false);
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        int64_t *colour = calloc((size_t)set->nodes, sizeof *colour), *next = calloc((size_t)set->nodes, sizeof *next);
+        double K[G * G] = {0}, norm[G] = {0};
+        for (int64_t u = 0; labelled && u < set->nodes; u++)
+            colour[u] = set->feature_column[set->feature_pointer[u]];
+        for (int round = 0; round <= ROUNDS; round++) {
+            if (round) {
+                refine(set, colour, next);
+                memcpy(colour, next, (size_t)set->nodes * sizeof *colour);
+            }
+            if (round || labelled)
+                add_intersections(set, colour, K, norm);
+        }
+        for (int g = 0; g < G; g++)
+            for (int h = 0; h < G; h++)
+                K[g * G + h] /= sqrt(norm[g] * norm[h]);
+        /* rows U S^1/2 of a matrix M with M M' = K have inner products K^1/2 */
+        mo_basis_quality quality = {0};
+        mo_feature_options o = example_features(NULL);
+        mo_tensor *P = mo_cast(t, mo_set_subtrees(t, set, &o, &quality), MO_F64), *w, *V;
+        mo_eigh(t, mo_from(t, MO_F64, 2, (int64_t[]){G, G}, K), &w, &V);
+        mo_tensor *root =
+            mo_matmul(t, mo_mul(t, V, mo_sqrt(t, mo_sqrt(t, mo_clamp(t, w, 0, INFINITY)))), mo_eye(t, MO_F64, G));
+        root = mo_l2_normalize(t, root, 1e-9);
+        double want[G * G], got[G * G];
+        mo_tensor_read(mo_contiguous(t, mo_matmul(t, root, mo_transpose(t, root))), want, sizeof want);
+        mo_tensor_read(mo_contiguous(t, mo_matmul(t, P, mo_transpose(t, P))), got, sizeof got);
+        if (!mo_ok(s->ctx))
+            fail_msg("%s", mo_context_status(s->ctx)->message);
+        for (int i = 0; i < G * G; i++)
+            if (fabs(got[i] - want[i]) > 1e-4)
+                fail_msg("labels %d, graphs %d and %d: expected %g, found %g", labelled, i / G, i % G, want[i], got[i]);
+        free(colour);
+        free(next);
+        mo_tape_release(t);
+        mo_graph_release(set);
+    }
+}
+
+/* ---- waves ---- */
+
+/* The rows [x | A~ x | A~^2 x] of all nodes, centred, from the structure and the label of each; returns the width. */
+static int64_t node_rows(const mo_graph *set, const mo_set_structure *structure, double **rows) {
+    int64_t n = set->nodes, d = MO_STRUCTURE + set->features, w = 3 * d;
+    double *h = *rows = calloc((size_t)(n * w), sizeof *h);
+    for (int64_t u = 0; u < n; u++) {
+        for (int64_t j = 0; j < MO_STRUCTURE; j++)
+            h[u * w + j] = structure->x[u * MO_STRUCTURE + j];
+        h[u * w + MO_STRUCTURE + set->feature_column[set->feature_pointer[u]]] = 1;
+    }
+    for (int step = 1; step < 3; step++)
+        for (int64_t u = 0; u < n; u++)
+            for (int64_t e = set->row_pointer[u]; e < set->row_pointer[u + 1]; e++)
+                for (int64_t j = 0; j < d; j++)
+                    h[u * w + step * d + j] += h[set->column[e] * w + (step - 1) * d + j] /
+                                               sqrt((double)degree(set, u) * (double)degree(set, set->column[e]));
+    for (int64_t j = 0; j < w; j++) {
+        double mean = 0;
+        for (int64_t u = 0; u < n; u++)
+            mean += h[u * w + j] / (double)n;
+        for (int64_t u = 0; u < n; u++)
+            h[u * w + j] -= mean;
+    }
+    return w;
+}
+
+/* The mean over pairs of nodes of exp(-|h_u - h_v|^2 / (2 s^2)) and exp(-2 |h_u - h_v|^2 / s^2), added. */
+static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, double s2, int64_t g, int64_t k) {
+    const int64_t *o = set->graph_offset;
+    double sum = 0;
+    for (int64_t u = o[g]; u < o[g + 1]; u++)
+        for (int64_t v = o[k]; v < o[k + 1]; v++) {
+            double square = 0;
+            for (int64_t j = 0; j < w; j++)
+                square += (h[u * w + j] - h[v * w + j]) * (h[u * w + j] - h[v * w + j]);
+            sum += exp(-square / (2 * s2)) + exp(-2 * square / s2);
+        }
+    return sum / (double)((o[g + 1] - o[g]) * (o[k + 1] - o[k]));
+}
+
+/* Cosines between centred rows of the exact kernel, and those of the waves, which are random to 1 / sqrt(128). */
+static void waves_are_gaussians_between_nodes(void **state) {
+    scratch *s = *state;
+    enum { G = 24 };
+    mo_graph *set = drawn_set(s->ctx, G, true, false);
+    mo_set_structure structure;
+    static float rows[G * MO_WAVES];
+    double *h, K[G][G], row[G] = {0}, all = 0, s2 = 0, error = 0, spread = 0;
+    assert_true(mo_set_structure_find(set, &structure));
+    assert_true(mo_set_waves(set, &structure, 7, rows));
+    int64_t w = node_rows(set, &structure, &h);
+    for (int64_t i = 0; i < set->nodes * w; i++)
+        s2 += h[i] * h[i] / (double)set->nodes;
+    for (int g = 0; g < G; g++)
+        for (int k = 0; k < G; k++) {
+            K[g][k] = mean_gaussians(set, h, w, s2, g, k);
+            row[g] += K[g][k] / G;
+            all += K[g][k] / (G * G);
+        }
+    for (int g = 0; g < G; g++)
+        for (int k = 0; k < G; k++) {
+            double inner = 0, own[2] = {K[g][g] - 2 * row[g] + all, K[k][k] - 2 * row[k] + all};
+            for (int j = 0; j < MO_WAVES; j++)
+                inner += (double)rows[g * MO_WAVES + j] * rows[k * MO_WAVES + j];
+            double want = (K[g][k] - row[g] - row[k] + all) / sqrt(own[0] * own[1]);
+            error += (inner - want) * (inner - want);
+            spread += g == k ? 0 : want * want;
+        }
+    if (!(error < 0.1 * spread))
+        fail_msg("squares of errors %g, of cosines %g", error, spread);
+    free(h);
+    mo_set_structure_free(&structure);
+    mo_graph_release(set);
+}
+
+/* ---- the order of the nodes ---- */
+
+static void the_order_of_the_nodes_changes_no_inner_product(void **state) {
+    scratch *s = *state;
+    static const char *const names[] = {"statistics", "subtrees", "waves"};
+    enum { G = 30 };
+    mo_feature_options o = example_features(NULL);
+    mo_features *f[2];
+    for (int i = 0; i < 2; i++) {
+        mo_graph *set = drawn_set(s->ctx, G, true, i);
+        f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+        assert_non_null(f[i]);
+        mo_graph_release(set);
+    }
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    for (int b = 0; b < 3; b++) {
+        static float gram[2][G * G];
+        for (int i = 0; i < 2; i++) {
+            mo_tensor *X = mo_arrays_find(f[i]->arrays, names[b]);
+            mo_tensor_read(mo_contiguous(t, mo_matmul(t, X, mo_transpose(t, X))), gram[i], sizeof gram[i]);
+        }
+        for (int i = 0; i < G * G; i++)
+            if (!(fabsf(gram[0][i] - gram[1][i]) < 1e-4F))
+                fail_msg("%s: %g and %g", names[b], (double)gram[0][i], (double)gram[1][i]);
+        assert_true(fabsf(gram[0][0] - 1) < 1e-4F);
+    }
+    mo_tape_release(t);
+    mo_features_release(f[0]);
+    mo_features_release(f[1]);
+}
+
+/* Graphs without an edge, alone in their set, or all alike: rows are finite, and zero where nothing tells them apart.
+ */
+static void poor_sets_have_finite_rows(void **state) {
+    scratch *s = *state;
+    static const char *const names[] = {"statistics", "subtrees", "waves"};
+    mo_feature_options o = example_features(NULL);
+    for (int kind = 0; kind < 3; kind++) {
+        int64_t graphs = kind == 1 ? 1 : 5;
+        mo_graph *set = mo_graph_new(s->ctx, "poor", "poor");
+        mo_edges edges = {0};
+        set->graphs = graphs;
+        set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
+        for (int64_t g = 0; g < graphs; g++) {
+            set->graph_offset[g + 1] = 3 * (g + 1);
+            if (kind)
+                mo_edges_add(s->ctx, &edges, 3 * g, 3 * g + 1);
+        }
+        mo_graph_set_edges(set, 3 * graphs, &edges);
+        set = mo_graph_finish(set);
+        mo_features *f = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+        if (!f)
+            fail_msg("%s", mo_context_status(s->ctx)->message);
+        for (int b = 0; b < 3; b++) {
+            mo_tensor *X = mo_arrays_find(f->arrays, names[b]);
+            const float *x = mo_tensor_view(X).data;
+            for (int64_t i = 0; i < mo_numel(X); i++)
+                assert_true(isfinite(x[i]));
+        }
+        mo_features_release(f);
+        mo_graph_release(set);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics_are_those_of_known_graphs),
+        cmocka_unit_test(subtrees_are_the_optimal_assignment_kernel),
+        cmocka_unit_test(waves_are_gaussians_between_nodes),
+        cmocka_unit_test(the_order_of_the_nodes_changes_no_inner_product),
+        cmocka_unit_test(poor_sets_have_finite_rows),
+    };
+    return cmocka_run_group_tests_name("set blocks", tests, scratch_create, planted_release);
+}

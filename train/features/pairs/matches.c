@@ -1,0 +1,92 @@
+/* train/features/pairs/matches.c - the attributes of each end of a pair against those of the other's neighbours.
+ *
+ * x_w: the unit attribute row of node w. For the pair (u, v), over w in N(u): the largest and the mean of <x_w, x_v>;
+ * and over w in N(v) those of <x_w, x_u>. Columns: the larger, the smaller and the mean of both largest, the mean and
+ * the larger of both means; the cosine of the attributes as they are, and of the attributes times log(n / n_j), n_j the
+ * nodes that have attribute j. Of more than 64 neighbours, 64 at even distances are taken. */
+#include "tensor/host_array.h"
+#include "train/features/pairs/pair_columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_NEIGHBOURS = 64 };
+
+/* Largest and mean of <x_w, x_v> over the neighbours w of u; zeros if it has none. */
+static void match(const mo_graph *graph, int64_t u, int64_t v, const float *x, int64_t d, double out[2]) {
+    int64_t all = degree(graph, u), n = all < MOST_NEIGHBOURS ? all : MOST_NEIGHBOURS;
+    double most = -1, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t w = graph->column[graph->row_pointer[u] + i * all / n];
+        double inner = mo_pair_product(x + w * d, x + v * d, d);
+        most = fmax(most, inner);
+        sum += inner;
+    }
+    out[0] = n ? most : 0;
+    out[1] = n ? sum / (double)n : 0;
+}
+
+/* sum_j weight_j^2 x_uj x_vj. */
+static double sparse_product(const mo_graph *graph, int64_t u, int64_t v, const double *weight) {
+    int64_t i = graph->feature_pointer[u], j = graph->feature_pointer[v];
+    double sum = 0;
+    while (i < graph->feature_pointer[u + 1] && j < graph->feature_pointer[v + 1]) {
+        int32_t a = graph->feature_column[i], b = graph->feature_column[j];
+        if (a == b)
+            sum += weight[a] * weight[a] * graph->feature_value[i] * graph->feature_value[j];
+        i += a <= b;
+        j += b <= a;
+    }
+    return sum;
+}
+
+/* The weight of every attribute: 1, or log(n / n_j); and the length of every row under it. */
+static bool weigh(const mo_graph *graph, bool by_rarity, double *weight, double *length) {
+    double *having = mo_host_array(graph->ctx, graph->features, sizeof *having);
+    if (!having)
+        return false;
+    for (int64_t e = 0; e < graph->feature_nnz; e++)
+        having[graph->feature_column[e]] += graph->feature_value[e] != 0;
+    for (int64_t j = 0; j < graph->features; j++)
+        weight[j] = by_rarity ? log((double)graph->nodes / fmax(having[j], 1)) : 1;
+    for (int64_t u = 0; u < graph->nodes; u++)
+        length[u] = sqrt(sparse_product(graph, u, u, weight));
+    free(having);
+    return true;
+}
+
+static bool put_cosines(const mo_pair_list *p, bool by_rarity, float *column) {
+    const mo_graph *graph = p->graph;
+    mo_context *ctx = graph->ctx;
+    double *weight = mo_host_array(ctx, graph->features, sizeof *weight),
+           *length = mo_host_array(ctx, graph->nodes, sizeof *length);
+    bool fine = weight && length && weigh(graph, by_rarity, weight, length);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 256) if (fine)
+    for (int64_t i = 0; i < (fine ? p->n : 0); i++) {
+        double lengths = length[p->end[0][i]] * length[p->end[1][i]];
+        if (lengths > 0)
+            column[i * MO_MATCH_COLUMNS] = (float)(sparse_product(graph, p->end[0][i], p->end[1][i], weight) / lengths);
+    }
+    free(weight);
+    free(length);
+    return fine;
+}
+
+bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out) {
+    const mo_graph *graph = p->graph;
+    if (graph->features <= 1)
+        return true;
+#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < p->n; i++) {
+        double a[2], b[2];
+        match(graph, p->end[0][i], p->end[1][i], x, d, a);
+        match(graph, p->end[1][i], p->end[0][i], x, d, b);
+        float *row = out + i * MO_MATCH_COLUMNS;
+        row[0] = (float)fmax(a[0], b[0]);
+        row[1] = (float)fmin(a[0], b[0]);
+        row[2] = (float)((a[0] + b[0]) / 2);
+        row[3] = (float)((a[1] + b[1]) / 2);
+        row[4] = (float)fmax(a[1], b[1]);
+    }
+    return put_cosines(p, false, out + 5) && put_cosines(p, true, out + 6);
+}

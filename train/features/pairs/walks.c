@@ -1,0 +1,143 @@
+/* train/features/pairs/walks.c - walks of two to four steps between the ends of a pair (u, v):
+ *
+ *     (A~^3)_uv^(1/3), (A~^4)_uv^(1/4), log(1 + (A^3)_uv), 1 / length of the shortest path (0 above 4),
+ *     log(1 + 2m (A~^k)_uv / (d_u d_v)^(1/2)) for k = 2, 3, 4
+ *
+ * the last the lift: by how much a walk is likelier to end at v than one that has forgotten its start. With
+ * s_w = sum over a in N(u) and N(w) of 1 / d_a,
+ *     (A~^2)_uv = s_v / (d_u d_v)^(1/2),    (A~^3)_uv = sum_b s_b / d_b / (d_u d_v)^(1/2)  over b in N(v),
+ *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).
+ * u is the end with more walks of two steps; s is found once for all pairs of a u. A pair costs the walks of two steps
+ * from its other end. */
+#include "tensor/host_array.h"
+#include "train/features/pairs/pair_columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A pair by its ends: `from` is u above. */
+typedef struct walk {
+    int64_t from, to, pair;
+} walk;
+
+/* Sums over the walks of two steps from one node; zero before and after. */
+typedef struct reach {
+    double *share, *count; /* [nodes]: s_w / d_w; (A^2)_uw */
+} reach;
+
+static int compare_walks(const void *a, const void *b) {
+    const walk *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from > y->from ? 1 : -1;
+    return (x->pair > y->pair) - (x->pair < y->pair);
+}
+
+static int64_t two_steps(const mo_graph *graph, int64_t u) {
+    int64_t n = 0;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+        n += degree(graph, graph->column[e]);
+    return n;
+}
+
+static walk *order_walks(const mo_pair_list *p) {
+    mo_context *ctx = p->graph->ctx;
+    walk *list = mo_host_array(ctx, p->n, sizeof *list);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 256) if (list)
+    for (int64_t i = 0; i < p->n; i++)
+        if (list) {
+            int64_t u = p->end[0][i], v = p->end[1][i];
+            bool swap = two_steps(p->graph, u) < two_steps(p->graph, v);
+            list[i] = swap ? (walk){v, u, i} : (walk){u, v, i};
+        }
+    if (list)
+        qsort(list, (size_t)p->n, sizeof *list, compare_walks);
+    return list;
+}
+
+static void find_reach(const mo_graph *graph, int64_t u, const reach *r) {
+    for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++) {
+        int64_t a = graph->column[i];
+        double part = 1 / (double)degree(graph, a);
+        for (int64_t j = graph->row_pointer[a]; j < graph->row_pointer[a + 1]; j++) {
+            int64_t w = graph->column[j];
+            r->share[w] += part / (double)degree(graph, w);
+            r->count[w]++;
+        }
+    }
+}
+
+static void forget_reach(const mo_graph *graph, int64_t u, const reach *r) {
+    for (int64_t i = graph->row_pointer[u]; i < graph->row_pointer[u + 1]; i++) {
+        int64_t a = graph->column[i];
+        for (int64_t j = graph->row_pointer[a]; j < graph->row_pointer[a + 1]; j++)
+            r->share[graph->column[j]] = r->count[graph->column[j]] = 0;
+    }
+}
+
+static void describe_walks(const mo_graph *graph, const walk *w, const reach *r, float *out) {
+    double du = (double)degree(graph, w->from), dv = (double)degree(graph, w->to), root = sqrt(fmax(du * dv, 1));
+    double two = r->share[w->to] * dv, three = 0, four = 0, count = 0;
+    for (int64_t i = graph->row_pointer[w->to]; i < graph->row_pointer[w->to + 1]; i++) {
+        int64_t b = graph->column[i];
+        double sum = 0;
+        for (int64_t j = graph->row_pointer[b]; j < graph->row_pointer[b + 1]; j++)
+            sum += r->share[graph->column[j]];
+        four += sum / (double)degree(graph, b);
+        three += r->share[b];
+        count += r->count[b];
+    }
+    two /= root;
+    three /= root;
+    four /= root;
+    double lift = (double)graph->nnz / root, closeness = two > 0 ? 0.5 : three > 0 ? 1.0 / 3 : four > 0 ? 0.25 : 0;
+    const double all[MO_WALK_COLUMNS] = {cbrt(three), sqrt(sqrt(four)), log1p(count), closeness, log1p(lift * two),
+        log1p(lift * three), log1p(lift * four)};
+    for (int c = 0; c < MO_WALK_COLUMNS; c++)
+        out[c] = (float)all[c];
+}
+
+/* The pairs first .. stop - 1 of the list, all from one node. */
+static void describe_group(const mo_graph *graph, const walk *list, int64_t n, const reach *r, float *out) {
+    find_reach(graph, list->from, r);
+    for (int64_t i = 0; i < n; i++)
+        describe_walks(graph, &list[i], r, out + list[i].pair * MO_WALK_COLUMNS);
+    forget_reach(graph, list->from, r);
+}
+
+/* The first pair of every group, and n behind them; returns the number of groups. */
+static int64_t find_groups(const walk *list, int64_t n, int64_t *group) {
+    int64_t groups = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!i || list[i].from != list[i - 1].from)
+            group[groups++] = i;
+    group[groups] = n;
+    return groups;
+}
+
+bool mo_pair_walks(const mo_pair_list *p, float *out) {
+    mo_context *ctx = p->graph->ctx;
+    walk *list = order_walks(p);
+    int64_t *group = mo_host_array(ctx, p->n + 1, sizeof *group), groups = 0;
+    bool started = list && group;
+    if (started)
+        groups = find_groups(list, p->n, group);
+#pragma omp parallel num_threads(mo_context_threads(ctx)) if (groups > 1)
+    {
+        reach r = {calloc((size_t)p->graph->nodes, sizeof(double)), calloc((size_t)p->graph->nodes, sizeof(double))};
+        bool own = r.share && r.count;
+        if (!own)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t g = 0; g < groups; g++)
+            if (own)
+                describe_group(p->graph, list + group[g], group[g + 1] - group[g], &r, out);
+        free(r.share);
+        free(r.count);
+    }
+    free(list);
+    free(group);
+    if (mo_ok(ctx) && !started)
+        mo_fail(ctx, MO_MEMORY, "features: out of memory for the walks between nodes");
+    return mo_ok(ctx);
+}

@@ -1,0 +1,31 @@
+/* train/features/sets/set_blocks.h - what describes the graphs of a set, each block by itself (library internal). */
+#ifndef MO_SET_BLOCKS_H
+#define MO_SET_BLOCKS_H
+
+#include "train/features/example_rows.h"
+#include "train/svd/basis.h"
+
+enum { MO_DEGREE_BUCKETS = 17, MO_RETURNS = 3, MO_STRUCTURE = MO_DEGREE_BUCKETS + MO_RETURNS + 1 };
+enum { MO_STATISTICS = 17, MO_SUBTREES = 256, MO_WAVES = 512 };
+
+/* structure.c: of every node, its row of structure; the triangles and the cycles of four nodes that it is part of,
+ * counted in both directions and from every corner (6 and 4 for each of its graph's). */
+typedef struct mo_set_structure {
+    float *x;       /* [nodes, MO_STRUCTURE] */
+    double *closed; /* [nodes, 2] */
+} mo_set_structure;
+bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s);
+void mo_set_structure_free(mo_set_structure *s);
+
+/* Rows of unit length, or zero, of every graph of the set: [graphs, columns]. Return false on failure. */
+/* statistics.c */
+bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);
+/* subtrees.c: on the tape; quality: of its SVD. */
+mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality);
+/* waves.c */
+bool mo_set_waves(const mo_graph *graph, const mo_set_structure *s, uint64_t seed, float *out);
+
+/* Divides rows [n, w] by their lengths; rows of zeros stay. */
+void mo_unit_rows(float *x, int64_t n, int64_t w);
+
+#endif

@@ -1,0 +1,174 @@
+/* train/features/sets/waves.c - a soft Weisfeiler-Lehman kernel of a set of graphs: Gaussians between nodes, by random
+ * Fourier features (Rahimi, Recht 2007).
+ *
+ * A node's row is h = [x | A~ x | A~^2 x], x its structure and its attributes, centred over all nodes of the set. With
+ * w normal and s^2 the mean of |h|^2, the mean over the nodes of a graph of [cos((2 gamma)^(1/2) h.w / s) | sin(..)],
+ * gamma 1/2 and 2, 128 w each, is a row whose inner products are means of exp(-gamma |h_u - h_v|^2 / s^2) over pairs of
+ * nodes, to a random error. Rows are centred over the set and have unit length. Only the products h.w are ever formed,
+ *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
+ * from the attributes as they are: no SVD enters. s^2 is the mean of (h.w)^2 over nodes and w. */
+#include "tensor/host_array.h"
+#include "train/features/sets/set_blocks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DIRECTIONS = MO_WAVES / 2, GAMMAS = 2, STEPS = 3, WAVE_STREAM = 4 };
+
+typedef struct waves {
+    const mo_graph *graph;
+    const mo_set_structure *structure;
+    float *w;        /* [STEPS, MO_STRUCTURE + features, DIRECTIONS] */
+    int64_t columns; /* MO_STRUCTURE + features */
+    double *sums;    /* [graphs, DIRECTIONS + 1]: of h.w, and of all their squares */
+    double *means;   /* [graphs, MO_WAVES] */
+    float center[DIRECTIONS], scale[DIRECTIONS];
+} waves;
+
+static void draw_directions(waves *v, uint64_t seed) {
+    mo_random r = mo_random_at(seed, MO_PURPOSE_SVD, WAVE_STREAM);
+    for (int64_t i = 0; i < STEPS * v->columns * DIRECTIONS; i++)
+        v->w[i] = (float)mo_random_normal(&r);
+}
+
+static void add_scaled(float *restrict y, const float *restrict x, float c) {
+#pragma omp simd
+    for (int j = 0; j < DIRECTIONS; j++)
+        y[j] += c * x[j];
+}
+
+/* y += x_u.w of one step. */
+static void add_node_waves(const waves *v, int64_t u, int step, float *y) {
+    const mo_graph *graph = v->graph;
+    const float *w = v->w + step * v->columns * DIRECTIONS, *x = v->structure->x + u * MO_STRUCTURE;
+    for (int64_t j = 0; j < MO_STRUCTURE; j++)
+        if (x[j] != 0)
+            add_scaled(y, w + j * DIRECTIONS, x[j]);
+    if (graph->features <= 1)
+        return;
+    for (int64_t e = graph->feature_pointer[u]; e < graph->feature_pointer[u + 1]; e++)
+        add_scaled(y, w + (MO_STRUCTURE + graph->feature_column[e]) * DIRECTIONS, graph->feature_value[e]);
+}
+
+/* h.w of the n nodes of a graph from `first` on: z [n, DIRECTIONS]; other: of the same size. Returns where they are. */
+static float *project(const waves *v, int64_t first, int64_t n, float *z, float *other) {
+    const mo_graph *graph = v->graph;
+    for (int step = STEPS - 1; step >= 0; step--) {
+        for (int64_t i = 0; i < n; i++) {
+            float *y = other + i * DIRECTIONS;
+            for (int j = 0; j < DIRECTIONS; j++)
+                y[j] = 0;
+            for (int64_t e = graph->row_pointer[first + i]; step < STEPS - 1 && e < graph->row_pointer[first + i + 1];
+                 e++) {
+                int64_t u = graph->column[e];
+                double product = (double)degree(graph, first + i) * (double)degree(graph, u);
+                add_scaled(y, z + (u - first) * DIRECTIONS, (float)(1 / sqrt(product)));
+            }
+            add_node_waves(v, first + i, step, y);
+        }
+        float *made = other;
+        other = z;
+        z = made;
+    }
+    return z;
+}
+
+static void add_waves(waves *v, int64_t g, const float *z, int64_t n) {
+    double *sums = v->sums + g * (DIRECTIONS + 1);
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < DIRECTIONS; j++) {
+            double x = z[i * DIRECTIONS + j];
+            sums[j] += x;
+            sums[DIRECTIONS] += x * x;
+        }
+}
+
+static void average_waves(waves *v, int64_t g, const float *z, int64_t n) {
+    double *means = v->means + g * MO_WAVES;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < DIRECTIONS; j++) {
+            float angle = (z[i * DIRECTIONS + j] - v->center[j]) * v->scale[j];
+            means[j] += cosf(angle);
+            means[DIRECTIONS + j] += sinf(angle);
+        }
+    for (int j = 0; j < MO_WAVES; j++)
+        means[j] /= (double)n;
+}
+
+/* Projects every graph and hands it on. */
+static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z, int64_t n)) {
+    const mo_graph *graph = v->graph;
+    mo_context *ctx = graph->ctx;
+    int64_t most = 1;
+    bool started = true;
+    for (int64_t g = 0; g < graph->graphs; g++)
+        if (graph->graph_offset[g + 1] - graph->graph_offset[g] > most)
+            most = graph->graph_offset[g + 1] - graph->graph_offset[g];
+#pragma omp parallel num_threads(mo_context_threads(ctx))
+    {
+        float *z = malloc((size_t)(2 * most * DIRECTIONS) * sizeof *z);
+        if (!z)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t g = 0; g < graph->graphs; g++) {
+            int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
+            if (z && n > 0)
+                then(v, g, project(v, first, n, z, z + most * DIRECTIONS), n);
+        }
+        free(z);
+    }
+    if (!started)
+        mo_fail(ctx, MO_MEMORY, "features: out of memory for the waves of a graph");
+    return mo_ok(ctx);
+}
+
+/* The mean over the nodes, and the scale of the angles, from the sums of all graphs in turn. */
+static void find_scale(waves *v) {
+    static const double gamma[GAMMAS] = {0.5, 2};
+    double nodes = fmax((double)v->graph->nodes, 1), spread = 0, sums[DIRECTIONS + 1] = {0};
+    for (int64_t g = 0; g < v->graph->graphs; g++)
+        for (int j = 0; j <= DIRECTIONS; j++)
+            sums[j] += v->sums[g * (DIRECTIONS + 1) + j];
+    spread = sums[DIRECTIONS] / nodes;
+    for (int j = 0; j < DIRECTIONS; j++) {
+        double mean = sums[j] / nodes;
+        v->center[j] = (float)mean;
+        spread -= mean * mean;
+    }
+    double s = sqrt(fmax(spread / DIRECTIONS, 0));
+    for (int j = 0; j < DIRECTIONS; j++)
+        v->scale[j] = s > 0 ? (float)(sqrt(2 * gamma[j * GAMMAS / DIRECTIONS]) / s) : 0;
+}
+
+static void write_waves(const waves *v, float *out) {
+    int64_t G = v->graph->graphs;
+    for (int j = 0; j < MO_WAVES; j++) {
+        double sum = 0;
+        for (int64_t g = 0; g < G; g++)
+            sum += v->means[g * MO_WAVES + j];
+        for (int64_t g = 0; g < G; g++)
+            out[g * MO_WAVES + j] = (float)(v->means[g * MO_WAVES + j] - sum / (double)G);
+    }
+    mo_unit_rows(out, G, MO_WAVES);
+}
+
+bool mo_set_waves(const mo_graph *graph, const mo_set_structure *s, uint64_t seed, float *out) {
+    mo_context *ctx = graph->ctx;
+    waves v = {.graph = graph, .structure = s, .columns = MO_STRUCTURE + (graph->features > 1 ? graph->features : 0)};
+    v.w = mo_host_array(ctx, STEPS * v.columns * DIRECTIONS, sizeof *v.w);
+    v.sums = mo_host_array(ctx, graph->graphs * (DIRECTIONS + 1), sizeof *v.sums);
+    v.means = mo_host_array(ctx, graph->graphs * MO_WAVES, sizeof *v.means);
+    if (mo_ok(ctx)) {
+        draw_directions(&v, seed);
+        if (each_wave(&v, add_waves)) {
+            find_scale(&v);
+            if (each_wave(&v, average_waves))
+                write_waves(&v, out);
+        }
+    }
+    free(v.w);
+    free(v.sums);
+    free(v.means);
+    return mo_ok(ctx);
+}
