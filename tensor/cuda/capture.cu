@@ -1,9 +1,9 @@
-/* tensor/cuda/capture.cu - steps that are kept as graphs of the device.
+/* tensor/cuda/capture.cu - steps kept as CUDA graphs.
  *
- * What is queued on the stream between begin and end becomes a graph. Addresses are baked into it: a tape of a fixed
- * shape uses the same ones from its second step on, and memory that is given back later (a move) makes the graph stale.
- * Host values that are uploaded inside are constants, which the capture keeps. What changes between replays is read
- * from the device: random positions and checks add how many steps ahead the replay is. */
+ * The work queued on the stream between begin and end becomes a graph. Its addresses are fixed: a tape of a fixed shape
+ * uses the same addresses from its second step on, and memory that is given back later (a move) makes the graph stale.
+ * Host values uploaded in between are constants, which the capture keeps. Values that change between replays are read
+ * from the device: random positions and checks add the number of steps that the replay is ahead. */
 #include "tensor/cuda/capture.h"
 
 #include "tensor/cuda/checks.h"
@@ -84,7 +84,7 @@ bool capture_replay_cuda(mo_context *ctx, void *capture, int64_t ahead) {
 
 void capture_release_cuda(mo_context *ctx, void *capture) {
     cuda_capture *r = static_cast<cuda_capture *>(capture), **at = &state_of(ctx)->captures;
-    checks_wait(ctx); /* its notes may be asked for, and its graph runs */
+    checks_wait(ctx); /* its graph may be running, and its notes in use */
     while (*at && *at != r)
         at = &(*at)->next;
     if (*at)

@@ -1,8 +1,9 @@
 /* tensor/cuda/checks.cu - conditions on values of the device, whose errors are raised when the host next waits.
  *
  * A kernel looks for the first position that breaks the condition. The first check that finds one, in the order of the
- * stream, leaves its number, position and value in a block of device memory; later ones leave it alone. The host keeps
- * a note for each check until it has read the block, or as long as the capture lives that the check is part of. */
+ * stream, leaves its number, the position and the value in a block of device memory; later checks do not overwrite
+ * them. The host keeps a note of each check until it has read the block or, for a check in a capture, as long as the
+ * capture lives. */
 #include "tensor/cuda/checks.h"
 
 #include "tensor/cuda/capture.h"
@@ -16,7 +17,7 @@ struct looked_at {
 static __device__ int64_t value_at(const looked_at &c, int64_t i) {
     if (c.condition == MO_VALUES_ZERO)
         return static_cast<const int32_t *>(c.values)[i];
-    return static_cast<const int64_t *>(c.values)[i]; /* the bits of a double, too */
+    return static_cast<const int64_t *>(c.values)[i]; /* also the bits of a double */
 }
 
 static __device__ bool holds(const looked_at &c, int64_t i) {
@@ -80,7 +81,7 @@ void checks_close(mo_context *ctx) {
         seam_unpin(k->host);
 }
 
-/* The slots of a capture's notes follow those of the ones before it. */
+/* Slots below most_notes are the context's; capture c has most_notes slots from c * most_notes on. */
 static mo_note *find_note(mo_context *ctx, int64_t slot) {
     cuda_capture *r = slot < most_notes ? nullptr : find_capture(ctx, slot / most_notes);
     mo_note *notes = slot < most_notes ? state_of(ctx)->checks.notes : r ? r->notes : nullptr;
@@ -92,7 +93,7 @@ static void raise_found(mo_context *ctx, const found_error *found) {
     mo_found value, before;
     value.integer = found->value;
     before.integer = found->before;
-    if (!note) /* it cannot be: who forgets a capture waits first */
+    if (!note) /* cannot happen: forgetting a capture waits first */
         return;
     note->ahead = found->ahead;
     note->check.raise(ctx, note, found->position, value, before);
@@ -119,7 +120,7 @@ void checks_wait(mo_context *ctx) {
     seam_fill(s, k->device, 0, sizeof *k->device);
 }
 
-/* A note that stays until the check has been read, and its slot; NULL where a capture has no more. */
+/* A note that stays until the check has been read, and its slot; NULL if a capture has no slot left. */
 static mo_note *take_note(mo_context *ctx, int64_t *slot) {
     cuda_checks *k = &state_of(ctx)->checks;
     cuda_capture *r = state_of(ctx)->capture;

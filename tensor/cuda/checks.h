@@ -6,7 +6,7 @@
 
 bool checks_open(mo_context *ctx); /* false: no memory */
 void checks_close(mo_context *ctx);
-/* Waits for all that is queued, and raises the first error that a check or the device has found. */
+/* Waits until all queued work has run, and raises the first error that a check or the device has found. */
 void checks_wait(mo_context *ctx);
 void check_cuda(mo_context *ctx, const mo_check *check);
 

@@ -1,5 +1,5 @@
 /* tensor/cuda/condition.h - the condition of a factored matrix, estimated by one block: a lower bound of |M| |M^-1| for
- * M = A^T in the 1-norm that is rarely off by more than a factor of 3 (Higham 2002, 15.3); that of cpu/lu.c. */
+ * M = A^T in the 1-norm, rarely off by more than a factor of 3 (Higham 2002, 15.3), as in cpu/lu.c. */
 #ifndef MO_CUDA_CONDITION_H
 #define MO_CUDA_CONDITION_H
 
@@ -30,7 +30,7 @@ template <typename real> static __global__ void norm_kernel(int64_t batch, int64
     }
 }
 
-/* x := op(T)^-1 x with the triangle of LU that is lower (U^T) or upper with ones on its diagonal (L^T). */
+/* x := op(T)^-1 x for a triangle T of LU: the lower one (U^T), or the upper one with ones on its diagonal (L^T). */
 template <typename real>
 __device__ inline void solve_vector(const real *LU, int64_t n, bool lower, bool transposed, real *x) {
     bool down = lower != transposed;
@@ -51,7 +51,7 @@ template <typename real> __device__ inline void solve_both(const real *LU, int64
     solve_vector(LU, n, transposed, transposed, x);
 }
 
-/* The sum of magnitudes, in every thread: each warp forms it for itself. */
+/* The sum of magnitudes, in every thread: each warp computes all of it. */
 template <typename real> __device__ inline real magnitude_sum(const real *x, int64_t n) {
     real sum = 0;
     for (int64_t i = lane_of(); i < n; i += 32)
@@ -59,7 +59,7 @@ template <typename real> __device__ inline real magnitude_sum(const real *x, int
     return warp_sum(sum);
 }
 
-/* The first place of the largest magnitude. */
+/* The first position of the largest magnitude. */
 template <typename real> __device__ inline int64_t largest_place(const real *x, int64_t n) {
     int64_t place = 0;
     for (int64_t i = 1; i < n; i++)
@@ -88,7 +88,7 @@ template <typename real> __device__ inline real estimate_condition(const real *L
     return condition > grown || condition != condition ? condition : grown; /* NaN is the largest */
 }
 
-/* info = -2 where the reciprocal condition is below the machine epsilon. x: [batch, n]. */
+/* info = -2 if the reciprocal condition is below the machine epsilon. x: [batch, n]. */
 template <typename real>
 static __global__ void condition_kernel(
     int64_t batch, int64_t n, const real *LU, const real *norm, real *x, int32_t *info) {

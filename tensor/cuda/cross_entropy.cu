@@ -1,8 +1,8 @@
 /* tensor/cuda/cross_entropy.cu - the cross entropy of softmax rows with (smoothed) targets, a warp for each row.
  *
- * -log softmax(x)_c = (m - x_c) + log sum exp(x - m), m the largest entry: both parts are exact to rounding at any
- * size of x. A label out of its range is not followed: its loss is NaN, and the check of the labels raises the error.
- */
+ * -log softmax(x)_c = (m - x_c) + log sum exp(x - m), m the largest entry: both parts are exact to rounding at any size
+ * of x. A label out of its range is never used as an index: its loss is NaN, and the check of the labels raises the
+ * error. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/row.h"
 
@@ -13,7 +13,7 @@ __device__ static double row_loss(const real *x, int64_t n, int64_t label, const
     for (int64_t c = lane_of(); c < n; c += 32) {
         double hit = target ? (double)target[c] : c == label ? 1 : 0;
         double t = (1 - smoothing) * hit + smoothing / (double)n;
-        sum += t == 0 ? 0 : t * (((double)largest - x[c]) + log_sum); /* of no weight: left out, even if infinite */
+        sum += t == 0 ? 0 : t * (((double)largest - x[c]) + log_sum); /* weight 0: left out, even if x is infinite */
     }
     sum = warp_sum(sum);
     return target || (label >= 0 && label < n) ? sum : NAN;

@@ -40,7 +40,7 @@ static void cuda_close(mo_context *ctx) {
     ctx->backend_state = nullptr;
 }
 
-/* MOCHI_CUDA_LIBRARIES: for measurements and tests of both ways. */
+/* Reads MOCHI_CUDA_LIBRARIES, with which measurements and tests choose the library or our kernel. */
 static bool read_library_use(mo_context *ctx, library_use *use) {
     const char *word = getenv("MOCHI_CUDA_LIBRARIES");
     *use = LIBRARY_BY_RULE;
@@ -134,8 +134,8 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 
 /* ---- copies ---- */
 
-/* Page-locked memory that no queued copy uses, for *bytes or as many as can be had, which is written back. Waits where
- * all of it is in use, so that a step's uploads, which are small, do not. */
+/* Page-locked memory that no queued copy uses, of *wanted bytes or fewer: *wanted becomes the size found. Waits only if
+ * all of it is in use, so that the small uploads of a step do not wait. */
 static char *find_staging(mo_context *ctx, size_t *wanted) {
     cuda_state *state = state_of(ctx);
     size_t bytes = *wanted < last_staging ? *wanted : last_staging;
@@ -172,7 +172,7 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
 static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
     cuda_state *state = state_of(ctx);
     if (bytes)
-        memset(host, 0, bytes); /* what a failed device leaves */
+        memset(host, 0, bytes); /* the values after a failure */
     for (size_t at = 0; at < bytes && not_capturing(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);

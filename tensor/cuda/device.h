@@ -1,4 +1,4 @@
-/* tensor/cuda/device.h - what the backend keeps in a context, and what its kernels share. */
+/* tensor/cuda/device.h - the backend's state in a context, and declarations that its kernels share. */
 #ifndef MO_CUDA_DEVICE_H
 #define MO_CUDA_DEVICE_H
 
@@ -12,7 +12,7 @@ extern "C" {
 #include "tensor/storage.h"
 }
 
-/* What a check leaves on the device; and how many steps ahead of the recorded one a replay is. */
+/* The error that a check leaves on the device, and the number of steps that a replay is ahead of the captured one. */
 struct found_error {
     int64_t found, slot, position, value, before, ahead, now;
 };
@@ -21,28 +21,28 @@ struct found_error {
 struct cuda_checks {
     mo_note *notes;
     int count;
-    bool replayed;              /* a capture, whose checks are to be read */
+    bool replayed;              /* a capture was replayed, and its checks are not read yet */
     found_error *device, *host; /* the host's is page-locked */
 };
 
-constexpr int most_notes = 1024; /* checks between two waits, and of one capture */
+constexpr int most_notes = 1024; /* checks between two waits, and checks of one capture */
 
 struct cuda_capture;
 
-/* Where both a vendor's library and a kernel of ours compute something: which one does. */
+/* Whether the vendor's library or our kernel is called where both compute the same. */
 enum library_use { LIBRARY_BY_RULE, LIBRARY_ALWAYS, LIBRARY_NEVER };
 
 struct cuda_state {
     seam *s;
     library_use libraries;
-    void *scratch; /* device memory of the kernels */
+    void *scratch; /* device memory for kernels */
     size_t scratch_bytes;
-    void *staging; /* page-locked: what host copies pass through */
+    void *staging; /* page-locked: copies from and to the host pass through it */
     size_t staging_bytes, staging_used;
     cuda_checks checks;
-    cuda_capture *capture, *captures; /* the one that is being made; those that can be replayed */
+    cuda_capture *capture, *captures; /* the capture being made; the captures that can be replayed */
     int64_t captures_made;
-    uint64_t moves; /* blocks of device memory that were given back */
+    uint64_t moves; /* number of blocks of device memory given back */
 };
 
 inline cuda_state *state_of(const mo_context *ctx) {
@@ -53,16 +53,16 @@ inline seam *seam_of(const mo_context *ctx) {
     return state_of(ctx)->s;
 }
 
-/* Whether the library is to be tried, where the rule of a kernel says so or MOCHI_CUDA_LIBRARIES overrules it. */
+/* Whether to try the library first: what a kernel's rule says, unless MOCHI_CUDA_LIBRARIES overrules it. */
 inline bool library_first(mo_context *ctx, bool rule) {
     library_use use = state_of(ctx)->libraries;
     return use == LIBRARY_ALWAYS || (use == LIBRARY_BY_RULE && rule);
 }
 
-/* Raises what the vendor's library says, naming what was asked; true where it said nothing. */
+/* Raises the vendor's error text (NULL: none), naming the call; returns true if there is none. */
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
 
-/* Device memory that counts in mo_counters; NULL on failure, without raising. Given back with its size. */
+/* Device memory that mo_counters counts; NULL on failure, without raising. It is given back with its size. */
 void *cuda_take(mo_context *ctx, size_t bytes);
 void cuda_give(mo_context *ctx, void *block, size_t bytes);
 
@@ -110,14 +110,14 @@ inline int64_t entry_length(const mo_view *x) {
 /* ---- loops of kernels ---- */
 
 constexpr unsigned block_threads = 256;
-constexpr int64_t most_blocks = 1 << 15; /* beyond them threads take several items */
+constexpr int64_t most_blocks = 1 << 15; /* for more items than threads, each thread takes several */
 
 /* The number of blocks for `items` items, one item per thread. */
 inline dim3 blocks_for(int64_t items, unsigned threads = block_threads) {
     return dim3((unsigned)least(ceil_div(items, threads), most_blocks));
 }
 
-/* The first item of a thread, and how far the next one is. */
+/* The first item of a thread, and the step to its next item. */
 __device__ inline int64_t first_item() {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }

@@ -1,12 +1,12 @@
-/* tensor/cuda/gather.cu - rows or entries picked by an index, and the adjoints, which add to where they were picked.
+/* tensor/cuda/gather.cu - rows or entries picked by an index, and the adjoints, which add to the positions picked from.
  *
  * The adjoint of rows sorts the positions by destination, rising within each: every destination is then one run, which
- * one thread for each column adds in rising order, the sum of the serial loop. Indices out of their range pick zeros
- * and add nothing. */
+ * one thread per column adds in rising order, as the serial loop does. Indices out of their range pick zeros and add
+ * nothing. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
-constexpr int64_t one_block = 4096; /* positions that one block sorts by itself */
+constexpr int64_t one_block = 4096; /* positions that one block sorts alone */
 
 template <typename real>
 static __global__ void gather_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {

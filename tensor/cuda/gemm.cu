@@ -1,8 +1,8 @@
 /* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
- * axes become one stride where they can, else one call each. What follows one plain product rides in its epilogue where
- * the library has that (seam.h); else it is one kernel, and the sums of A's rows a reduction. */
+ * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
+ * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
@@ -16,7 +16,7 @@ struct operand {
     mo_view view; /* batch strides */
 };
 
-/* Describes the last two axes of v; false where neither stride is 1. */
+/* Describes the last two axes of v; returns false if neither stride is 1. */
 static bool describe(const mo_view *v, operand *X) {
     int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
     int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
@@ -31,7 +31,7 @@ static bool describe(const mo_view *v, operand *X) {
     return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
 }
 
-/* Copies an operand that the library cannot read, or that is to be of another type. */
+/* Copies an operand that the library cannot read, or whose type must change. */
 static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratch, operand *X) {
     mo_view P = packed_view(v), source = *v;
     for (int i = 0; i < v->ndim; i++)
@@ -48,7 +48,7 @@ static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratc
 
 struct epilogue {
     const void *bias, *addend, *above;
-    double scale; /* of C as it is */
+    double scale; /* of the old C */
     int64_t relu;
 };
 
@@ -93,13 +93,13 @@ template <typename real> static void sum_rows(mo_context *ctx, const mo_gemm *g)
 
 struct product {
     seam_gemm call;
-    operand A, B; /* of our C = A B */
+    operand A, B; /* of the row-major C = A B */
     mo_view C;
-    int axes; /* of the batch */
+    int axes; /* batch axes */
     int64_t size[MO_MAX_AXES];
 };
 
-/* Whether the axes i and i + 1 of the batch are one to all three. */
+/* Whether A, B and C can all merge the batch axes i and i + 1. */
 static bool mergeable(const product *p, int i) {
     int64_t n = p->size[i + 1];
     return p->A.view.stride[i] == p->A.view.stride[i + 1] * n && p->B.view.stride[i] == p->B.view.stride[i + 1] * n &&
@@ -125,7 +125,7 @@ static void merge_batch(product *p) {
             p->size[i + 1] *= p->size[i];
             drop_axis(p, i);
         }
-    /* The last batch axis continues the rows where B does not depend on it and the others step on. */
+    /* The last batch axis continues the rows if B does not depend on it and A and C continue with the next row. */
     int last = p->axes - 1;
     if (last >= 0 && p->B.view.stride[last] == 0 && !p->A.transposed && p->A.view.stride[last] == p->call.n * p->A.ld &&
         p->C.stride[last] == p->call.n * p->call.ldc) {
@@ -134,7 +134,7 @@ static void merge_batch(product *p) {
     }
 }
 
-/* The last batch axis is the library's, the others are calls of their own. */
+/* The library loops over the last batch axis; the other axes are one call per index. */
 static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
     seam_gemm c = p->call;
     int last = p->axes - 1;
@@ -164,7 +164,7 @@ static int64_t packed_elements(const mo_view *v) {
     return ceil_div(leading(&P, P.ndim), 64) * 64;
 }
 
-/* Finds both operands, copied where they must be. */
+/* Describes both operands, copied if necessary. */
 static bool find_operands(mo_context *ctx, const mo_gemm *g, mo_dtype input, size_t bytes, product *p) {
     bool copy_a = input != g->A.dtype || !describe(&g->A, &p->A);
     bool copy_b = input != g->B.dtype || !describe(&g->B, &p->B);
@@ -183,7 +183,7 @@ static bool unit_stride(const mo_view *v) {
     return !v->data || v->stride[v->ndim - 1] == 1;
 }
 
-/* Whether what follows the product is of the kind that the library's epilogues are. */
+/* Whether the work after the product has the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
     if (p->axes || g->beta != 0 || g->C.ndim != 2 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
@@ -195,9 +195,9 @@ static bool may_ride(const mo_gemm *g, const product *p) {
     return forward + adjoint + (g->row_sums.data != nullptr) == 1;
 }
 
-constexpr int64_t bits_step = 128; /* of the leading dimension of the library's bits */
+constexpr int64_t bits_step = 128; /* the leading dimension of the library's bits is a multiple of it */
 
-/* Lets what follows ride in the product where the library can. */
+/* Makes the work after the product its epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
     if (!may_ride(g, p) || !library_first(ctx, true))
@@ -213,7 +213,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.bits = g->bits.data;
     p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->bits.data) { /* then without leaving bits */
+    if (!rides && g->relu && g->bits.data) { /* without bits the library may have it */
         p->call.bits = nullptr;
         p->call.ld_bits = 0;
         rides = seam_epilogue(seam_of(ctx), &p->call);

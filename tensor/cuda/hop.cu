@@ -1,7 +1,7 @@
-/* tensor/cuda/hop.cu - rows of K matrices mixed with weights of their own, and the adjoint in the weights. */
+/* tensor/cuda/hop.cu - Y = sum_k of row weights times rows of K matrices, and the adjoint in the weights. */
 #include "tensor/cuda/kernels.h"
 
-constexpr int most_hops = 16; /* of one launch; further ones follow in another */
+constexpr int most_hops = 16; /* per launch; further hops take another launch */
 
 template <typename real> struct hops {
     int64_t K;
@@ -10,7 +10,7 @@ template <typename real> struct hops {
     int64_t step[most_hops];
 };
 
-/* Hops first .. of H, as many as one launch takes. */
+/* The hops of H from `first` on, at most most_hops. */
 template <typename real> static hops<real> hops_of(const mo_view *H, int first, int K, int64_t n, int64_t d) {
     hops<real> p = {};
     p.K = least(most_hops, K - first);

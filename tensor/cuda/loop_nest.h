@@ -38,7 +38,7 @@ template <int operands> cuda_nest<operands> loop_nest_of(const mo_view *const (&
     return N;
 }
 
-/* Where item i lies in every operand. 32-bit divisions where they do: they are several times as fast. */
+/* The position of item i in every operand. Divisions are 32-bit if the numbers fit: they are several times as fast. */
 template <int operands>
 __device__ inline void loop_nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
     for (int o = 0; o < operands; o++)

@@ -12,7 +12,7 @@ static __global__ void narrow_kernel(int64_t n, const int64_t *wide, int32_t *pi
         pivot[i] = (int32_t)wide[i];
 }
 
-/* What a factorization keeps in scratch. */
+/* The scratch memory of a factorization. */
 template <typename real> struct lu_work {
     void **address; /* [batch] */
     int64_t *wide;  /* [n] */
@@ -69,8 +69,8 @@ template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, cons
 
 /* ---- solves ---- */
 
-/* The exchanges of rows of B [n, m], for each column by a thread: rising, or falling where undone. A pivot outside the
- * rows, of a matrix that has no factors, exchanges nothing. */
+/* Exchanges rows of B [n, m], one thread per column: in rising order, or in falling order to undo it. A pivot outside
+ * the rows (the matrix has no factors) exchanges nothing. */
 template <typename real>
 static __global__ void exchange_kernel(
     bool undo, int64_t batch, int64_t n, int64_t m, const int32_t *const *pivots, real *B) {

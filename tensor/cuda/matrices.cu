@@ -1,4 +1,4 @@
-/* tensor/cuda/matrices.cu - addresses of a batch, values that are not finite. */
+/* tensor/cuda/matrices.cu - addresses of the matrices of a batch; the search for values that are not finite. */
 #include "tensor/cuda/matrices.h"
 
 struct batch_axes {

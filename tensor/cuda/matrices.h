@@ -1,4 +1,4 @@
-/* tensor/cuda/matrices.h - batches of matrices, and what the vendor's libraries want to know of them.
+/* tensor/cuda/matrices.h - batches of matrices in the form that the vendor's libraries take.
  *
  * The libraries are column-major: a row-major matrix is its transpose to them, so "lower" here is their "upper". */
 #ifndef MO_CUDA_MATRICES_H
@@ -12,24 +12,24 @@ template <typename real> constexpr seam_type seam_type_of() {
 
 constexpr int64_t batched_up_to = 512; /* larger matrices fill the device one by one */
 
-/* How many matrices [.., m, n] there are. */
+/* The number of matrices [.., m, n]. */
 inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* Writes the address of each of the batch, which has the leading axes of B, to the device array `address`; those of T
- * may be broadcast. */
+/* Writes the address of each matrix of T to the device array `address`. The batch has the leading axes of B; T's may be
+ * broadcast. */
 void matrix_addresses(mo_context *ctx, const mo_view *B, const mo_view *T, size_t element, void **address);
 
-/* Solves with triangles: B := op(T)^-1 B, row-major, B [.., n, m] contiguous. scratch: room for 2 * batch addresses. */
+/* Solves with triangles: B := op(T)^-1 B, row-major, B [.., n, m] contiguous. scratch holds 2 * batch addresses. */
 template <typename real>
 void solve_triangles(
     mo_context *ctx, bool lower, bool transposed, bool unit, const mo_view *T, const mo_view *B, void **scratch);
 
-/* flags[b] = 1 where a value of A's lower triangle (or of all of A) is not finite, else 0. */
+/* flags[b] = 1 if a value of A's lower triangle (or of all of A) is not finite, else 0. */
 template <typename real> void find_not_finite(mo_context *ctx, bool lower_only, const mo_view *A, int32_t *flags);
 
-/* info[b] = -1 where flags[b], else found[b]. */
+/* info[b] = -1 if flags[b] is set, else found[b]. */
 void settle_info(mo_context *ctx, const int32_t *flags, const int32_t *found, int32_t *info, int64_t batch);
 
 #endif

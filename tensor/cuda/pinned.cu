@@ -1,6 +1,5 @@
-/* tensor/cuda/pinned.cu - copies that are queued out of page-locked memory of the caller's. An event behind the last
- * one tells when the memory may be written again: two such buffers let a thread fill one while the other is on its way.
- */
+/* tensor/cuda/pinned.cu - queued copies out of the caller's page-locked memory. An event behind the last copy tells
+ * when the memory may be written again: with two such buffers a thread fills one while the other is being copied. */
 #include "tensor/cuda/pinned.h"
 
 #include "tensor/cuda/capture.h"
@@ -18,7 +17,7 @@ bool pin_cuda(mo_context *ctx, size_t bytes, mo_pinned *p) {
     return mark != nullptr;
 }
 
-/* After a failure, too: a copy may be under way. */
+/* Waits after a failure too, as a copy may still be running. */
 void unpin_cuda(mo_context *ctx, mo_pinned *p) {
     (void)ctx;
     seam_event_wait(mark_of(p));

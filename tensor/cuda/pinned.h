@@ -1,4 +1,4 @@
-/* tensor/cuda/pinned.h - copies that are queued out of page-locked memory of the caller's. */
+/* tensor/cuda/pinned.h - queued copies out of the caller's page-locked memory. */
 #ifndef MO_CUDA_PINNED_H
 #define MO_CUDA_PINNED_H
 

@@ -1,9 +1,9 @@
-/* tensor/cuda/potrf.cu - A = L L^T, one by one or batched. The library passes over NaN and Inf: values are looked at
- * here, before and after. */
+/* tensor/cuda/potrf.cu - A = L L^T, one by one or batched. The library does not report NaN and Inf: kernels here look
+ * for them before and after it. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-/* Clears what is above the diagonal, and finds overflow on the way. One block for each matrix. */
+/* Clears the part above the diagonal, and looks for overflow in the rest. One block per matrix. */
 template <typename real>
 static __global__ void finish_kernel(int64_t batch, int64_t n, const int32_t *bad, real *A, int32_t *info) {
     for (int64_t b = blockIdx.x; b < batch; b += gridDim.x) {

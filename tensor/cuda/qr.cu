@@ -1,10 +1,10 @@
-/* tensor/cuda/qr.cu - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0: that makes it unique.
+/* tensor/cuda/qr.cu - A = Q R, Q with orthonormal columns, R upper with diagonal >= 0, which makes the factors unique.
  *
- * The library wants columns, so each matrix passes through a transposed copy, and signs are set on the way back. */
+ * The library is column-major, so each matrix passes through a transposed copy, and signs are set on the way back. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-/* B [columns, rows] = A^T, row j of B times sign[j] where there are signs. */
+/* B [columns, rows] = A^T, row j of B multiplied by sign[j] unless sign is NULL. */
 template <typename real>
 static __global__ void transpose_kernel(int64_t rows, int64_t columns, const real *A, const real *sign, real *B) {
     for (int64_t item = first_item(); item < rows * columns; item += item_step()) {
@@ -13,7 +13,7 @@ static __global__ void transpose_kernel(int64_t rows, int64_t columns, const rea
     }
 }
 
-/* R from the upper triangle of the columns, its diagonal made nonnegative; sign[i] is for column i of Q. */
+/* R from the upper triangle of the columns, its diagonal made nonnegative; sign[i] belongs to column i of Q. */
 template <typename real>
 static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, real *sign, real *R) {
     for (int64_t item = first_item(); item < n * n; item += item_step()) {
@@ -28,7 +28,7 @@ static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, re
 template <typename real> struct panel {
     int64_t m, n;
     real *columns, *tau, *sign; /* [n, m], [n], [n] */
-    int32_t *words;             /* of the two steps */
+    int32_t *words;             /* info of the two steps */
 };
 
 template <typename real> static void decompose(mo_context *ctx, const panel<real> &p, real *A, real *R) {
@@ -63,7 +63,7 @@ template <typename real> void qr_cuda(mo_context *ctx, const mo_view *A, const m
     find_not_finite<real>(ctx, false, A, bad);
     for (int64_t b = 0; b < batch && mo_ok(ctx); b++)
         decompose(ctx, p, static_cast<real *>(A->data) + b * m * n, static_cast<real *>(R->data) + b * n * n);
-    settle_info(ctx, bad, words, words, batch); /* the library's own words are about arguments alone */
+    settle_info(ctx, bad, words, words, batch); /* the library's info only reports bad arguments */
 }
 
 template void qr_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

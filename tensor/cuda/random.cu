@@ -1,4 +1,5 @@
-/* tensor/cuda/random.cu - random numbers by position: element i is the number at r plus i, the CPU's own. */
+/* tensor/cuda/random.cu - random numbers by position: element i is the number at position r + i, the same as on the
+ * CPU. */
 #include "tensor/cuda/capture.h"
 #include "tensor/cuda/kernels.h"
 
@@ -7,7 +8,7 @@ extern "C++" {
 #include "tensor/philox.h"
 }
 
-/* The position of a replayed step: the streams of the steps since the captured one are added. */
+/* The position in a replayed step: its stream advances by `streams` per step since the captured one. */
 static __device__ mo_random moved(mo_random r, const moving_steps &steps) {
     if (steps.ahead)
         r.stream += (uint64_t)(*steps.ahead * steps.streams);

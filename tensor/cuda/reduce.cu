@@ -1,8 +1,7 @@
-/* tensor/cuda/reduce.cu - sums, maxima and sums of squares over any axes, in an order that the shape alone fixes.
+/* tensor/cuda/reduce.cu - sums, maxima and sums of squares over any axes, in an order that depends on the shape alone.
  *
- * Each result's reduced elements are cut into pieces. A piece is summed by a warp (where the reduced axes run through
- * memory) or by one thread (where neighbouring results do), in double; where there are several pieces, a warp joins
- * them. */
+ * Each result's reduced elements are cut into pieces. A piece is summed in double, by a warp if the reduced axes are
+ * contiguous in memory, or by one thread if neighbouring results are. If there are several pieces, a warp adds them. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 
@@ -11,9 +10,9 @@ constexpr int64_t warp_piece = 4096, thread_piece = 128;
 struct reduction {
     int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
-    cuda_nest<2> reduced; /* x, and y where it does not move */
+    cuda_nest<2> reduced; /* x; y has stride 0 */
     int64_t pieces;
-    int64_t rows; /* a warp for each piece */
+    int64_t rows; /* pieces are rows: one warp per piece */
 };
 
 __device__ static double start_value(int64_t kind) {
@@ -22,7 +21,7 @@ __device__ static double start_value(int64_t kind) {
 
 __device__ static double join(int64_t kind, double a, double b) {
     if (kind == MO_REDUCE_MAX)
-        return b > a || b != b ? b : a; /* NaN wins and stays */
+        return b > a || b != b ? b : a; /* a NaN stays */
     return a + b;
 }
 
@@ -75,7 +74,7 @@ template <typename real> static __global__ void join_kernel(reduction p, const d
     }
 }
 
-/* The axes of x that y keeps, or those that it does not. */
+/* The axes of x that y keeps, or the axes that are reduced. */
 static cuda_nest<2> axes_of(const mo_view *x, const mo_view *y, bool kept) {
     mo_view a = *x, b = *y;
     a.ndim = b.ndim = 0;

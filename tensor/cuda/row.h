@@ -1,11 +1,11 @@
-/* tensor/cuda/row.h - what softmax and cross entropy read of a row, a warp together. */
+/* tensor/cuda/row.h - maximum and sum of a row for softmax and cross entropy, by one warp. */
 #ifndef MO_CUDA_ROW_H
 #define MO_CUDA_ROW_H
 
 #include "tensor/cuda/scalar.h"
 
-/* The largest entry; NaN is passed over and shows in the sum. A row of -Inf alone has no finite shift; 0 then gives
- * log 0 and 0/0, as the limit has it. */
+/* The largest entry; NaN is skipped here and shows in the sum. A row of -Inf alone has no finite shift: 0 then gives
+ * log 0 and 0/0. */
 template <typename real> __device__ inline real row_shift(const real *x, int64_t n) {
     real m = -INFINITY;
     for (int64_t j = lane_of(); j < n; j += 32)

@@ -1,18 +1,18 @@
-/* tensor/cuda/rows.cu - sums of exponentials and normalised rows: a warp for each row of the last axis. */
+/* tensor/cuda/rows.cu - sums of exponentials and normalised rows: one warp per row of the last axis. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/row.h"
 
 template <typename real> static __global__ void logsumexp_kernel(int64_t rows, int64_t n, const real *x, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {
         real shift = row_shift(x + i * n, n);
-        shift = shift == INFINITY ? (real)0 : shift; /* of a row that holds inf the sum is inf, or NaN */
+        shift = shift == INFINITY ? (real)0 : shift; /* the sum of a row with inf is inf, or NaN */
         double sum = row_exponential_sum(x + i * n, n, shift);
         if (lane_of() == 0)
             y[i] = (real)(shift + log(sum));
     }
 }
 
-/* Two passes: the variance about a known mean loses nothing where the mean is large. */
+/* Two passes: the variance about a known mean stays accurate if the mean is large. */
 template <typename real>
 static __global__ void layer_norm_kernel(int64_t rows, int64_t n, double epsilon, const real *x, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {

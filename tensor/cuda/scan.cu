@@ -1,4 +1,4 @@
-/* tensor/cuda/scan.cu - along each row of the last axis: first largest entry, running sums, order. */
+/* tensor/cuda/scan.cu - along each row of the last axis: first largest entry, running sums, sorted order. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 

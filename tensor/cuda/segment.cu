@@ -1,9 +1,9 @@
-/* tensor/cuda/segment.cu - sums or means over runs of rows, and the adjoint, which spreads them back: a thread for each
- * segment and column. Offsets beyond the rows are cut off there. */
+/* tensor/cuda/segment.cu - sums or means over runs of rows, and the adjoint, which spreads them back: one thread per
+ * segment and column. Offsets beyond the rows are cut to their number. */
 #include "tensor/cuda/kernels.h"
 
 struct segments {
-    int64_t mean, count, d, rows; /* rows of x, or of y where it is spread */
+    int64_t mean, count, d, rows; /* rows rows of x, or of y in the adjoint */
     const int64_t *offset;
 };
 

@@ -1,7 +1,7 @@
 /* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoint of both.
  *
- * Ours give a warp to each row; the largest entry is subtracted before any exponential, so that rows of +-1e4 are
- * exact. cuDNN's (accurate mode) give a block to each, and take the wide rows, where a warp is too little. */
+ * Our kernels give each row a warp; they subtract the largest entry before any exponential, so that rows of +-1e4 are
+ * exact. cuDNN's (accurate mode) give each row a block, and compute the wide rows, for which a warp is too small. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/row.h"

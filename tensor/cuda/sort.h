@@ -1,7 +1,8 @@
 /* tensor/cuda/sort.h - sorting positions in place, in an order without ties.
  *
  * A bitonic network (Batcher 1968) whose exchanges all put the smaller one first: each merge begins with mirrored
- * partners. Positions beyond the end then count as the largest and never move, so any length will do. */
+ * partners. Positions beyond the end then count as the largest and never move, so the length need not be a power of
+ * two. */
 #ifndef MO_CUDA_SORT_H
 #define MO_CUDA_SORT_H
 
@@ -23,7 +24,7 @@ __device__ inline void sort_round(
     }
 }
 
-/* All rounds by the threads of one block, which all arrive. */
+/* All rounds, by the threads of one block; every thread must call. */
 template <typename before> __device__ inline void sort_block(int64_t *order, int64_t n, before precedes) {
     for (int64_t width = 1; width < n; width *= 2)
         for (int64_t distance = width; distance > 0; distance /= 2) {

@@ -1,7 +1,7 @@
 /* tensor/cuda/syevd.cu - eigenvalues and eigenvectors of symmetric matrices, one by one.
  *
- * The library leaves the vectors in columns of its own order, which are rows of ours, so each matrix is transposed
- * after. A matrix that is not finite is not given to it: its place holds zeros. */
+ * The library leaves the vectors in its columns, which are our rows, so each matrix is transposed afterwards. A matrix
+ * that is not finite is not passed to it: the result holds zeros. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 

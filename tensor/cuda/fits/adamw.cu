@@ -1,8 +1,8 @@
-/* tensor/cuda/fits/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch, its
- * factors and the clip's read from the device; the formula is that of cpu/fits/adamw.c. */
+/* tensor/cuda/fits/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch. Its
+ * factors and the factor of gradient clipping are read from the device; cpu/fits/adamw.c has the formula. */
 #include "tensor/cuda/kernels.h"
 
-constexpr int most_parameters = 64; /* of one launch: their addresses are its arguments */
+constexpr int most_parameters = 64; /* per launch: their addresses are its arguments */
 constexpr int64_t most_parts = 256; /* blocks for one parameter */
 
 template <typename real> struct adamw_parameters {
@@ -11,7 +11,7 @@ template <typename real> struct adamw_parameters {
     real *m[most_parameters], *v[most_parameters], *p[most_parameters];
 };
 
-/* Row y of the grid is parameter y. Nothing changes where a check has failed. */
+/* Row y of the grid is parameter y. After a failed check nothing changes. */
 template <typename real>
 static __global__ void adamw_kernel(
     const double *factor, adamw_parameters<real> all, const double *scale, const found_error *error) {

@@ -1,6 +1,6 @@
-/* tensor/cuda/fits/svm_dual.cu - the dual of the Crammer-Singer machine (tensor/fits.h), one block for each item of
- * the batch: the steps of cpu/fits/svm_face.c, where they are explained, on all rows, with sums in fixed trees. Every
- * thread takes every decision, on values that the block has joined. */
+/* tensor/cuda/fits/svm_dual.cu - the dual of the Crammer-Singer machine (tensor/fits.h), one block per item of the
+ * batch. The steps are those that cpu/fits/svm_face.c explains, on all rows, with sums in fixed trees. Every thread
+ * takes every decision, from values that the whole block has reduced. */
 #include "tensor/cuda/fits/svm_item.h"
 #include "tensor/cuda/kernels.h"
 
@@ -9,7 +9,7 @@
 constexpr int svm_rounds = 5000, svm_idle = 50, svm_sweeps = 4, svm_first_steps = 16, svm_vectors = 6;
 constexpr double svm_least_length = 1e-3;
 
-/* All items; steps are 0 where one serves for all. */
+/* All items; a step of 0: all items share one value. */
 template <typename real> struct svm_batch {
     int64_t batch, n, classes, K_step, Y_step, lambda_step;
     const real *K, *Y, *lambda;
@@ -18,7 +18,7 @@ template <typename real> struct svm_batch {
 
 /* ---- steps ---- */
 
-/* Starts conjugate gradients: r the gradient's part in the face, p = r, v = Kv = 0. */
+/* Starts conjugate gradients: r = the projection of the gradient onto the face, p = r, v = Kv = 0. */
 template <typename real> __device__ static void svm_start(const svm_item<real> &s) {
     for (int64_t i = threadIdx.x; i < s.N; i += svm_threads)
         s.r[i] = s.F[i] - s.Y[i];
@@ -31,8 +31,8 @@ template <typename real> __device__ static void svm_start(const svm_item<real> &
     __syncthreads();
 }
 
-/* Conjugate gradients for the minimum over the face: v and Kv. True where they converged, to the rounding of logits of
- * that size at least. */
+/* Finds v and Kv, the minimum over the face, by conjugate gradients. Returns true if they converged at least to the
+ * rounding of logits of magnitude `size`. */
 template <typename real>
 __device__ static bool svm_minimise_face(const svm_item<real> &s, int64_t limit, double epsilon, double size) {
     svm_start(s);
@@ -44,7 +44,7 @@ __device__ static bool svm_minimise_face(const svm_item<real> &s, int64_t limit,
         bool flat = !(curvature > 16 * epsilon * pp * (double)(s.K[0] / s.lambda));
         if (flat && k > 0)
             return false;
-        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: as far as the face goes */
+        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* curvature 0: as far as the face goes */
         for (int64_t i = threadIdx.x; i < s.N; i += svm_threads) {
             s.v[i] += a * s.p[i];
             s.Kv[i] += a * s.Kp[i];
@@ -80,7 +80,7 @@ template <typename real> __device__ static void svm_follow(const svm_item<real> 
     __syncthreads();
 }
 
-/* p = (alpha + length v projected onto the simplices) - alpha; true where that leaves all of length v. */
+/* p = (alpha + length v projected onto the simplices) - alpha; returns true if the projection changes nothing. */
 template <typename real> __device__ static bool svm_project(const svm_item<real> &s, real length) {
     double cut = 0;
     for (int64_t i = threadIdx.x / 32; i < s.n; i += svm_warps) {
@@ -99,8 +99,8 @@ template <typename real> __device__ static bool svm_project(const svm_item<real>
     return svm_join(cut, true) == 0;
 }
 
-/* Moves to the projection of a point on v where the objective has fallen there, so that many alpha become 0 at once;
- * else to the first that does. True where all of v was taken. */
+/* Moves to the projection of a point on v if the objective is lower there: many alpha may become 0 at once. Else moves
+ * until the first alpha becomes 0. Returns true if it took all of v. */
 template <typename real> __device__ static bool svm_search(const svm_item<real> &s) {
     for (real length = 1; length > (real)svm_least_length; length /= 4) {
         bool whole = svm_project(s, length);
@@ -124,14 +124,14 @@ template <typename real> __device__ static bool svm_search(const svm_item<real> 
     return false;
 }
 
-/* How far the largest g of a row lies above the least one where alpha > 0; size: the largest logit. */
+/* The largest g of a row less the least g with alpha > 0, the maximum over rows; size: the largest logit. */
 template <typename real> __device__ static double svm_violation(const svm_item<real> &s, double *size) {
     double worst = 0, largest = 1;
     for (int64_t i = threadIdx.x; i < s.n; i += svm_threads) {
         double top = -INFINITY, low = INFINITY;
         for (int64_t k = i * s.classes; k < (i + 1) * s.classes; k++) {
             double F = s.F[k], g = (double)(s.F[k] - s.Y[k]);
-            if (!(fabs(g) < INFINITY)) /* comparisons would pass over a NaN */
+            if (!(fabs(g) < INFINITY)) /* comparisons would miss a NaN */
                 worst = INFINITY;
             top = g > top ? g : top;
             low = s.alpha[k] > 0 && g < low ? g : low;
@@ -152,7 +152,8 @@ template <typename real> __device__ static void svm_refresh(const svm_item<real>
     svm_apply(s, s.p, s.F);
 }
 
-/* Below 0, or what is missed. It ends on the exact solution of its face, or where rounding lets it come no closer. */
+/* Returns a negative number if it converged: to the exact solution of its face, or as close as rounding allows. Else
+ * returns the remaining violation. */
 template <typename real> __device__ static double svm_minimise(const svm_item<real> &s) {
     const double epsilon = sizeof(real) == 8 ? DBL_EPSILON : (double)FLT_EPSILON;
     int64_t steps = svm_first_steps;

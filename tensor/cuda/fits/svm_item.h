@@ -1,4 +1,4 @@
-/* tensor/cuda/fits/svm_item.h - one problem of svm_dual.cu, and what its block does with rows and sums of it. */
+/* tensor/cuda/fits/svm_item.h - one problem of svm_dual.cu, and its block's operations on rows and sums. */
 #ifndef MO_CUDA_SVM_ITEM_H
 #define MO_CUDA_SVM_ITEM_H
 
@@ -11,12 +11,12 @@ template <typename real> struct svm_item {
     int64_t n, classes, N;
     const real *K, *Y;
     real lambda, *alpha;
-    real *F, *v, *Kv, *r, *p, *Kp; /* [n, classes]; v a direction, K.. its image K v / lambda */
+    real *F, *v, *Kv, *r, *p, *Kp; /* [n, classes]; v: a direction; Kv = K v / lambda; Kp = K p / lambda */
 };
 
-/* ---- what a block joins ---- */
+/* ---- reductions by the block ---- */
 
-/* The sum, or the largest, of what the threads have; in every thread. Threads have met when it returns. */
+/* The sum, or the maximum, of x over the threads, in every thread. All threads have synchronised when it returns. */
 __device__ inline double svm_join(double x, bool largest) {
     __shared__ double parts[svm_warps];
     x = largest ? warp_max(x) : warp_sum(x);
@@ -37,9 +37,9 @@ template <typename real> __device__ inline double svm_dot(const real *x, const r
     return svm_join(sum, false);
 }
 
-/* ---- rows, a warp each ---- */
+/* ---- rows, one warp per row ---- */
 
-/* The threshold with sum max(x - it, 0) = 1 (Michelot 1986), of what lane c % 32 knows as x[c]. */
+/* The threshold s with sum_c max(x_c - s, 0) = 1 (Michelot 1986); lane c % 32 reads x[c]. */
 template <typename real> __device__ inline real svm_threshold(const real *x, int64_t n) {
     double threshold = -INFINITY;
     for (int64_t above = n, before = n + 1; above > 0 && above < before;) {
@@ -61,7 +61,8 @@ template <typename real> __device__ inline real svm_threshold(const real *x, int
     return (real)threshold;
 }
 
-/* Row i at its best; its change goes into F. All threads come, the first warp computes. */
+/* Sets row i to its minimiser with the other rows fixed, and adds the change to F. The first warp computes it; all
+ * threads of the block must call. */
 template <typename real> __device__ inline void svm_update_row(const svm_item<real> &s, int64_t i) {
     __shared__ int32_t moved;
     int64_t C = s.classes;
@@ -92,8 +93,8 @@ template <typename real> __device__ inline void svm_update_row(const svm_item<re
 
 /* ---- all threads ---- */
 
-/* X onto the directions of the face: in every row zero where alpha is, and of zero sum. A thread a row: there are few
- * classes. */
+/* Projects X onto the directions of the face: in every row 0 where alpha is 0, and of sum 0. One thread per row, as
+ * there are few classes. */
 template <typename real> __device__ inline void svm_onto_face(const svm_item<real> &s, real *X) {
     for (int64_t i = threadIdx.x; i < s.n; i += svm_threads) {
         const real *alpha = s.alpha + i * s.classes;

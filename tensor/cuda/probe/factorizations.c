@@ -1,5 +1,5 @@
 /* tensor/cuda/probe/factorizations.c - whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be recorded,
- * which no documentation says, and which triangle and which routine is the faster one. */
+ * which no documentation says, and which triangle and which routine are faster. */
 #include "tensor/cuda/probe/probe.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 enum { COLUMNS = 15 };
 
-/* A [n, n] is 12 on its diagonal and next to nothing elsewhere: the factor that stands in its place is positive
- * definite as well, as often as it is factored. */
+/* A [n, n] is 12 on its diagonal and nearly 0 elsewhere. It is factored in place again and again: each factor is
+ * positive definite too. */
 typedef struct system_of {
     int64_t n;
     float *A, *B;

@@ -1,5 +1,5 @@
-/* tensor/cuda/probe/launches.cu - what the pieces of a step cost that compute next to nothing: a kernel of one block,
- * fills, copies; and loads of which each waits for the one before. */
+/* tensor/cuda/probe/launches.cu - the cost of a step's cheapest pieces (a kernel of one block, fills, copies), and of
+ * loads each of which waits for the one before. */
 #include "tensor/cuda/launch.h"
 #include "tensor/cuda/probe/probe.h"
 

@@ -28,7 +28,7 @@ void probe_stop(const char *what, const char *reason) {
     exit(1);
 }
 
-/* Queues the work so many times; the first refusal. */
+/* Queues the work `times` times; returns the first refusal, NULL if there is none. */
 static const char *repeat(seam *s, probe_work queue, const void *of, int times) {
     const char *refused = NULL;
     for (int i = 0; i < times && !refused; i++)
@@ -41,7 +41,7 @@ static const char *finish(seam *s) {
     return failed ? failed : queued;
 }
 
-/* Microseconds between two events around so many times. */
+/* Microseconds per piece, between two events around `times` of them. */
 static double device_us(seam *s, probe_work queue, const void *of, int times) {
     seam_event *from = seam_event_create(s), *to = seam_event_create(s);
     if (!from || !to)
@@ -61,7 +61,7 @@ static const char *launch_graph(seam *s, const void *graph) {
     return NULL;
 }
 
-/* The reason why `times` of it cannot be recorded, else NULL and the microseconds of one in a graph of so many. */
+/* Records `times` pieces as one graph. Returns why they cannot be recorded, or NULL and the microseconds per piece. */
 static const char *replay(seam *s, probe_work queue, const void *of, int times, int replays, double *us) {
     seam_graph *graph = NULL;
     const char *reason = seam_capture(s);

@@ -6,7 +6,7 @@
 
 enum { ROWS = 900, DIM = 512, WARM_CUBE = 4096, WARM_PRODUCTS = 200 };
 
-/* Products until the clocks are up. */
+/* Computes products until the device's clocks have risen. */
 static void warm(const probe *p) {
     int64_t n = p->dry ? 16 : WARM_CUBE;
     float *A = probe_values(p, n * n, 1), *C = probe_memory(p, (size_t)(n * n) * sizeof *C);

@@ -1,5 +1,5 @@
-/* tensor/cuda/probe/probe.h - the first minute on a device: what the backend takes for granted of the vendor's
- * libraries, asked of them through the seams. One JSON object a line on standard output. */
+/* tensor/cuda/probe/probe.h - the first minute on a device: checks through the seams what the backend assumes of the
+ * vendor's libraries. It prints one JSON object per line on standard output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
 
@@ -11,21 +11,21 @@ extern "C" {
 
 typedef struct probe {
     seam *s;
-    bool dry;        /* small sizes, few repetitions: what it prints, not what it measures */
-    int64_t rows, d; /* of the products: those of a step of nc15 */
+    bool dry;        /* small sizes, few repetitions: for tests of the output */
+    int64_t rows, d; /* sizes of the products, as in a step of nc15 */
 } probe;
 
 /* ---- measure.c ---- */
 
-/* Queues one piece of work; the reason where it is refused, NULL where not. */
+/* Queues one piece of work; returns the reason if it is refused, else NULL. */
 typedef const char *(*probe_work)(seam *s, const void *of);
 
-/* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds of one such piece for the host, on the
- * device, and as a node of a graph that is replayed; capture is "yes" or the reason why it cannot be recorded, and then
- * replay_us is null. Where the work is refused: {"what", "refused"}. */
+/* Prints {"what", "host_us", "eager_us", "replay_us", "capture"}: microseconds per piece on the host, on the device,
+ * and as a node of a replayed graph; capture is "yes", or the reason why the work cannot be recorded, and then
+ * replay_us is null. If the work is refused, prints {"what", "refused"}. */
 void probe_measure(const probe *p, const char *what, probe_work queue, const void *of);
 double probe_now_us(void);
-/* Device memory, or the end of the program. n floats drawn evenly from -scale to scale. */
+/* Device memory; ends the program if there is none. probe_values: n floats, uniform between -scale and scale. */
 void *probe_memory(const probe *p, size_t bytes);
 float *probe_values(const probe *p, int64_t n, float scale);
 void probe_send(const probe *p, void *device, const void *values, size_t bytes);
@@ -35,10 +35,10 @@ void probe_stop(const char *what, const char *reason);
 
 /* ---- the questions ---- */
 
-void probe_launches(const probe *p);       /* launches.cu: what a kernel, a fill, a copy costs alone and in a graph */
+void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
 void probe_factorizations(const probe *p); /* factorizations.c: are they captured, and how long do they take */
-void probe_products(const probe *p);       /* products.c: which epilogues there are, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: NaN and 0 through relu; which shapes are TF32 */
+void probe_products(const probe *p);       /* products.c: the epilogues there are, and the search for them */
+void probe_values_kept(const probe *p);    /* products.c: NaN and 0 through relu; the shapes that use TF32 */
 /* launches.cu: a thread that loads the diagonal of A [n, n], one entry after the other. */
 typedef struct probe_diagonal {
     const float *A;

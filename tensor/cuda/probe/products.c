@@ -1,5 +1,5 @@
-/* tensor/cuda/probe/products.c - which epilogues cuBLASLt has for the products of a step, in each math mode, what its
- * search takes; and what becomes of NaN, 0 and the low bits of float32. */
+/* tensor/cuda/probe/products.c - the epilogues that cuBLASLt has for the products of a step in each math mode, the time
+ * of its search, and how it treats NaN, 0 and the low bits of float32. */
 #include "tensor/cuda/probe/probe.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 enum { LONG_ROWS = 6144, MATHS = 3, SEARCHES = 40 };
 static const char *const math_name[MATHS] = {"fp32", "tf32", "bf16"};
 
-/* Matrices that any of the products may take, as float32 and as bfloat16. */
+/* Matrices large enough for every product, as float32 and as bfloat16. */
 typedef struct operands {
     float *wide[2];
     uint16_t *narrow[2];
@@ -101,7 +101,7 @@ static void ask(const probe *p, const product *w, const operands *o) {
     }
 }
 
-/* What a training run of drawn episodes meets: numbers of rows that were not there before. */
+/* Times the search for products of shapes not seen before, as a training run on drawn episodes meets them. */
 static void ask_new_shapes(const probe *p, const operands *o) {
     double us = 0;
     for (int i = 1; i <= SEARCHES; i++) {
@@ -139,7 +139,7 @@ void probe_products(const probe *p) {
 
 /* ---- values ---- */
 
-/* The first entry of what the product leaves; NaN where it is refused. */
+/* The first entry of the product's result; NaN if the product is refused. */
 static float first_of(const probe *p, const seam_gemm *g) {
     float value = NAN;
     if (!seam_multiply(p->s, g))
@@ -147,7 +147,7 @@ static float first_of(const probe *p, const seam_gemm *g) {
     return value;
 }
 
-/* relu is max(x, 0), and a maximum may drop NaN; an element of exactly 0 may leave either bit. */
+/* relu is max(x, 0), and a maximum may drop NaN; an element of exactly 0 may set its bit or not. */
 static void ask_relu(const probe *p, const operands *o) {
     const float nan = NAN;
     product layer = {"", true, false, p->d, p->rows, p->d, .relu = true, .bias = true};

@@ -1,12 +1,12 @@
 /* tensor/cuda/seams/seam.h - the vendor's libraries behind plain C functions: memory, streams, products,
  * factorizations.
  *
- * Thin wrappers implement it (seam_*.c); the emulated device of the tests has twins of them. All work is queued on one
- * stream and nothing waits unless its name says so.
+ * Thin wrappers implement it (seam_*.c); the emulated device of the tests implements the same functions. All work is
+ * queued on one stream and nothing waits unless its name says so.
  *
- * Where a function returns text it is NULL on success and the vendor's words otherwise; words that begin with "no
- * memory" are ours, for device memory that is not to be had. Matrices are column-major, as the vendor's are; A, B, C
- * and info words are device memory. Sizes of 0 never reach a seam. */
+ * A function that returns text returns NULL on success and the vendor's error text otherwise; a text that begins with
+ * "no memory" is ours and means that device memory is used up. Matrices are column-major, as the vendor's are; A, B, C
+ * and info are device memory. Callers never pass sizes of 0. */
 #ifndef MO_CUDA_SEAM_H
 #define MO_CUDA_SEAM_H
 
@@ -24,43 +24,43 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* A device, numbered among those in CUDA_VISIBLE_DEVICES, with a stream of its own. */
+/* A device, by its number in CUDA_VISIBLE_DEVICES, with a stream of its own. */
 typedef struct seam_choice {
     int device;
-    size_t most; /* bytes of it that may be in use; 0: no bound but its own */
+    size_t most; /* bytes of device memory that may be in use; 0: no bound */
 } seam_choice;
-/* A reason that the vendor has no words for is written to text. */
+/* A reason that is not the vendor's is written to text. */
 const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes);
-void seam_close(seam *s); /* waits for what is queued */
-/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then the other devices each behind
- * "; cuda:1 "; a reason where there is no device to compute on. */
+void seam_close(seam *s); /* waits for queued work */
+/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then the other devices each behind ";
+ * cuda:1 "; returns a reason if there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
-/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0"; without a device, too. */
+/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0"; also without a device. */
 void seam_libraries(char *text, size_t bytes);
-/* The first failure of anything that was queued, NULL where there is none; forgotten once read. */
+/* The first failure of queued work, NULL if there is none. Reading it clears it. */
 const char *seam_failure(seam *s);
 
-/* The words for a failure (NULL: none): where another device is current in this thread, that is the reason. */
+/* The reason to give for a failure (NULL: none): that another device is current in this thread, if it is; else text. */
 const char *seam_reason(seam *s, const char *text);
 
-/* From the stream-ordered pool, 256-byte aligned, not cleared; NULL where the device has no more. */
+/* Memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL if the device has no more. */
 void *seam_allocate(seam *s, size_t bytes);
 void seam_release(seam *s, void *block);
-/* Bytes that this process's pool holds, and that the device has left for it (the pool's own unused ones included). */
+/* Bytes that this process's pool holds, and bytes that it can still hand out (unused bytes of the pool included). */
 void seam_memory(seam *s, size_t *held, size_t *left);
 /* The most bytes of the pool that have been in use at once, workspaces of the libraries included, since the context
- * began or the last call that said restart. */
+ * began or since the last call with restart. */
 size_t seam_peak(seam *s, bool restart);
-/* Page-locked host memory, which alone may be given to the copies below; NULL on failure. */
+/* Page-locked host memory, the only host memory that the copies below accept; NULL on failure. */
 void *seam_pin(size_t bytes);
 void seam_unpin(void *block);
 
-/* Host memory must stay as it is until the stream has been waited for. */
+/* Host memory must not change until seam_wait has returned. */
 void seam_upload(seam *s, void *device, const void *pinned, size_t bytes);
 void seam_download(seam *s, void *pinned, const void *device, size_t bytes);
 void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* both on the device */
 void seam_fill(seam *s, void *device, int byte, size_t bytes);
-const char *seam_wait(seam *s); /* until all that is queued has run */
+const char *seam_wait(seam *s); /* returns when all queued work has run */
 
 seam_event *seam_event_create(seam *s); /* NULL on failure */
 void seam_event_release(seam_event *e);
@@ -68,12 +68,12 @@ void seam_event_record(seam *s, seam_event *e);
 const char *seam_event_wait(seam_event *e);                                  /* the host waits */
 float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
 
-/* What is queued between these two is recorded instead; a graph is queued as often as one likes. No memory is to be had
- * or given back in between. Whatever fails in between (a library call that breaks the capture) is what the second one
- * says: nothing of it is left for seam_failure. */
+/* Work queued between these two calls is recorded and not run; the graph can be queued any number of times. In between
+ * no memory can be allocated or released. The second call reports any failure in between (a library call that breaks
+ * the capture); seam_failure does not report it again. */
 const char *seam_capture(seam *s);
 const char *seam_capture_end(seam *s, seam_graph **graph);
-/* How often the libraries' own memory has moved: a graph from before is of no use. */
+/* How often the libraries' own memory has moved: a graph made before a move cannot be used. */
 uint64_t seam_moves(const seam *s);
 void seam_graph_launch(seam *s, seam_graph *graph);
 void seam_graph_release(seam_graph *graph);
@@ -83,7 +83,7 @@ typedef struct seam_grid {
     size_t shared_bytes;
 } seam_grid;
 
-/* mo_launch's way to the device: kernel is the host's name of a __global__ function. */
+/* Launches for mo_launch: kernel is the host address of a __global__ function. */
 void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
 
 /* ---- seam_blas ---- */
@@ -92,14 +92,14 @@ typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
 typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n]; for each matrix of the batch, strides
- * in elements (0 repeats). Batch is 1 and beta 0 with an epilogue, one of three:
- * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits each
- * element leaves a bit, in an order of the library's own: whether it passed. bits [ld_bits, n], in bits; ld_bits is at
- * least m and a multiple of 128, the address of 16 bytes.
- * - bits without relu: the adjoint of that relu, C is 0 where the bit says so.
+ * in elements (0 repeats). With an epilogue, batch is 1 and beta 0. There are three:
+ * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits the library
+ * stores a bit per element, in its own order: whether it passed. bits [ld_bits, n], in bits; ld_bits is at least m and
+ * a multiple of 128, the address of 16 bytes.
+ * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
  * - sums [n]: the columns of op(B) summed over k. */
 typedef struct seam_gemm {
-    seam_type input, output; /* of A and B; of C, bias, alpha and beta. BF16 inputs have an F32 output */
+    seam_type input, output; /* input: of A and B; output: of C, bias, alpha and beta. BF16 inputs have an F32 output */
     seam_math math;
     bool transposed_a, transposed_b;
     int64_t m, n, k;
@@ -108,7 +108,7 @@ typedef struct seam_gemm {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, batch;
     double alpha, beta;
-    const void *bias, *addend; /* or NULL, like all that follow */
+    const void *bias, *addend; /* or NULL, as all pointers below */
     int64_t ld_addend;
     bool relu;
     void *bits;
@@ -119,7 +119,7 @@ static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->addend || g->relu || g->bits || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
-/* Whether the library has that epilogue for a product of that shape, type and alignment: float32 C alone. */
+/* Whether the library has this epilogue for a product of this shape, type and alignment: only if C is float32. */
 bool seam_epilogue(seam *s, const seam_gemm *g);
 
 /* The triangle that stands on one side of B in op(T) X = B (left) or X op(T) = B. */
@@ -131,7 +131,7 @@ typedef struct seam_triangle {
 } seam_triangle;
 /* B := X for each of the batch; T and B: device arrays of `batch` device pointers. */
 const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch);
-/* The same for one matrix, given by its address. */
+/* seam_trsm_batched for one matrix, given by its address. */
 const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B);
 /* P A = L U in place for each of the batch (device array of pointers); pivot int32 [batch, n], rows counted from 1;
  * info int32 [batch] as LAPACK's. */
@@ -140,9 +140,9 @@ const char *seam_getrf_batched(
 
 /* ---- seam_solver ---- */
 
-/* A = L L^T (lower) or U^T U in place: only that triangle is read and written. info int32 as LAPACK's. */
+/* A = L L^T (lower) or U^T U in place: only that triangle is read and written. info: int32, LAPACK's. */
 const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info);
-/* The same for each of the batch; A: device array of pointers; info int32 [batch]. */
+/* seam_potrf for each matrix of the batch; A: device array of pointers; info: int32 [batch]. */
 const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch);
 /* P A = L U in place; pivot int64 [n], rows counted from 1. */
@@ -151,12 +151,12 @@ const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda,
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
 /* A [m, n] = Q R, m >= n: R in the upper triangle, reflectors below it, tau [n]. */
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info);
-/* The first n columns of Q from those reflectors. */
+/* The first n columns of Q from the reflectors of seam_geqrf. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
 
-/* ---- seam_rows: what kernels of ours can do as well. false, NULL: the library is not there or refuses; nothing was
- * queued ---- */
+/* ---- seam_rows: work that our kernels can do too. false or NULL: the library is missing or refuses; nothing is queued
+ * ---- */
 
 typedef struct seam_rows {
     seam_type type;
@@ -167,7 +167,7 @@ bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
 /* From the values of softmax (or of its logarithm) and their cotangents. */
 bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
 
-/* A matrix in compressed rows; its arrays, 16-byte aligned, must outlive what is made of it. */
+/* A matrix in compressed rows; its arrays, 16-byte aligned, must outlive the seam_sparse made of it. */
 typedef struct seam_csr {
     seam_type type;
     int64_t rows, columns, nnz; /* below 2^31 */
@@ -179,10 +179,10 @@ typedef struct seam_dense {
     void *data;
     int64_t columns, ld;
 } seam_dense;
-typedef struct seam_sparse seam_sparse; /* a matrix, and what the library has found out about it */
+typedef struct seam_sparse seam_sparse; /* a matrix with the library's analysis of it */
 seam_sparse *seam_sparse_create(seam *s, const seam_csr *A);
 void seam_sparse_release(seam *s, seam_sparse *A);
-/* Y = A X, the same bits every time; device memory is asked for where X has another width than the last time. */
+/* Y = A X, the same bits every time. Asks for device memory if the width of X has changed since the last call. */
 bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const seam_dense *Y);
 
 #ifdef __cplusplus

@@ -11,8 +11,8 @@ const char *seam_open_blas(seam *s) {
     cublasStatus_t code = cublasCreate(&s->blas);
     code = code ? code : cublasSetStream(s->blas, s->stream);
     code = code ? code : cublasSetMathMode(s->blas, CUBLAS_DEFAULT_MATH);
-    /* Ours, so that graphs use the same every time; the library's own would become part of each graph. cuBLASLt works
-     * in it too: what either queues is done before the next begins. */
+    /* A workspace of ours, so that all graphs use the same memory; the library's own would become part of each graph.
+     * cuBLASLt uses it too: on one stream, each library's work ends before the next begins. */
     s->blas_workspace = seam_allocate(s, BLAS_WORKSPACE);
     if (!s->blas_workspace)
         return "no memory for the workspace of cuBLAS";
@@ -61,7 +61,7 @@ static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_
                       s->stream);
 }
 
-/* Where cuBLASLt has no algorithm. The number of matrices is an int. */
+/* For products that cuBLASLt has no algorithm for. The library's number of matrices is an int. */
 static cublasStatus_t multiply_without_plan(seam *s, const seam_gemm *g) {
     scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->beta);
     size_t element = g->input == SEAM_F64 ? 8 : g->input == SEAM_F32 ? 4 : 2, out = g->output == SEAM_F64 ? 8 : 4;

@@ -1,4 +1,4 @@
-/* tensor/cuda/seams/seam_device.h - what the seams share: the one struct that holds the vendor's handles. */
+/* tensor/cuda/seams/seam_device.h - the one struct that holds the vendor's handles, shared by the seams. */
 #ifndef MO_CUDA_SEAM_DEVICE_H
 #define MO_CUDA_SEAM_DEVICE_H
 
@@ -11,37 +11,37 @@
 #include <cusparse.h>
 
 struct seam_plans; /* seam_plans.c: how products are computed */
-struct seam_dnn;   /* seam_rows.c: cuDNN, opened when first asked for */
+struct seam_dnn;   /* seam_rows.c: cuDNN, opened at its first use */
 
 struct seam {
     int device;
     cudaStream_t stream;
     cudaMemPool_t pool;
     size_t most;         /* bytes of the pool that may be in use; 0: no bound */
-    cudaError_t failure; /* the first of what was queued */
-    cudaError_t before;  /* the same when the capture began */
+    cudaError_t failure; /* the first failure of queued work */
+    cudaError_t before;  /* the value of `failure` when the capture began */
     bool capturing;
     char foreign[128]; /* the line about another current device */
-    uint64_t moves;    /* of the libraries' memory */
-    void *workspace;   /* device memory of the libraries, grown where one asks for more */
+    uint64_t moves;    /* how often the libraries' memory moved */
+    void *workspace;   /* device memory for the libraries, grown on demand */
     size_t workspace_bytes;
-    void *host_workspace; /* the same on the host */
+    void *host_workspace; /* host memory for the libraries */
     size_t host_bytes;
     cublasHandle_t blas;
-    void *blas_workspace; /* of both: all their work is in the order of the stream */
+    void *blas_workspace; /* for cuBLAS and cuBLASLt: their work runs in the order of the stream */
     cublasLtHandle_t blas_lt;
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
     cusolverDnParams_t parameters;
     cusparseHandle_t sparse; /* NULL before the first product */
-    struct seam_dnn *dnn;    /* NULL where there is none */
+    struct seam_dnn *dnn;    /* NULL: not installed */
     bool looked_for_dnn;
 };
 
-/* Remembers a failure that has no caller to go to. The runtime's own last error is forgotten: libraries read it behind
- * their launches and would take it for theirs. */
+/* Remembers a failure that cannot be returned to a caller. Clears the runtime's own last error, which libraries read
+ * after their launches and would take for theirs. */
 void seam_note(seam *s, cudaError_t code);
-/* The pool, which keeps what is released: the driver is asked for memory only where the pool has none. */
+/* Makes the pool, which keeps released memory: it asks the driver for memory only when it has none left. */
 cudaError_t seam_make_pool(seam *s);
 /* At least `bytes` bytes of device memory, valid until the next call; NULL if there is no memory. */
 void *seam_workspace(seam *s, size_t bytes);

@@ -23,12 +23,12 @@ static bool within_bound(seam *s, size_t bytes) {
 
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
-    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own it */
-        if (attempt)                                                 /* what is released there can be had here */
+    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own the memory */
+        if (attempt)                                                 /* queued releases then count */
             cudaStreamSynchronize(s->stream);
         if (within_bound(s, bytes) && cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
             return block;
-        cudaGetLastError(); /* forgotten: the caller says it in our words */
+        cudaGetLastError(); /* cleared: the caller reports it */
     }
     return NULL;
 }

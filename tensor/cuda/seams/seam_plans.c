@@ -1,5 +1,5 @@
-/* tensor/cuda/seams/seam_plans.c - a table of plans: the search for an algorithm takes longer than most products, and a
- * shape must be computed by the same one whenever it comes, in a graph or not. */
+/* tensor/cuda/seams/seam_plans.c - a table of plans. The search for an algorithm takes longer than most products, and a
+ * shape must be computed by the same algorithm every time, in a graph or not. */
 #include "tensor/cuda/seams/seam_plans.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void seam_plans_release(struct seam_plans *plans) {
     free(plans);
 }
 
-/* ---- what decides ---- */
+/* ---- the key of a plan ---- */
 
 /* The largest power of two, up to 16, that divides all addresses. */
 static int64_t alignment_of(const seam_gemm *g) {
@@ -102,7 +102,7 @@ cublasStatus_t seam_set_addresses(cublasLtMatmulDesc_t operation, const seam_gem
     return code;
 }
 
-/* A matrix [rows, columns] as it lies in memory, and the others of its batch. */
+/* The layout in memory of a matrix [rows, columns] and of its batch. */
 typedef struct lying {
     cudaDataType type;
     int64_t rows, columns, ld, batch, stride;

@@ -1,7 +1,7 @@
 /* tensor/cuda/seams/seam_rows.c - softmax of rows by cuDNN, products of sparse rows by cuSPARSE.
  *
- * cuDNN is opened when first asked for, not linked: its libraries are large, many machines have none, and a kernel of
- * ours stands for it there. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
+ * cuDNN is opened at its first use, not linked: its libraries are large, many machines lack them, and there a kernel of
+ * ours computes instead. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <cusparse.h>
@@ -13,13 +13,13 @@
 
 /* ---- cuDNN ---- */
 
-#ifdef MO_CUDNN /* its headers are there */
+#ifdef MO_CUDNN /* built with its headers */
 #include <cudnn.h>
 
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
 
-/* What we call of it. */
+/* The functions that we call. */
 struct seam_dnn {
     void *object;
     size_t (*version)(void);
@@ -53,7 +53,7 @@ static bool find_functions(struct seam_dnn *d) {
         {"cudnnSoftmaxForward", &d->forward},
         {"cudnnSoftmaxBackward", &d->backward},
     };
-    /* Never unloaded: kernels, threads and libraries that it has opened itself outlive its handle. */
+    /* cuDNN is never unloaded: the kernels, threads and libraries that it opened outlive its handle. */
     d->object = dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     for (size_t i = 0; d->object && i < sizeof functions / sizeof *functions; i++) {
         void *address = dlsym(d->object, functions[i].name);
@@ -74,11 +74,11 @@ static void close_dnn(struct seam_dnn *d) {
     free(d);
 }
 
-/* The library with a handle on our stream; NULL, now and later, where there is none. */
+/* cuDNN with a handle on our stream; NULL, in every call, if it is not installed. */
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
-    if (s->capturing) /* it asks for memory of its own */
+    if (s->capturing) /* opening allocates memory */
         return NULL;
     s->looked_for_dnn = true;
     struct seam_dnn *d = calloc(1, sizeof *d);
@@ -102,8 +102,8 @@ static void describe_dnn(char *text, size_t bytes) {
         dlclose(d.object);
 }
 
-/* Rows as images of n channels and one pixel. Their count is an int, and so is that of all elements in a descriptor:
- * more rows are several calls. x_bar NULL: x to y; else y and y_bar to x_bar. */
+/* Rows as images of n channels and one pixel. The number of images and the number of elements in a descriptor are ints:
+ * more rows are several calls. x_bar NULL: computes y from x; else computes x_bar from y and y_bar. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;
@@ -157,14 +157,14 @@ bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void
 
 /* ---- cuSPARSE ---- */
 
-/* The one algorithm for compressed rows whose bits are said to repeat. */
+/* The only algorithm for compressed rows that is documented to repeat its bits. */
 static const cusparseSpMMAlg_t algorithm = CUSPARSE_SPMM_CSR_ALG3;
 
 struct seam_sparse {
     cusparseConstSpMatDescr_t matrix;
     cudaDataType type;
     int64_t rows, columns;
-    void *buffer; /* what the library prepared, for products of width d */
+    void *buffer; /* the library's preparation for products of width d */
     size_t bytes;
     int64_t d;
 };
@@ -197,7 +197,7 @@ void seam_sparse_release(seam *s, seam_sparse *P) {
     free(P);
 }
 
-/* The buffer for products of X and Y, and in it what the library finds out about the matrix. */
+/* The buffer for products of X and Y; it holds the library's analysis of the matrix. */
 static cusparseStatus_t prepare(
     seam *s, seam_sparse *P, int64_t d, cusparseConstDnMatDescr_t X, cusparseDnMatDescr_t Y) {
     const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;

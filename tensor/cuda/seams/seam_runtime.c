@@ -17,7 +17,7 @@ static const char *text_of(cudaError_t code) {
     return code == cudaSuccess ? NULL : cudaGetErrorString(code);
 }
 
-/* The same of what a call has just answered, whose failure the runtime is to forget (seam_note). */
+/* The text of a call's result; clears the failure in the runtime, as seam_note does. */
 static const char *answer_of(cudaError_t code) {
     if (code != cudaSuccess)
         cudaGetLastError();
@@ -44,7 +44,7 @@ const char *seam_reason(seam *s, const char *text) {
 /* Kernels are built for compute capability 8.0 and later. */
 enum { LEAST_CAPABILITY = 8 };
 
-/* Why the device cannot be computed on, NULL where it can. The line stands in `text`. */
+/* Returns why the device cannot be computed on, written to `text`; NULL if it can. */
 static const char *refuse_device(int device, char *text, size_t bytes) {
     struct cudaDeviceProp p;
     int count = 0;
@@ -213,8 +213,8 @@ const char *seam_capture(seam *s) {
     return NULL;
 }
 
-/* A call that may not be captured ends the capture: launches behind it fail, and so does its end. None of that work has
- * run, so none of those failures is the device's. */
+/* A call that may not be captured ends the capture: launches after it fail, and so does cudaStreamEndCapture. None of
+ * this work has run, so none of these failures is the device's. */
 const char *seam_capture_end(seam *s, seam_graph **out) {
     cudaGraph_t recorded = NULL;
     seam_graph *g = calloc(1, sizeof *g);

@@ -1,4 +1,4 @@
-/* tensor/cuda/seams/seam_solver.c - factorizations of cuSOLVER, through its 64-bit interface where it has one. */
+/* tensor/cuda/seams/seam_solver.c - factorizations of cuSOLVER, through its 64-bit interface if it has one. */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <limits.h>
@@ -42,10 +42,10 @@ static cublasFillMode_t side_of(bool lower) {
     return lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
 }
 
-/* Both workspaces of a call; the reason where it cannot have them. The host's may be read until the stream has come so
- * far: it grows only after that. */
+/* Provides both workspaces of a call; returns the reason if it cannot. Queued work may still read the host workspace:
+ * it grows only after the stream has been waited for. */
 static const char *find_workspaces(seam *s, size_t device, size_t host) {
-    if (s->capturing && host) /* a graph would read what later calls leave there */
+    if (s->capturing && host) /* a replayed graph would read what later calls left there */
         return "cuSOLVER works in host memory here, which no graph can keep";
     if (host > s->host_bytes) {
         cudaStreamSynchronize(s->stream);
