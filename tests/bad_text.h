@@ -1,11 +1,11 @@
-/* tests/bad_text.h - text files that no loader takes, and what the refusal says. */
+/* tests/bad_text.h - text files that loaders must refuse, and the expected messages. */
 #ifndef BAD_TEXT_H
 #define BAD_TEXT_H
 
 #include "scratch.h"
 #include "train/inside.h"
 
-/* A text file and what its refusal must say, after the path. */
+/* A text file, and the message of its refusal after the path. */
 typedef struct bad_text {
     const char *content;
     const char *place; /* ":LINE:", or ":" where no line is to blame */

@@ -1,4 +1,4 @@
-/* tests/crafted.h - tensors, .npy arrays and zip archives made by hand, right or wrong as a test wants them. */
+/* tests/crafted.h - tensors, .npy arrays and zip archives made by hand, valid or invalid. */
 #ifndef CRAFTED_H
 #define CRAFTED_H
 
@@ -41,7 +41,7 @@ static inline bytes make_npy(const char *dictionary, const void *data, size_t n)
     return b;
 }
 
-/* A member of a zip archive and what is claimed about it. */
+/* A member of a zip archive, and the claims of the archive about it. */
 typedef struct zip_member {
     const char *name;
     bytes content;     /* before deflating; taken over */

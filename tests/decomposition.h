@@ -1,4 +1,4 @@
-/* tests/decomposition.h - an SVD on the host, and what is demanded of every one: for the tests of train/svd/svd.c. */
+/* tests/decomposition.h - an SVD on the host, and checks that every SVD must pass: for the tests of train/svd/svd.c. */
 #ifndef DECOMPOSITION_H
 #define DECOMPOSITION_H
 
@@ -28,7 +28,7 @@ static inline void expect_ok(mo_context *ctx) {
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
-/* exact_below 0 forces the randomized way wherever the rank allows it. */
+/* exact_below 0 forces the randomized method if the rank allows it. */
 static inline result decompose(mo_context *ctx, const mo_csr *A, int rank, int power_iterations, int exact_below) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_svd_options options = {
@@ -68,8 +68,7 @@ static inline void expect_orthonormal(const result *x, double tolerance) {
         fail_msg("U^T U or V^T V differs from I by %g, %g; expected at most %g", u, v, tolerance);
 }
 
-/* Of the entries of largest magnitude in a column of U, equal up to the square root of rounding, the first is positive.
- */
+/* In a column of U the first entry of largest magnitude (up to the square root of rounding) is positive. */
 static inline void expect_signs(const result *x, double tie) {
     for (int64_t j = 0; j < x->r; j++) {
         double largest = 0;

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MOCHI_DEVICE: "cpu", where it is not set, or "cuda". */
+/* The device of MOCHI_DEVICE: "cpu" (default) or "cuda". */
 static inline mo_device test_device(void) {
     const char *name = getenv("MOCHI_DEVICE");
     return name && strcmp(name, "cuda") == 0 ? MO_CUDA : MO_CPU;
 }
 
-/* A context of the device; ends the program as skipped where there is none. */
+/* A context of the device; ends the program as skipped if there is none. */
 static inline mo_context *device_context_of(mo_device device, int threads) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = threads});
     if (ctx && mo_ok(ctx))
         return ctx;
     printf("skipped: %s\n", ctx ? mo_context_status(ctx)->message : "out of memory");
-    exit(77); /* to meson */
+    exit(77); /* meson's code of a skipped test */
 }
 
 static inline mo_context *device_context(mo_device device) {

@@ -35,7 +35,7 @@ static inline mo_graph *draw_graph(mo_context *ctx, const int64_t *sizes, int64_
     graph->graphs = graphs;
     graph->graph_offset = calloc((size_t)graphs + 1, sizeof(int64_t));
     memcpy(graph->graph_offset, offset, (size_t)(graphs + 1) * sizeof(int64_t));
-    graph->hash[0] = seed * 64 + (uint64_t)graphs; /* the loader's work, done by hand */
+    graph->hash[0] = seed * 64 + (uint64_t)graphs; /* set here, as there is no loader */
     graph->hash[1] = (uint64_t)columns;
     if (columns > 0) {
         graph->features = columns;

@@ -1,4 +1,4 @@
-/* tests/embedding_files.h - rows and labels as NumPy writes them, for the program. */
+/* tests/embedding_files.h - rows and labels in NumPy's format, for the program. */
 #ifndef EMBEDDING_FILES_H
 #define EMBEDDING_FILES_H
 
@@ -19,7 +19,7 @@ static inline void write_npy(
     fclose(file);
 }
 
-/* N rows about C centres, far enough apart that no head should be wrong; one-sided noise by a small generator. */
+/* N rows about C centres, far enough apart that no head should err; with one-sided noise by a small generator. */
 static inline void write_rows(const program *p, double separation) {
     float narrow[N * D];
     double wide[N * D];

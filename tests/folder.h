@@ -1,4 +1,4 @@
-/* tests/folder.h - what is in a folder. */
+/* tests/folder.h - the files of a folder. */
 #ifndef FOLDER_H
 #define FOLDER_H
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many entries have names that end so ("": all), and the path of the last of them (NULL: not asked for). */
+/* The number of entries whose names end with `ending` ("": all), and the path of the last one (NULL: not wanted). */
 static inline int folder_files(const char *folder, const char *ending, char path[1024]) {
     int count = 0;
     DIR *listing = opendir(folder);
@@ -24,7 +24,7 @@ static inline int folder_files(const char *folder, const char *ending, char path
     return count;
 }
 
-/* The files in it, and the folder itself. */
+/* Removes the folder and its files. */
 static inline void folder_remove(const char *folder) {
     DIR *listing = opendir(folder);
     for (struct dirent *e; listing && (e = readdir(listing));)

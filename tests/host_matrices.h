@@ -83,7 +83,7 @@ static inline mo_tensor *tensor_of(fixture *f, mo_dtype dtype, int ndim, const i
     float *narrow = malloc((size_t)count * sizeof *narrow + 1);
     for (int64_t i = 0; i < count; i++) {
         narrow[i] = (float)x[i];
-        x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* what the library sees */
+        x[i] = dtype == MO_F32 ? narrow[i] : x[i]; /* the value that the library sees */
     }
     mo_tensor_write(T, dtype == MO_F32 ? (void *)narrow : x, (size_t)count * mo_dtype_size(dtype));
     free(narrow);

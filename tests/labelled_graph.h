@@ -1,4 +1,4 @@
-/* tests/labelled_graph.h - a graph made for its labels alone. */
+/* tests/labelled_graph.h - a graph of which only the labels matter. */
 #ifndef LABELLED_GRAPH_H
 #define LABELLED_GRAPH_H
 

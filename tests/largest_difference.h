@@ -1,4 +1,4 @@
-/* tests/largest_difference.h - how far two tensors are apart. */
+/* tests/largest_difference.h - the largest difference of two tensors. */
 #ifndef LARGEST_DIFFERENCE_H
 #define LARGEST_DIFFERENCE_H
 

@@ -1,5 +1,5 @@
-/* tests/op_runs.h - one execution of an op on one of its samples, with values and gradients on the host: what the
- * generic op suite compares. Everything is drawn from fixed seeds, the same for float32 and float64. */
+/* tests/op_runs.h - one execution of an op on one of its samples, with values and gradients on the host, for the
+ * generic op suite. Everything is drawn from fixed seeds, the same for float32 and float64. */
 #ifndef OP_RUNS_H
 #define OP_RUNS_H
 
@@ -108,8 +108,8 @@ static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_ten
     }
 }
 
-/* Runs the op on `in` (which stand in for the inputs of the case) and takes the gradient in those that need one. Where
- * the op fails the result is empty and the context in error. */
+/* Runs the op on `in`, which replace the inputs of the case, and takes the gradient in the inputs that need one. If the
+ * op fails, the result is empty and the context in error. */
 static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in) {
     op_result result;
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS] = {0}, *xs[MO_MAX_INPUTS], *grads[MO_MAX_INPUTS];
@@ -145,7 +145,7 @@ static inline op_result op_case_plain(op_case *c) {
     return r;
 }
 
-/* Fails where values differ by more than tolerance times the largest (at least 1). */
+/* Fails if values differ by more than tolerance times the largest (at least 1). */
 static inline void assert_close(
     const op_case *c, const char *what, int i, const op_value *got, const op_value *expected, double tolerance) {
     double scale = 1;
@@ -168,10 +168,10 @@ static inline void assert_results_close(
         assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
 }
 
-/* Ops that the processor alone computes: solvers of small problems with many decisions (logistic_folds, svm_folds). */
+/* Ops that only the CPU computes: solvers of small problems with many decisions (logistic_folds, svm_folds). */
 enum { HOST_ONLY = 2 };
 
-/* Whether a device other than the processor says MO_UNSUPPORTED to the op: it has no kernel, and hides no copy. */
+/* Whether a device other than the CPU raises MO_UNSUPPORTED for the op: it has no kernel, and makes no hidden copy. */
 static inline bool op_is_host_only(mo_context *ctx, const mo_op *op) {
     if (mo_context_device(ctx) == MO_CPU || op->n_samples == 0)
         return false;

@@ -6,7 +6,7 @@
 
 enum { NONE = -1 };
 
-/* Matrices that are drawn well conditioned are that at moderate sizes only. */
+/* Drawn matrices are well conditioned only at moderate sizes. */
 static const int64_t largest_matrix = 33;
 static const int64_t most_elements = 12000;
 
@@ -30,7 +30,7 @@ static inline bool is_matrix(const mo_sample_input *in) {
            in->draw == MO_DRAW_GENERAL;
 }
 
-/* Replaces the size everywhere; false where the draws are not made for the result, or it takes too long. */
+/* Replaces the size everywhere; returns false if the draws do not suit the result, or if it takes too long. */
 static inline bool resize(variant *v) {
     int64_t total = 0;
     for (int i = 0; i < v->sample.n_in; i++) {

@@ -88,7 +88,7 @@ static inline int scratch_release(void **state) {
     return 0;
 }
 
-/* The last test of a group: what was read and refused before it left nothing behind, in the context or the folder. */
+/* The last test of a group: earlier reads and refusals left nothing behind, in the context or in the folder. */
 static inline void nothing_is_left_behind(void **state) {
     scratch *s = *state;
     assert_true(mo_ok(s->ctx));
@@ -110,7 +110,7 @@ static inline const char *scratch_write(scratch *s, const char *name, const void
     return s->path;
 }
 
-/* The bytes of a file; none where it cannot be opened. */
+/* The bytes of a file; none if it cannot be opened. */
 static inline bytes read_bytes(const char *path) {
     bytes b = {0};
     char buffer[65536];

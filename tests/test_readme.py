@@ -7,7 +7,7 @@ Usage: test_readme.py BUILD [--long] [--update]
   --update   writes what was printed into the READMEs, instead of comparing
 
 Figures are those of the BLAS core Haswell, which any x86-64 of level 3 can run; without it they are skipped (77). The
-kernels are compiled for the processor at hand, and a sum rounded in another order may move the last digit of a figure by
+kernels are compiled for the processor that runs them, and a sum rounded in another order may move the last digit of a figure by
 one. A last column "seconds" and names of temporary folders are not compared."""
 
 import os
@@ -70,7 +70,7 @@ class Guide:
         return [re.sub(r"^\$ ", "", line[len(INDENT):]) for line in self.lines if line.startswith(INDENT)]
 
 
-# ---- what is printed ----
+# ---- printed output ----
 
 def one_apart(a, b):
     """Whether two words are equal, or numbers of equally many decimals that differ by one in the last."""
@@ -132,7 +132,7 @@ class Installation:
                               stdin=subprocess.DEVNULL)
 
     def missing(self, command):
-        """The data sets that the command names and that are not at hand."""
+        """The data sets that the command names and that are missing."""
         known = {line.split()[0] for line in self.run("mochi data list").stdout.splitlines()}
         named = re.findall(r"--data ([a-z0-9,-]+)", command)
         return [name for words in named for name in words.split(",") if name not in known]
@@ -170,7 +170,7 @@ def check_block(block, place, options):
         claim(name, difference(block.expected(), printed))
 
 
-# ---- what is named ----
+# ---- names ----
 
 def check_options(guides, place):
     """Every option behind `mochi COMMAND` is one of its --help."""

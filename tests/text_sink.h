@@ -1,4 +1,4 @@
-/* tests/text_sink.h - keeps what the library writes through mo_write. */
+/* tests/text_sink.h - keeps the text that the library writes through mo_write. */
 #ifndef TEXT_SINK_H
 #define TEXT_SINK_H
 

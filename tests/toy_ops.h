@@ -1,5 +1,5 @@
-/* tests/toy_ops.h - a few ops of a user's, made with the public interface and the kernel table, and a tape to try them
- * on: what tests of the tape and of the gradient checker need of ops. */
+/* tests/toy_ops.h - a few user's ops, made with the public interface and the kernel table, and a tape to run them on,
+ * for tests of the tape and of the gradient checker. */
 #ifndef TOY_OPS_H
 #define TOY_OPS_H
 

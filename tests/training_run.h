@@ -1,4 +1,4 @@
-/* tests/training_run.h - a whole run on the planted pool, in its own context, and what it left behind. */
+/* tests/training_run.h - a whole run on the planted pool, in its own context, and its files. */
 #ifndef TRAINING_RUN_H
 #define TRAINING_RUN_H
 
@@ -13,7 +13,7 @@ typedef struct training_run {
     mo_trainer *trainer;
 } training_run;
 
-/* What is varied between runs. */
+/* The options that differ between runs. */
 typedef struct run_options {
     int threads, episodes;
     int64_t steps, checkpoint_every, max_rows;
@@ -72,7 +72,7 @@ static bool stop_at(const mo_step_report *r, void *state) {
     return r->step + 1 < *(const int64_t *)state;
 }
 
-/* Runs from the start, or from the checkpoint, until so many steps have been taken; finishes where all have. */
+/* Runs from the start, or from the checkpoint, until the given number of steps; finishes the run if all are taken. */
 static inline void run_until(const run_options *o, const char *folder, bool resume, int64_t steps) {
     training_run run = run_open(o, folder);
     if (resume)
@@ -123,7 +123,7 @@ static inline void assert_same_weights(const char *a, const char *b) {
     assert_same_bytes(run_log(a), run_log(b));
 }
 
-/* And either could go on where the other is. */
+/* Also compares the checkpoints, so that either run could continue the other. */
 static inline void assert_same_run(const char *a, const char *b) {
     assert_same_weights(a, b);
     assert_same_bytes(run_file(a, "checkpoint.safetensors"), run_file(b, "checkpoint.safetensors"));

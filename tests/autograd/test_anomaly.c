@@ -61,7 +61,7 @@ static void values_that_were_bad_before_are_told_apart(void **state) {
         PARTS("mul: inf at [1] of output 0 [2] float64 in the forward", "given inf at [1] of input 1, weight [2]",
             "it was not finite before"));
     mo_tensor *square = mo_square(y->t, a), *seed = toy_leaf(y->ctx, NAN, 1);
-    mo_grad(y->t, &square, &seed, 1, &a, &g, 1, 0); /* a bad cotangent */
+    mo_grad(y->t, &square, &seed, 1, &a, &g, 1, 0); /* the cotangent is not finite */
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("in the vjp of square (node 0), given nan at [0] of input"));
     mo_tensor_release(w);
     mo_tensor_release(a);
@@ -84,7 +84,7 @@ static void gradients_are_those_of_the_usual_mode(void **state) {
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     for (int watched = 0; watched < 2; watched++) {
         mo_tape_set_anomaly(y->t, watched);
-        for (int i = 0; i < 2; i++) { /* the second adds to the first in the leaf's buffer */
+        for (int i = 0; i < 2; i++) { /* the second gradient adds to the first in the leaf's buffer */
             mo_tensor *b = mo_mul(y->t, a, a),
                       *loss = mo_sum(y->t, mo_add(y->t, b, mo_mul(y->t, b, a)), 0, MO_DROP_AXES);
             assert_int_equal(mo_backward(y->t, loss), MO_OK);
@@ -99,7 +99,7 @@ static void gradients_are_those_of_the_usual_mode(void **state) {
 static void off_and_views_say_nothing(void **state) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 2, (int64_t[]){2, 2}, (double[]){1, -INFINITY, 2, 3});
-    assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view of data makes nothing */
+    assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view of data computes no value */
     mo_tensor *p = mo_softmax(y->t, a, -1);          /* a masked entry: the result is finite */
     assert_true(at(p, 1) == 0);
     mo_tape_set_anomaly(y->t, false);

@@ -56,7 +56,7 @@ static void cotangents_weigh_the_outputs_and_may_be_missing(void **state) {
 static void gradients_of_intermediate_values(void **state) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *c = toy_mul(y->t, b, b), *grads[3];
-    /* each as if it moved alone: of c, of b through c, of a through b and c */
+    /* each as if it alone changed: in c, in b through c, in a through b and c */
     assert_int_equal(mo_grad(y->t, &c, NULL, 1, (mo_tensor *[]){c, b, a}, grads, 3, 0), MO_OK);
     assert_values(grads[0], 1, 1);
     assert_values(grads[1], 8, 18);
@@ -77,7 +77,7 @@ static void unconnected_inputs_have_zero_gradient(void **state) {
     mo_tensor_release(data);
 }
 
-/* Zeros would look like an answer: PyTorch raises as well. */
+/* Zeros would look like a gradient: PyTorch raises too. */
 static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **state) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 1, 1), *g, *h;
@@ -91,7 +91,7 @@ static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **sta
     mo_tensor *both[] = {root, toy_mul(y->t, a, a)}; /* one of them is enough */
     assert_int_equal(mo_grad(y->t, both, NULL, 2, &a, &g, 1, MO_RETAIN), MO_OK);
     assert_values(g, 4, 6);
-    mo_tensor *slope = toy_sum(y->t, g); /* of a gradient that was not recorded */
+    mo_tensor *slope = toy_sum(y->t, g); /* of a gradient without a record */
     assert_int_equal(mo_grad(y->t, &slope, NULL, 1, &a, &h, 1, 0), MO_INVALID);
     assert_failed(y->ctx, MO_INVALID, PARTS("made by toy_sum depends on nothing", "with MO_CREATE_GRAPH"));
     assert_int_equal(mo_grad(y->t, &both[1], NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
@@ -166,7 +166,7 @@ static void cube_forward(mo_call *c) {
 
 static void cube_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
-    mo_tape_set_mode(t, MO_RECORD); /* the rule records, whether the caller does or not */
+    mo_tape_set_mode(t, MO_RECORD); /* the rule records even if the caller does not */
     mo_tensor *one = mo_full(t, MO_F64, v->in[0]->ndim, v->in[0]->shape, 1), *x = toy_mul(t, v->in[0], one);
     mo_tensor *y = toy_mul(t, toy_mul(t, x, x), x);
     mo_grad(t, &y, v->out_bar, 1, &x, &v->in_bar[0], 1, MO_CREATE_GRAPH);
@@ -190,7 +190,7 @@ static void a_rule_may_take_gradients_itself(void **state) {
     int64_t nodes = mo_tape_nodes(y->t);
     assert_int_equal(mo_backward(y->t, loss), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
-    assert_int_equal(mo_tape_nodes(y->t), nodes); /* what the rule recorded is gone */
+    assert_int_equal(mo_tape_nodes(y->t), nodes); /* the rule's own nodes are gone */
     mo_zero_grad(a);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL))), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);

@@ -163,7 +163,7 @@ static void samples_that_fail_are_failures_by_name(void **state) {
     assert_true(mo_ok(y->ctx));
 }
 
-/* ---- graph code of a user's ---- */
+/* ---- a user's graph code ---- */
 
 static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     assert_int_equal(n_in + n_out, 3);
@@ -181,7 +181,7 @@ static void functions_are_checked_like_ops(void **state) {
     mo_check_result r = mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "input 0"));
-    assert_values(in[0], 2, 3); /* put back */
+    assert_values(in[0], 2, 3); /* the checker restored the values */
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
 }

@@ -5,7 +5,7 @@
 
 static const mo_print_options plain = {.format = MO_PRINT_TEXT}, dot = {.format = MO_PRINT_DOT};
 
-/* Where kernels were run that keep scratch memory in the context. */
+/* Releases the context too: its kernels have scratch memory. */
 static int release_with_context(void **state) {
     toy *y = *state;
     mo_tape_release(y->t);

@@ -1,10 +1,10 @@
-/* tests/autograd/test_profile.c - what the profiler counts, and that it counts it once. */
+/* tests/autograd/test_profile.c - the profiler counts every op once, in its place. */
 #include "tests/text_sink.h"
 #include "tests/toy_ops.h"
 
 #include <time.h>
 
-/* The entry of that op in that place; fails where there is none. */
+/* The entry of an op in a place; fails if there is none. */
 static mo_profile_entry entry(const mo_context *ctx, const char *op, bool backward, const char *vjp_of) {
     mo_profile_entry e[256];
     int n = mo_profile_entries(ctx, e, 256);
@@ -31,7 +31,7 @@ static void calls_flops_and_bytes_are_counted(void **state) {
     mo_profile_stop(y->ctx);
     mo_profile_entry mul = entry(y->ctx, "toy_mul", false, NULL), sum = entry(y->ctx, "toy_sum", false, NULL);
     assert_int_equal(mul.calls, 3);
-    assert_true(mul.flops == 3 * 1000); /* one an output element: the op does not say */
+    assert_true(mul.flops == 3 * 1000); /* one per output element: the op declares no count */
     assert_true(mul.bytes == 3 * 3 * 1000 * 8);
     assert_true(sum.flops == 1 && sum.bytes == 1001 * 8);
     mo_profile_entry view = entry(y->ctx, "toy_spread", false, NULL);
@@ -111,7 +111,7 @@ static void time_is_counted_once(void **state) {
     double whole = mo_profile_seconds(y->ctx);
     mo_profile_entry inner = entry(y->ctx, "inner", false, NULL), outer = entry(y->ctx, "outer", false, NULL);
     assert_true(inner.seconds >= 0.040 && outer.seconds >= 0.005);
-    assert_true(outer.seconds < inner.seconds); /* without the two calls it made */
+    assert_true(outer.seconds < inner.seconds); /* without the time of its two inner calls */
     assert_true(inner.seconds + outer.seconds <= whole - 0.010);
     assert_true(mo_profile_seconds(y->ctx) == whole); /* stopped */
     mo_tensor_release(a);

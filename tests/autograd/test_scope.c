@@ -1,4 +1,4 @@
-/* tests/autograd/test_scope.c - scopes: what a loop or an op's forward makes goes with them, on the toy ops. */
+/* tests/autograd/test_scope.c - scopes free the tensors of a loop or of an op's forward, on the toy ops. */
 #include "tests/toy_ops.h"
 
 static void a_loop_that_keeps_its_state_uses_constant_memory(void **state) {

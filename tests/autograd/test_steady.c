@@ -1,4 +1,4 @@
-/* tests/autograd/test_steady.c - small steps by the hundred thousand leave memory where the first ones had it. */
+/* tests/autograd/test_steady.c - after hundreds of thousands of small steps memory is as after the first ones. */
 #include "models/inside.h"
 #include "tests/scratch.h"
 #include "train/inside.h"
@@ -15,7 +15,7 @@ typedef struct training {
     mo_random r;
 } training;
 
-/* A ridge readout on projected points, its gradient through the solve, AdamW: every step on new numbers. */
+/* One step on new numbers: a ridge readout on projected points, its gradient through the solve, AdamW. */
 static void take_step(training *s) {
     mo_tape *t = s->t;
     float x[POINTS * WIDTH];
@@ -36,8 +36,8 @@ static void take_step(training *s) {
     mo_tape_reset(t);
 }
 
-/* KiB of data in memory. Pages of code come in when they are first run or their neighbours are, and are no growth;
- * statm counts them, and is some pages behind. -1: unknown. */
+/* KiB of data in memory. Pages of code, which statm counts when they are first loaded, are no growth; statm lags by
+ * some pages. -1: unknown. */
 static long data_kib(void) {
     long kib = -1;
     char line[256];
@@ -77,7 +77,7 @@ static void a_hundred_thousand_steps_grow_nothing(void **state) {
     assert_int_equal(after.allocations, before.allocations);
     assert_int_equal(after.bytes_live, before.bytes_live);
     assert_int_equal(after.bytes_peak, before.bytes_peak);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory back for a while */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer holds freed memory for a while */
     assert_int_equal(grown, 0);
 #endif
     mo_tape_release(s.t);

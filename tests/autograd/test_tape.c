@@ -1,4 +1,4 @@
-/* tests/autograd/test_tape.c - what a tape keeps, releases, refuses, and what it costs. */
+/* tests/autograd/test_tape.c - a tape keeps, releases and refuses the right tensors, at linear cost. */
 #include "tests/toy_ops.h"
 
 #include <time.h>
@@ -35,7 +35,7 @@ static void backward_consumes_its_nodes_by_name(void **state) {
     mo_clear_error(y->ctx);
     mo_grad(y->t, &b, NULL, 1, &a, &g, 1, 0);
     assert_failed(y->ctx, MO_STATE, PARTS("grad: output 0, made by toy_mul was released"));
-    assert_values(mo_grad_of(a), 4, 6); /* and the failures have added nothing */
+    assert_values(mo_grad_of(a), 4, 6); /* the failed calls have added nothing */
     mo_tensor_release(a);
 }
 
@@ -83,7 +83,7 @@ static void wrong_forward(mo_call *c) {
 }
 
 static void wrong_vjp(mo_vjp *v) {
-    v->in_bar[0] = v->out_bar[0]; /* a scalar for a vector */
+    v->in_bar[0] = v->out_bar[0]; /* a scalar in place of a vector */
 }
 
 static void rules_that_break_the_contract_are_named(void **state) {
@@ -119,7 +119,7 @@ static void first_error_stops_all_later_ops(void **state) {
     mo_tensor_release(a);
 }
 
-/* Y = ((a a) a) .. a and its gradient; seconds taken. */
+/* The seconds for Y = ((a a) a) .. a and its gradient. */
 static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
     struct timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
@@ -138,9 +138,9 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
 static void million_nodes_take_linear_time_and_no_stack(void **state) {
     toy *y = *state;
     mo_tensor *a = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
-    chain_seconds(y, a, 1000000); /* pages of the largest size are at hand from here on */
+    chain_seconds(y, a, 1000000); /* from here on the largest pages are mapped */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
-    whole = fmin(whole, chain_seconds(y, a, 1000000)); /* other programs take their time, too */
+    whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the least of several runs, as other programs take time */
     print_message("1,000,000 nodes: %.2f s, an eighth of them: %.3f s\n", whole, eighth);
     assert_true(whole < 8 * 4 * eighth); /* linear: 8, quadratic: 64 */
     mo_tensor_release(a);
@@ -172,7 +172,7 @@ static void second_step_allocates_nothing(void **state) {
     mo_tensor_release(b);
 }
 
-/* The peak of a chain of n products of that many bytes under backward. */
+/* The peak of bytes in backward of a chain of products. */
 static int64_t peak_of_chain(int layers, bool eval) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, eval ? MO_EVAL : MO_RECORD);
@@ -214,7 +214,7 @@ static void reset_frees_and_release_returns_everything(void **state) {
     mo_tensor_release(a); /* with its gradient, which is the difference above */
 }
 
-/* A dtype that is none has no elements to compute with. */
+/* An invalid dtype is refused. */
 static void unknown_dtypes_are_refused_on_tapes(void **state) {
     toy *y = *state;
     mo_dtype none = (mo_dtype)99;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A web server on the loopback address that misbehaves as it is asked to, for test_cli_get.c.
+"""A web server on the loopback address that misbehaves as its tests ask, for test_cli_get.c.
 
     data_server.py FOLDER PORT_FILE LOG      serves FOLDER/NAME as /HOW/NAME until it is killed
     data_server.py --archives FOLDER         writes the archives of the tests
@@ -132,7 +132,7 @@ FOLDER, LOG, SEEN = pathlib.Path(sys.argv[1]), sys.argv[3], set()
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def handle_error(self, *_):  # a client that goes away in the midst of things is what the tests are about
+    def handle_error(self, *_):  # tests disconnect clients on purpose
         pass
 
 

@@ -1,7 +1,8 @@
-/* tests/cli/failing_memory.c - allocations of a program that fail where a test wants it; preloaded into it.
+/* tests/cli/failing_memory.c - makes chosen allocations of a program fail; preloaded into it.
  *
- * Counted from the start of main, in all libraries but those that map memory themselves. FAIL_AT=k: the k-th fails;
- * with FAIL_ALWAYS all those behind it do. COUNT_TO=FILE: a program that ends by exit writes its count there. */
+ * It counts allocations from the start of main, in all libraries but those that map memory themselves. FAIL_AT=k: the
+ * k-th allocation fails; with FAIL_ALWAYS all later ones fail too. COUNT_TO=FILE: a program that ends by exit writes
+ * its count to FILE. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* glibc's own names of what stands below. */
+/* glibc's own names of the functions below. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);

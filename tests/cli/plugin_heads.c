@@ -1,5 +1,5 @@
-/* tests/cli/plugin_heads.c - a shared object with a user's head, built several times: as it should be, and each time
- * with one thing wrong that the build defines. */
+/* tests/cli/plugin_heads.c - a shared object with a user's head, built once correctly and several times with one error
+ * that the build defines. */
 #include "models/inside.h"
 
 #ifndef PLUGIN_ABI

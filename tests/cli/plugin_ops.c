@@ -1,5 +1,5 @@
-/* tests/cli/plugin_ops.c - a shared object of a user's ops, built several times: as it should be, and each time with
- * one thing wrong that the build defines. */
+/* tests/cli/plugin_ops.c - a shared object of a user's ops, built once correctly and several times with one error that
+ * the build defines. */
 #include "ops/inside.h"
 
 #ifndef PLUGIN_ABI

@@ -1,4 +1,4 @@
-/* tests/cli/program.h - runs the program `mochi` ($MOCHI) as a user does and keeps what it said. */
+/* tests/cli/program.h - runs the program `mochi` ($MOCHI) as a user does and keeps its output. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 

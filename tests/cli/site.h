@@ -102,7 +102,7 @@ static inline int close_site(void **state) {
     return program_release(state);
 }
 
-/* ---- what is left behind ---- */
+/* ---- files left behind ---- */
 
 static int files;
 
@@ -123,7 +123,7 @@ static inline void remove_below(const char *name) {
     nftw(in_folder(the_site.p, name), remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Before each test: no data, no cache, no log; where there is no server the test is skipped. */
+/* Before each test: no data, no cache, no log; without a server the test is skipped. */
 static inline program *fresh(void) {
     if (!the_site.port)
         skip();
@@ -156,7 +156,8 @@ static inline const char *manifest_of(const char *more, const char *how, int edg
     return path;
 }
 
-/* It failed with one line, and neither folder has a file; `parts` may wait for the next attempt. */
+/* Asserts that the command failed with one line and left no file in either folder; with `parts`, partial downloads may
+ * remain. */
 static inline void assert_refused(const char *line, bool parts) {
     assert_ended(the_site.p, 1, line);
     assert_int_equal(files_below("data"), 0);

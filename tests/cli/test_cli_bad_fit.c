@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_bad_fit.c - what `mochi fit` says of files, supports and heads that it cannot use. */
+/* tests/cli/test_cli_bad_fit.c - the messages of `mochi fit` about files, supports and heads that it cannot use. */
 #include "tests/embedding_files.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static void bad_input_is_one_line(void **state) {
     assert_ended(p, 2, "--tune");
 }
 
-/* What people have in place of integer labels, each with what to do. */
+/* Labels that are not integers: each message says what to do. */
 static void labels_of_another_kind_say_how_to_make_them(void **state) {
     program *p = *state;
     float real[N] = {[1] = 0.5f};
@@ -78,7 +78,7 @@ static void labels_of_another_kind_say_how_to_make_them(void **state) {
     }
 }
 
-/* At penalty 0 a support may have no fit, and each head says why. */
+/* At penalty 0 a support may have no fit; each head says why. */
 static void without_a_penalty_the_reason_is_named(void **state) {
     program *p = *state;
     double repeated[N * D], equal[N * D] = {0};
@@ -104,12 +104,12 @@ static void without_a_penalty_the_reason_is_named(void **state) {
     }
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "ridge", "--lambda", "0", "--shots", "12",
         "--queries", "9", "--json");
-    assert_ended(p, 0, NULL); /* rows that differ have a fit */
+    assert_ended(p, 0, NULL); /* different rows have a fit */
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--lambda", "-1");
     assert_ended(p, 2, "--lambda: expected a number from 0");
 }
 
-/* Rows so large that a sum of products overflows: no accuracy is made of infinite or missing logits. */
+/* Rows whose sums of products overflow: infinite or NaN logits give no accuracy. */
 static void logits_that_are_not_finite_are_no_fit(void **state) {
     program *p = *state;
     float rows[N * D];
@@ -125,7 +125,8 @@ static void logits_that_are_not_finite_are_no_fit(void **state) {
     assert_null(strstr(p->out, "\"head\":\"prototype_inner\",\"k\":1,\"accuracy\":null"));
 }
 
-/* A class of one row cannot be both support and query: it is left out, and said so; one class left is no problem. */
+/* A class of one row cannot be both support and query: it is left out with a warning; if one class remains, there is
+ * nothing to fit. */
 static void a_class_that_no_support_can_hold_is_left_out(void **state) {
     program *p = *state;
     int64_t y[N];

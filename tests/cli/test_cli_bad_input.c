@@ -1,5 +1,5 @@
-/* tests/cli/test_cli_bad_input.c - every command on files that are cut, empty, or none at all: one line, exit 1, and
- * nothing left behind. */
+/* tests/cli/test_cli_bad_input.c - every command on truncated, empty and missing files: one line, exit 1, and no files
+ * left behind. */
 #include "program.h"
 #include "tests/folder.h"
 
@@ -55,7 +55,7 @@ static void bad_files_are_one_line_and_leave_nothing(void **state) {
             snprintf(
                 path, sizeof path, "%s%s%s", bad[b][0] == '/' ? "" : p->folder, bad[b][0] == '/' ? "" : "/", bad[b]);
             if (!strcmp(bad[b], "folder") && !strcmp(uses[u][0], "train") && !strcmp(uses[u][2], "--resume"))
-                continue; /* its message names what is missing in it */
+                continue; /* its message names the missing member */
             for (int i = 0; i < 9 && uses[u][i]; i++)
                 words[i] = !strcmp(uses[u][i], "@") ? path : !strcmp(uses[u][i], "OUT") ? target : uses[u][i];
             run_program_to(p, NULL, words);

@@ -1,12 +1,12 @@
-/* tests/cli/test_cli_cache.c - `--cache` and `mochi data cache`: features that are kept are used, damage to them costs
- * time alone, and processes may share them. */
+/* tests/cli/test_cli_cache.c - `--cache` and `mochi data cache`: cached features are used, damage to them only costs
+ * time, and processes may share them. */
 #include "tests/cli/program.h"
 #include "tests/folder.h"
 
 #include <limits.h>
 #include <sys/resource.h>
 
-/* Rows of one hop of small molecules: features that take a moment. */
+/* Rows of one hop of small molecules: features that take some time. */
 #define EMBED "embed", "--weights", "none", "--data", "mutag"
 
 static const char from_cache[] = "(from the cache)";
@@ -22,12 +22,12 @@ static bool same_files(const char *a, const char *b) {
     return size_of(a) > 0 && system(command) == 0;
 }
 
-/* In a buffer that stays, unlike that of in_folder. */
+/* Writes the path to a buffer of its own; in_folder reuses one. */
 static void name_folder(const program *p, const char *name, char path[300]) {
     snprintf(path, 300, "%s/%s", p->folder, name);
 }
 
-/* Embeds with that cache; the file is that of the first run without one. */
+/* Embeds with this cache, and expects the file of the run without a cache. */
 static void expect_same(program *p, const char *cache) {
     RUN(p, EMBED, "--cache", cache, "--out", in_folder(p, "Z.npy"));
     assert_ended(p, 0, NULL);
@@ -64,11 +64,12 @@ static void a_second_run_reads_what_the_first_kept(void **state) {
 
 typedef struct damage {
     const char *name;
-    long cut;  /* bytes that are left, of n; below 0: of the end */
-    long byte; /* that is changed; below 0: counted from the end; 0: none */
+    long cut;  /* bytes to keep; below 0: bytes to cut off at the end */
+    long byte; /* byte to change; below 0: counted from the end; 0: none */
 } damage;
 
-/* Empty; a stump; short of its end; a value, the text of the header, and its length changed. */
+/* Entries that are empty, cut near the start, cut near the end, or have a changed value, header text or header
+ * length. */
 static void a_poisoned_entry_is_told_and_made_again(void **state) {
     program *p = *state;
     static const damage kinds[] = {{"empty", 0, 0}, {"stump", 11, 0}, {"cut", -5, 0}, {"value", LONG_MAX, -1000},
@@ -104,7 +105,7 @@ static void a_poisoned_entry_is_told_and_made_again(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-/* A limit on the size of files stands in for a full disk. */
+/* A limit on file sizes simulates a full disk. */
 static void a_full_disk_costs_the_entry_alone(void **state) {
     program *p = *state;
     char path[1024];

@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_data.c - `mochi data list`, `verify` and `convert`, and what a manifest may say. */
+/* tests/cli/test_cli_data.c - `mochi data list`, `verify` and `convert`, and errors of manifests. */
 #include "tests/cli/program.h"
 #include "tests/data_at_hand.h"
 
@@ -30,8 +30,8 @@ static void the_manifest_names_every_data_set_of_the_paper(void **state) {
     assert_non_null(strstr(p->out, "goodreads        -         by hand     evaluation lp"));
 }
 
-/* The names that every command knows lie where the manifest says; without the folder of all data sets, the two that
- * come with the tests do. */
+/* Data sets lie at the paths of the manifest; without the folder of all data sets, only the two that come with the
+ * tests. */
 static void data_at_hand_are_what_the_manifest_says(void **state) {
     program *p = *state;
     bool all = strcmp(data_at_hand(), "tests/sources") != 0;
@@ -61,7 +61,7 @@ static const char one_list[] =
     "\"path\": \"p/edges.txt\", \"counts\": {\"nodes\": 3, \"edges\": 2}, \"files\": [{\"path\": "
     "\"p/edges.txt\", \"sha256\": \"%s\", \"bytes\": 8}]}]}";
 
-/* A data folder with a graph of two edges, and a manifest that knows it under this SHA-256. */
+/* A data folder with a graph of two edges, and a manifest that has it with this SHA-256. */
 static const char *make_data(program *p, const char *sha256, const char *edges) {
     static char path[512];
     char text[1024];
@@ -179,7 +179,7 @@ static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **sta
     assert_ended(p, 1, "/no/such.json");
 }
 
-/* A name of the manifest is described with its terms, here or not, and its counts stand against those found. */
+/* info describes a name of the manifest with its licence, installed or not, and its counts beside the counts found. */
 static void info_sets_the_manifest_beside_what_is_found(void **state) {
     program *p = *state;
     static const char text[] =
@@ -209,7 +209,7 @@ static void info_sets_the_manifest_beside_what_is_found(void **state) {
     assert_true(json_is_false(json_object_get(about, "agrees")) && json_is_null(json_object_get(about, "note")));
     json_decref(line);
     RUN(p, "data", "info", in_folder(p, "about/r/ring.txt"), "--manifest", manifest);
-    assert_null(strstr(p->out, "expected")); /* a path is a path */
+    assert_null(strstr(p->out, "expected")); /* a path has no entry */
 }
 
 static void convert_writes_what_info_describes_or_nothing(void **state) {
@@ -231,7 +231,7 @@ static void convert_writes_what_info_describes_or_nothing(void **state) {
     assert_ended(p, 2, NULL);
 }
 
-/* The weights that come with the program, under other names of their digests: as if there were none. */
+/* The program's own weights with their digests renamed, as if they had none. */
 static void weights_of_an_older_version_are_converted(void **state) {
     program *p = *state;
     char *data, old[300], new[300], rows[300], right[300];

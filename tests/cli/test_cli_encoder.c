@@ -55,7 +55,7 @@ static void an_encoder_is_trained_evaluated_and_embedded(void **state) {
     char weights[600], shape[32];
     RUN(p, TINY, "--out", in_folder(p, "own"), "--encoder", plugin("good"), "--head", "mlp");
     assert_ended(p, 0, NULL);
-    RUN(p, "train", "--out", in_folder(p, "own"), "--resume", "--quiet"); /* it finds the encoder again */
+    RUN(p, "train", "--out", in_folder(p, "own"), "--resume", "--quiet"); /* run.json names the encoder */
     assert_ended(p, 0, NULL);
     snprintf(weights, sizeof weights, "%s", in_folder(p, "own/weights.safetensors"));
     RUN(p, "data", "info", weights);
@@ -81,7 +81,7 @@ static void an_encoder_is_trained_evaluated_and_embedded(void **state) {
     assert_ended(p, 1, "they are weights of the encoder mixed; expected --encoder FILE.so");
 }
 
-/* In blocks of rows as without: the weights differ by rounding, so that figures of both runs agree. */
+/* With blocks of rows the weights differ by rounding only, so the figures of both runs agree. */
 static void an_encoder_works_in_blocks_on_every_family(void **state) {
     program *p = *state;
     RUN(p, "train", "--recipe", "paper++", "--pool", "cora,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--steps",

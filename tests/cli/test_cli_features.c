@@ -1,5 +1,5 @@
 /* tests/cli/test_cli_features.c - `mochi train` and `mochi eval` with features kept elsewhere than on the device: the
- * same weights and figures, interruptions included; and what a machine without a device says. */
+ * same weights and figures, interruptions included; and the message of a machine without a device. */
 #include "tests/cli/program.h"
 
 #define TINY                                                                                                           \
@@ -21,7 +21,7 @@ static void every_place_trains_the_same_weights(void **state) {
     assert_same_file(p, "plain/weights.safetensors", "disk/weights.safetensors");
 }
 
-/* The thread that reads rows leaves the signal to the one that trains. */
+/* The thread that reads rows leaves the signal to the training thread. */
 static void an_interrupted_run_goes_on_from_another_place(void **state) {
     program *p = *state;
     char out[512], err[512], log[512], line[16] = "";
@@ -50,7 +50,7 @@ static void an_interrupted_run_goes_on_from_another_place(void **state) {
     assert_same_file(p, "whole/weights.safetensors", "halves/weights.safetensors");
 }
 
-/* The cells of an evaluation, without the line that says how it was called. */
+/* The cells of an evaluation, without the line that has its command. */
 static void evaluate_to(program *p, const char *place, char *text, size_t bytes) {
     static const char *const rest[] = {
         "--weights", "best", "--data", "cora,mutag", "--shots", "4", "--seeds", "2", "--json", "--quiet", "--cache"};
@@ -86,7 +86,7 @@ static void what_is_missing_is_one_line(void **state) {
     assert_int_equal(access(in_folder(p, "alone"), F_OK), -1);
 }
 
-/* Without a driver, or told of no device. */
+/* Without a driver, or with no visible device. */
 static void no_device_is_one_line(void **state) {
     program *p = *state;
     setenv("CUDA_VISIBLE_DEVICES", "", 1);

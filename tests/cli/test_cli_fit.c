@@ -1,5 +1,4 @@
-/* tests/cli/test_cli_fit.c - `mochi fit` on files as NumPy writes them, `mochi explain`, and the table and the lessons
- * it prints. */
+/* tests/cli/test_cli_fit.c - `mochi fit` on NumPy's files and `mochi explain`: their tables and lessons. */
 #include "tests/embedding_files.h"
 
 #define XXH_INLINE_ALL
@@ -11,7 +10,7 @@
 static const char run_members[] = "kind,format,command,versions,blas_core,threads,seed,episodes,unlabelled,rows,labels";
 static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
 
-/* As xxhsum -H2 prints it. */
+/* The digest of a file as xxhsum -H2 prints it. */
 static const char *digest_of(const char *path) {
     static char hex[33], text[MAX_TEXT];
     FILE *file = fopen(path, "rb");
@@ -48,7 +47,7 @@ static void every_head_and_k_has_its_line(void **state) {
     }
 }
 
-/* What a run printed below its first line, without the times. */
+/* The output of a run below its first line, without the times. */
 static char *figures(const program *p) {
     char *text = strdup(strchr(p->out, '\n')), *at = text;
     while ((at = strstr(at, ",\"seconds\":"))) {
@@ -110,8 +109,8 @@ static void every_integer_label_file_gives_the_same_figures(void **state) {
     free(first);
 }
 
-/* The support [2, 6] that the archive holds, in its first member, numbers the rows of the file: none is a fourth one,
- * and some are above the number of those that are left. */
+/* The support [2, 6] in the first member of the archive numbers rows of the file: no fourth row (unlabelled) is in it,
+ * and some numbers exceed the number of labelled rows. */
 static void assert_labelled_rows(const program *p, const char *name) {
     char *data;
     size_t n;
@@ -135,7 +134,7 @@ static void assert_labelled_rows(const program *p, const char *name) {
     free(data);
 }
 
-/* Rows of class -1 among the others: the figures are those of the others alone, whatever the width of the integers. */
+/* Rows of class -1 change no figure, for every integer type. */
 static void unlabelled_rows_take_no_part(void **state) {
     program *p = *state;
     static const struct {
@@ -149,7 +148,7 @@ static void unlabelled_rows_take_no_part(void **state) {
     assert_int_equal(fseek(file, 128, SEEK_SET), 0);
     assert_int_equal(fread(given, sizeof *given, N * D, file), N * D);
     fclose(file);
-    for (int i = 0; i < MORE * D; i++) /* every fourth row is far away and without a label */
+    for (int i = 0; i < MORE * D; i++) /* every fourth row is far away and has no label */
         rows[i] = i / D % 4 == 3 ? 1e6f : given[(i / D - i / D / 4) * D + i % D];
     write_npy(p, "more.npy", "<f4", "(120, 4)", rows, sizeof rows);
     const char *const options[] = {"--shots", "4", "--episodes", "5", "--queries", "9", "--diagnose", "--json"};
@@ -185,7 +184,7 @@ static void unlabelled_rows_take_no_part(void **state) {
     assert_labelled_rows(p, "some.npz");
 }
 
-/* What `embed` writes of a graph with nodes without a class. */
+/* The files of `embed` for a graph that has nodes without a class. */
 static void nodes_without_a_class_are_none_of_the_embeddings(void **state) {
     program *p = *state;
     RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "hop.npy"),
@@ -229,8 +228,8 @@ static void all_heads_are_named_by_one_word(void **state) {
     assert_non_null(strstr(p->out, "\"head\":\"mlp\""));
 }
 
-/* On a terminal a part of more than half a second says how far it is, and leaves nothing of the line; --quiet does not.
- * 3000 episodes of mlp on one thread take one to three seconds. */
+/* On a terminal a part of more than half a second shows its progress, and clears the line at its end; with --quiet it
+ * shows nothing. 3000 episodes of mlp on one thread take one to three seconds. */
 static void long_parts_say_how_far_they_are(void **state) {
     program *p = *state;
     write_rows(p, 1);
@@ -288,7 +287,7 @@ static void the_table_ends_with_the_diagnosis(void **state) {
     json_decref(o);
 }
 
-/* 70 classes: pairs are drawn, and the table says of how many; the geometry may be left out. */
+/* 70 classes: pairs are drawn, and the table names their number; the geometry can be left out. */
 static void many_classes_draw_pairs(void **state) {
     program *p = *state;
     int64_t y[N];
@@ -335,7 +334,7 @@ static void options_without_effect_are_refused(void **state) {
     }
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype_inner", "--tune", "loo",
         "--shots", "4", "--episodes", "1", "--queries", "9", "--json");
-    assert_ended(p, 0, NULL); /* a shrinkage is one */
+    assert_ended(p, 0, NULL); /* shrinkage is a share */
 }
 
 static void small_classes_are_said_once(void **state) {
@@ -359,7 +358,7 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
         "--queries", "5", "--episodes", "5", "--draws", in_folder(p, "draws.npz"));
     assert_ended(p, 1, "lda");
     assert_non_null(strstr(p->out, "     4  prototype_inner "));
-    assert_non_null(strstr(p->out, "hull    ")); /* nor is what does not need it lost */
+    assert_non_null(strstr(p->out, "hull    ")); /* rows that do not need it are still printed */
     assert_int_equal(access(in_folder(p, "draws.npz"), F_OK), 0);
 }
 

@@ -1,8 +1,8 @@
-/* tests/cli/test_cli_get.c - `mochi data get` against a server that misbehaves: what fails says so in one line and
- * leaves nothing, in the data folder or to the next attempt. */
+/* tests/cli/test_cli_get.c - `mochi data get` against a server that misbehaves: each failure is one line and leaves
+ * nothing behind, neither in the data folder nor for the next attempt. */
 #include "tests/cli/site.h"
 
-/* The same with the SHA-256 of the ring. */
+/* The manifest with the SHA-256 of the ring. */
 static const char *verified(const char *how) {
     char more[100];
     snprintf(more, sizeof more, ", \"sha256\": \"%s\"", the_site.digits);
@@ -44,7 +44,7 @@ static void an_interrupted_download_goes_on_where_it_stopped(void **state) {
     const char *manifest = verified("cut/edges.txt");
     get(manifest);
     assert_refused("the connection ended after ", true);
-    assert_int_equal(files_below("cache"), 2); /* the part and its name */
+    assert_int_equal(files_below("cache"), 2); /* the partial file and its tag */
     get(manifest);
     assert_got();
     assert_int_equal(requests("/cut/edges.txt bytes="), 1);
@@ -228,7 +228,7 @@ static void an_interruption_leaves_the_part_alone(void **state) {
     }
 }
 
-/* A file size limit stands for the full disk: writing fails in the midst of a file. */
+/* A limit on file sizes simulates a full disk: writing fails inside a file. */
 static void a_full_disk_leaves_nothing(void **state) {
     (void)state;
     program *p = fresh();
@@ -242,7 +242,7 @@ static void a_full_disk_leaves_nothing(void **state) {
     RUN(p, "data", "get", "ring", "--manifest", verified("plain/edges.txt"));
     assert_got();
     fresh();
-    FILE *file = fopen(in_folder(p, "data"), "w"); /* a file where the folder should be */
+    FILE *file = fopen(in_folder(p, "data"), "w"); /* a file in place of the folder */
     fclose(file);
     get(verified("plain/edges.txt"));
     assert_ended(p, 1, "data");

@@ -112,12 +112,12 @@ static void a_head_of_the_users_is_trained_with_and_evaluated(void **state) {
     char weights[600];
     RUN(p, TINY, "--out", in_folder(p, "own"), "--head", plugin("good"), "--quiet");
     assert_ended(p, 0, NULL);
-    RUN(p, "train", "--out", in_folder(p, "own"), "--resume", "--quiet"); /* it finds the head again */
+    RUN(p, "train", "--out", in_folder(p, "own"), "--resume", "--quiet"); /* run.json names the head */
     assert_ended(p, 0, NULL);
     snprintf(weights, sizeof weights, "%s", in_folder(p, "own/weights.safetensors"));
     RUN(p, "data", "info", weights);
     assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "head.projection")); /* what the head learns goes with the weights */
+    assert_non_null(strstr(p->out, "head.projection")); /* the head's parameters are saved with the weights */
     RUN(p, "eval", "--weights", weights, "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--head",
         plugin("good"));
     assert_ended(p, 0, NULL);
@@ -168,7 +168,7 @@ static void the_encoder_of_best_learns_under_a_head_of_the_users(void **state) {
     RUN(p, "train", "--pool", "mutag", "--steps", "4", "--out", in_folder(p, "best"), "--head", plugin("good"),
         "--quiet");
     assert_ended(p, 0, NULL);
-    RUN(p, "train", "--out", in_folder(p, "best"), "--resume", "--quiet"); /* it finds the head again */
+    RUN(p, "train", "--out", in_folder(p, "best"), "--resume", "--quiet"); /* run.json names the head */
     assert_ended(p, 0, NULL);
     snprintf(weights, sizeof weights, "%s", in_folder(p, "best/weights.safetensors"));
     RUN(p, "data", "info", weights);

@@ -1,6 +1,5 @@
-/* tests/cli/test_cli_hull.c - `mochi pitfalls hull Z y`: where the prototypes of one's own embeddings lie, and its
- * charts.
- */
+/* tests/cli/test_cli_hull.c - `mochi pitfalls hull Z y`: the hull of the prototypes of a user's embeddings, and its
+ * charts. */
 #include "tests/cli/program.h"
 
 #include <math.h>
@@ -39,7 +38,7 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
         assert_int_equal(json_is_true(json_object_get(o, "outer")), c != 4);
         const json_t *plane = json_object_get(o, "plane");
         double x = json_number_value(json_array_get(plane, 0)), v = json_number_value(json_array_get(plane, 1));
-        /* the plane is that of the data, about the mean of the prototypes */
+        /* the plane is the data's, about the mean of the prototypes */
         double expected = hypot(place[c][0] - 0.02, place[c][1] - 0.04);
         assert_true(fabs(hypot(x, v) - expected) < 1e-6);
         json_decref(o);
@@ -47,7 +46,7 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "y.npy"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "INSIDE flagged"));
-    /* The class in the middle without its labels is no class. */
+    /* Without its labels the class in the middle does not exist. */
     for (int i = 4; i < 20; i += 5)
         y[i] = -1;
     write_file(p, "four.npy", y, sizeof y, "{'descr': '<i8', 'fortran_order': False, 'shape': (20,), }");
@@ -63,7 +62,7 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     assert_null(strstr(p->out, "INSIDE"));
 }
 
-/* What the rows are called is text in the picture, not a command of gnuplot's. */
+/* Names of rows are text in the picture, not gnuplot commands. */
 static void charts_hold_names_as_they_are(void **state) {
     program *p = *state;
     static char svg[MAX_TEXT];

@@ -45,7 +45,7 @@ static void graph_writes_for_graphviz_with_values(void **state) {
     assert_ended(p, 2, "--values");
 }
 
-/* The figures are those of this machine; what must hold anywhere is checked. */
+/* The figures depend on the machine; the test checks what holds on every machine. */
 static void doctor_measures_every_core_it_names(void **state) {
     program *p = *state;
     RUN(p, "doctor", "--json", "--threads", "1");
@@ -124,7 +124,7 @@ static void gradcheck_loads_ops_from_a_shared_object(void **state) {
     program *p = *state;
     RUN(p, "gradcheck", "--op", plugin("plugin_good"), "--json");
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 4); /* its two ops, two orders; none of ours */
+    assert_int_equal(count_lines(p->out), 4); /* its two ops, two orders; no op of the library */
     json_t *o = json_line(p, 2, "op,order,samples,error,pass");
     assert_string_equal(json_text_of(o, "op"), "triple_again");
     json_decref(o);
@@ -153,7 +153,7 @@ static void shared_objects_that_do_not_fit_are_named(void **state) {
     }
     RUN(p, "gradcheck", "--op", "tests/cli/plugin_ops.c");
     assert_ended(p, 1, "tests/cli/plugin_ops.c");
-    setenv("LD_LIBRARY_PATH", getenv("MOCHI_PLUGINS"), 1); /* where the loader looks for bare names */
+    setenv("LD_LIBRARY_PATH", getenv("MOCHI_PLUGINS"), 1); /* the loader searches it for bare names */
     RUN(p, "gradcheck", "--op", "plugin_good.so");
     unsetenv("LD_LIBRARY_PATH");
     assert_ended(p, 1, "./plugin_good.so");

@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_lab.c - mochi lab: the table that shows what each way to a gradient costs, and its chart. */
+/* tests/cli/test_cli_lab.c - mochi lab: the table of each method's cost, and its chart. */
 #include "tests/cli/program.h"
 
 static const char members[] = "problem,method,iterations,error,ms,peak_bytes";
@@ -25,7 +25,7 @@ static ends run_lab(program *p, const char *problem, const char *method) {
     return e;
 }
 
-/* 1e-9: the differences themselves are good to about 1e-11. */
+/* 1e-9: the error of the differences is about 1e-11. */
 static void all_gradients_become_exact_and_only_unrolled_memory_grows(void **state) {
     const char *const problems[] = {"ridge", "logistic", "root"};
     for (int i = 0; i < 3; i++)

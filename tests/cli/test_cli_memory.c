@@ -1,14 +1,14 @@
-/* tests/cli/test_cli_memory.c - `--memory`: features keep to it or say how many bytes they need; a stack of hops on
- * disk gives the weights of one in memory, and a killed run goes on where it was. */
+/* tests/cli/test_cli_memory.c - `--memory`: features stay below the limit or say how many bytes they need; a hop stack
+ * on disk gives the same weights as one in memory, and a killed run continues. */
 #include "tests/cli/program.h"
 #include "tests/folder.h"
 
 #include <math.h>
 #include <sys/resource.h>
 
-enum { NODES = 40000, CHORDS = 60000 }; /* so many that the hop stack is larger than what its SVD takes */
+enum { NODES = 40000, CHORDS = 60000 }; /* enough for a hop stack larger than the memory of its SVD */
 
-/* A step on the links of a graph, without --out. */
+/* One training step on the links of a graph, without --out. */
 #define STEP(graph, dim)                                                                                               \
     "train", "--recipe", "paper++", "--pool", graph, "--dim", dim, "--k", "2:4", "--q", "2:5", "--steps", "1"
 
@@ -40,7 +40,8 @@ static void assert_same_weights(const program *p, const char *a, const char *b) 
     assert_int_equal(system(command), 0);
 }
 
-/* What the features of the ring need: in memory, and with the stack on disk; from the refusal of a byte less. */
+/* The bytes that the features of the ring need, in memory and with the stack on disk, read from the refusal of one byte
+ * less. */
 static void read_needs(program *p, long long *inside, long long *outside) {
     char limit[32];
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "little"), "--quiet", "--memory", "1M");
@@ -90,7 +91,7 @@ static long long peak_of(program *p, const char *const *words) {
     return 1024LL * usage.ru_maxrss;
 }
 
-/* Beside what a run on a small graph takes. A sanitizer keeps what is freed: nothing is measured there. */
+/* Measured beside a run on a small graph. A sanitizer keeps freed memory: nothing is measured then. */
 static void the_process_keeps_to_the_limit(void **state) {
     program *p = *state;
     long long inside, outside;
@@ -128,7 +129,7 @@ static int finished_blocks(const char *path) {
     return count;
 }
 
-/* Kills a run once a block is written. False where it was too fast. */
+/* Kills a run once a block is written. Returns false if the run ended before. */
 static bool kill_while_writing(const char *cache, const char *run) {
     char path[1024] = "";
     pid_t child =
@@ -165,7 +166,7 @@ static void a_killed_run_goes_on_where_it_was(void **state) {
     assert_same_weights(p, "resumed", "unbroken");
 }
 
-/* One writes, the other waits and reads. */
+/* One process writes, the other waits and reads. */
 static void two_processes_write_one_stack(void **state) {
     program *p = *state;
     char cache[300], out[2][300], run[2][300], path[1024];

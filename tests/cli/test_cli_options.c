@@ -1,15 +1,15 @@
-/* tests/cli/test_cli_options.c - every option of every command, as --help lists them: a command line in which it does
- * something, which is compared with the same line without it, and those in which it would do nothing, which are
- * refused in one line. An option that --help has and the tables have not fails. */
+/* tests/cli/test_cli_options.c - every option of every command, as --help lists them: a command line in which the
+ * option has an effect, compared with the same line without it, and command lines in which it has none, which are
+ * refused in one line. The test fails if the tables lack an option of --help. */
 #include "program.h"
 
 enum { MOST_WORDS = 31, MOST_REFUSED = 3 };
 
-/* What an option does to a command line. */
+/* The effect of an option on a command line. */
 typedef enum effect {
     CHANGES,   /* standard output: the line without the option prints the same twice, with it something else */
     SAYS,      /* standard output holds the part, which it does not without the option */
-    LACKS,     /* the other way round */
+    LACKS,     /* standard output holds the part only without the option */
     SILENCES,  /* nothing is left of standard output */
     HUSHES,    /* nothing is left of standard error */
     FILE_OF,   /* the file # with that ending is another one, or there at all */
@@ -17,7 +17,7 @@ typedef enum effect {
     FAILS,     /* exit code 1, with a line that holds the part */
     PASSES,    /* exit code 0, and not without it */
     COSTS,     /* time or memory alone: standard output, or the file # with that ending, is the same */
-    DEFAULTS,  /* names what is done without it: standard output is the same */
+    DEFAULTS,  /* names the default: standard output is the same */
     NEEDS_GPU, /* refused without one, which is all that can be looked at here */
     ELSEWHERE, /* the test of that name gives it, as more than a command line is needed */
 } effect;
@@ -290,7 +290,7 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /* ---- running a line ---- */
 
-/* One run of a line: what it printed, without what differs between equal runs, and the name that # stood for. */
+/* One run of a line: its output, without text that differs between equal runs, and the path that # stood for. */
 typedef struct outcome {
     char out[MAX_TEXT];
     char place[32];
@@ -316,7 +316,7 @@ static void drop_word(char *text, const char *word, char stands_for) {
     }
 }
 
-/* Runs a line and what is given behind it; r->out is normalised. */
+/* Runs a line with the given words behind it; r->out is normalised. */
 static void run_line(program *p, const char *line, const char *given, outcome *r) {
     static int runs;
     static char text[4096];
@@ -413,7 +413,7 @@ static bool has_effect(const program *p, const option_row *row, const outcome *b
     }
 }
 
-static int wrong; /* rows that are not as they say; each prints a line */
+static int wrong; /* number of wrong rows; each prints a line */
 
 #define WRONG(...) (wrong++, print_error(__VA_ARGS__))
 
@@ -477,7 +477,7 @@ static void write_suite(const program *p, const char *name, int k) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* What the lines of the tables read. */
+/* Makes the files that the lines of the tables read. */
 static void prepare(program *p) {
     static outcome r;
     static const char *const lines[] = {
@@ -547,8 +547,8 @@ static bool has_row(const char *command, const char *option) {
     return false;
 }
 
-/* The options of a page: --NAME six columns in, behind "  -x, " or blanks. Every one has a row; those that argp adds
- * have none. Returns how many. */
+/* The options of a page: --NAME six columns in, behind "  -x, " or blanks. Every option has a row, except the ones that
+ * argp adds. Returns their number. */
 static int check_page(const char *command, const char *page) {
     int n = 0;
     for (const char *line = page; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
@@ -575,7 +575,8 @@ static int check_command(program *p, const char *command) {
     return found;
 }
 
-/* Commands as the program lists them, and the actions of data; so neither a command nor an option can be forgotten. */
+/* Takes commands from the program's own list, and the actions of data, so that no command and no option can be
+ * forgotten. */
 static void no_option_is_forgotten(void **state) {
     program *p = *state;
     static char page[MAX_TEXT];

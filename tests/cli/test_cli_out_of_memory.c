@@ -1,8 +1,9 @@
-/* tests/cli/test_cli_out_of_memory.c - allocations of the program fail one by one, alone and with all behind them
- * (failing_memory.c, preloaded): it says that it has no memory and exits with 1, or it does what it was asked for.
+/* tests/cli/test_cli_out_of_memory.c - allocations of the program fail one by one, alone and with all later ones
+ * (failing_memory.c, preloaded): the program says that it is out of memory and exits with 1, or it gives its normal
+ * result.
  *
- * Toy command lines of 100 to 5000 allocations. The first FIRST of each fail, and DRAWN others, drawn by a fixed seed;
- * with the argument `every`, all of them where there are at most 2000, else 200 drawn ones. */
+ * Toy command lines of 100 to 5000 allocations. In each line the first FIRST allocations fail, and DRAWN others chosen
+ * by a fixed seed; with the argument `every`, all allocations fail if there are at most 2000, else 200 chosen ones. */
 #include "tests/cli/program.h"
 #include "tests/embedding_files.h"
 
@@ -13,7 +14,7 @@ enum { FIRST = 16, DRAWN = 20, MANY_DRAWN = 200, MOST = 2000, SECONDS = 60 };
 
 static bool every;
 
-/* ---- what a run leaves ---- */
+/* ---- files of a run ---- */
 
 /* Takes out the numbers that are times. */
 static void drop_seconds(char *text) {
@@ -76,7 +77,8 @@ static int find_file(const outcome *o, const char *name) {
 
 /* ---- runs ---- */
 
-/* @ is the folder `out`, which is empty before a run but for what `before` puts there; $ the folder of the test. */
+/* @ is the folder `out`, which is empty before a run except for the files that `before` writes; $ is the folder of the
+ * test. */
 typedef struct line {
     const char *words, *before;
 } line;
@@ -177,7 +179,7 @@ static void judge(const program *p, const line *l, long k, const outcome *whole,
     }
 }
 
-/* Fails allocation k of a line, alone and with all behind it. */
+/* Fails allocation k of a line, alone and with all later ones. */
 static void fail_at(program *p, const line *l, long k, const outcome *whole, outcome *o) {
     char number[24];
     snprintf(number, sizeof number, "%ld", k);

@@ -1,5 +1,5 @@
-/* tests/cli/test_cli_pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments come out as the paper has them,
- * and number for number as the NumPy program that defines them has them (synthetic.json of the shared folder). */
+/* tests/cli/test_cli_pitfalls.c - `mochi pitfalls`: the synthetic experiments reproduce the paper's figures, and every
+ * number of the NumPy program that defines them (synthetic.json of the shared folder). */
 #include "tests/cli/program.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static void release_figures(figures *f) {
         json_decref(f->rows[--f->n]);
 }
 
-/* The figure of that name; x is not compared where it is NaN. */
+/* The figure with these names; x is not compared if it is NaN. */
 static const json_t *find(const figures *f, const char *setting, double x, const char *head, const char *metric) {
     for (int i = 0; i < f->n; i++) {
         const json_t *r = f->rows[i];
@@ -79,7 +79,8 @@ static void a_shift_sends_prototypes_to_chance_and_leaves_ridge(void **state) {
 }
 
 /* The paper: recall of A to exactly 0 and accuracy to two thirds; ridge at 80 to 85 on A (here 77 to 86: the mean of 20
- * draws has a standard error of 1.6). The text's "enters the hull" is not what happens: the distance stays. */
+ * draws has a standard error of 1.6). Contrary to the text, the prototype does not enter the hull: the distance stays.
+ */
 static void two_modes_lose_all_recall_outside_the_hull(void **state) {
     program *p = *state;
     RUN(p, "pitfalls", "hull", "--json");
@@ -123,12 +124,12 @@ typedef struct comparison {
     int means, values;
 } comparison;
 
-/* What the file has of a figure: a number each, or an array of the seeds; NULL where it has none. */
+/* The file's values of a figure: numbers, or an array over the seeds; NULL if it has none. */
 typedef struct reference {
     const json_t *mean, *sd, *values;
 } reference;
 
-/* What that program calls a readout. */
+/* That program's name of a readout. */
 static const char *its_name(const char *head) {
     return !strcmp(head, "prototype_inner") ? "prototype" : !strcmp(head, "logistic") ? "logreg" : head;
 }

@@ -1,10 +1,10 @@
-/* tests/cli/test_cli_recipe.c - what each recipe sets, what the options change of it, where both are recorded, and that
- * a resumed run keeps it. */
+/* tests/cli/test_cli_recipe.c - the settings of each recipe, their changes by options, their record in files, and that
+ * a resumed run keeps them. */
 #include "program.h"
 
 #include "tensor/inside.h"
 
-/* A set of small graphs, few steps: only what is recorded counts here. */
+/* A set of small graphs and few steps: only the recorded settings matter here. */
 #define SHORT "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--quiet"
 
 /* A member of a JSON file of the folder, by a path of two names; owned. */
@@ -186,7 +186,7 @@ static void a_run_without_later_settings_goes_on_as_it_began(void **state) {
     assert_metadata(p, "began/weights.safetensors", "relu_hops=1 combine=sum feature_norm=layer recipe=paper");
 }
 
-/* One line that names the option, what the run has and what was found; nothing is computed. */
+/* Prints one line that names the option, the run's value and the given one; computes nothing. */
 static void a_resumed_run_refuses_what_contradicts_it(void **state) {
     program *p = *state;
     RUN(p, SHORT, "--recipe", "paper", "--out", in_folder(p, "resumed"));

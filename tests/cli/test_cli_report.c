@@ -1,5 +1,5 @@
-/* tests/cli/test_cli_report.c - `mochi report`: a page that holds what was measured, as it was named, and fetches
- * nothing; and what it says of input that it does not know. test_report_page.py opens such a page in a browser. */
+/* tests/cli/test_cli_report.c - `mochi report`: a page that holds the measured figures under their names and fetches
+ * nothing; and messages about unknown input. test_report_page.py opens such a page in a browser. */
 #include "tests/cli/program.h"
 
 enum { MAX_PAGE = 1 << 20 };
@@ -40,7 +40,7 @@ static const char run_line[] =
     "\"versions\":{\"mochi\":\"0.1.0\"},\"blas_core\":\"Haswell\",\"weights\":[{\"features\":\"<i>mine</i>\","
     "\"file\":\"w\",\"recipe\":\"best\",\"xxh3\":\"99aa06d3014798d86001c324468d497f\"}]}\n";
 
-/* A run of two steps, with empty weights: their digest is that of nothing. */
+/* A run of two steps, with empty weights: their digest is the empty file's. */
 static void write_run(const program *p) {
     mkdir(in_folder(p, "run"), 0777);
     write_text(in_folder(p, "run/run.json"),
@@ -53,7 +53,7 @@ static void write_run(const program *p) {
     write_text(in_folder(p, "run/weights.safetensors"), "");
 }
 
-/* A finished run has a line a step, whatever else its folder holds. */
+/* A finished run has one line per step; other files of its folder do not matter. */
 static void a_finished_run_without_its_steps_is_refused(void **state) {
     program *p = *state;
     write_run(p);

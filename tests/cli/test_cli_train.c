@@ -107,7 +107,7 @@ static void blocks_of_rows_are_part_of_a_run(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-/* Weights without the Gaussian kernel say so, and whoever reads them builds the readout that they were trained in. */
+/* Weights without the Gaussian kernel say so, and every reader builds the readout that they were trained with. */
 static void the_kernel_is_part_of_a_run(void **state) {
     program *p = *state;
     const char *run = in_folder(p, "linear");
@@ -190,8 +190,8 @@ static void a_step_that_fails_says_how_to_go_on(void **state) {
     assert_ended(p, 2, "--new-lr: expected --resume");
 }
 
-/* Five steps at a rate of 1, a hundred times the recipe's, lose what the first values have, where these are not read
- * beside the trained ones. */
+/* Five steps at a rate of 1, a hundred times the recipe's, make the weights worse than their first values, if the
+ * readout does not read the first ones beside the trained ones. */
 static void weights_below_the_untrained_encoder_say_so(void **state) {
     program *p = *state;
     RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "1", "--without", "initial", "--out",
@@ -321,7 +321,7 @@ static void support_beyond_a_class_is_said(void **state) {
     }
 }
 
-/* Ten splits where nobody asks for another number, three of a suite that says so; the table has the number. */
+/* Ten splits by default, three for a suite that asks for three; the table has the number. */
 static void the_number_of_splits_is_said(void **state) {
     program *p = *state;
     const char *const base[] = {"eval", "--weights", "none", "--hop", "1", "--dim", "8", "--shots", "4"};

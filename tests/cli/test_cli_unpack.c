@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_unpack.c - archives that `mochi data get` unpacks, and those that it must not. */
+/* tests/cli/test_cli_unpack.c - archives that `mochi data get` unpacks, and archives that it must refuse. */
 #include "tests/cli/site.h"
 #include "tests/data_at_hand.h"
 
@@ -55,7 +55,7 @@ static void archives_that_reach_out_or_swell_are_refused(void **state) {
     }
 }
 
-/* A file that is right already is used from where it lies; the archive is not unpacked over it. */
+/* A file that is already right is kept; the archive does not overwrite it. */
 static void right_files_are_kept_and_others_replaced(void **state) {
     (void)state;
     program *p = fresh();
@@ -85,7 +85,7 @@ static void right_files_are_kept_and_others_replaced(void **state) {
     assert_int_equal(requests("good.zip"), 2);
 }
 
-/* What Planetoid's pickles become, from addresses to the graph, with the real manifest's checksums. */
+/* Planetoid's pickles become a graph, with the real manifest's checksums. */
 static void pickles_are_converted_on_arrival(void **state) {
     (void)state;
     program *p = fresh();

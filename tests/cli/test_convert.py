@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/data/convert.py and tools/data/unpickle.py: what they make, and what they refuse. Needs the standard library alone."""
+"""tools/data/convert.py and tools/data/unpickle.py: their results and their refusals. Needs only the standard library."""
 
 import array
 import collections

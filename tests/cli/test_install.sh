@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/cli/test_install.sh - what `meson install` puts into an empty folder is enough for a C program outside the tree.
+# tests/cli/test_install.sh - an installation by `meson install` is enough for a C program outside the tree.
 # Usage: tests/cli/test_install.sh BUILD      the build folder, up to date
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,7 +7,7 @@ build=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 failed=0
-# claim NAME COMMAND..: the command must succeed; its output is shown where it does not.
+# claim NAME COMMAND..: the command must succeed; its output is shown if it fails.
 claim() {
     if "${@:2}" >"$root/log" 2>&1; then
         echo "[       OK ] $1"
@@ -28,7 +28,7 @@ read -ra flags <<<"$(pkg-config --cflags mochi)"
 read -ra shared <<<"$(pkg-config --libs mochi)"
 read -ra static <<<"$(pkg-config --libs --static mochi)"
 compiler=${CC:-cc}
-# A sanitized library wants its programs sanitized; the examples leave what they hold to the end of the process.
+# A sanitized library needs sanitized programs; the examples release memory only by the end of the process.
 read -ra sanitizers <<<"${SANITIZERS:-}"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 
@@ -149,7 +149,7 @@ claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_
 claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
 claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
-# The same of an encoder.
+# The same for an encoder.
 claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
 claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
     "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"

@@ -22,7 +22,7 @@ BAD = '<!DOCTYPE html><title>x</title><img src="http://127.0.0.1:9/x.png"><scrip
 
 
 def open_page(page, folder):
-    """What the console said, and the addresses that the page asked for. The browser's own requests go nowhere."""
+    """The console's messages, and the addresses that the page requested. The browser's own requests go nowhere."""
     log = os.path.join(folder, "net.json")
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                "--disable-background-networking", "--user-data-dir=" + os.path.join(folder, "profile"),

@@ -35,7 +35,7 @@ else
     echo "[       OK ] $(listed | wc -l) exported symbols as listed, $(ops | wc -l) of them ops"
 fi
 
-# Beside the ops, at most 110 functions, and 30 for what was added since the face was drawn.
+# Beside the ops, at most 110 functions, and 30 more for later additions.
 beside_ops=$(comm -23 <(cd "$root" && functions "${public[@]}") <(ops) | wc -l)
 lines=$(cd "$root" && cat "${public[@]}" | wc -l)
 if [ "$beside_ops" -gt 140 ] || [ "$beside_ops" -lt 50 ]; then

@@ -1,4 +1,4 @@
-/* tests/cuda_host/cooperative_groups.h - what a kernel finds of CUDA's <cooperative_groups.h>: the cluster. */
+/* tests/cuda_host/cooperative_groups.h - the part of CUDA's <cooperative_groups.h> that kernels use: the cluster. */
 #ifndef CUDA_HOST_COOPERATIVE_GROUPS_H
 #define CUDA_HOST_COOPERATIVE_GROUPS_H
 
@@ -16,8 +16,8 @@ struct cluster_group {
     static unsigned num_blocks() {
         return cuda_host::cluster_blocks;
     }
-    /* Where the block of that rank has what `address`, in shared memory, is in this block; to be read and written
-     * between two barriers of the cluster. */
+    /* The address, in the block of this rank, of the shared variable at `address` in this block. It may be read and
+     * written between two barriers of the cluster. */
     template <typename T>
     static T *map_shared_rank(T *address, int rank, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
         return static_cast<T *>(cuda_host::shared_of_rank(address, rank, {file, line}));

@@ -21,15 +21,15 @@ struct matrices {
     std::int64_t rows, columns, ld, stride, batch;
 };
 
-/* Violations where a size is below 1, the leading dimension too small, the bytes not the device's or not aligned, or
- * where matrices overlap that are written. */
+/* Reports a violation if a size is below 1, the leading dimension is too small, the bytes are not the device's or not
+ * aligned, or written matrices overlap. */
 void require_matrices(const matrices &A, bool written, const char *what);
-/* Violation unless 1 <= size <= INT32_MAX. */
+/* Reports a violation unless 1 <= size <= INT32_MAX. */
 int require_size(std::int64_t size, const char *what);
 /* The words of `n` elements of `bytes` each. */
 void require_vector(const void *x, std::int64_t n, std::size_t bytes, const char *what);
 
-/* f of a pointer of the type: [](auto *A) { ... }. */
+/* Calls f with a null pointer of the type: [](auto *A) { ... }. */
 template <typename F> void with_type(seam_type type, F f) {
     if (type == SEAM_F64)
         f(static_cast<double *>(nullptr));

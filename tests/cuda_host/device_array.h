@@ -1,4 +1,4 @@
-/* tests/cuda_host/device_array.h - what the tests of the emulation run their kernels on. */
+/* tests/cuda_host/device_array.h - arrays for the kernels of the emulation's tests. */
 #ifndef CUDA_HOST_DEVICE_ARRAY_H
 #define CUDA_HOST_DEVICE_ARRAY_H
 

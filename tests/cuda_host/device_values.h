@@ -41,7 +41,7 @@ inline std::vector<float> numbers(int n, int seed) {
     return x;
 }
 
-/* A seam that is closed behind everything that is declared after it. */
+/* A seam that is closed after the destruction of everything declared later. */
 struct session {
     seam *s;
     session() {

@@ -1,4 +1,4 @@
-/* tests/cuda_host/expect_violation.h - asserts that a misuse ends its process with a line. */
+/* tests/cuda_host/expect_violation.h - asserts that a misuse ends its process with one line. */
 #ifndef CUDA_HOST_EXPECT_VIOLATION_H
 #define CUDA_HOST_EXPECT_VIOLATION_H
 

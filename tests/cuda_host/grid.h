@@ -1,4 +1,4 @@
-/* tests/cuda_host/grid.h - what grid.cpp, which puts blocks on the device, asks of block.cpp, which runs their
+/* tests/cuda_host/grid.h - the calls of grid.cpp, which puts blocks on the device, to block.cpp, which runs their
  * threads. Slots are numbered from 0 to largest_cluster - 1. */
 #ifndef CUDA_HOST_GRID_H
 #define CUDA_HOST_GRID_H
@@ -13,9 +13,9 @@ void blocks_of(const grid *g, void (*body)(void *arguments), void *arguments);
 void block_begin(unsigned slot, index3 index, bool backwards);
 /* Runs a block from one barrier, which all its threads must have reached, to the next. */
 void block_continue(unsigned slot);
-/* After either of these: whether the block that ran has come to its end; else its shared memory is put aside. */
+/* Called after either of these: returns true if the block has ended; else saves its shared memory. */
 bool block_leave(unsigned slot);
-/* Whether all threads of the block wait for its cluster, and where they do. */
+/* Whether all threads of the block wait for its cluster; *place is the place of the wait. */
 bool block_waits_for_cluster(unsigned slot, place *where);
 
 /* The position of an element of a shape whose x runs fastest. */

@@ -1,4 +1,4 @@
-/* tests/cuda_host/language.h - what CUDA C++ adds to C++, for the host compiler. */
+/* tests/cuda_host/language.h - CUDA C++'s additions to C++, for the host compiler. */
 #ifndef CUDA_HOST_LANGUAGE_H
 #define CUDA_HOST_LANGUAGE_H
 
@@ -14,7 +14,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
-/* A variable that outlives the call is shared by the threads of a block, and put aside where another block goes on
+/* A variable that outlives the call is shared by the threads of a block, and saved when another block continues
  * (shared.cpp). As a storage class `thread_local` goes with `extern`, which dynamic shared memory is declared with,
  * where `static` does not. */
 #define __shared__ thread_local
@@ -131,7 +131,7 @@ template <typename T> T __ldg(const T *address) {
     return *address;
 }
 
-/* Integers alone: floating sums must not depend on an order that nobody states. */
+/* Only for integers: floating-point sums must not depend on an unstated order. */
 template <typename T> T atomicAdd(T *address, T value) {
     static_assert(!std::is_floating_point_v<T>, "no float atomics");
     T before = *address;

@@ -1,4 +1,4 @@
-/* tests/cuda_host/lu.h - LU factors with other pivots than LAPACK's: as valid, and as a vendor's may be. */
+/* tests/cuda_host/lu.h - LU factors with pivots other than LAPACK's, equally valid, as a vendor's may be. */
 #ifndef CUDA_HOST_LU_H
 #define CUDA_HOST_LU_H
 

@@ -1,11 +1,11 @@
-/* tests/cuda_host/mo_cuda_language.h - what tensor/cuda/launch.h includes where the compiler is not nvcc. */
+/* tests/cuda_host/mo_cuda_language.h - included by tensor/cuda/launch.h if the compiler is not nvcc. */
 #ifndef MO_CUDA_LANGUAGE_H
 #define MO_CUDA_LANGUAGE_H
 
 #include "tests/cuda_host/language.h"
 #include "tests/cuda_host/seam.h"
 
-/* The text of the call names the kernel, and where it is called, in reports. */
+/* Reports name the kernel by the text of the call, and its place. */
 #define mo_launch(...) cuda_host::launch(#__VA_ARGS__, __VA_ARGS__)
 
 namespace cuda_host {

@@ -1,5 +1,5 @@
-/* tests/cuda_host/stream.h - streams that do nothing until somebody waits: work is queued, and runs in order when its
- * stream, or an event recorded in it, is waited for. What reads results without waiting reads what was there before. */
+/* tests/cuda_host/stream.h - streams that run nothing until a wait: work is queued, and runs in order when its stream,
+ * or an event recorded in it, is waited for. Code that reads results without waiting reads old values. */
 #ifndef CUDA_HOST_STREAM_H
 #define CUDA_HOST_STREAM_H
 
@@ -27,20 +27,20 @@ struct event {
 };
 
 stream *stream_create();
-void stream_release(stream *s); /* runs what is left */
+void stream_release(stream *s); /* runs the remaining work */
 void stream_enqueue(stream *s, work w);
-/* Work of the host's books, which is done in its turn even where the device has stopped. */
+/* Queues the host's bookkeeping, which runs in its turn even if the device has stopped. */
 void stream_enqueue_books(stream *s, work w);
 void stream_synchronize(stream *s);
 bool stream_is_idle(const stream *s);
 
 /* MOCHI_CUDA_HOST_STOP (1, 2, ..): the piece of work at which the device stops, counted from when the variable is set.
- * That piece and all that follow do nothing; whether it has come so far. */
+ * That piece and all later ones do nothing. Returns whether the device has stopped. */
 bool device_stopped();
 
 event event_record(stream *s);
 void event_synchronize(const event &e);
-/* What is enqueued from here on runs after the event. */
+/* Work enqueued from here on runs after the event. */
 void stream_wait(stream *s, const event &e);
 
 /* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
@@ -54,7 +54,7 @@ void enqueue_download(stream *s, void *host, const void *device, std::size_t byt
 void enqueue_copy(stream *s, void *to, const void *from, std::size_t bytes);
 void enqueue_fill(stream *s, void *device, int byte, std::size_t bytes);
 
-/* Looks at one argument of a kernel. What padding holds is nobody's address. */
+/* Checks one argument of a kernel. Padding may hold anything. */
 template <typename T> void require_device_argument(T *argument, const char *kernel) {
 #if defined __clang__
     if (std::is_pointer_v<T>)
@@ -65,7 +65,7 @@ template <typename T> void require_device_argument(T *argument, const char *kern
 #endif
 }
 
-/* Calls a kernel: its arguments are copied now, converted to what it declares, and looked at for addresses that the
+/* Calls a kernel: its arguments are copied now, converted to the declared types, and checked for addresses that the
  * device cannot use. */
 template <typename... Declared, typename... Given>
 void enqueue_grid(stream *s, const grid &g, void (*kernel)(Declared...), const Given &...given) {
@@ -83,7 +83,7 @@ void enqueue_grid(stream *s, const grid &g, void (*kernel)(Declared...), const G
     });
 }
 
-/* The same without clusters. */
+/* A launch without clusters. */
 template <typename... Declared, typename... Given>
 void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, std::size_t shared_bytes,
     void (*kernel)(Declared...), const Given &...given) {

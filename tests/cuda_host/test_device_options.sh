@@ -11,14 +11,14 @@ fail() {
     echo "$1"
     exit 1
 }
-# One line on standard error that holds the text, and exit status 1.
+# Asserts one line on standard error that holds the text, and exit status 1.
 refused() {
     local text=$1 status=0
     shift
     "$mochi" "$@" >out 2>err || status=$?
     [ "$status" != 0 ] && [ "$(wc -l <err)" = 1 ] && grep -qF -- "$text" err || fail "mochi $*: expected a line with \"$text\": $(cat err)"
 }
-# Numbers of a column of the lines of a fit, to 1e-3.
+# Compares a column of the lines of two fits, to 1e-3.
 figures() { grep '"head"' "$1" | grep -oE '"(accuracy|nll|brier)":[0-9.]+' | awk -F: '{ printf "%s %.3f\n", $1, $2 }'; }
 
 "$mochi" embed --weights none --data mutag --out cpu.npy --labels y.npy >/dev/null

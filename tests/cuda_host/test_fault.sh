@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asserts that a program fails on a backend with a planted fault, and what it says.
+# Asserts that a program fails on a backend with a planted fault, with the given text.
 # Usage: test_fault.sh BACKEND TEXT PROGRAM [ARGUMENT...]
 set -uo pipefail
 backend=$1 text=$2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/bench/bench_gpu_pack makes of a build folder needs nothing of the machine that it runs on: every library stands
+"""An archive of tools/bench/bench_gpu_pack needs nothing of the machine that it runs on: every library stands
 in it, programs run in a root that holds nothing else, and bench_gpu finds its C library where the machine's will not do.
 
 Usage: test_pack.py BUILD    a build with the emulated device"""
@@ -38,9 +38,9 @@ def check_libraries(folder):
 
 
 def change_root(folder):
-    """The command that makes the folder the root; None where this user may not."""
+    """The command that makes the folder the root; None if this user may not run it."""
     for command in (["chroot", folder], ["unshare", "--user", "--map-root-user", "chroot", folder]):
-        try:  # no loader of that name is there: 127 comes from the root, 125 or 1 from before it
+        try:  # no such loader: 127 comes from inside the root, 125 or 1 from before it
             if subprocess.run([*command, "/none"], capture_output=True).returncode == 127:
                 return command
         except OSError:
@@ -67,7 +67,7 @@ def check_bare_root(folder):
 
 
 def check_other_machine(archive):
-    """A machine without a loader where the programs look for one."""
+    """A machine without a loader at the programs' path."""
     folder = unpack(archive)
     for room in ("tests", "tools"):
         for name in os.listdir(os.path.join(folder, room)):
@@ -88,7 +88,7 @@ def check_other_machine(archive):
 
 def main(build):
     with tempfile.TemporaryDirectory(prefix="pack-") as folder:
-        os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # what runs here is counted nowhere
+        os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # these runs count for no coverage
         archive = os.path.join(folder, "pack.tar")
         subprocess.run([os.path.join(BENCH, "bench_gpu_pack"), archive, "--of", build], check=True)
         unpacked = unpack(archive)

@@ -1,5 +1,5 @@
-/* tests/cuda_host/violation.h - what a real device would answer with wrong numbers, a hang or a crash ends the process
- * here, with one line that says what was done. */
+/* tests/cuda_host/violation.h - errors that give wrong numbers, a hang or a crash on a real device end the process
+ * here, with one line that names the error. */
 #ifndef CUDA_HOST_VIOLATION_H
 #define CUDA_HOST_VIOLATION_H
 

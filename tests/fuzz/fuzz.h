@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz.h - what a fuzz target has: libFuzzer's entry, and the checks that hold for any bytes whatever.
+/* tests/fuzz/fuzz.h - libFuzzer's entry for a fuzz target, and the checks that hold for any bytes.
  *
  * Under meson a target is linked to fuzz_driver.c. With libFuzzer, in the source folder:
  *     CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false \
@@ -24,7 +24,7 @@ static inline mo_context *fuzz_start(int64_t *live) {
     return ctx;
 }
 
-/* A reader either succeeds or leaves one line, and the context gets all its memory back. Anything else aborts. */
+/* Aborts unless the reader has succeeded or raised one line, and the context has all its memory back. */
 static inline void fuzz_finish(mo_context *ctx, int64_t live, bool succeeded) {
     const char *message = mo_context_status(ctx)->message;
     if (succeeded != mo_ok(ctx) || (!succeeded && (!message[0] || strchr(message, '\n'))))

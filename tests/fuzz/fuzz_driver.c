@@ -1,9 +1,9 @@
-/* tests/fuzz/fuzz_driver.c - runs a fuzz target without libFuzzer: over files, all their beginnings, and seeded
- * mutations.
+/* tests/fuzz/fuzz_driver.c - runs a fuzz target without libFuzzer: on files, all their prefixes, and seeded mutations.
  *
  *     fuzz_npy MUTATIONS FILE|FOLDER ...
  *
- * Every input lies in a block of its own size, so that a sanitizer sees each step beyond it. A run repeats exactly. */
+ * Every input lies in a block of its own size, so that a sanitizer detects each access beyond it. A run repeats
+ * exactly. */
 #include "fuzz.h"
 
 #include <dirent.h>

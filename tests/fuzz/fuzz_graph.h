@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_graph.h - bytes as a file that a loader can open, and what must hold of any graph that it accepts. */
+/* tests/fuzz/fuzz_graph.h - bytes as a file that a loader can open, and checks that any accepted graph must pass. */
 #ifndef FUZZ_GRAPH_H
 #define FUZZ_GRAPH_H
 
@@ -26,7 +26,7 @@ static inline void fuzz_check_rows(const mo_graph *g) {
                 abort();
 }
 
-/* Aborts where a graph breaks a promise of train.h; releases it. */
+/* Aborts if a graph breaks a promise of train.h; releases it. */
 static inline void fuzz_finish_graph(mo_context *ctx, int64_t live, mo_graph *g) {
     bool read = g;
     if (g) {

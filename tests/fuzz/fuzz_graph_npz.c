@@ -1,7 +1,7 @@
 /* tests/fuzz/fuzz_graph_npz.c - any arrays as the members of a graph's .npz (fuzz_npz.c has the archive itself).
  *
  * For each key in order: a byte that chooses the dtype (0: the member is missing), a byte that counts elements, and a
- * signed byte an element, whose extremes stand for those of wider types. */
+ * signed byte per element, whose extremes stand for the extremes of wider types. */
 #include "fuzz_graph.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_npy.c - any bytes as an .npy array: what is read is written and read again unchanged. */
+/* tests/fuzz/fuzz_npy.c - any bytes as an .npy array: an array that is read is written and read again unchanged. */
 #include "fuzz.h"
 
 #include "tensor/files/arrays.h"

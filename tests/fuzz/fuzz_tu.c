@@ -1,5 +1,5 @@
 /* tests/fuzz/fuzz_tu.c - any bytes as the files of a TU folder: _A, _graph_indicator, _graph_labels, _node_labels, each
- * ended by '|'; what is not there is missing. */
+ * ended by '|'; further files are missing. */
 #include "fuzz_graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -20,9 +20,9 @@ typedef struct golden {
 
 /* The stored array case.name, or NULL. */
 mo_tensor *golden_find(const golden *g, const char *test, const char *name);
-/* A leaf in g->real with the stored values that needs a gradient; counts a failure where the array is missing. */
+/* A leaf in g->real with the stored values that needs a gradient; counts a failure if the array is missing. */
 mo_tensor *golden_leaf(golden *g, const char *test, const char *name);
-/* The same without a gradient (index arrays stay int64). */
+/* Data with the stored values, without a gradient (index arrays stay int64). */
 mo_tensor *golden_data(golden *g, const char *test, const char *name);
 double golden_number(const golden *g, const char *test, const char *name, double otherwise);
 /* Compares with case.name at the tolerance of the file, relative to the largest array of its kind in the case. */

@@ -13,7 +13,7 @@ static mo_csr *stored_graph(golden *g) {
     int32_t *column = malloc((size_t)m * 8 + 8);
     mo_tensor_read(row, u, (size_t)m * 8);
     mo_tensor_read(col, v, (size_t)m * 8);
-    for (int64_t i = 0; i < n; i++) { /* small: one pass over the edges a row */
+    for (int64_t i = 0; i < n; i++) { /* small: one pass over the edges per row */
         for (int64_t e = 0; e < m; e++) {
             if (u[e] == i)
                 column[nnz++] = (int32_t)v[e];

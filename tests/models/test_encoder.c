@@ -1,5 +1,5 @@
-/* tests/models/test_encoder.c - encoders from outside: what is checked of them, their first values, every family of
- * tasks at once and in blocks, and their derivatives. */
+/* tests/models/test_encoder.c - users' encoders: the checks on them, their initial values, every family of tasks at
+ * once and in blocks, and their derivatives. */
 #include "tests/copies.h"
 
 /* X_0 a W + b, row by row. */

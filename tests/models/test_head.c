@@ -1,4 +1,4 @@
-/* tests/models/test_head.c - what a head must be, what it is given, what it returns; and the checker of heads. */
+/* tests/models/test_head.c - the checks on a head, its arguments and its result; and the checker of heads. */
 #include "models/inside.h"
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Z
     return NULL;
 }
 
-/* Applies the head to n_s = n_q = 4, d = 3, C = 2 and wants the message. */
+/* Applies the head to n_s = n_q = 4, d = 3, C = 2 and expects the message. */
 static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, const char *message) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Zs = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);

@@ -1,5 +1,5 @@
-/* tests/models/test_headed.c - an encoder under a head that is not its own: gradients hold, embeddings are those of the
- * encoder, logits those of the head on them, and weights come back. */
+/* tests/models/test_headed.c - an encoder under a head other than its own: gradients hold, embeddings are the
+ * encoder's, logits are the head's on them, and weights are read back. */
 #include "tests/copies.h"
 
 enum {
@@ -76,7 +76,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
 }
 
-/* 1e-5 as of the invariant model itself. */
+/* 1e-5, as for the invariant model itself. */
 static void gradients_hold_in_encoder_head_and_temperature(void **state) {
     scratch *s = *state;
     for (int i = 0; i < 2 * MO_TASKS; i++) {
@@ -98,7 +98,7 @@ static void gradients_hold_in_encoder_head_and_temperature(void **state) {
     }
 }
 
-/* Logits are the head's, on the rows of mo_embed_all as they are. */
+/* Logits are the head's on the unchanged rows of mo_embed_all. */
 static void a_head_reads_the_rows_that_embed_gives(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
@@ -149,7 +149,7 @@ static mo_trainer_options short_run(const char *folder) {
         .settings = "{\"recipe\":\"best\"}"};
 }
 
-/* Every parameter of a is bit for bit that of b. */
+/* Every parameter of a equals b's bit for bit. */
 static void assert_same_parameters(mo_model a, mo_model b) {
     assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
     for (int i = 0; i < mo_model_n_parameters(a); i++) {

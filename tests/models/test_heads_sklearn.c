@@ -1,5 +1,5 @@
 /* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora (oracle.h;
- * skipped where it has no scikit-learn). */
+ * skipped if it has no scikit-learn). */
 #include "tests/oracle.h"
 #include "tests/scratch.h"
 #include "train/inside.h"
@@ -8,7 +8,7 @@
 
 enum { DIM = 48, KEPT = 40, CLASSES = 7, QUERIES = 5 };
 
-/* Reads Zs, ys, Zq; writes what scikit-learn scores the queries with, by the name of the case. */
+/* Reads Zs, ys, Zq; writes scikit-learn's scores of the queries, under the name of the case. */
 static const char oracle[] =
     "import sys\n"
     "import numpy as np\n"
@@ -34,8 +34,8 @@ typedef struct few_shot {
     mo_tensor *Zs, *ys, *Zq;
 } few_shot;
 
-/* The first k nodes of each class are the support, the next ones the queries; rows of hop 2, float64. Of the columns,
- * which sum to 0, the first KEPT, so that the covariance is regular. */
+/* The first k nodes of each class are the support, the next ones the queries; rows of hop 2, float64. Only the first
+ * KEPT columns, as all columns sum to 0: the covariance is then regular. */
 static few_shot make_few_shot(scratch *s, int64_t k) {
     few_shot f = {.t = mo_tape_create(s->ctx, MO_EVAL)};
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
@@ -71,7 +71,7 @@ static void write_input(scratch *s, const char *name, int64_t k, mo_tensor *T) {
     assert_int_equal(mo_npy_write(T, scratch_path(s, file)), MO_OK);
 }
 
-/* The head's logits at that parameter against the array of that name. */
+/* Compares the head's logits at this parameter with the array of this name. */
 static void assert_scores(scratch *s, const few_shot *f, const char *name, double value) {
     char file[64];
     snprintf(file, sizeof file, "%s%g.npy", name, value);

@@ -1,4 +1,4 @@
-/* tests/models/test_invariance.c - what the choice of an SVD leaves open changes no logit of the invariant encoder. */
+/* tests/models/test_invariance.c - no logit of the invariant encoder depends on the choice between valid SVDs. */
 #include "tests/copies.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@ static int64_t logits_of(mo_pool *pool, mo_model model, double *out, int64_t cap
     for (uint64_t number = 0; number < 12; number++) {
         mo_episode e;
         assert_int_equal(mo_pool_draw(pool, t, number, MO_FAMILY_IN_TURN, &plans, &e, NULL), MO_OK);
-        for (int i = 0; i < e.n_rows; i++) /* features are float32; what is read from them is compared in float64 */
+        for (int i = 0; i < e.n_rows; i++) /* features are float32; their logits are compared in float64 */
             e.rows[i].tensor = mo_cast(t, e.rows[i].tensor, MO_F64);
         mo_tensor *logits = mo_contiguous(t, mo_model_logits(t, model, &e, NULL));
         int64_t n = mo_numel(logits);
@@ -51,7 +51,7 @@ static void rotate_columns(mo_tape *t, float *B, int64_t n, int64_t d, int64_t f
     free(q);
 }
 
-/* Singular values whose logarithms differ by less than `equal` form a group. Returns how many columns were in groups of
+/* Singular values whose logarithms differ by less than `equal` form a group. Returns the number of columns in groups of
  * more than one. */
 static int64_t rotate_file(mo_context *ctx, const char *path, double equal) {
     mo_arrays *kept = mo_safetensors_read(ctx, path);
@@ -117,7 +117,7 @@ static void another_valid_svd_changes_no_logit(void **state) {
         fail_msg("a logit moved by %g", change);
 }
 
-/* What no SVD would return does: the test above can fail. */
+/* Rotations that no SVD would return do change logits: the test above can fail. */
 static void a_rotation_between_unequal_singular_values_changes_logits(void **state) {
     assert_true(largest_change(*state, 0.5) > 1e-3);
 }

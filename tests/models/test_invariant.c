@@ -43,7 +43,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
 }
 
-/* Of all numbers, and of those without the Gaussian kernel's. */
+/* Checks all parameters, or all without the Gaussian kernel's. */
 static void check_gradients(scratch *s, bool linear, int expected) {
     mo_model model = moved_model(s->ctx, MO_F64, linear);
     mo_tensor *in[24];

@@ -1,4 +1,4 @@
-/* tests/models/test_kernel_mixture.c - the mixture's second kernel against loops, and where it is left out. */
+/* tests/models/test_kernel_mixture.c - the mixture's second kernel against loops, and the cases that omit it. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static void gamma_adds_a_ridge_of_its_kernel(void **state) {
     mo_tensor_release(Y);
 }
 
-/* The kernels of more rows than this cost more than they say: the mixture is then that of the inner products. */
+/* For more rows than this the mixture uses inner products alone, as the Gaussian kernel costs more than it gains. */
 static void large_supports_are_read_by_inner_products_alone(void **state) {
     enum { N = 2050 };
     mo_context *ctx = *state;

@@ -1,5 +1,5 @@
-/* tests/models/test_mlp.c - the head "mlp": what it fits, what it treats alike, what it leaves on the tape, what it
- * learns. */
+/* tests/models/test_mlp.c - the head "mlp": its fits, its symmetries, its memory on the tape, and its learned
+ * parameters. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static void it_treats_classes_alike(void **state) {
     mo_tape_release(t);
 }
 
-/* Logits of 24 values at that many steps; the peak of the bytes that a new tape asked for. */
+/* Writes 24 logits after the given number of steps; returns the peak of bytes of a new tape. */
 static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[48]) {
     mo_tape *t = mo_tape_create(ctx, recorded ? MO_RECORD : MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
@@ -157,14 +157,14 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     float a[8 * 32], b[8 * 32];
     mo_tensor_read(W, a, sizeof a);
     mo_tensor_read(same, b, sizeof b);
-    assert_memory_equal(a, b, sizeof a); /* a function of the seed */
+    assert_memory_equal(a, b, sizeof a); /* the seed determines the fit */
     assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
     mo_model_release(m);
     mo_model_release(again);
 }
 
-/* Folds of 3 and 2 rows with two behind them, soft labels, a first layer with a bias, alone and in a batch: what fits
- * to the rows outside each fold say. Rows fewer and more than columns. */
+/* Folds of 3 and 2 rows with two behind them, soft labels, a first layer with a bias, alone and in a batch, equal the
+ * fits to the rows outside each fold. Rows fewer and more than columns. */
 static void folds_side_by_side_are_those_of_refits(void **state) {
     enum { B = 2, N = 7, Q = 4, C = 3, WIDE = 9 };
     static const int64_t stop[] = {3, 5};

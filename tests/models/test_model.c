@@ -1,5 +1,5 @@
-/* tests/models/test_model.c - a model of one's own, which the library knows by its table alone: it trains, is evaluated
- * and embedded, and its weights come back; tables that lack something are named. */
+/* tests/models/test_model.c - a user's own model, given by its table alone: it trains, is evaluated, embeds, and its
+ * weights are read back; incomplete tables are refused by name. */
 #include "tests/training_run.h"
 
 enum { OWN_WIDTH = 4 };

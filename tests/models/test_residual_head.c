@@ -1,5 +1,5 @@
-/* tests/models/test_residual_head.c - heads that give only a residual: the weights found and their gradients are those
- * of the closed form where there is one. */
+/* tests/models/test_residual_head.c - heads that give only a residual: the weights and their gradients equal the closed
+ * form if there is one. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -121,7 +121,7 @@ static void residual_heads_pass_the_checker(void **state) {
         }
 }
 
-/* Rows of norm 1e3 in float32: only a residual relative to where it starts can be reached. */
+/* Rows of norm 1e3 in float32: only a residual relative to its start can be reached. */
 static void the_scale_of_embeddings_does_not_matter_in_float32(void **state) {
     mo_context *ctx = *state;
     mo_head head = residual_head(ridge_residual, true);

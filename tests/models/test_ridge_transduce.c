@@ -130,7 +130,7 @@ static void reference_round(double Z[N][D], double penalty, double logits[N][C])
         }
 }
 
-/* Logits and shares of the mixture, which have tests of their own. */
+/* Logits and shares of the mixture, which has its own tests. */
 static void inductive(mo_tape *t, const double *z, double logits[N][C], double share[M][R]) {
     mo_tensor *Z = mo_permute(t, mo_from(t, MO_F64, 3, (int64_t[]){N, M, WIDTH}, z), (const int[]){1, 0, 2});
     mo_tensor *rows[SUPPORT], *weight;
@@ -228,7 +228,7 @@ static void one_factorization_serves_all_rounds(void **state) {
     mo_tape_release(t);
 }
 
-/* Two groups apart along one axis; their labelled rows differ by more along the other, which says nothing. */
+/* Two groups apart along one axis; their labelled rows differ by more along the other, which is uninformative. */
 static void rows_without_labels_correct_a_misleading_support(void **state) {
     enum { ROWS = 60 };
     mo_tape *t = mo_tape_create(*state, MO_EVAL);

@@ -1,5 +1,5 @@
-/* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients of the whole, dropout and
- * all. */
+/* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
+ * also with dropout. */
 #include "models/inside.h"
 #include "tests/scratch.h"
 
@@ -23,7 +23,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
 }
 
-/* The episode's rows among those of a graph, where they lie in another order. */
+/* Puts the episode's rows among a graph's rows, in another order. */
 static void put_index(mo_tape *t, mo_named *hops) {
     int64_t index[4 * ROWS];
     mo_tensor *X = hops->tensor;
@@ -77,7 +77,7 @@ static mo_model gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, doub
     return mo_mochi_create(ctx, real, &o, 1);
 }
 
-/* Loss, all gradients one after another, and where the random position came to. */
+/* Loss, all gradients one after another, and the final random position. */
 typedef struct result {
     double value[4096];
     int n;

@@ -1,4 +1,4 @@
-/* tests/models/test_row_blocks_memory.c - encoding in blocks of rows takes the memory of one block. */
+/* tests/models/test_row_blocks_memory.c - encoding in blocks of rows needs the memory of one block. */
 #include "models/inside.h"
 #include "tests/scratch.h"
 
@@ -8,7 +8,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
     return mo_from(t, MO_I64, 1, &n, value);
 }
 
-/* Bytes that a training step on graphs takes beyond its episode and the parameters' gradients. */
+/* The bytes of a training step on graphs beyond its episode and the parameters' gradients. */
 static int64_t step_bytes(mo_context *ctx, mo_model m, int64_t rows, int64_t max_rows) {
     enum { N = 40 };
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);

@@ -38,7 +38,7 @@ static void nothing_overflows_at_ten_thousand(void **state) {
     check(y, "gelu", mo_gelu, -1e4, 0, 0);
 }
 
-/* Values of the closed forms to 17 digits; a sigmoid far below 1 keeps its relative precision. */
+/* Values equal the closed forms to 17 digits; a sigmoid far below 1 keeps its relative precision. */
 static void values_are_those_of_the_closed_forms(void **state) {
     toy *y = *state;
     double value, slope;

@@ -1,5 +1,5 @@
-/* tests/ops/test_bad_matrices.c - matrices that cannot be solved with, in every position of a batch: each gives its
- * error by name in both float types, and with or_nan NaN in its own place alone.
+/* tests/ops/test_bad_matrices.c - matrices without a solution, in every position of a batch: each gives its error by
+ * name in both float types, and with or_nan NaN in its own place alone.
  *
  * Sizes reach every path of the kernels: fixed loops, LAPACK, blocked factorizations. */
 #include "tests/host_matrices.h"
@@ -145,7 +145,7 @@ static mo_tensor *columns_of(fixture *f, const bad_matrix *b, mo_dtype dtype) {
     return mo_full(f->t, dtype, 3, (int64_t[]){b->batch, b->n, 2}, 1);
 }
 
-/* ---- what they are told ---- */
+/* ---- messages ---- */
 
 static void expect_named(fixture *f, const char *op, const bad_matrix *b, solver solve, mo_dtype dtype) {
     char expected[160];

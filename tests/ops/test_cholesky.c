@@ -1,4 +1,5 @@
-/* tests/ops/test_cholesky.c - the factor's residual, the triangle it reads, and what an indefinite matrix is told. */
+/* tests/ops/test_cholesky.c - the factor's residual, the triangle it reads, and the message for an indefinite
+ * matrix. */
 #include "tests/host_matrices.h"
 
 /* |A - L L^T| / (n |A| eps), with NaN above the diagonal of what the library sees. */

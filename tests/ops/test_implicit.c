@@ -1,5 +1,5 @@
 /* tests/ops/test_implicit.c - implicit differentiation: gradients to order two by dense factors, conjugate gradients
- * and GMRES, and what bad problems are told. */
+ * and GMRES, and the messages for bad problems. */
 #include "tests/cubic_systems.h"
 #include "tests/scratch.h"
 

@@ -15,7 +15,7 @@ static void factors_are_made_in_forward_only(void **state) {
     assert_int_equal(mo_context_counters(f->ctx).factorizations, before + 3);
 }
 
-/* Peak bytes of the gradient where x_star took so many iterations, and the adjoint so many. */
+/* Peak bytes of the gradient, given the iterations for x_star and for the adjoint. */
 static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
     fixture f = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     mo_register_ops(f.ctx);

@@ -1,5 +1,5 @@
 /* tests/ops/test_logdet.c - log determinants and quadratic forms: beyond the range of a determinant, factors kept at
- * every order, what bad matrices are told. */
+ * every order, messages for bad matrices. */
 #include "tests/host_matrices.h"
 
 static void a_determinant_beyond_the_range_has_a_logarithm(void **state) {

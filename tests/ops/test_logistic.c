@@ -19,7 +19,7 @@ static int end(void **state) {
     return 0;
 }
 
-/* A batch of problems: rows drawn about a mean a class, one-hot labels, `spread` apart. */
+/* A batch of problems: rows drawn about one mean per class, `spread` apart, with one-hot labels. */
 typedef struct problem {
     int64_t batch, n, d, classes;
     double spread, lambda;

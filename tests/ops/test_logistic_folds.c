@@ -1,4 +1,4 @@
-/* tests/ops/test_logistic_folds.c - fits without a fold, all at once, are those one by one. */
+/* tests/ops/test_logistic_folds.c - fits without a fold, all at once, equal the fits one by one. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static int end(void **state) {
     return 0;
 }
 
-/* Rows about a mean a class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
+/* Rows about one mean per class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
  * are fewer columns than rows, and those from REPEATED on are copies, with other labels: in one fold and in two. */
 static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow, mo_tensor *in[3]) {
     static double x[BATCH * N * D], y[BATCH * N * C];

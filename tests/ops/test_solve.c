@@ -1,4 +1,5 @@
-/* tests/ops/test_solve.c - linear systems: residuals, factors that backward reuses, and what bad matrices are told. */
+/* tests/ops/test_solve.c - linear systems: residuals, factors that backward reuses, and the messages for bad
+ * matrices. */
 #include "tests/host_matrices.h"
 
 /* |B - op(A) X| / (n |A| |X| eps). */

@@ -1,4 +1,4 @@
-/* tests/ops/test_svm_folds.c - Crammer-Singer machines without a fold, all at once, are those one by one. */
+/* tests/ops/test_svm_folds.c - Crammer-Singer machines without a fold, all at once, equal the fits one by one. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ static void folds_together_are_folds_one_by_one(void **state) {
     }
 }
 
-/* A penalty for each item of a batch: those of the items alone. */
+/* With a penalty per item, a batch equals its items fitted alone. */
 static void every_item_has_its_penalty(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];

@@ -1,4 +1,4 @@
-/* tests/ops/test_views.c - which reshapes are views, what views share, and what bad indices are told. */
+/* tests/ops/test_views.c - which reshapes are views, what views share, and the messages for bad indices. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
 

@@ -1,5 +1,5 @@
-/* tests/ops/test_where.c - choices: what is not taken does not pass, ties go to the first; powers at the edge of their
- * domain. */
+/* tests/ops/test_where.c - choices: values that are not taken have no effect, ties go to the first; powers at the edge
+ * of their domain. */
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 

@@ -21,7 +21,7 @@ static void random_blocks_never_overlap_and_all_merge_again(void **state) {
         if (S[i]) {
             unsigned char *data = S[i]->data;
             for (size_t j = 0; j < S[i]->bytes; j++)
-                assert_int_equal(data[j], (unsigned char)(i * 7)); /* nobody else wrote here */
+                assert_int_equal(data[j], (unsigned char)(i * 7)); /* no other block overlaps */
             mo_storage_release(S[i]);
             S[i] = NULL;
         } else {

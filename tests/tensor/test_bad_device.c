@@ -1,5 +1,5 @@
-/* tests/tensor/test_bad_device.c - a device that is not there or too small, and matrices that cannot be factored on it:
- * one clear line, after which the context works on. Skipped where no CUDA device answers. */
+/* tests/tensor/test_bad_device.c - a missing or too small device, and matrices that cannot be factored on it: one clear
+ * line, after which the context still works. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 

@@ -1,5 +1,5 @@
-/* tests/tensor/test_bad_npy.c - .npy files that are not what they claim: each is one line that says what was expected.
- */
+/* tests/tensor/test_bad_npy.c - .npy files that contradict their headers: each gives one line that says what was
+ * expected. */
 #include "tensor/files/arrays.h"
 
 #include "tests/crafted.h"

@@ -1,4 +1,4 @@
-/* tests/tensor/test_bad_npz.c - .npz files that are damaged, lie or hold what cannot be read. */
+/* tests/tensor/test_bad_npz.c - .npz files that are damaged, contradict themselves or hold unreadable members. */
 #include "tensor/files/arrays.h"
 #include "tensor/storage.h"
 

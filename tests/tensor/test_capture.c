@@ -1,5 +1,5 @@
 /* tests/tensor/test_capture.c - a step that is captured and replayed is the step itself, bit for bit: new inputs, rates
- * and dropout masks, errors that name their step. Skipped where no CUDA device answers. */
+ * and dropout masks, errors that name their step. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 

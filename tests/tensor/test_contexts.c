@@ -1,4 +1,4 @@
-/* tests/tensor/test_contexts.c - contexts do not know of each other, and the library leaves its host process as it was.
+/* tests/tensor/test_contexts.c - contexts are independent, and the library leaves its host process unchanged.
  *
  * Under ThreadSanitizer: meson setup tsan -Dtests=true -Db_sanitize=thread -Db_lundef=false, then
  * TSAN_OPTIONS=suppressions=tests/tsan.supp tsan/tests/test_contexts */

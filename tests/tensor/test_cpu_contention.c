@@ -1,4 +1,4 @@
-/* tests/tensor/test_cpu_contention.c - a context works alone while others want its processor.
+/* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
 #include "tensor/cpu/fast/contention.h"

@@ -1,4 +1,5 @@
-/* tests/tensor/test_cpu_linalg.c - factorizations and solves: residuals against plain products, and what is refused. */
+/* tests/tensor/test_cpu_linalg.c - factorizations and solves: residuals against plain products, and refused
+ * matrices. */
 #include "tests/tensor/cpu_views.h"
 
 typedef struct batch {

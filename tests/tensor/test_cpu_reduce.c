@@ -39,7 +39,7 @@ static void check(mo_context *ctx, mo_reduction kind, const mo_view *x, int redu
     char what[60];
     snprintf(
         what, sizeof what, "reduce %d over %d of %d axes %s", (int)kind, reduced, x->ndim, mo_dtype_name(x->dtype));
-    /* Sums are formed in double: float32 keeps all of it, float64 rounds at every term. */
+    /* Sums are formed in double: float32 loses nothing, float64 rounds at every term. */
     double terms = x->dtype == MO_F32 ? 0 : sqrt((double)count_of(x) / (double)(results + 1));
     double tolerance = kind == MO_REDUCE_MAX ? 0 : (4 + terms) * epsilon_of(x->dtype);
     for (int64_t i = 0; i < results; i++)

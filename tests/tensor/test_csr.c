@@ -1,4 +1,4 @@
-/* tests/tensor/test_csr.c - sparse matrices: what is refused, the transpose, the claim of symmetry. */
+/* tests/tensor/test_csr.c - sparse matrices: refused arrays, the transpose, the claim of symmetry. */
 #include "tensor/storage.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* tests/tensor/test_device_failures.c - an emulated device that has no memory at the k-th time it is asked, stops at
- * the k-th piece of work, or breaks a capture at a library call: one line each, and where the device still works the
- * run goes on to the same weights. Skipped on others. */
+/* tests/tensor/test_device_failures.c - an emulated device that has no memory for the k-th request, stops at the k-th
+ * piece of work, or breaks a capture at a library call: one line each, and if the device still works the run reaches
+ * the same weights. Skipped on other devices. */
 #include "ops/inside.h"
 #include "tests/device.h"
 #include "tests/training_run.h"
@@ -43,8 +43,7 @@ static mo_context *context_without(int64_t k) {
     return ctx;
 }
 
-/* A factorization, a product, a sparse product's worth of scratch: what asks the device for memory while it computes.
- */
+/* A factorization, a product and the scratch of a sparse product: they allocate device memory while they compute. */
 static mo_code compute(mo_context *ctx, double *out) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *A = t ? mo_full(t, MO_F64, 3, (int64_t[]){3, 40, 40}, 0.01) : NULL;

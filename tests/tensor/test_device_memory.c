@@ -1,6 +1,6 @@
-/* tests/tensor/test_device_memory.c - a device that is too small: features that do not fit stay on the host, and what
- * does not fit at all is one line that names bytes asked, held and free, after which the context works on. Only the
- * size of the emulated device can be set: skipped on others. */
+/* tests/tensor/test_device_memory.c - a device that is too small: features that do not fit stay on the host, and other
+ * allocations fail with one line that names bytes asked, held and free, after which the context still works. Only the
+ * size of the emulated device can be set: skipped on other devices. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -73,7 +73,7 @@ static void features_that_must_fit_name_the_bytes(void **state) {
     mo_context_release(ctx);
 }
 
-/* Weights are what they were before the step that failed, and the run goes on from there. */
+/* After a failed step the weights are unchanged, and the run continues. */
 static void a_step_without_memory_names_itself_and_can_be_taken_again(void **state) {
     scratch *s = *state;
     char first[512], second[512];

@@ -1,4 +1,5 @@
-/* tests/tensor/test_file.c - reading a file whole, replacing one all or nothing, and quoting text for messages. */
+/* tests/tensor/test_file.c - reading a whole file, replacing a file entirely or not at all, and quoting text for
+ * messages. */
 #include "tensor/files/file.h"
 
 #include "tests/scratch.h"
@@ -17,7 +18,7 @@ static void assert_content(const char *path, const char *expected) {
     bytes_release(&b);
 }
 
-/* The C library's place: interrupted as often as a test says. */
+/* Replaces the C library's call: interrupted as often as a test sets. */
 static int interruptions;
 
 int fsync(int fd) {
@@ -124,7 +125,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-/* A signal in the middle of the writing: the limit of a file's size raises one that kills. */
+/* A signal in the middle of a write: exceeding the limit of a file's size kills the process. */
 static void a_process_that_is_killed_leaves_nothing(void **state) {
     scratch *s = *state;
     static const char big[1 << 20];

@@ -1,7 +1,7 @@
-/* tests/tensor/test_inert.c - every exported function takes what a failed constructor returned: it does nothing,
- * returns nothing, and leaves the first error standing. The calls are made from tests/symbols.txt
- * (make_inert_calls.py), so that a new function cannot be forgotten. Each call runs in a process of its own: a crash is
- * told with its name. */
+/* tests/tensor/test_inert.c - every exported function accepts the result of a failed constructor: it does nothing,
+ * returns an inert value, and keeps the first error. The calls are made from tests/symbols.txt (make_inert_calls.py),
+ * so that a new function cannot be forgotten. Each call runs in a process of its own: a crash is reported with its
+ * name. */
 #include "tests/scratch.h"
 #include "tests/tensor/inert_calls.h"
 

@@ -1,5 +1,5 @@
-/* tests/tensor/test_libraries.c - what a vendor's library and a kernel of ours both compute agrees, whichever is
- * chosen, and a library that refuses leaves it to the kernel. Skipped where no CUDA device answers. */
+/* tests/tensor/test_libraries.c - the vendor's libraries and our kernels agree wherever both compute, and a library
+ * that refuses leaves the work to the kernel. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 

@@ -1,5 +1,5 @@
-/* tests/tensor/test_lifetime.c - what is read after it was freed is named, what is released early harms nothing, and a
- * context knows what of it lives. */
+/* tests/tensor/test_lifetime.c - a read after a release is reported by name, an early release does no harm, and a
+ * context knows its live objects. */
 #include "tests/toy_ops.h"
 
 /* A step: its value is freed by the reset that ends it. */

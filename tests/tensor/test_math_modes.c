@@ -1,6 +1,5 @@
-/* tests/tensor/test_math_modes.c - products on CUDA in each math mode, plain, batched and with what follows them:
- * within the mode's bound of the exact product, whether the library's epilogues do it or kernels of ours. Skipped where
- * no CUDA device answers.
+/* tests/tensor/test_math_modes.c - products on CUDA in each math mode, plain, batched and with epilogues: within the
+ * mode's bound of the exact product, by the library's epilogues and by our kernels. Skipped if there is no CUDA device.
  *
  * The bound of an entry is a fraction of the sum of |a b|, its terms' magnitudes. tf32 keeps 10 bits behind the point
  * of either operand, which hardware may cut off: 2^-10 each. bf16 keeps 7, to the nearest: 2^-8 in all, 2^-9 each. Sums
@@ -122,7 +121,7 @@ static void products_stay_within_the_bound_of_their_mode(void **state) {
     release(cpu);
 }
 
-/* ---- two layers and what their gradients are ---- */
+/* ---- two layers and their gradients ---- */
 
 enum { LEAVES = 7, RESULTS = 1 + 2 * LEAVES };
 
@@ -165,7 +164,7 @@ static void run_layers(mo_tape *t, results *out) {
         mo_tensor_release(leaf[i]);
 }
 
-/* The root of the mean square of the difference, of that of the values: an entry of relu that changes sides moves few
+/* The root mean square of the difference relative to the values': an entry of relu that changes sides affects few
  * others. */
 static double distance(const float *a, const float *b, int64_t n) {
     double difference = 0, size = 0;
@@ -201,7 +200,7 @@ static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
     release(cpu);
 }
 
-/* The bits of what relu let through reach the backward pass where the library keeps them, and only there. */
+/* The bits of relu reach the backward pass if, and only if, the library keeps them. */
 static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
     (void)state;
     mo_context_release(device_context(MO_CUDA));

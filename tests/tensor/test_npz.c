@@ -1,5 +1,5 @@
-/* tests/tensor/test_npz.c - .npz: round trips, archives that NumPy wrote (tests/arrays), those of
- * tests/golden, train/data and the data sets at hand. */
+/* tests/tensor/test_npz.c - .npz: round trips, archives that NumPy wrote (tests/arrays), archives of tests/golden, of
+ * train/data and of the available data sets. */
 #include "tensor/files/arrays.h"
 
 #include "tests/crafted.h"

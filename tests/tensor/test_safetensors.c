@@ -83,7 +83,7 @@ static void metadata_is_kept_as_json(void **state) {
     assert_non_null(arrays);
     assert_int_equal(arrays->count, 0);
     assert_non_null(strstr(arrays->metadata, "\"note\":\"h\xC3\xA9 \\\"x\\\"\""));
-    bytes first = read_bytes(s->path); /* what was read may be written again: the checksums are made anew */
+    bytes first = read_bytes(s->path); /* a tensor that was read may be written again, with new checksums */
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, s->path), MO_OK);
     bytes second = read_bytes(s->path);
     assert_int_equal(first.n, second.n);

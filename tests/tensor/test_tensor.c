@@ -1,5 +1,4 @@
-/* tests/tensor/test_tensor.c - context, status, tensors: values in and out, errors that stay, memory that comes back.
- */
+/* tests/tensor/test_tensor.c - context, status, tensors: values in and out, sticky errors, released memory. */
 #include "tensor/storage.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
-/* Makes one hop say the label of each node and the others say nothing. */
+/* Writes the label of each node into one hop, and nothing into the others. */
 static void plant_hop(const mo_source *source, int informative) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     float *x = mo_tensor_view(hops).data;

@@ -1,6 +1,6 @@
 /* tests/train/test_captured_step.c - loss and gradients of a training step, of each model on each task, are queued
- * without one wait or one new block of memory: they can be captured, and the capture has their bits. Skipped where no
- * CUDA device answers. */
+ * without one wait or one new block of memory: they can be captured, and the capture gives the same bits. Skipped if
+ * there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/planted.h"
 
@@ -69,7 +69,7 @@ static void own(mo_context *ctx, mo_tensor **T, mo_tensor **list, int *count) {
     *T = list[(*count)++] = copy;
 }
 
-/* The tensors of an episode as the caller's own: what a captured step reads stays where it is. */
+/* Copies the tensors of an episode to memory of the caller's: a captured step needs inputs that stay in place. */
 static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
     int count = 0;
     for (int i = 0; i < e->n_rows; i++) {

@@ -1,5 +1,5 @@
 /* tests/train/test_checkpoint.c - files that must be refused: checkpoints cut short, with a flipped bit, of other
- * settings; logs without the steps of the checkpoint; weights without what is needed to use them. */
+ * settings; logs without the steps of the checkpoint; weights without the settings needed to use them. */
 #include "tests/training_run.h"
 
 static char *folder_of(scratch *s) {
@@ -79,8 +79,8 @@ static void flip_middle(const char *folder, const char *name) {
     bytes_release(&b);
 }
 
-/* Checkpoints are written after 0, 3, 5 steps: the one of step 3 is left when that of step 5 is damaged, and leads to
- * the same weights. */
+/* Checkpoints are written after 0, 3, 5 steps: if the checkpoint of step 5 is damaged, the one of step 3 remains and
+ * leads to the same weights. */
 static void previous_checkpoint_is_kept_and_offered(void **state) {
     char *folder = folder_of(*state), whole[520], from[600], to[600];
     snprintf(whole, sizeof whole, "%s-whole", folder);

@@ -32,7 +32,7 @@ static void equal_models_do_not_differ(void **state) {
     mo_pool_release(pool);
 }
 
-/* Without structure and attributes (weights e^-30) degrees are what is left, which says less of the classes. */
+/* Without structure and attributes (weights e^-30) only degrees remain, which say less about the classes. */
 static void a_spoiled_model_is_below(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);

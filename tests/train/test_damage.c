@@ -50,7 +50,7 @@ static bool is_padding(bytes b, size_t at) {
     return true;
 }
 
-/* Damages the file in every way and counts what is read as if nothing were wrong. */
+/* Damages the file in every way and counts the versions that are read without an error. */
 static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes whole = read_bytes(s->path);
     int64_t accepted = 0, flips = 0;
@@ -106,7 +106,7 @@ static void small_files_are_refused_damaged(void **state) {
     folder_remove(folder);
 }
 
-/* The same file as older versions wrote it, without digests. Returns its path. */
+/* Writes the file in the form of older versions, without digests. Returns its path. */
 static const char *strip(scratch *s, const char *path) {
     bytes b = read_bytes(path), old = {0};
     size_t n = b.data[0] | (size_t)b.data[1] << 8;
@@ -248,7 +248,7 @@ static void files_without_digests_say_how_to_convert(void **state) {
     training_run run = run_open(&usual_run, folder);
     assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
     assert_failed(run.ctx, MO_FORMAT, PARTS("checkpoint.safetensors: expected digests", "`mochi data convert "));
-    /* What the command does: the same tensors and metadata, written again. */
+    /* As the command does: writes the same tensors and metadata again. */
     mo_arrays *arrays = mo_safetensors_read(run.ctx, path);
     assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
     mo_arrays_release(arrays);

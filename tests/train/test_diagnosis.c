@@ -1,4 +1,4 @@
-/* tests/train/test_diagnosis.c - what the geometry of embeddings does to prototypes, on the paper's examples. */
+/* tests/train/test_diagnosis.c - the effect of the geometry of embeddings on prototypes, on the paper's examples. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -150,8 +150,8 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
     t->last = of;
 }
 
-/* The ranking of candidates by inner products decides which are tried, and nothing else: a row a class, so that rows
- * are prototypes, far from the origin, in fewer and in more dimensions than points. */
+/* The ranking of candidates by inner products only decides which are tried. One row per class, so that rows are
+ * prototypes, far from the origin, in fewer and in more dimensions than points. */
 static void hull_distances_are_those_of_each_point_alone(void **state) {
     enum { POINTS = 70, MOST = 90 };
     scratch *s = *state;

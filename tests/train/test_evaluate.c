@@ -1,5 +1,5 @@
-/* tests/train/test_evaluate.c - evaluation on graphs with a known answer: planted classes are found, links that nothing
- * but themselves predicts are not, and encoding once gives what encoding each episode gives. */
+/* tests/train/test_evaluate.c - evaluation on graphs with a known answer: planted classes are found, unpredictable
+ * links are not, and encoding once gives the same as encoding each episode. */
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 

@@ -1,5 +1,5 @@
-/* tests/train/test_evaluate_place.c - an evaluation reads features in host memory and on disk as it reads those at
- * hand, and a pool that changes under a run changes the episodes planned ahead. Runs on the device of MOCHI_DEVICE. */
+/* tests/train/test_evaluate_place.c - an evaluation gives the same for features on the device, in host memory and on
+ * disk, and a pool that changes under a run changes the episodes planned ahead. Runs on the device of MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -67,7 +67,7 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
     }
 }
 
-/* On the CPU host memory is at hand; a device has the rows of both brought to it. */
+/* The CPU reads host memory in place; a device gets the rows of both copied to it. */
 static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
     scratch *s = *state;
     char cache[512];
@@ -100,7 +100,7 @@ static void a_pool_that_changes_is_planned_anew(void **state) {
     training_run run = run_open(&o, folder);
     mo_pool_set_families(run.pool, lone);
     for (int step = 0; step < 6; step++) {
-        if (step == 3) /* the source that is drawn moves in memory, too */
+        if (step == 3) /* the drawn source also moves in memory */
             for (uint64_t seed = 5; seed < 25; seed++)
                 mo_pool_add(run.pool, planted_graph(run.ctx, "more", 40, 2, 0.3, 0.1, seed), 1u << MO_TASK_NC);
         assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
@@ -109,7 +109,7 @@ static void a_pool_that_changes_is_planned_anew(void **state) {
     lone[MO_TASK_NC] = 0;
     lone[MO_TASK_GC] = 1;
     mo_pool_set_families(run.pool, lone);
-    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK); /* not what was planned before */
+    assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK); /* not the episode planned before */
     assert_false(isnan(r.accuracy[MO_TASK_GC]));
     mo_pool_set_families(run.pool, all);
     while (run.trainer->step < o.steps)

@@ -1,5 +1,5 @@
 /* tests/train/test_example_rows.c - rows of examples: the same at any thread count and from the cache, counts against a
- * dense matrix, no leak of the links that are asked about, bad input. */
+ * dense matrix, no leak of the queried links, bad input. */
 #include "tests/copies.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
@@ -49,7 +49,7 @@ static void rows_do_not_depend_on_threads_or_cache(void **state) {
     folder_remove(folder);
 }
 
-/* What the counts of a pair should be, from a dense adjacency. */
+/* The expected counts of a pair, from a dense adjacency. */
 static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out[8]) {
     double common = 0, adamic = 0, allocation = 0, du = 0, dv = 0;
     for (int64_t w = 0; w < graph->nodes; w++) {
@@ -144,7 +144,7 @@ static void links_that_nothing_predicts_are_not_predicted(void **state) {
     assert_true(auc_of_noise(s->ctx, true) > 75); /* the test can fail: with the links in the graph they are found */
 }
 
-/* Blocks bound what an episode of rows of examples takes, and change nothing else. */
+/* Blocks bound the memory of an episode of example rows, and change nothing else. */
 static void an_evaluation_encodes_in_blocks(void **state) {
     scratch *s = *state;
     mo_feature_options o = example_features(NULL);

@@ -1,5 +1,4 @@
-/* tests/train/test_feature_cache.c - cached features equal computed ones, and nothing that befalls the cache is an
- * error. */
+/* tests/train/test_feature_cache.c - cached features equal computed ones, and no damage to the cache is an error. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
@@ -12,7 +11,7 @@ static mo_feature_options cached_options(scratch *s, const char *folder) {
     return o;
 }
 
-/* Opens with the cache, asserts where it came from and that it equals what is computed without. */
+/* Opens with the cache; asserts where the features came from and that they equal those computed without it. */
 static void expect_from(const mo_graph *graph, const mo_feature_options *options, bool from_cache) {
     mo_feature_options without = *options;
     int64_t n, m;
@@ -99,7 +98,7 @@ static void a_folder_that_cannot_be_written_is_no_error(void **state) {
     mo_feature_options o = plain;
     char path[1024];
     snprintf(path, sizeof path, "%s/below", scratch_write(s, "a-file", "x", 1));
-    o.cache = path; /* below a file no folder can be */
+    o.cache = path; /* a folder below a file is impossible */
     expect_from(graph, &o, false);
     expect_from(graph, &o, false);
     o.cache = ""; /* none, not the root folder */

@@ -1,6 +1,6 @@
-/* tests/train/test_feature_place.c - features on the device, in host memory and on disk: equal bits whatever the
- * threads and interruptions, memory that does not grow with the pool, and errors of the thread that reads. Runs on the
- * device of MOCHI_DEVICE. */
+/* tests/train/test_feature_place.c - features on the device, in host memory and on disk: equal bits for any threads and
+ * interruptions, memory that does not grow with the pool, and errors of the thread that reads. Runs on the device of
+ * MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -23,11 +23,11 @@ static run_options placed_run(const mo_feature_options *features, int episodes, 
     o.features = features;
     o.episodes = episodes;
     o.threads = threads;
-    o.steps = test_device() == MO_CUDA ? 4 : 8; /* emulated, a step takes its time */
+    o.steps = test_device() == MO_CUDA ? 4 : 8; /* an emulated step is slow */
     return o;
 }
 
-/* The features of every source of `to` become those of `from`: where they are made decides their last bits. */
+/* Copies the features of every source of `from` to `to`, as the device that computes them decides their last bits. */
 static void copy_features(const mo_pool *from, mo_pool *to) {
     for (int i = 0; i < to->n; i++) {
         const mo_arrays *x = from->source[i].features->arrays, *y = to->source[i].features->arrays;
@@ -168,7 +168,7 @@ static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
     training_run run = run_open(&o, folder);
     assert_int_equal(mo_trainer_step(run.trainer, NULL), MO_OK);
     cut_stacks(cache);
-    for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* what was fetched before may still be used */
+    for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* rows fetched before may still be used */
         mo_trainer_step(run.trainer, NULL);
     assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".stack': it ends before byte ", "cut short?"));
     run_close(&run);
@@ -221,7 +221,7 @@ static int64_t memory_of(const char *name) {
     return 1024 * kib;
 }
 
-/* What a run on so many graphs holds after some steps, and what it has held at most. */
+/* The bytes that a run on `graphs` graphs holds after some steps, and their peak. */
 static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
     char folder[512], cache[512];
     folder_of(s, "run", folder);
@@ -258,7 +258,7 @@ static void memory_does_not_grow_with_the_pool(void **state) {
     const int more = 4;
     int64_t one, many, one_peak, many_peak, stack = (int64_t)WIDE_NODES * WIDE_DIM * (PLANTED_HOPS + 1) * 4;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* its quarantine holds on to what is freed */
+    skip(); /* the sanitizer keeps freed memory */
 #endif
     run_wide(*state, 1, &one, &one_peak);
     run_wide(*state, 1 + more, &many, &many_peak);

@@ -1,4 +1,5 @@
-/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: what it holds, and that it repeats. */
+/* tests/train/test_features.c - the hop stack of graphs and sets of graphs: its values, and equal bits on
+ * repetition. */
 #include "ops/inside.h"
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
@@ -36,7 +37,7 @@ static void a_hop_is_the_adjacency_times_the_hop_before(void **state) {
     mo_graph_release(graph);
 }
 
-/* So many columns that most are zero before LayerNorm, and propagated as one. */
+/* Enough columns that most are zero before LayerNorm, and propagated as one. */
 static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_feature_options wide = plain;

@@ -15,7 +15,7 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-/* All heads at two k, one of which is more than a class has to give, as a context of so many threads sees them. */
+/* Fits all heads at two k, one of them larger than a class, with the given number of threads. */
 static mo_code run(const mo_head *const *heads, int n, int threads, bool tune, rows *x) {
     scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = threads})};
     mo_embeddings *E = make(&s, MO_F32, 1);
@@ -107,7 +107,7 @@ static void the_first_failure_is_the_one_that_is_told(void **state) {
         assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &many), MO_NUMERICAL);
         assert_string_equal(many.failure, one.failure);
         assert_int_equal(many.n, 4);
-        assert_same_figures(&many.row[1], &one.row[1]); /* the other head goes on */
+        assert_same_figures(&many.row[1], &one.row[1]); /* the other head is still fitted */
     }
 }
 

@@ -1,5 +1,4 @@
-/* tests/train/test_graph_write.c - a graph as .npz reads back equal, and nothing is left of one that could not be
- * written. */
+/* tests/train/test_graph_write.c - a graph as .npz reads back equal, and a failed write leaves no file. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

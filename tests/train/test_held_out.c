@@ -1,4 +1,4 @@
-/* tests/train/test_held_out.c - held-out rows of a support are what explicit refits say. */
+/* tests/train/test_held_out.c - logits of held-out rows equal explicit refits. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
 #include "train/fit/fit_batch.h"
@@ -62,8 +62,8 @@ static void held_out_rows_are_those_of_explicit_refits(void **state) {
     mo_embeddings_release(E);
 }
 
-/* Every head that has a shortcut against itself without one, in dual and in primal form (k C below and above D + 1),
- * with rows that repeat, and with a fold that takes the rest of a class. */
+/* Compares every head that has a shortcut with itself without it, in dual and in primal form (k C below and above D +
+ * 1), with rows that repeat, and with a fold that takes the rest of a class. */
 static void shortcuts_of_cross_validation_say_what_refits_say(void **state) {
     enum { MOST = 8 * C };
     scratch *s = *state;

@@ -1,5 +1,5 @@
-/* tests/train/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and say
- * what they need. */
+/* tests/train/test_hop_store.c - hop stacks on disk equal those in memory, survive interruption and damage, and report
+ * the memory they need. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
@@ -106,7 +106,7 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
     folder_remove(folder);
 }
 
-/* The table of checksums is at the end: with its last entries zero the file is what an interruption leaves. */
+/* The table of checksums is at the end: with its last entries 0 the file is as after an interruption. */
 static void an_interrupted_run_goes_on_where_it_stopped(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);

@@ -1,5 +1,4 @@
-/* tests/train/test_links.c - held-out edges and the pool of non-edges: what they are, and that they are fairly drawn.
- */
+/* tests/train/test_links.c - held-out edges and the pool of non-edges: their definition, and their fair draw. */
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
 #include "train/inside.h"

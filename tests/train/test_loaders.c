@@ -1,10 +1,10 @@
-/* tests/train/test_loaders.c - every data set at hand (data_at_hand.h), and the embedded copies, against the counts
+/* tests/train/test_loaders.c - every available data set (data_at_hand.h), and the embedded copies, against the counts
  * that were verified independently of this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
 #include "train/inside.h"
 
-/* What is known of a data set; counts[..] = 0 ends the label counts. */
+/* The known counts of a data set; counts[..] = 0 ends the label counts. */
 typedef struct known {
     const char *name, *path;
     int64_t graphs, nodes, edges, features, feature_nnz, classes;
@@ -116,7 +116,7 @@ static mo_graph *open_or_fail(mo_context *ctx, const char *name) {
     return graph;
 }
 
-/* Points MOCHI_DATA at the data sets at hand and leaves nothing embedded. */
+/* Points MOCHI_DATA at the available data sets and hides the embedded ones. */
 static void use_sources(scratch *s) {
     setenv("MOCHI_DATA", data_at_hand(), 1);
     setenv("MOCHI_EMBEDDED", s->folder, 1);

@@ -1,4 +1,4 @@
-/* tests/train/test_locale.c - a host may set any locale: files, settings and messages are those of the locale C.
+/* tests/train/test_locale.c - a host may set any locale: files, settings and messages are as in the locale C.
  *
  * The locales are made here: de_DE separates decimals by a comma, ps_AF by a sign of two bytes. Skipped where localedef
  * or its sources are missing. */
@@ -39,7 +39,7 @@ static int remove_locales(void **state) {
     return system(command) == 0 ? scratch_release(state) : -1;
 }
 
-/* Sets a locale whose separator is not a point; skips the test where there is none. */
+/* Sets a locale whose separator is not a point; skips the test if there is none. */
 static void enter_locale(int i) {
     char name[64], text[16];
     snprintf(name, sizeof name, "%s.UTF-8", locales[i]);

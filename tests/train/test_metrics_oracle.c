@@ -1,5 +1,5 @@
 /* tests/train/test_metrics_oracle.c - link metrics on scores with heavy ties against scikit-learn, and OGB's evaluator
- * written out in NumPy (oracle.h; skipped where it has no scikit-learn). */
+ * written out in NumPy (oracle.h; skipped if it has no scikit-learn). */
 #include "tests/oracle.h"
 #include "tests/scratch.h"
 #include "train/inside.h"

@@ -1,5 +1,5 @@
 /* tests/train/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
- * features, one episode of each family a step, in every math mode. Skipped where no CUDA device answers. */
+ * features, one episode of each family per step, in every math mode. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/planted.h"
 #include "tests/training_run.h"

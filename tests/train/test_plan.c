@@ -1,4 +1,4 @@
-/* tests/train/test_plan.c - which examples an episode has: properties over thousands of episodes, small classes
+/* tests/train/test_plan.c - the examples of an episode: properties over thousands of episodes, small classes
  * included. */
 #include "tests/labelled_graph.h"
 

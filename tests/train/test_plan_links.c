@@ -1,4 +1,5 @@
-/* tests/train/test_plan_links.c - which pairs an episode of links has: edges with label one, others with label zero. */
+/* tests/train/test_plan_links.c - the pairs of an episode of links: edges with label one, other pairs with label
+ * zero. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

@@ -1,4 +1,4 @@
-/* tests/train/test_pool.c - pools: which sources they hold, and of which family the episodes are that they draw. */
+/* tests/train/test_pool.c - pools: their sources, and the families of their episodes. */
 #include "tests/planted.h"
 
 static const char *edge_list(scratch *s, const char *name) {
@@ -32,7 +32,7 @@ static void name_may_choose_tasks(void **state) {
         assert_null(mo_pool_source(pool, 1));
         mo_pool_release(pool);
     }
-    assert_int_equal(notices, 4); /* what is opened, and how good its SVD is */
+    assert_int_equal(notices, 4); /* each names a graph and the quality of its SVD */
 }
 
 static void wrong_tasks_are_refused_by_name(void **state) {
@@ -116,7 +116,7 @@ static void families_are_drawn_by_their_weights(void **state) {
         count[draw_task(pool, t, number, MO_FAMILY_DRAWN)]++;
     assert_int_equal(count[MO_TASK_NC], 0);
     assert_in_range(count[MO_TASK_LP], 450 - 43, 450 + 43); /* four standard deviations of a binomial */
-    for (uint64_t number = 0; number < 6; number++)         /* of several a step, the families that have a weight */
+    for (uint64_t number = 0; number < 6; number++)         /* of several per step: the families that have a weight */
         assert_int_equal(draw_task(pool, t, number, MO_FAMILY_IN_TURN), number % 2 ? MO_TASK_GC : MO_TASK_LP);
     mo_tape_release(t);
     mo_pool_release(pool);

@@ -1,5 +1,5 @@
-/* tests/train/test_pool_episodes.c - what episodes of a pool hold: the features of their examples, and of links none
- * that know them. */
+/* tests/train/test_pool_episodes.c - episodes of a pool hold the features of their examples; features for links do not
+ * know the held-out edges. */
 #include "tests/planted.h"
 
 static const int64_t *ints(const mo_tensor *T) {

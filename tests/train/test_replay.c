@@ -1,5 +1,5 @@
-/* tests/train/test_replay.c - a run whose steps are replayed as graphs has the bits of one whose steps are not: losses,
- * norms and weights, whatever changes between them. Skipped where no CUDA device answers. */
+/* tests/train/test_replay.c - a run whose steps are replayed as graphs has the same bits as one without replay: losses,
+ * norms and weights, with every change between steps. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/training_run.h"
 
@@ -10,7 +10,7 @@ typedef struct trace {
     int replayed; /* episodes */
 } trace;
 
-/* Something that happens to a run before a step. */
+/* A change to a run before a step. */
 typedef void (*event)(training_run *run, int64_t step);
 
 static run_options replayed_run(const mo_feature_options *features, int episodes, bool replay) {

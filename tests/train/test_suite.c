@@ -1,5 +1,5 @@
-/* tests/train/test_suite.c - pools and suites as files: what a good one holds, and the line and column of what is wrong
- * with a bad one. */
+/* tests/train/test_suite.c - pools and suites as files: the content of valid ones, and line and column of the error in
+ * invalid ones. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

@@ -1,5 +1,5 @@
-/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume where they stopped, and leave the user's
- * files alone. */
+/* tests/train/test_trainer.c - runs: they learn, repeat bit for bit, resume where they stopped, and do not touch the
+ * user's files. */
 #include "tests/training_run.h"
 
 #include <signal.h>
@@ -240,7 +240,7 @@ static void step_that_is_not_finite_changes_nothing(void **state) {
     run_close(&run);
 }
 
-/* Takes the numbers out of all rows when three steps are done; what was prepared ahead may still be trained on. */
+/* Takes the numbers out of all rows when three steps are done; episodes prepared ahead may still be trained on. */
 static bool spoil_features(const mo_step_report *r, void *state) {
     const training_run *run = state;
     for (int i = 0; r->step == 2 && i < mo_pool_size(run->pool); i++) {

@@ -3,8 +3,7 @@
 #include <cudnn.h>
 #include <stdlib.h>
 
-/* What test_null_dnn.c reads: handles and descriptors that are there, softmaxes that were asked for, rows of the last.
- */
+/* Counters for test_null_dnn.c: live handles and descriptors, softmax calls, rows of the last one. */
 int null_dnn_held, null_dnn_calls, null_dnn_rows;
 
 size_t cudnnGetVersion(void) {

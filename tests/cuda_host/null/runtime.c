@@ -184,7 +184,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-/* What a wait says of work that has failed. */
+/* The result of a wait after work has failed. */
 static cudaError_t waited(void) {
     cudaError_t code = vendor.asynchronous;
     vendor.asynchronous = cudaSuccess;

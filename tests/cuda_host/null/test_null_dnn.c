@@ -1,5 +1,5 @@
-/* tests/cuda_host/null/test_null_dnn.c - how the seams open cuDNN, call it and leave it: on one that computes nothing.
- */
+/* tests/cuda_host/null/test_null_dnn.c - how the seams open, call and close cuDNN, on a library that computes
+ * nothing. */
 #include "tensor/cuda/seams/seam.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ static seam *open_seam(void) {
     return s;
 }
 
-/* The library where it is loaded, without loading it. */
+/* The library if it is loaded, without loading it. */
 static void *loaded(void) {
     return dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_NOLOAD);
 }
@@ -75,7 +75,7 @@ static void more_rows_than_a_descriptor_counts_are_several_calls(void **state) {
     (void)state;
     seam_rows r = {SEAM_F32, true, 7, INT_MAX / 3};
     seam *s = open_seam();
-    float *x = seam_allocate(s, sizeof *x); /* nothing looks into it */
+    float *x = seam_allocate(s, sizeof *x); /* its values are not read */
     int *calls = counter("null_dnn_calls"), *rows = counter("null_dnn_rows"), before = *calls;
     assert_true(seam_softmax(s, &r, x, x));
     assert_int_equal(*calls - before, 3);

@@ -1,5 +1,5 @@
-/* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda themselves, on libraries that compute nothing: what
- * they do about broken captures, late errors, devices, memory and plans. */
+/* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda on libraries that compute nothing: broken captures,
+ * late errors, devices, memory and plans. */
 #include "tensor/cuda/seams/seam.h"
 #include "tests/cuda_host/null/vendor.h"
 
@@ -50,7 +50,7 @@ static void a_call_that_breaks_the_capture_leaves_nothing_behind(void **state) {
     vendor.uncaptured = "cusolverDnXpotrf";
     assert_null(seam_capture(s));
     assert_non_null(seam_potrf(s, SEAM_F32, true, 8, A, 8, info));
-    seam_fill(s, A, 0, 64); /* fails, as all behind it */
+    seam_fill(s, A, 0, 64); /* fails, as all later work */
     assert_non_null(strstr(seam_capture_end(s, &graph), "previous error during capture"));
     assert_null(graph);
     assert_int_equal(vendor.last, cudaSuccess);
@@ -115,7 +115,7 @@ static void devices_that_will_not_do_are_one_line(void **state) {
     seam *s = open_seam((seam_choice){1, 0});
     assert_int_equal(vendor.current, 1);
     assert_string_equal(seam_reason(s, "the call failed"), "the call failed");
-    vendor.current = 0; /* by the program around us */
+    vendor.current = 0; /* set by the calling program */
     assert_string_equal(
         seam_reason(s, "the call failed"), "device 0 is current in this thread, expected 1: call cudaSetDevice");
     assert_null(seam_reason(s, NULL));
@@ -163,7 +163,7 @@ static void a_shape_is_searched_once_and_computed_by_its_plan(void **state) {
     moved.A = A + 4;
     assert_null(seam_multiply(s, &moved));
     assert_int_equal(vendor.searches, 3);
-    for (int64_t n = 1; n <= 300; n++) { /* more shapes than a training run of drawn episodes has in a while */
+    for (int64_t n = 1; n <= 300; n++) { /* more shapes than a training run on drawn episodes soon has */
         seam_gemm other = product_of(A, A, A, n);
         assert_null(seam_multiply(s, &other));
     }

@@ -6,7 +6,7 @@ mochi=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Writes the lines of one step: those that a run of six has and a run of five has not.
+# Writes the lines of one step: the lines of a run of six steps that a run of five lacks.
 step() {
     local runs
     for runs in 5 6; do
