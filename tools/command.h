@@ -1,4 +1,4 @@
-/* tools/command.h - what the subcommands share: exit codes, option values, reports to the user. */
+/* tools/command.h - declarations that the subcommands share: exit codes, option values, messages to the user. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -35,9 +35,9 @@ typedef struct names {
     int count;
 } names;
 
-/* argp_parse; ends the program by EXIT_FAILED where argp itself fails. */
+/* Calls argp_parse; ends the program with EXIT_FAILED if argp itself fails. */
 void parse_options(const struct argp *argp, int argc, char **argv, void *options);
-/* Ends the program by that code with the line "mochi train: <text>". */
+/* Prints the line "mochi train: <text>" and ends the program with the given exit code. */
 _Noreturn void refuse_command_line(const struct argp_state *state, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
@@ -49,7 +49,7 @@ int64_t parse_age(const struct argp_state *state, const char *option, const char
 double parse_positive(const struct argp_state *state, const char *option, const char *text);
 /* "8:32", or "8" for both ends. */
 void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);
-/* The number of text among the n choices. */
+/* The index of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
 names parse_names(const struct argp_state *state, const char *option, const char *text);
@@ -63,7 +63,7 @@ enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
         {"math", KEY_MATH, "NAME", 0, "float32 products on cuda: fp32, tf32 or bf16 (default: fp32)", 0}, {            \
         "device-memory", KEY_DEVICE_MEMORY, "SIZE", 0, "bytes of cuda that may be held (4G; default: all)", 0          \
     }
-/* Whether the key is one of them; its value is then in o. */
+/* Returns true if the key is one of these options; its value is then in o. */
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
 
 /* --max-expand, for commands that read graphs or arrays. */
@@ -86,7 +86,7 @@ enum { KEY_MEMORY = 0x900, KEY_CACHE };
         EXPAND_OPTION, {                                                                                               \
         "cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0                \
     }
-/* Whether the key is one of them; its value is then in memory or cache. */
+/* Returns true if the key is one of these options; its value is then in memory or cache. */
 bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state);
 
 /* --stack, for commands that read features and train nothing. */
@@ -98,37 +98,38 @@ enum { KEY_STACK = 0xa00 };
             "(default: float32)",                                                                                      \
             0                                                                                                          \
     }
-/* Whether the key is it; its value is then in stack. */
+/* Returns true if the key is --stack; its value is then in stack. */
 bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state);
 
 /* ---- open_head.c ---- */
 
-/* What --help says of heads: name_heads, the help filter of an argp, puts their names in the place of HEADS. */
+/* HEADS stands for the names of all heads in help texts: name_heads, the help filter of an argp, replaces it. */
 #define HEADS "@heads"
 char *name_heads(int key, const char *text, void *input);
 /* The library's head of that name, or the mo_head_plugin of a shared object (text with a slash, or that ends in .so).
  * NULL with one line in `why`. */
 const mo_head *open_head(const char *text, char *why, size_t bytes);
-/* The same for --head: ends the program with that line, by EXIT_USAGE for a name and EXIT_FAILED for a file. */
+/* The head that --head names, by open_head. Ends the program with its line if there is none: with EXIT_USAGE for a
+ * name, EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
-/* Whether a head has a hyper-parameter of that name. */
+/* Whether a head has a hyper-parameter of this name. */
 bool head_has(const mo_head *head, const char *parameter);
 
-/* The mo_encoder_plugin of a shared object, as open_head and parse_head find heads. */
+/* The mo_encoder_plugin of a shared object; failures as in open_head and parse_head. */
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);
 const mo_encoder *parse_encoder(const struct argp_state *state, const char *text);
 
 /* ---- open_pool.c ---- */
 
-/* Graphs to train on. */
+/* The graphs to train on. */
 typedef struct pool_choice {
-    names graphs;            /* as mo_pool_open takes them; owned */
-    double link_share;       /* 0: not said */
+    names graphs;            /* in the form of mo_pool_open; owned */
+    double link_share;       /* 0: not given */
     double family[MO_TASKS]; /* weights */
 } pool_choice;
 
-/* The value of --pool: graphs separated by commas, the name of a pool, or FILE.json. A file that cannot be used ends
- * the program by EXIT_FAILED. */
+/* The value of --pool: graphs separated by commas, the name of a pool, or FILE.json. Ends the program with EXIT_FAILED
+ * if the file cannot be used. */
 void parse_pool(const struct argp_state *state, const char *option, const char *text, pool_choice *choice);
 
 /* ---- output.c ---- */
@@ -137,19 +138,19 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 int report_failure(const mo_context *ctx);
 /* The max_expand of contexts that are opened from then on. */
 void set_max_expand(double ratio);
-/* A context, or NULL with the failure reported. */
+/* A context; NULL after a failure has been reported. */
 mo_context *open_context(int threads);
-/* The same on a device. */
+/* A context on a device; NULL after a failure has been reported. */
 mo_context *open_context_on(mo_context_options options);
-/* Prints an object as one line on standard output and frees it. False where the line could not be written. */
+/* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
 /* A JSON number, or null where the value is not finite. */
 json_t *json_number(double value);
-/* A new object, the line before what a command prints with --json: the words typed, versions, BLAS kernels. */
+/* A new object for the first line of a command's --json output: the words typed, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
 /* A new object of lists over the bins: n, right and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* However the program ends, where something written to standard output was lost, it says so in one line on standard
+/* Makes every end of the program check standard output: if output was lost, the program says so in one line on standard
  * error and exits with EXIT_FAILED. */
 void watch_output(void);
 

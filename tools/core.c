@@ -1,10 +1,10 @@
-/* tools/core.c - the right kernels of OpenBLAS for AVX-512 processors.
+/* tools/core.c - chooses the right OpenBLAS kernels for AVX-512 processors.
  *
  * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 takes the AVX2 kernels (Haswell, Zen)
  * on AVX-512 processors that are newer than it, at about half of the machine's rate; and it takes AVX-512 kernels on
  * Zen 4, which runs them in two halves, 5% slower than the AVX2 ones. OPENBLAS_CORETYPE overrides the choice, but must
- * be in the environment before the library is loaded: hence a second exec. The variable is also what stops the second
- * process from doing it again, and a user who sets it is left alone. */
+ * be in the environment before the library is loaded: hence a second exec. The variable also stops the second process
+ * from another exec, and a user's own setting of it is kept. */
 #include "tools/core.h"
 
 #include "tools/memory.h"
@@ -19,7 +19,8 @@
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
 #define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* what OpenBLAS chose before the second exec, for `mochi doctor` */
 
-/* The sets that the SkylakeX kernels use; the compiler's test includes the operating system's consent. */
+/* Tests the instruction sets that the SkylakeX kernels use; the compiler's builtin also checks that the operating
+ * system supports them. */
 static bool has_avx512(void) {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -44,7 +45,7 @@ static bool is_among(const char *core, const char *const *cores, size_t n) {
     return false;
 }
 
-/* The core to ask for instead; NULL where the choice is right. */
+/* The core to request instead; NULL if OpenBLAS's choice is right. */
 static const char *better_core(const char *core) {
     static const char *const narrow[] = {"Haswell", "Zen", "Excavator", "Sandybridge", "Prescott", "Core2"};
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
@@ -62,7 +63,7 @@ void choose_blas_core(char **argv) {
     if (!better)
         return;
     if (setenv(CHOICE_VARIABLE, core, 1) != 0 || setenv(CORE_VARIABLE, better, 1) != 0)
-        end_out_of_memory();       /* other kernels would be another result */
+        end_out_of_memory();       /* going on with other kernels would change the result */
     execv("/proc/self/exe", argv); /* on failure the program goes on with the kernels it has */
 }
 

@@ -1,4 +1,4 @@
-/* tools/digest.c - XXH3-128 of a file, a block at a time. */
+/* tools/digest.c - XXH3-128 of a file, read block by block. */
 #include "tools/digest.h"
 
 #include "tools/memory.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file of that name, else the one before its last colon: FILE:NAME is an array of several. */
+/* Opens the file of this name, else the part before its last colon: FILE:NAME is one array of a file. */
 static FILE *open_file(const char *path) {
     FILE *file = fopen(path, "rb");
     const char *colon = strrchr(path, ':');

@@ -1,4 +1,4 @@
-/* tools/doctor.c - `mochi doctor`: what this machine offers, and whether the program makes use of it. */
+/* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program makes use of it. */
 #include "tools/bench/bench.h"
 #include "tools/bench/core_rate.h"
 #include "tools/core.h"
@@ -28,16 +28,16 @@ static const char description[] =
     "processor and how fast they and other sets are at a float32 product, each measured in a process of its own; "
     "whether BLAS may be called from several threads; the GPU; versions of libraries.";
 
-/* What was found out. */
+/* The results of the examination. */
 typedef struct findings {
     machine machine;
-    int threads, n_cores, best; /* best: of the cores, -1 where none could be measured */
+    int threads, n_cores, best; /* best: index in cores, -1 if none could be measured */
     bool blas_is_safe;
     const char *cores[MAX_CORES];
     double rate[MAX_CORES]; /* GFLOP/s */
     bool has_gpu;
-    char gpu[1024];          /* its name, or why there is none */
-    char gpu_libraries[256]; /* "" where there are none */
+    char gpu[1024];          /* its name, or the reason why there is none */
+    char gpu_libraries[256]; /* "" if there are none */
 } findings;
 
 /* ---- the examination ---- */

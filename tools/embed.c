@@ -25,10 +25,10 @@ enum {
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
-    const mo_encoder *encoder; /* of weights of an encoder from outside; or NULL */
+    const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
     int64_t max_rows, memory;
     mo_dtype stack;
-    mo_context_options device; /* and math */
+    mo_context_options device; /* device and math mode */
     int hop, threads, argc;
     char **argv;
     bool json, quiet;
@@ -54,9 +54,8 @@ static const struct argp_option options[] = {
     STACK_OPTION,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     DEVICE_OPTIONS,
-    {"json", KEY_JSON, NULL, 0, "one JSON object a file on standard output, nothing else there", 0},
-    {"quiet", KEY_QUIET, NULL, 0, "neither notices on standard error nor, without --json, the files that are written",
-        0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per file on standard output, nothing else", 0},
+    {"quiet", KEY_QUIET, NULL, 0, "no notices on standard error and, without --json, no list of the files written", 0},
     {0},
 };
 
@@ -66,7 +65,7 @@ static const char description[] = "Encodes a graph with trained weights and writ
                                   "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy\n"
                                   "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
 
-/* Options without effect on what is asked for. */
+/* Refuses options that have no effect. */
 static void refuse_embed_options(const embed_options *o) {
     bool none = !strcmp(o->weights, "none");
     refuse_given(&o->given, "hop", !none, "expected --weights none, whose rows are those of one hop");
@@ -116,19 +115,19 @@ static error_t take_embed_option(int key, char *text, struct argp_state *state) 
     return 0;
 }
 
-/* The embeddings by a model made as the weights say, or the rows of a hop. The null tensor on failure. */
+/* The embeddings by the weights' model, or the rows of a hop. Returns the null tensor on failure. */
 static mo_tensor *compute_embeddings(const embed_options *o, const mo_weights *weights, const mo_source *source) {
     if (!weights)
         return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
-    mo_model model = mo_weights_model_as(weights, &choice); /* no head is asked here: any stands for one's own */
+    mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
     mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
     mo_model_release(model);
     return Z;
 }
 
-/* Says which file holds what, as a line or an object. False where it could not be written. */
+/* Prints the path and content of a written file, as a line or an object. Returns false if it could not be written. */
 static bool print_embed_file(const embed_options *o, const char *path, const mo_tensor *T, const char *of) {
     char shape[64];
     const char *dtype = mo_dtype_name(mo_tensor_dtype(T));
@@ -142,7 +141,7 @@ static bool print_embed_file(const embed_options *o, const char *path, const mo_
         file_digest(path)));
 }
 
-/* Writes both files, or neither: labels may be the null tensor. False where standard output was lost. */
+/* Writes both files, or neither; labels may be the null tensor. Returns false if standard output was lost. */
 static bool write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels, const char *of) {
     mo_tensor *const arrays[] = {Z, labels};
     const char *const paths[] = {o->out, o->labels};

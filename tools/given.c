@@ -19,7 +19,7 @@ bool is_given(const given_options *g, const char *name) {
     int i = 0;
     while (!is_end(&g->table[i]) && !(g->table[i].name && !strcmp(g->table[i].name, name)))
         i++;
-    assert(i < MAX_GIVEN && !is_end(&g->table[i])); /* a name that the table lacks would never be refused */
+    assert(i < MAX_GIVEN && !is_end(&g->table[i])); /* the table must have every name */
     return g->given[i];
 }
 

@@ -7,10 +7,10 @@
 enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_ENCODER, KEY_JSON };
 
 typedef struct gradcheck_options {
-    names ops;      /* none: all of the objects, or of the program where there are none */
-    names objects;  /* with ops of the user's */
-    names heads;    /* names and files; where there are any, they are checked and no op that was not named */
-    names encoders; /* files; they too are checked alone */
+    names ops;      /* none: all ops of the objects, or of the program if there are no objects */
+    names objects;  /* shared objects with the user's ops */
+    names heads;    /* names and files; if there are any, only they and named ops are checked */
+    names encoders; /* files; if there are any, only they and named ops are checked */
     int order, threads;
     uint64_t seed;
     bool json;
@@ -18,14 +18,15 @@ typedef struct gradcheck_options {
 } gradcheck_options;
 
 static const struct argp_option options[] = {
-    {"order", KEY_ORDER, "1|2", 0, "highest order: 1, the vector-Jacobian product; 2, also that of it (default 2)", 0},
-    {"seed", KEY_SEED, "S", 0, "of the samples and directions (default 0)", 0},
+    {"order", KEY_ORDER, "1|2", 0,
+        "highest order: 1, the vector-Jacobian product; 2, also the derivative of it (default 2)", 0},
+    {"seed", KEY_SEED, "S", 0, "seed of the samples and directions (default 0)", 0},
     {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
     {"head", KEY_HEAD, "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own", 0},
     {"encoder", KEY_ENCODER, "FILE.so", 0, "check an encoder of your own; may be repeated", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object an op, head or encoder and order on standard output: its name, order, samples, error, pass",
+        "one JSON object per op, head or encoder and order on standard output: its name, order, samples, error, pass",
         0},
     {0},
 };
@@ -47,7 +48,7 @@ static void take_gradcheck_heads(gradcheck_options *o, const char *text, const s
     const mo_head *head;
     for (int i = 0; i < list.count; i++)
         if (strcmp(list.items[i], "all") != 0) {
-            parse_head(state, list.items[i]); /* a name that is none ends the program here */
+            parse_head(state, list.items[i]); /* an unknown name ends the program here */
             append_name(&o->heads, list.items[i]);
         } else {
             for (int k = 0; (head = mo_head_at(k)); k++)
@@ -72,7 +73,7 @@ static error_t take_gradcheck_option(int key, char *text, struct argp_state *sta
     else if (key == KEY_HEAD)
         take_gradcheck_heads(o, text, state);
     else if (key == KEY_ENCODER) {
-        parse_encoder(state, text); /* a file that is none ends the program here */
+        parse_encoder(state, text); /* a file that is no encoder ends the program here */
         append_name(&o->encoders, text);
     } else if (key == ARGP_KEY_ARG)
         append_name(&o->ops, text);
@@ -93,11 +94,11 @@ static bool report_gradcheck(
         printf("%-24s order %d  %3d samples  error %8.1e  %s%s%s\n", name, order, r->samples, r->error,
             r->pass ? "pass" : "FAIL", r->pass ? "" : ": ", r->pass ? "" : r->worst);
     fflush(stdout);
-    mo_clear_error(ctx); /* a broken op leaves its error behind; the next one is another matter */
+    mo_clear_error(ctx); /* the error of a broken op must not fail the next one */
     return r->pass;
 }
 
-/* True where the op passes every order. */
+/* Returns true if the op passes every order. */
 static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *o) {
     bool passes = true;
     for (int order = 1; order <= o->order; order++) {
@@ -107,7 +108,7 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     return passes;
 }
 
-/* The number of heads that fail. Those with first derivatives alone are checked in these. */
+/* The number of heads that fail. Heads with first derivatives alone are checked at order 1. */
 static int check_heads(mo_context *ctx, const gradcheck_options *o) {
     int failed = 0;
     char why[1200];
@@ -143,8 +144,8 @@ static int check_encoders(mo_context *ctx, const gradcheck_options *o) {
     return failed;
 }
 
-/* Whether an op that is named comes with the user's objects, whose ops are numbered from `first` on; true where none is
- * named, or there are no objects. */
+/* Whether a named op is one of the user's objects, whose ops are numbered from `first` on; true if no op is named, or
+ * there are no objects. */
 static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int first) {
     bool asked = !o->ops.count || !o->objects.count;
     for (int i = first; i < mo_n_ops(ctx); i++)
@@ -153,7 +154,8 @@ static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int f
     return asked;
 }
 
-/* The number of ops that fail, of those named or else from number `first` on; -1 for a name that is not registered. */
+/* The number of failures among the named ops, or among all ops from number `first` on if none is named; -1 for a name
+ * that is not registered. */
 static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
     int failed = 0;
     if ((o->heads.count || o->encoders.count) && !o->ops.count && !o->objects.count)

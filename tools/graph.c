@@ -1,4 +1,4 @@
-/* tools/graph.c - `mochi graph`: what the tape holds after one training step of a small MOCHI. */
+/* tools/graph.c - `mochi graph`: prints the tape after one training step of a small MOCHI. */
 #include "tools/bench/synthetic.h"
 #include "tools/command.h"
 #include "tools/given.h"
@@ -16,8 +16,8 @@ typedef struct graph_options {
 } graph_options;
 
 static const struct argp_option options[] = {
-    {"text", KEY_TEXT, NULL, 0, "a line a node, oldest first (default)", 0},
-    {"dot", KEY_DOT, NULL, 0, "for graphviz; what backward recorded is red", 0},
+    {"text", KEY_TEXT, NULL, 0, "one line per node, oldest first (default)", 0},
+    {"dot", KEY_DOT, NULL, 0, "for graphviz; nodes recorded by backward are red", 0},
     {"values", KEY_VALUES, "N", OPTION_ARG_OPTIONAL, "with the elements of tensors that have at most N (default 16)",
         0},
     {"forward", KEY_FORWARD, NULL, 0, "without the gradient", 0},

@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* fopen for reading, which does not wait for the writer of a pipe: a named pipe that nothing writes to reads as an
- * empty file. */
+/* Opens a file for reading without waiting for the writer of a pipe: a named pipe without a writer reads as an empty
+ * file. */
 FILE *open_input(const char *path);
 /* json_load_file, by open_input. */
 json_t *read_json_file(const char *path, size_t flags, json_error_t *error);

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static volatile sig_atomic_t first_signal; /* a signal handler reaches nothing else */
+static volatile sig_atomic_t first_signal; /* a signal handler has no other way to its result */
 
 static void note_signal(int number) {
     if (!first_signal)

@@ -1,4 +1,4 @@
-/* tools/machine.c - what the operating system says of the machine: /proc, /sys and sysconf. */
+/* tools/machine.c - facts about the machine from the operating system: /proc, /sys and sysconf. */
 #include "tools/machine.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first line of a file that the pattern (with one conversion) matches. */
+/* Reads the first line of a file that matches the pattern (with one conversion). */
 static bool scan_file(const char *path, const char *pattern, void *value) {
     char line[4096];
     bool found = false;
@@ -36,7 +36,7 @@ static void list_instructions(char *text, size_t bytes) {
 #endif
 }
 
-/* Of the first core; sysconf multiplies the shared ones on some processors. */
+/* The cache of the first core; sysconf multiplies shared caches on some processors. */
 static double cache_kib(int level) {
     static const char *const paths[] = {"/sys/devices/system/cpu/cpu0/cache/index0/size",
         "/sys/devices/system/cpu/cpu0/cache/index2/size", "/sys/devices/system/cpu/cpu0/cache/index3/size"};

@@ -1,7 +1,7 @@
 /* tools/main.c - the program `mochi`: finds the subcommand and runs it.
  *
- * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage; 130, 143 and 129 a run
- * that SIGINT, SIGTERM or SIGHUP ended and that has written its checkpoint. */
+ * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
+ * or SIGHUP ended the run after its checkpoint was written. */
 #include "tools/command.h"
 #include "tools/core.h"
 #include "tools/memory.h"
@@ -31,9 +31,9 @@ static const command commands[] = {
     {"lab", "mochi lab", "gradients through a solver, four ways: error, memory and time", lab_command},
     {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
         pitfalls_command},
-    {"report", "mochi report", "one page of what was trained, evaluated and measured, for others to read",
+    {"report", "mochi report", "write one page of trainings, evaluations and measurements, for others to read",
         report_command},
-    {"doctor", "mochi doctor", "what this machine offers, and whether the program makes use of it", doctor_command},
+    {"doctor", "mochi doctor", "describe this machine, and check that the program makes use of it", doctor_command},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -46,12 +46,12 @@ static void print_help(void) {
     puts("\n  mochi help COMMAND      the options of a command, with examples; so does mochi COMMAND --help\n"
          "  mochi --version         the version\n\n"
          "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"
-         "With --json a command writes one JSON object a line on standard output and nothing else there.\n"
+         "With --json a command writes one JSON object per line on standard output and nothing else.\n"
          "Exit status: 0 fine, 1 failed, 2 wrong usage; training that is interrupted writes its checkpoint\n"
          "and exits with 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).");
 }
 
-/* -h is --help in every command, as none has an option of that letter. */
+/* Replaces -h by --help: no command has an option -h. */
 static void spell_help(int argc, char **argv) {
     static char option[] = "--help";
     for (int i = 2; i < argc; i++)
@@ -65,7 +65,7 @@ static int run_command(int argc, char **argv) {
         if (!strcmp(argv[1], commands[i].name)) {
             char full_name[32];
             snprintf(full_name, sizeof full_name, "%s", commands[i].full_name);
-            argv[1] = full_name; /* what argp calls the program in help and errors */
+            argv[1] = full_name; /* the program's name in help and errors */
             return commands[i].run(argc - 1, argv + 1);
         }
     fprintf(stderr, "mochi: no command named '%s'; see mochi --help\n", argv[1]);

@@ -1,4 +1,4 @@
-/* tools/memory.c - what the program does where there is no memory. */
+/* tools/memory.c - ends the program when memory runs out. */
 #include "tools/memory.h"
 
 #include "tools/command.h"
@@ -10,7 +10,7 @@
 void end_out_of_memory(void) {
     static const char line[] = "mochi: out of memory\n";
     ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
-    (void)written; /* where standard error is gone, too, the exit status is left */
+    (void)written; /* if standard error fails too, the exit status remains */
     _exit(EXIT_FAILED);
 }
 

@@ -1,4 +1,4 @@
-/* tools/memory.h - what the program does where there is no memory: one line and EXIT_FAILED, never another result. */
+/* tools/memory.h - ends the program when memory runs out: one line and EXIT_FAILED, never a different result. */
 #ifndef MEMORY_H
 #define MEMORY_H
 
@@ -6,11 +6,11 @@
 
 /* Ends the program with "mochi: out of memory" and EXIT_FAILED; takes no memory itself. */
 _Noreturn void end_out_of_memory(void);
-/* Returns what an allocation gave; ends the program where that is NULL. */
+/* Returns the allocated memory; ends the program if it is NULL. */
 void *needed(void *memory);
 
-/* A stream into memory, and its end, which ends the program where a part of the text is missing: such a stream drops
- * what it has no memory for and marks no error. *text is to be freed. Between the two no call may reset errno. */
+/* Opens and closes a stream into memory. Closing ends the program if a part of the text is missing: such a stream drops
+ * text for lack of memory and sets no error. The caller frees *text. Between the two no call may reset errno. */
 FILE *open_text(char **text, size_t *bytes);
 void close_text(FILE *stream, char *const *text);
 

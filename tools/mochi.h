@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#include "train/train.h" /* and with it models/, ops/, autograd/ and tensor/ */
+#include "train/train.h" /* which includes models/, ops/, autograd/ and tensor/ */
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-/* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`: one of the user's own to start from, with its test. */
+/* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`: writes a head or an encoder of the user's own to start
+ * from, with its test. */
 #include "tools/command.h"
 
 #include <ctype.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In the texts @ stands for the name. */
+/* In these texts @ stands for the name. */
 static const char head_text[] =
     "/* @ - a readout: class means as prototypes, minus the squared distance to them as logits.\n"
     " *\n"
@@ -152,7 +153,7 @@ static const char encoder_test_text[] =
     "    return !pass;\n"
     "}\n";
 
-/* What there is to start from. */
+/* The kinds of plug-ins. */
 typedef struct kind {
     const char *name, *text, *test;
 } kind;
@@ -161,7 +162,7 @@ static const kind kinds[] = {{"head", head_text, test_text}, {"encoder", encoder
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const char description[] = "Writes a head or an encoder of your own to start from: NAME.c, a shared object once "
-                                  "built, and NAME_test.c. What is written "
+                                  "built, and NAME_test.c. The code "
                                   "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
                                   "Examples:\n"
                                   "  mochi new head my_head\n"
@@ -205,7 +206,7 @@ static error_t take_new_option(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-/* text with the name in place of every @, into a file that must be new. */
+/* Writes text, with the name in place of every @, to a new file; raises if the file exists. */
 static bool write_file(mo_context *ctx, const char *path, const char *text, const char *name) {
     char all[8192];
     size_t n = 0;

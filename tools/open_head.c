@@ -1,5 +1,5 @@
-/* tools/open_head.c - the head that an option names, one of the library's or one of the user's in a shared object; and
- * the user's encoder. */
+/* tools/open_head.c - finds the head that an option names, in the library or in a shared object of the user's; and the
+ * user's encoder. */
 #include "tools/command.h"
 
 #include <stdio.h>

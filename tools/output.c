@@ -1,4 +1,4 @@
-/* tools/output.c - what the program tells its user: errors on standard error, JSON lines on standard output. */
+/* tools/output.c - the program's output: errors on standard error, JSON lines on standard output. */
 #include "tools/command.h"
 #include "tools/core.h"
 #include "tools/memory.h"
@@ -39,7 +39,7 @@ mo_context *open_context_on(mo_context_options options) {
 }
 
 bool print_json(json_t *object) {
-    /* nine digits tell any two float32 apart */
+    /* nine digits distinguish any two float32 */
     bool written = object && json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
                    putchar('\n') != EOF && fflush(stdout) == 0;
     if (!object)
@@ -78,7 +78,7 @@ static void check_output(void) {
     _exit(EXIT_FAILED);
 }
 
-/* argp ends the program itself behind --help. */
+/* After --help argp itself ends the program, so an exit handler checks the output. */
 void watch_output(void) {
     if (atexit(check_output) != 0)
         end_out_of_memory();

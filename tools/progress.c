@@ -1,7 +1,6 @@
-/* tools/progress.c - step, loss, accuracy by family, steps a second and the time that is left.
+/* tools/progress.c - shows step, loss, accuracy by family, steps per second and the remaining time.
  *
- * Loss and accuracies are exponential means over about the last fifty steps, as single episodes scatter too much to be
- * read. */
+ * Loss and accuracies are exponential means over about the last fifty steps, as single episodes scatter too much. */
 #include "tools/progress.h"
 
 #include "tensor/clock.h"
@@ -24,7 +23,7 @@ bool redraw(FILE *stream, const char *format, ...) {
     fputc('\r', stream);
     vfprintf(stream, format, arguments);
     va_end(arguments);
-    fputs("\033[K", stream); /* what the line before had beyond */
+    fputs("\033[K", stream); /* clears the rest of the previous line */
     return fflush(stream) == 0;
 }
 

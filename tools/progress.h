@@ -1,5 +1,4 @@
-/* tools/progress.h - what is shown while something runs: a line that is drawn over and over, to a terminal alone; and
- * the lines of a training run. */
+/* tools/progress.h - progress output: a line that is redrawn, on a terminal only; and the lines of a training run. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -9,9 +8,9 @@
 
 typedef enum progress_form {
     PROGRESS_QUIET = 0,
-    PROGRESS_LINES,    /* a line every few steps: pipes and files */
+    PROGRESS_LINES,    /* one line every few steps: pipes and files */
     PROGRESS_TERMINAL, /* one line that is overwritten */
-    PROGRESS_JSON      /* an object a step */
+    PROGRESS_JSON      /* one object per step */
 } progress_form;
 
 typedef struct progress {
@@ -22,17 +21,17 @@ typedef struct progress {
     double started, shown_at;        /* seconds, monotonic */
 } progress;
 
-/* Whether a line can be redrawn there: a terminal that is not a dumb one. */
+/* Whether a line can be redrawn on the stream: a terminal that is not dumb. */
 bool can_redraw(FILE *stream);
-/* Draws a line over the one before. False where it could not be written. */
+/* Draws a line over the previous one. Returns false if it could not be written. */
 bool redraw(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Leaves nothing of it. */
+/* Clears the line. */
 void clear_line(FILE *stream);
 
 progress progress_start(progress_form form, int64_t steps);
-/* Shows a step. False where it could not be written. */
+/* Shows a step. Returns false if it could not be written. */
 bool progress_step(progress *p, const mo_step_report *r);
-/* Ends the terminal's line. */
+/* Ends the line on the terminal. */
 void progress_end(const progress *p);
 
 #endif

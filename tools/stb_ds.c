@@ -1,5 +1,5 @@
-/* tools/stb_ds.c - the one place where the bodies of stb_ds are compiled. They write through what realloc returned:
- * where that is NULL, the program ends. */
+/* tools/stb_ds.c - compiles the bodies of stb_ds. They use the result of realloc unchecked: if it is NULL, the program
+ * ends. */
 #include "tools/memory.h"
 
 #include <stdlib.h>

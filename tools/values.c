@@ -1,4 +1,4 @@
-/* tools/values.c - the text of an option as a value: numbers, ranges, choices, lists. */
+/* tools/values.c - reads the text of an option as a value: numbers, ranges, choices, lists. */
 #include "tools/command.h"
 #include "tools/memory.h"
 
@@ -19,7 +19,7 @@ void parse_options(const struct argp *argp, int argc, char **argv, void *options
         refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
 }
 
-/* Not argp_failure, which says "(null)" where it has no memory for the text. */
+/* Does not use argp_failure, which prints "(null)" if it lacks memory for the text. */
 void refuse_command_line(const struct argp_state *state, int code, const char *format, ...) {
     va_list rest;
     va_start(rest, format);
@@ -34,7 +34,7 @@ void usage_error(const struct argp_state *state, const char *option, const char 
     refuse_command_line(state, EXIT_USAGE, "%s: expected %s, found '%s'", option, expected, found);
 }
 
-/* The integer at the head of text; false where there is none or it does not fit. */
+/* Reads the integer at the start of text; returns false if there is none or it does not fit. */
 static bool scan_integer(const char *text, const char **end, int64_t *value) {
     char *stop;
     errno = 0;
@@ -58,7 +58,7 @@ int64_t parse_integer(const struct argp_state *state, const char *option, const 
     return low;
 }
 
-/* The finite number that is all of text. */
+/* Reads text as one finite number. */
 static bool scan_real(const char *text, double *value) {
     char *end;
     *value = strtod(text, &end);
@@ -147,7 +147,7 @@ bool take_device(mo_context_options *o, int key, const char *text, const struct 
     return key == KEY_DEVICE || key == KEY_MATH || key == KEY_DEVICE_MEMORY;
 }
 
-/* "30d" by the units "smhd", "4G" by "KMGT"; the factors of the units. */
+/* Reads "30d" with the units "smhd", "4G" with "KMGT"; factor: of each unit. */
 static int64_t parse_scaled(
     const struct argp_state *state, const char *option, const char *text, const char *units, const int64_t *factor) {
     char *end;

@@ -1,4 +1,4 @@
-/* tools/versions.c - what is loaded says its version itself. */
+/* tools/versions.c - asks the loaded libraries for their versions. */
 #include "tools/versions.h"
 
 #include "tensor/inside.h"
@@ -11,7 +11,7 @@ static const struct {
     const char *name, *function;
 } libraries[] = {{"zlib", "zlibVersion"}, {"libzip", "zip_libzip_version"}, {"jansson", "jansson_version_str"}};
 
-/* The text that a function without arguments returns, "" where there is no such function. */
+/* The text that a function without arguments returns, "" if there is no such function. */
 static const char *version_text_of(const char *function) {
     void *address = dlsym(RTLD_DEFAULT, function);
     const char *(*call)(void);

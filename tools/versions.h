@@ -1,12 +1,12 @@
-/* tools/versions.h - versions of the libraries that are loaded. */
+/* tools/versions.h - versions of the loaded libraries. */
 #ifndef VERSIONS_H
 #define VERSIONS_H
 
 #include <jansson.h>
 
-/* A new object: a name, "mochi" first, and its version, "" where it has none. */
+/* A new object of library names, "mochi" first, and their versions, "" if unknown. */
 json_t *library_versions(void);
-/* What OpenBLAS says of its build; "" where another library stands behind CBLAS. */
+/* OpenBLAS's description of its build; "" if another library implements CBLAS. */
 const char *blas_build(void);
 
 #endif

@@ -24,15 +24,15 @@ static const struct argp_option options[] = {
     {"variant", KEY_VARIANT, "NAME", 0, "mochi: 2 layers; mochi++: 3 with a residual (default mochi++)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0, "on the logit, or on the unit-norm embed(ding) (default embed)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "step: rows encoded at once, and once more in backward; 0: all (default 0)", 0},
-    {"runs", KEY_RUNS, "N", 0, "timed runs of a case (default 15)", 0},
-    {"warmup", KEY_WARMUP, "N", 0, "runs before them that are not timed (default 3)", 0},
+    {"runs", KEY_RUNS, "N", 0, "timed runs per case (default 15)", 0},
+    {"warmup", KEY_WARMUP, "N", 0, "untimed runs before the timed ones (default 3)", 0},
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"replay", KEY_REPLAY, NULL, 0, "step on a GPU: recorded once and replayed as a CUDA graph", 0},
     {"profile", KEY_PROFILE, NULL, 0,
-        "step, solve and head: then as many runs under the profiler, and where their time goes, op by op", 0},
+        "step, solve and head: then as many runs under the profiler, and the time of each op", 0},
     {"save", KEY_SAVE, "FILE.npz", 0, "svd: write U, S and V of the last case", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object a case on standard output", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per case on standard output", 0},
     {0},
 };
 
@@ -45,7 +45,8 @@ static const char description[] =
     "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS. head: a batch of episodes through a head, with the "
     "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64). rows: softmax with its adjoint, and "
     "products of a sparse matrix one row of which is full; cases softmax:ROWSxN, spmm:NODESxDEGREExD.\v"
-    "gflop counts what the algorithm needs, 2 a multiply-add. gemm_share is gflop over the fastest run, as a share of "
+    "gflop counts the operations that the algorithm needs, 2 per multiply-add. gemm_share is gflop over the fastest "
+    "run, as a share of "
     "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
     "what "
     "of it came after the inputs were there; allocations are those of the timed runs.\n\n"
@@ -81,7 +82,7 @@ typedef struct bench_input {
     given_options given;
 } bench_input;
 
-/* Options that the benchmark does not read. */
+/* Refuses options that the chosen benchmark does not read. */
 static void refuse_unread_options(const bench_input *in) {
     static const char *const of_step[] = {"variant", "temperature", "max-rows", "replay"};
     const given_options *g = &in->given;
@@ -153,7 +154,7 @@ static error_t take_bench_option(int key, char *text, struct argp_state *state) 
     return 0;
 }
 
-/* What is run, and on what machine: the first line with --json. */
+/* The first line with --json: the command, and the machine it runs on. */
 static bool print_bench_run(const mo_context *ctx, int argc, char **argv) {
     machine m = describe_machine();
     json_t *line = command_object(argc, argv);
@@ -176,7 +177,7 @@ int bench_command(int argc, char **argv) {
     mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
     if (ctx && in.options.json && !print_bench_run(ctx, argc, argv))
-        code = EXIT_FAILED; /* said at the end */
+        code = EXIT_FAILED; /* reported at the end */
     else if (ctx)
         code = in.chosen->run(ctx, &in.options) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);

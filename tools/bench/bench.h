@@ -1,48 +1,49 @@
-/* tools/bench/bench.h - what the benchmarks share: options, timing, memory, one line a case. */
+/* tools/bench/bench.h - declarations that the benchmarks share: options, timing, memory, one line per case. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "tools/command.h"
 
 typedef struct bench_options {
-    names cases; /* none: all of the benchmark */
+    names cases; /* none: all cases of the benchmark */
     int dim, runs, warmup, threads;
     int64_t max_rows;
-    mo_context_options device; /* and math */
+    mo_context_options device; /* device and math mode */
     bool plus;                 /* variant mochi++: three layers and a residual */
     mo_temperature temperature;
-    bool replay; /* step: recorded once, then replayed */
+    bool replay; /* step: the step is recorded once, then replayed */
     bool json;
-    bool profile;     /* a table of the ops after each case */
+    bool profile;     /* print a table of the ops after each case */
     const char *save; /* svd: an .npz for U, S, V; or NULL */
 } bench_options;
 
 typedef struct bench_record {
     const char *name, *variant;
     int64_t rows;
-    double gflop; /* what the algorithm needs, in 1e9 operations */
+    double gflop; /* 1e9 operations that the algorithm needs */
     double min_ms, med_ms, max_ms;
     double gemm_rate;    /* GFLOP/s of the best 4096-cube product */
     double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
-    double growth_mb;    /* of that, since before the first run */
-    int64_t allocations; /* made by the timed runs */
+    double growth_mb;    /* growth of this memory since before the first run */
+    int64_t allocations; /* allocations by the timed runs */
 } bench_record;
 
 /* ---- measure.c ---- */
 
-/* Resident memory in MB: now, or its peak since bench_reset_peak. NaN where /proc does not tell. */
+/* Resident memory in MB: now, or its peak since bench_reset_peak. NaN if /proc does not say. */
 double bench_memory(bool peak);
 void bench_reset_peak(void);
-/* Runs `run` warmup times, then times it; fills times, memory and allocations. False where the context failed. */
+/* Calls `run` o->warmup times, then times it; fills times, memory and allocations. Returns false if the context
+ * failed. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
-/* With --profile, as many runs again under the profiler, and its table (with --json an object an op and place). False
- * where the context failed or a line could not be written. */
+/* With --profile, runs again under the profiler and prints its table (with --json one object per op and place). Returns
+ * false if the context failed or a line could not be written. */
 bool bench_profile(
     mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record);
-/* False where the line could not be written. */
+/* Returns false if the line could not be written. */
 bool bench_print(const bench_options *o, const bench_record *record);
 
-/* ---- one benchmark a file; return false with the context's error set. "seconds" are reported per case ---- */
+/* ---- one benchmark per file; each returns false with the context's error set ---- */
 
 bool bench_step(mo_context *ctx, const bench_options *o);
 bool bench_gemm(mo_context *ctx, const bench_options *o);
@@ -53,14 +54,15 @@ bool bench_head(mo_context *ctx, const bench_options *o);
 bool bench_rows(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
-/* The same of 1536-cube products: a fraction of a second. */
+/* The rate of 1536-cube products, measured in a fraction of a second. */
 double bench_gemm_quick_rate(mo_context *ctx);
-/* A random graph of so many nodes and mean degree 10, or the graph of that name or path. NULL on failure. */
+/* A random graph of mean degree 10 if name is a number of nodes, else the graph of that name or path. NULL on
+ * failure. */
 mo_graph *bench_graph(mo_context *ctx, const char *name);
-/* Whether a case of that name can be run. */
+/* Whether the benchmark has a case of this name. */
 bool bench_step_knows(const char *name);
 bool bench_gemm_knows(const char *name);
-bool bench_graph_knows(const char *name); /* of svd and features */
+bool bench_graph_knows(const char *name); /* for svd and features */
 bool bench_solve_knows(const char *name);
 bool bench_head_knows(const char *name);
 bool bench_rows_knows(const char *name);

@@ -1,9 +1,9 @@
-/* tools/bench/bench_features.c - `mochi bench features`: what an encoder reads of a graph or of a set of graphs, from
- * the adjacency to the hop stack, nothing cached.
+/* tools/bench/bench_features.c - `mochi bench features`: the features of a graph or of a set of graphs, from the
+ * adjacency to the hop stack, without a cache.
  *
- * A case is a number of nodes (a random graph of mean degree 10), or a graph by name or path; ":nc", ":lp" or ":gc"
- * behind it asks for the rows of the recipe `best` in that task. `output_mb` is what the features take in memory;
- * `beyond_mb` what the largest resident memory had beyond them and beyond what was there before. */
+ * A case is a number of nodes (a random graph of mean degree 10), or a graph by name or path; with ":nc", ":lp" or
+ * ":gc" behind it the case computes the rows of the recipe `best` for that task. `output_mb` is the memory of the
+ * features; `beyond_mb` is the peak of resident memory less the features and the memory in use before. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static bool print_features_case(const bench_options *o, const computation *c, co
     return fflush(stdout) == 0;
 }
 
-/* Cuts ":task" off the name; false where there is none. */
+/* Cuts ":task" off the name; returns false if the name has none. */
 static bool cut_task(char *name, mo_task *task) {
     char *colon = strrchr(name, ':');
     for (int i = 0; colon && i < MO_TASKS; i++)

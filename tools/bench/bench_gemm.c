@@ -1,6 +1,4 @@
-/* tools/bench/bench_gemm.c - `mochi bench gemm`: float32 products, and the rate that other benchmarks are measured
- * against.
- */
+/* tools/bench/bench_gemm.c - `mochi bench gemm`: float32 products, and the rate with which other benchmarks compare. */
 #include "tools/bench/bench.h"
 #include "tools/bench/synthetic.h"
 
@@ -82,7 +80,7 @@ bool bench_gemm(mo_context *ctx, const bench_options *o) {
         if (!run_gemm(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate, &record))
             return false;
         if (!bench_print(o, &record))
-            break; /* said at the end */
+            break; /* reported at the end */
     }
     return mo_ok(ctx);
 }

@@ -11,7 +11,7 @@ RATE_SHARE = {"fp32": 0.75, "tf32": 0.45, "bf16": 0.30}
 
 
 def verdict(parts):
-    """False where a part is; else null where one could not be measured, or there is none; else true."""
+    """False if a part is false; else null if a part could not be measured, or there is none; else true."""
     return False if False in parts else None if not parts or None in parts else True
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's side of tools/bench/bench_gpu, one JSON object a case; a case that fails says why and the next one runs.
+"""PyTorch's side of tools/bench/bench_gpu, one JSON object per case; a case that fails says why and the next one runs.
 
   bench_gpu_torch.py step PEER IMPL:MATH:CASE,CASE ...    PEER: the folder of bench_torch.py
   bench_gpu_torch.py solve BATCHxORDERxCOLUMNS ...        systems with their adjoint

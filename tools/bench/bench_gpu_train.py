@@ -9,7 +9,7 @@ import tempfile
 STEPS, FEW, WARM = 10000, 2000, 50
 CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # stays: a second call on the machine finds it
 ONE_SHAPE = ["--pool", "citeseer:nc,photo:nc", "--k", "16", "--q", "32"]
-RUNS = {  # name: steps, episodes a step, options
+RUNS = {  # name: steps, episodes per step, options
     "one": (STEPS, 1, []),
     "three": (STEPS, 3, []),
     "device": (FEW, 1, ["--features", "device"]),
@@ -21,7 +21,7 @@ RUNS = {  # name: steps, episodes a step, options
 
 
 def one_run(bench, folder, name):
-    """Milliseconds of a step behind the first ones, and the weights that it ends with."""
+    """Milliseconds per step after the first steps, and the weights of the run."""
     steps, episodes, more = RUNS[name]
     if bench.dry:
         steps, more = 60, more + ["--dim", "16", *(["--pool", "citeseer:nc", "--k", "2", "--q", "2"] if more[:1] != ["--pool"] else [])]

@@ -1,8 +1,8 @@
 /* tools/bench/bench_head.c - `mochi bench head`: a batch of equal-shaped episodes through a head in float32, the logits
- * alone and with the gradients of the queries' cross-entropy in embeddings and parameters.
+ * alone, and with the gradients of the queries' cross-entropy in embeddings and parameters.
  *
- * Classes are standard normal rows about one drawn mean a class; 15 queries a class. The GFLOP are those of the ops
- * that a run executes, as the profiler counts them. */
+ * The rows of a class are standard normal about a drawn mean; there are 15 queries per class. GFLOP is the profiler's
+ * count over the ops of a run. */
 #include "tools/bench/bench.h"
 #include "tools/bench/synthetic.h"
 

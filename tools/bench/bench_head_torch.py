@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Heads of `mochi bench head` in PyTorch, as a loop over episodes, in float32: ridge by torch.linalg.solve of each one's
+"""Heads of `mochi bench head` in PyTorch, as a loop over episodes, in float32: ridge by torch.linalg.solve of each episode's
 dual system, logistic by unrolled Newton steps on the dense Hessian of its dual; the logits alone and with the gradients
 of the queries' cross-entropy; a JSON object a case.
 

@@ -1,8 +1,7 @@
 /* tools/bench/bench_rows.c - `mochi bench rows`: softmax of rows with its adjoint, and products of sparse rows.
  *
- * What the algorithms need: 5 operations an entry of softmax and 4 of its adjoint; 2 for each entry of the sparse
- * matrix and column of the dense one. The sparse matrix has DEGREE entries in every row but the first, which has one in
- * every column: a hub. */
+ * Operations counted: 5 per entry for softmax and 4 for its adjoint; 2 per entry of the sparse matrix and column of the
+ * dense one. The sparse matrix has DEGREE entries in every row but the first, which has one in every column: a hub. */
 #include "tools/bench/bench.h"
 #include "tools/bench/synthetic.h"
 

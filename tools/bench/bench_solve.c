@@ -1,8 +1,8 @@
 /* tools/bench/bench_solve.c - `mochi bench solve`: batches of linear systems A X = B in float32, general (LU) and
  * symmetric positive definite (Cholesky), the solution alone and with its adjoint.
  *
- * What the algorithm needs for one system of order n and m columns: LU 2 n^3 / 3 or Cholesky n^3 / 3, and 2 n^2 m for
- * the two triangular solves; the adjoint 2 n^2 m for B_bar = A^-T X_bar and 2 n^2 m for A_bar = -B_bar X^T. */
+ * Operations counted for one system of order n with m columns: LU 2 n^3 / 3 or Cholesky n^3 / 3, and 2 n^2 m for the
+ * two triangular solves; the adjoint 2 n^2 m for B_bar = A^-T X_bar and 2 n^2 m for A_bar = -B_bar X^T. */
 #include "tools/bench/bench.h"
 #include "tools/bench/synthetic.h"
 
@@ -18,7 +18,7 @@ typedef struct systems {
     bool spd, adjoint;
 } systems;
 
-/* "1024x32", "1024x32x15": batch, order and columns (1). */
+/* "1024x32", "1024x32x15": batch, order and columns (default 1). */
 static bool scan_solve_case(const char *name, int64_t size[3]) {
     char *end;
     int n = 0;

@@ -33,7 +33,7 @@ def solve(A, B, X_bar, spd):
 
 
 def solve_each(A, B, X_bar, spd):
-    """An item at a time: MKL 2024.2's LU of several matrices of order 256 and more ends in an error on some processors."""
+    """One matrix at a time: MKL 2024.2's LU of several matrices of order 256 and more ends in an error on some processors."""
     bars = X_bar if X_bar is not None else [None] * len(A)
     return [solve(a, b, bar, spd) for a, b, bar in zip(A, B, bars)]
 

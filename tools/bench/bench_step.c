@@ -1,11 +1,11 @@
-/* tools/bench/bench_step.c - `mochi bench step`: one training step on a synthetic episode whose rows are gathered
- * already.
+/* tools/bench/bench_step.c - `mochi bench step`: one training step on a synthetic episode whose rows are already
+ * gathered.
  *
- * What the algorithm needs, with u = 2 N d^2, K = 4 hop blocks and L output layers: forward K (hop layers) + 1 (the
- * half of the attention layer that reads hop 0, once) + K (the other half) + L; backward twice that less K, as the
- * input needs no gradient. In graph episodes the last output layer runs on graphs instead of nodes. Readout: Gram
- * matrix and its adjoint, Cholesky n^3 / 3, three pairs of triangular solves, and the products with W, for n = n_s
- * (dual) or d + 1 (primal), whichever is less. */
+ * Operations counted in units of u = 2 N d^2, with K = 4 hop blocks and L output layers: forward K (hop layers) + 1
+ * (the half of the attention layer that reads hop 0, computed once) + K (its other half) + L; backward twice the
+ * forward count less K, as the input needs no gradient. In graph episodes the last output layer runs on graphs instead
+ * of nodes. Readout: Gram matrix and its adjoint, Cholesky n^3 / 3, three pairs of triangular solves, and the products
+ * with W, for n = the smaller of n_s (dual) and d + 1 (primal). */
 #include "tools/bench/bench.h"
 #include "tools/bench/synthetic.h"
 
@@ -65,8 +65,8 @@ typedef struct training {
     int n;
     mo_tensor *parameter[MAX_PARAMETERS], *grad[MAX_PARAMETERS];
     double lr;
-    mo_capture *capture; /* of one step, with --replay */
-    int64_t ahead;       /* replays of it */
+    mo_capture *capture; /* one captured step, with --replay */
+    int64_t ahead;       /* number of replays so far */
 } training;
 
 static void find_gradients(training *s) {
@@ -81,7 +81,7 @@ static void take_timed_step(void *state) {
     mo_tape_reset(s->t);
 }
 
-/* Records the step after two that were taken, which leave the tape as all later ones find it. */
+/* Records the third step: after two steps the tape has the addresses that all later steps use. */
 static bool record_step(mo_context *ctx, training *s) {
     take_timed_step(s);
     take_timed_step(s);

@@ -1,9 +1,9 @@
 /* tools/bench/bench_svd.c - `mochi bench svd`: the truncated SVD of a graph, two power iterations.
  *
- * A case is a number of nodes n, for a random graph of 5 n pairs of nodes, or a graph by name or path. What the
- * algorithm of Halko, Martinsson and Tropp needs: products with the matrix, 2 nnz q each, for the range (one and two a
- * power iteration) and the projection (one); a Householder QR, 4 n q^2, after each but the last; and Q^T (A Q) and Q
- * times the small basis, 2 n q^2 each. */
+ * A case is a number of nodes n, for a random graph of 5 n pairs of nodes, or a graph by name or path. Operations
+ * counted for the algorithm of Halko, Martinsson and Tropp: products with the matrix, 2 nnz q each: one for the range,
+ * two per power iteration, one for the projection; a Householder QR, 4 n q^2, after each product but the last; and Q^T
+ * (A Q) and Q times the small basis, 2 n q^2 each. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 enum { POWER_ITERATIONS = 2, SMALLEST = 2, LARGEST = 1 << 26 };
 
-/* The number of nodes that a case is; 0 where it names a graph. */
+/* The number of nodes that a case gives; 0 if it names a graph. */
 static int64_t nodes_of(const char *name) {
     char *end;
     long long n = strtoll(name, &end, 10);
@@ -57,7 +57,7 @@ static void decompose_once(void *state) {
     mo_sparse_svd(d->t, d->A, d->rank, POWER_ITERATIONS, 0, &d->U, &d->S, &d->V, NULL);
 }
 
-/* An array that outlives the tape. */
+/* Copies a tensor of the tape to the list of arrays. */
 static void keep_svd_array(mo_arrays *arrays, const char *name, const mo_tensor *T) {
     mo_tensor *own = mo_tensor_create(
         arrays->ctx, mo_tensor_dtype(T), mo_ndim(T), (int64_t[]){mo_dim(T, 0), mo_ndim(T) > 1 ? mo_dim(T, 1) : 1});
@@ -65,7 +65,7 @@ static void keep_svd_array(mo_arrays *arrays, const char *name, const mo_tensor 
     mo_arrays_take(arrays, name, own);
 }
 
-/* U, S and V of the last run as an .npz. */
+/* Writes U, S and V of the last run as an .npz. */
 static bool save_svd_npz(mo_context *ctx, const decomposition *d, const char *path) {
     mo_arrays *arrays = mo_arrays_create(ctx);
     if (arrays) {

@@ -1,5 +1,5 @@
-/* tools/bench/core_rate.c - how fast a set of kernels of OpenBLAS is. The set is chosen once, when the library is
- * loaded, so each is measured by a child: `mochi doctor --measure` with OPENBLAS_CORETYPE set. */
+/* tools/bench/core_rate.c - measures the speed of a set of OpenBLAS kernels. The library chooses its set once, when it
+ * is loaded, so each set is measured by a child process: `mochi doctor --measure` with OPENBLAS_CORETYPE set. */
 #include "tools/bench/core_rate.h"
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ double measure_core(const char *core, int threads) {
     int ends[2], status;
     double rate = NAN;
     if (pipe(ends) == 0) {
-        setenv("OPENBLAS_CORETYPE", core, 1); /* this process has read it already */
+        setenv("OPENBLAS_CORETYPE", core, 1); /* this process's OpenBLAS has already read it */
         pid_t child = start_child(threads, ends[1]);
         close(ends[1]);
         rate = read_rate(ends[0], core);

@@ -1,9 +1,9 @@
-/* tools/bench/core_rate.h - how fast a set of kernels of OpenBLAS is. */
+/* tools/bench/core_rate.h - measures the speed of a set of OpenBLAS kernels. */
 #ifndef CORE_RATE_H
 #define CORE_RATE_H
 
-/* GFLOP/s of a float32 product in a child process that takes these kernels; NaN where that failed, or where the BLAS
- * library took others. */
+/* GFLOP/s of a float32 product in a child process that uses these kernels; NaN if it failed, or if the BLAS library
+ * chose other kernels. */
 double measure_core(const char *core, int threads);
 
 #endif

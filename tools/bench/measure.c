@@ -33,12 +33,12 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of a device: all that is in use of its memory, workspaces of its libraries too. */
+/* On a device: its memory in use, workspaces of its libraries included. */
 static double peak_memory(mo_context *ctx) {
     return mo_context_device(ctx) == MO_CPU ? bench_memory(true) : 1e-6 * (double)mo_context_counters(ctx).device_peak;
 }
 
-/* In use now, and from where the peak counts. */
+/* Returns the memory in use, and restarts the count of the peak. */
 static double memory_before(mo_context *ctx) {
     mo_context_reset_peaks(ctx);
     bench_reset_peak();
@@ -81,7 +81,7 @@ static void write_profile_text(const char *text, void *file) {
     fputs(text, file);
 }
 
-/* An object an op and place: totals over the runs. */
+/* Prints one object per op and place, with totals over the runs. */
 static bool print_profile(mo_context *ctx, const bench_record *record, int runs) {
     int n = mo_profile_entries(ctx, NULL, 0);
     mo_profile_entry *entries = calloc((size_t)n + 1, sizeof *entries);

@@ -1,4 +1,4 @@
-/* tools/bench/synthetic.c - episodes of standard normal rows, for what needs a training step and no graph. */
+/* tools/bench/synthetic.c - episodes of standard normal rows, for commands that need a training step and no graph. */
 #include "tools/bench/synthetic.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools/bench/synthetic.h - episodes of standard normal rows, for what needs a training step and no graph. */
+/* tools/bench/synthetic.h - episodes of standard normal rows, for commands that need a training step and no graph. */
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
 
@@ -8,18 +8,18 @@ enum { SYNTHETIC_BLOCKS = 4 }; /* hops + 1 */
 
 typedef struct synthetic {
     mo_task task;
-    int64_t classes, k, q, nodes; /* nodes of a graph; mixed: in the mean */
+    int64_t classes, k, q, nodes; /* nodes: per graph; if mixed, on average */
     bool mixed;                   /* sizes vary between 2 and twice the mean less 2 */
 } synthetic;
 
 int64_t synthetic_examples(const synthetic *s);
-/* The rows that they stand on. */
+/* The number of rows of the episode. */
 int64_t synthetic_rows(const synthetic *s);
-/* A function of s and dim alone. Its tensors are owned; on failure the context's error is set, and what was made is
- * still to be released. */
+/* An episode that depends on s and dim alone. The caller owns its tensors; on failure the context's error is set, and
+ * the caller still releases the episode. */
 mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim);
 void release_synthetic(mo_episode *e);
-/* Standard normal numbers, a function of the stream; a float32 tensor that outlives tapes. */
+/* A float32 tensor of standard normal numbers, determined by the stream; it outlives tapes. */
 mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream);
 
 #endif

@@ -86,7 +86,7 @@ def planetoid(folder, out):
     try:
         test = [int(line) for line in path.read_text().split()]
     except ValueError as error:
-        raise Refused(f"{path}: expected one node a line, found other text ({error})") from error
+        raise Refused(f"{path}: expected one node per line, found other text ({error})") from error
     (_, columns), known = csr_rows(part("allx"), unpickled(part("allx"), unpickle.PLANETOID))
     (_, test_columns), tested = csr_rows(part("tx"), unpickled(part("tx"), unpickle.PLANETOID))
     known_class = one_hot(part("ally"), unpickled(part("ally"), unpickle.PLANETOID))

@@ -1,4 +1,4 @@
-/* tools/data/data.c - `mochi data`: which graphs there are, what they hold, and how to get, check and convert them. */
+/* tools/data/data.c - `mochi data`: lists graphs, describes them, and gets, checks and converts them. */
 #include "tools/data/data.h"
 #include "tools/data/data_cache.h"
 #include "tools/data/data_info.h"
@@ -23,11 +23,11 @@ static const struct argp_option list_options[] = {
 static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, EXPAND_OPTION, {0}};
 
 static const struct argp_option get_options[] = {
-    {"offline", KEY_OFFLINE, NULL, 0, "ask nobody; say what is missing", 0},
+    {"offline", KEY_OFFLINE, NULL, 0, "do not use the network; list missing downloads", 0},
     {"accept-unverified", KEY_ACCEPT, NULL, 0,
-        "take a download whose SHA-256 nobody knows; its counts are still checked", 0},
+        "accept a download whose SHA-256 is unknown; its counts are still checked", 0},
     {"sha256", KEY_SHA256, "HEX", 0, "the SHA-256 that such a download must have", 0},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "give up when nothing comes for this long (default: 60)", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "give up after this long without data (default: 60)", 0},
     {"limit", KEY_LIMIT, "GIB", 0, "largest download, and largest unpacked file (default: 16)", 0},
     JSON_OPTION,
     MANIFEST_OPTION,
@@ -40,7 +40,7 @@ static const struct argp_option convert_options[] = {EXPAND_OPTION, {0}};
 static const struct action {
     const char *name, *full_name, *arguments, *description;
     const struct argp_option *options;
-    int fewest, most; /* words after it; -1: any number */
+    int fewest, most; /* number of words after the action; most -1: any number */
     int (*run)(mo_context *ctx, const data_options *o);
 } actions[] = {
     {"list", "mochi data list", "",
@@ -88,7 +88,7 @@ static void take_sha256(data_options *o, const char *text, const struct argp_sta
     o->sha256 = text;
 }
 
-/* The words behind the action are as many as it takes, and each option does something. */
+/* Ends the program unless the action takes this number of words and every option has an effect. */
 static void check_words(const data_options *o, const struct argp_state *state) {
     const struct action *a = &actions[o->action];
     int n = o->words.count - 1;
@@ -159,7 +159,7 @@ int data_info(mo_context *ctx, const data_options *o) {
     manifest *m = manifest_read(ctx, o->manifest);
     if (!m)
         return report_failure(ctx);
-    for (int i = 1; i < o->words.count; i++) /* one bad file does not hide the others */
+    for (int i = 1; i < o->words.count; i++) /* goes on after a bad file */
         if (!describe_data(ctx, o->words.items[i], m, o->json)) {
             code = report_failure(ctx);
             mo_clear_error(ctx);
@@ -168,7 +168,7 @@ int data_info(mo_context *ctx, const data_options *o) {
     return code;
 }
 
-/* The same tensors and metadata in the form of this version. */
+/* Writes the tensors and metadata of a file in the form of this version. */
 static void convert_tensors(mo_context *ctx, const char *from, const char *to) {
     mo_arrays *arrays = mo_safetensors_read(ctx, from);
     if (arrays)
@@ -189,7 +189,7 @@ int data_convert(mo_context *ctx, const data_options *o) {
     return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }
 
-/* The action's number; -1 with one line where there is no such action. `mochi data --help` ends here. */
+/* Returns the action's number; -1, after one line, if there is no such action. `mochi data --help` ends here. */
 static int choose_action(int argc, char **argv) {
     static const struct argp general = {.args_doc = "ACTION [OPTION...]", .doc = description};
     for (int i = 0; argc > 1 && i < ACTIONS; i++)

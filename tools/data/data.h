@@ -1,4 +1,4 @@
-/* tools/data/data.h - the actions of `mochi data`, and what its options say. */
+/* tools/data/data.h - the actions of `mochi data`, and its options. */
 #ifndef DATA_H
 #define DATA_H
 
@@ -10,22 +10,22 @@ typedef struct data_options {
     names words; /* the action and what it acts on */
     bool json;
     bool all;             /* list */
-    const char *manifest; /* NULL: the one that comes with the program */
+    const char *manifest; /* NULL: the program's own manifest */
     bool offline;         /* get */
-    bool accept;          /* get: take what the manifest has no SHA-256 of */
-    const char *sha256;   /* get: of the one download that the manifest has none of */
+    bool accept;          /* get: accept downloads without a SHA-256 in the manifest */
+    const char *sha256;   /* get: the SHA-256 of the one download without one in the manifest */
     int64_t timeout;      /* get: seconds without a byte */
-    int64_t limit;        /* get: bytes of a download, and of what is unpacked */
+    int64_t limit;        /* get: most bytes of a download, and of its unpacked files */
 } data_options;
 
-/* Each works on o->words after the action and returns the exit code. */
+/* Each acts on the words of o->words after the action and returns the exit code. */
 int data_list(mo_context *ctx, const data_options *o);
 int data_info(mo_context *ctx, const data_options *o);
 int data_get(mo_context *ctx, const data_options *o);
 int data_verify(mo_context *ctx, const data_options *o);
 int data_convert(mo_context *ctx, const data_options *o);
 
-/* The data folder, false raises. */
+/* Finds the data folder. Returns false after raising. */
 bool open_data_folder(mo_context *ctx, char *folder, size_t bytes);
 
 #endif

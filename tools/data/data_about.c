@@ -1,5 +1,5 @@
-/* tools/data/data_about.c - what the manifest says of a data set: licence, citation, source, and its counts against
- * those that were found. */
+/* tools/data/data_about.c - prints the manifest's entry of a data set: licence, citation, source, and its counts beside
+ * the counts found. */
 #include "tools/data/data_about.h"
 
 #include <inttypes.h>

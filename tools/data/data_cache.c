@@ -1,4 +1,4 @@
-/* tools/data/data_cache.c - `mochi data cache`: what a folder of cached features holds, and what may go. */
+/* tools/data/data_cache.c - `mochi data cache`: lists, checks, removes and builds cached features. */
 #include "tools/data/data_cache.h"
 
 #include "tensor/clock.h"
@@ -24,19 +24,20 @@ typedef struct cache_options {
     int64_t seed, memory;
     bool json;
     given_options given;
-    int64_t count, bytes, damaged; /* of the entries visited */
+    int64_t count, bytes, damaged; /* totals over the entries visited */
 } cache_options;
 
 static const struct argp_option options[] = {
     {"cache", KEY_CACHE, "DIR", 0, "the folder (default $MOCHI_CACHE)", 0},
     {"older", KEY_OLDER, "AGE", 0, "prune: entries not used for 30d, 12h, 45m or 10s", 0},
-    {"size", KEY_SIZE, "BYTES", 0, "prune: the least recently used until 500M, 4G or so many bytes are left", 0},
+    {"size", KEY_SIZE, "BYTES", 0,
+        "prune: the least recently used, until the rest takes 500M, 4G or this number of bytes", 0},
     {"recipe", KEY_RECIPE, "NAME", 0, "build: best, paper, paper++ or released (default best)", 0},
-    {"seed", KEY_SEED, "N", 0, "build: of the recipe (default 0)", 0},
-    {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as for train", 0},
+    {"seed", KEY_SEED, "N", 0, "build: seed of the recipe (default 0)", 0},
+    {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as in train", 0},
     {"max-expand", KEY_MAX_EXPAND, "RATIO", 0, "build: how far compressed files may unfold, as for train", 0},
     {"threads", KEY_THREADS, "N", 0, "build: CPU threads (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per line on standard output", 0},
     {0},
 };
 
@@ -46,7 +47,7 @@ static const char description[] =
     "and all options they depend on. list: every entry, the least recently used first. verify: reads them and compares "
     "their checksums. prune: removes by age and size. clear: removes all. build: computes what training on the graphs "
     "would, and nothing else.\v"
-    "A damaged entry needs no care: whoever meets it says so and makes it again.\n\n"
+    "A damaged entry needs no care: the command that reads it says so and makes it again.\n\n"
     "Examples:\n"
     "  mochi data cache list --cache cache\n"
     "  mochi data cache prune --older 30d --size 4G --cache cache\n"
@@ -141,7 +142,7 @@ static void print_cache_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
-/* Opens the graphs as a pool of the recipe does: that fills the cache. */
+/* Fills the cache by opening the graphs as a pool of the recipe. */
 static void build_cache(mo_context *ctx, const cache_options *o) {
     recipe r = recipe_defaults(o->recipe);
     r.seed = (uint64_t)o->seed;

@@ -1,7 +1,7 @@
-/* tools/data/data_fetch.c - from addresses to verified files in a stage.
+/* tools/data/data_fetch.c - downloads, unpacks and verifies the files of a data set in a stage.
  *
  * Downloads lie in mochi/downloads/ of the user's cache folder, named after the SHA-256 of their address, until the
- * data set is in place: a part is picked up again, a wrong file is deleted. */
+ * data set is in place: a partial download is continued, a wrong file is deleted. */
 #include "tools/data/data_fetch.h"
 
 #include "tools/data/download.h"
@@ -23,7 +23,7 @@ bool is_verified(const manifest_file *f) {
     return f->sha256 && !f->member;
 }
 
-/* Where a download lies until it is used. False raises. */
+/* The path of a download until it is used. Returns false after raising. */
 static bool cache_path(mo_context *ctx, const char *url, char path[PATH_MAX]) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     struct sha256_ctx hash;
@@ -46,7 +46,8 @@ static bool cache_path(mo_context *ctx, const char *url, char path[PATH_MAX]) {
     return make_folders_above(ctx, path);
 }
 
-/* The download of a file as the manifest or --sha256 wants it; a wrong one is deleted. Writes where it lies. */
+/* Downloads a file and compares it with the SHA-256 of the manifest or of --sha256; deletes a wrong one. Writes its
+ * path. */
 static bool fetch_url(fetch *f, const manifest_file *file, char path[PATH_MAX]) {
     char digits[SHA256_TEXT];
     const char *expected = is_verified(file) ? file->sha256 : f->options->sha256;
@@ -68,11 +69,11 @@ static bool fetch_url(fetch *f, const manifest_file *file, char path[PATH_MAX]) 
         return false;
     }
     if (!expected && !f->options->json)
-        printf("%s: %s has SHA-256 %s, which nobody has verified\n", f->entry->name, file->url, digits);
+        printf("%s: %s has SHA-256 %s, which is not verified\n", f->entry->name, file->url, digits);
     return true;
 }
 
-/* Members of the archive at this address, from the first of them on, that are not staged yet. */
+/* Unpacks the members of the archive at this address that are not staged yet, from entry `first` on. */
 static bool unpack_members(fetch *f, int first, const char *archive) {
     const manifest_entry *e = f->entry;
     unpack_wish *wishes = calloc((size_t)e->n_files, sizeof *wishes);
@@ -87,13 +88,13 @@ static bool unpack_members(fetch *f, int first, const char *archive) {
             n++;
         }
     if (mo_ok(f->ctx) && !unpack(f->ctx, archive, e->files[first].url, wishes, n, f->options->limit))
-        unlink(archive); /* what cannot be unpacked is of no use the next time either */
+        unlink(archive); /* an archive that cannot be unpacked is useless */
     free(wishes);
     free(paths);
     return mo_ok(f->ctx);
 }
 
-/* Every staged file whose SHA-256 is known has it. */
+/* Checks the SHA-256 of every staged file whose SHA-256 is known. */
 static bool check_staged(fetch *f) {
     char found[PATH_MAX], digits[SHA256_TEXT];
     for (int i = 0; i < f->entry->n_files; i++) {
@@ -110,7 +111,7 @@ static bool check_staged(fetch *f) {
 bool fill_stage(fetch *f) {
     const manifest_entry *e = f->entry;
     char path[PATH_MAX], staged[PATH_MAX];
-    for (int i = 0; i < e->n_files && mo_ok(f->ctx); i++) /* first, so that no archive is unpacked over them */
+    for (int i = 0; i < e->n_files && mo_ok(f->ctx); i++) /* first, so that no archive overwrites them */
         if (e->files[i].url && check_file(f->ctx, f->folder, &e->files[i], path, NULL) == FILE_OK)
             stage_add(f->ctx, f->stage, path + strlen(f->folder) + 1, path);
     for (int i = 0; i < e->n_files && mo_ok(f->ctx); i++) {
@@ -121,7 +122,7 @@ bool fill_stage(fetch *f) {
     return mo_ok(f->ctx) && check_staged(f);
 }
 
-/* It lies beside the installed data, and in the source tree in tools/. */
+/* The converter lies beside the installed data, and in tools/ of the source tree. */
 bool run_converter(fetch *f) {
     const manifest_entry *e = f->entry;
     char script[PATH_MAX], input[PATH_MAX], output[PATH_MAX];

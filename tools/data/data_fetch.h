@@ -1,4 +1,4 @@
-/* tools/data/data_fetch.h - the files of a data set on their way into its stage. */
+/* tools/data/data_fetch.h - brings the files of a data set into its stage. */
 #ifndef DATA_FETCH_H
 #define DATA_FETCH_H
 
@@ -21,10 +21,10 @@ typedef struct fetch {
 
 /* Whether the SHA-256 of the bytes at the file's address is known. */
 bool is_verified(const manifest_file *f);
-/* Fills the stage: files that are right already from where they lie, the others from their addresses, verified before
- * anything reads them. False raises. */
+/* Fills the stage: it links or copies files that are already right and downloads the others, verified before anything
+ * reads them. Returns false after raising. */
 bool fill_stage(fetch *f);
-/* Runs tools/data/convert.py on the stage where the entry says so. False raises. */
+/* Runs tools/data/convert.py on the stage if the entry asks for it. Returns false after raising. */
 bool run_converter(fetch *f);
 /* Deletes the finished downloads. */
 void drop_cached(const fetch *f);

@@ -1,4 +1,4 @@
-/* tools/data/data_files.c - files of the manifest as they lie in a folder: where, and with which SHA-256 (nettle). */
+/* tools/data/data_files.c - finds files of the manifest in a folder and computes their SHA-256 (nettle). */
 #include "tools/data/manifest.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ bool find_data_file(const char *folder, const char *path, char found[PATH_MAX]) 
     return false;
 }
 
-/* Adds what a stream has, through zlib where the text is wanted. */
+/* Adds the bytes of a file to the hash, through zlib if `unpacked`. */
 static bool hash_stream(const char *path, bool unpacked, struct sha256_ctx *hash) {
     char buffer[1 << 16];
     if (unpacked) {

@@ -1,5 +1,6 @@
-/* tools/data/data_get.c - `mochi data get`: downloads what an entry of the manifest lacks, verifies it before anything
- * reads it, puts the data set together in a stage, loads it there, and only then moves it into the data folder. */
+/* tools/data/data_get.c - `mochi data get`: downloads the missing files of an entry of the manifest, verifies them
+ * before anything reads them, puts the data set together in a stage, loads it there, and only then moves it into the
+ * data folder. */
 #include "tools/data/data_fetch.h"
 #include "tools/interrupt.h"
 
@@ -8,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is lacking ---- */
+/* ---- missing files ---- */
 
-/* Whether the data set is there, right as far as anyone knows, and loads with the right counts. */
+/* Whether the data set is installed, has every known SHA-256, and loads with the right counts. */
 static bool is_complete(const fetch *f) {
     char found[PATH_MAX];
     const manifest_entry *e = f->entry;
@@ -37,7 +38,8 @@ static bool is_repeated(const manifest_entry *e, int file) {
     return false;
 }
 
-/* Raises where the entry has downloads that nobody has seen and the user did not say what to do with them. */
+/* Raises if the entry has downloads without a known SHA-256 and the user gave neither --sha256 nor
+ * --accept-unverified. */
 static bool may_download(const fetch *f) {
     const manifest_entry *e = f->entry;
     const char *first = NULL;
@@ -56,13 +58,13 @@ static bool may_download(const fetch *f) {
             unverified);
     else if (unverified && !f->options->sha256 && !f->options->accept)
         mo_fail(f->ctx, MO_INVALID,
-            "%s: nobody has seen %s, so that its SHA-256 is not known: give --sha256 HEX, or "
+            "%s: the SHA-256 of %s is not known: give --sha256 HEX, or "
             "--accept-unverified to take what comes",
             e->name, first);
     return mo_ok(f->ctx);
 }
 
-/* Prints what would have to be downloaded. */
+/* Prints the missing downloads. */
 static bool say_missing(const fetch *f) {
     const manifest_entry *e = f->entry;
     char found[PATH_MAX];
@@ -77,7 +79,7 @@ static bool say_missing(const fetch *f) {
     return false;
 }
 
-/* Loads what is staged and compares the counts. */
+/* Loads the staged graph and compares its counts. */
 static bool check_graph(fetch *f, int64_t counts[COUNTS]) {
     char found[PATH_MAX];
     const manifest_entry *e = f->entry;
@@ -120,7 +122,7 @@ static bool get_entry(fetch *f) {
     bool done = fill_stage(f) && run_converter(f) && check_graph(f, counts);
     done = done && stage_publish(f->ctx, f->stage, f->folder, f->entry);
     stage_close(f->stage);
-    if (done || mo_context_status(f->ctx)->code == MO_FORMAT) /* the next attempt must not meet the same bytes */
+    if (done || mo_context_status(f->ctx)->code == MO_FORMAT) /* the next attempt must download again */
         drop_cached(f);
     if (done)
         report_got(f, counts);
@@ -139,7 +141,7 @@ int data_get(mo_context *ctx, const data_options *o) {
         else
             mo_fail(ctx, MO_MEMORY, "data get: out of memory");
         if (!f || !f->entry || !open_data_folder(ctx, f->folder, sizeof f->folder) || !get_entry(f)) {
-            code = report_failure(ctx); /* one that fails does not hide the others */
+            code = report_failure(ctx); /* goes on after a failure */
             mo_clear_error(ctx);
         }
         free(f);

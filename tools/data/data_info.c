@@ -1,6 +1,6 @@
 /* tools/data/data_info.c - describes a graph by its sizes, classes and degrees; arrays by dtype, shape and range.
  *
- * What a file is follows from its name, except that an .npz is a graph where it has the members of one. */
+ * The kind of a file follows from its name, except that an .npz is a graph if it has the members of one. */
 #include "tools/data/data_info.h"
 
 #include "tools/data/data_about.h"
@@ -18,7 +18,7 @@ typedef struct array_range {
     int64_t not_finite;
 } array_range;
 
-/* Over the finite elements; NaN where there are none. */
+/* The range of the finite elements; NaN if there are none. */
 static array_range find_array_range(mo_context *ctx, const mo_tensor *T) {
     array_range r = {.low = NAN, .high = NAN, .mean = NAN};
     int64_t n = mo_numel(T), shape[MO_MAX_AXES], finite = 0;
@@ -104,7 +104,8 @@ static degrees find_degrees(const mo_graph *graph) {
     return d;
 }
 
-/* Members of every class, to be freed; *unlabelled counts the rest. NULL when out of memory. */
+/* The number of members of every class, to be freed; *unlabelled counts nodes without a class. NULL if out of
+ * memory. */
 static int64_t *count_classes(const mo_graph *graph, int64_t *unlabelled) {
     int64_t *members = calloc((size_t)graph->classes + 1, sizeof *members);
     *unlabelled = 0;
@@ -163,7 +164,7 @@ static void print_graph_object(
     print_json(o);
 }
 
-/* What the manifest says of a name that is not here. */
+/* Prints the manifest's entry of a data set that is not installed. */
 static void describe_absent(const manifest_entry *entry, bool json) {
     if (json)
         print_json(
@@ -172,7 +173,7 @@ static void describe_absent(const manifest_entry *entry, bool json) {
         print_about(entry, NULL);
 }
 
-/* A name of the manifest is opened where `mochi data get` puts it; entry: NULL for others. */
+/* Opens a graph; a name of the manifest at the path where `mochi data get` puts it. entry: NULL for other names. */
 static mo_graph *open_graph(mo_context *ctx, const char *name, const manifest_entry *entry) {
     char folder[PATH_MAX], path[PATH_MAX];
     if (!entry || mo_graph_exists(name))

@@ -1,5 +1,5 @@
-/* tools/data/data_list.c - `mochi data list`: names and where they lie; with --all also those of the manifest that are
- * not here. */
+/* tools/data/data_list.c - `mochi data list`: names and paths of graphs; with --all also data sets of the manifest that
+ * are not installed. */
 #include "tools/data/data.h"
 #include "tools/data/manifest.h"
 #include "tools/memory.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The graphs that are here. */
+/* The installed graphs. */
 typedef struct located {
     const data_options *options;
     struct {
@@ -39,7 +39,7 @@ static const char *uses_in_paper(const json_t *paper, char *text, size_t bytes) 
     return text;
 }
 
-/* Whether every download of the entry has a SHA-256. */
+/* "verified" if every download of the entry has a SHA-256; "by hand" if there is no download. */
 static const char *trust_of(const manifest_entry *e) {
     bool any = false, all = true;
     for (int i = 0; i < e->n_files; i++) {

@@ -1,4 +1,4 @@
-/* tools/data/data_stage.c - what the user has in the data folder is touched only by renaming finished files. */
+/* tools/data/data_stage.c - changes the data folder only by renaming finished files into it. */
 #include "tools/data/data_stage.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ bool make_folders_above(mo_context *ctx, const char *path) {
     return true;
 }
 
-/* DIRECTORY/NAME, which must fit. */
+/* Writes FOLDER/NAME; raises if it does not fit. */
 static bool join_path(mo_context *ctx, const char *folder, const char *name, char full[PATH_MAX]) {
     if (snprintf(full, PATH_MAX, "%s/%s", folder, name) < PATH_MAX)
         return true;

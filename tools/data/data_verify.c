@@ -1,5 +1,5 @@
-/* tools/data/data_verify.c - `mochi data verify`: every file of an entry against its SHA-256, then the graph that a
- * loader finds against the counts. */
+/* tools/data/data_verify.c - `mochi data verify`: every file of an entry against its SHA-256, then the counts of the
+ * loaded graph against the manifest's. */
 #include "tools/data/data.h"
 #include "tools/data/manifest.h"
 
@@ -34,7 +34,7 @@ static void print_verified_counts(const data_options *o, const manifest_entry *e
     }
 }
 
-/* Loads what the entry names and compares the counts. False raises. */
+/* Loads the entry's graph and compares the counts. Returns false after raising. */
 static bool verify_counts(mo_context *ctx, const data_options *o, const manifest_entry *e, const char *found) {
     mo_graph *graph = mo_graph_open(ctx, found);
     if (graph)
@@ -43,8 +43,8 @@ static bool verify_counts(mo_context *ctx, const data_options *o, const manifest
     return mo_ok(ctx);
 }
 
-/* An entry of which something is here, or that was asked for. A file that only a conversion needs may be absent once
- * the result is there. */
+/* Verifies an entry that was named or has a file here. A file that only a conversion needs may be absent if the result
+ * of the conversion is here. */
 static bool verify_entry(mo_context *ctx, const data_options *o, const char *folder, const manifest_entry *e) {
     char found[PATH_MAX], digits[SHA256_TEXT], graph[PATH_MAX];
     bool fine = true, loadable = e->path && find_data_file(folder, e->path, graph);

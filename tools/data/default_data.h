@@ -1,4 +1,4 @@
-/* tools/data/default_data.h - which of the embedded graphs (train/data/) are trained on, and which are held out. */
+/* tools/data/default_data.h - the embedded graphs (train/data/) for training, and the held-out ones. */
 #ifndef DEFAULT_DATA_H
 #define DEFAULT_DATA_H
 

@@ -1,8 +1,8 @@
 /* tools/data/download.c - libcurl, one transfer at a time.
  *
- * A transfer goes on at the end of path.part with Range and If-Range: the server answers 206 and the rest if it still
- * has the version that path.tag names (a strong ETag, else the date), or 200 and the whole. Without such a name every
- * attempt starts anew. Nothing is unpacked on the way: the bytes are those whose SHA-256 is known. */
+ * A transfer continues at the end of path.part with Range and If-Range: the server answers 206 and the rest if it still
+ * has the version that path.tag names (a strong ETag, else the date), or 200 and the whole file. Without path.tag every
+ * attempt starts again. The transfer decodes nothing, so that the file has the bytes whose SHA-256 is known. */
 #include "tools/data/download.h"
 
 #include "tensor/clock.h"
@@ -26,9 +26,9 @@ typedef struct transfer {
     CURL *curl;
     char part[PATH_MAX], tag_path[PATH_MAX];
     FILE *file;
-    int64_t offset;      /* bytes of an earlier attempt, 0 once they are found useless */
-    int64_t bytes;       /* in the file now */
-    int64_t range_start; /* of the answer; -1 where it does not say */
+    int64_t offset;      /* bytes of an earlier attempt; 0 if they cannot be used */
+    int64_t bytes;       /* bytes in the file now */
+    int64_t range_start; /* the first byte of the answer; -1 if it does not say */
     char tag[LONGEST_TAG], date[LONGEST_TAG];
     bool started; /* the body of the final answer has begun */
     bool too_long;
@@ -36,9 +36,9 @@ typedef struct transfer {
     double shown_at;
 } transfer;
 
-/* ---- what the server says ---- */
+/* ---- the server's answer ---- */
 
-/* The value of a header line of that name, without its blanks, where it fits; "" where it does not. */
+/* Writes the value of a header line of this name without surrounding blanks; "" if it does not fit. */
 static bool take_header(const char *line, size_t n, const char *name, char value[LONGEST_TAG]) {
     size_t m = strlen(name);
     if (n <= m || strncasecmp(line, name, m) || line[m] != ':')
@@ -55,7 +55,7 @@ static bool take_header(const char *line, size_t n, const char *name, char value
 static size_t on_header(char *line, size_t size, size_t n, void *state) {
     transfer *t = state;
     char range[LONGEST_TAG];
-    if (size * n > 5 && !strncmp(line, "HTTP/", 5)) { /* another answer: that before was a redirect */
+    if (size * n > 5 && !strncmp(line, "HTTP/", 5)) { /* a new answer: the one before was a redirect */
         t->tag[0] = t->date[0] = '\0';
         t->range_start = -1;
     } else if (take_header(line, size * n, "Content-Range", range)) {
@@ -66,7 +66,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *state) {
     return size * n;
 }
 
-/* Keeps what names this version: a strong ETag, else the date. */
+/* Writes the name of this version to path.tag: a strong ETag, else the date. */
 static void keep_tag(const transfer *t) {
     const char *tag = t->tag[0] == '"' ? t->tag : t->date;
     FILE *file = *tag ? fopen(t->tag_path, "w") : NULL;
@@ -78,14 +78,14 @@ static void keep_tag(const transfer *t) {
     }
 }
 
-/* Before the first byte: goes on at the end of the file, or from its beginning. */
+/* Called before the first byte: continues at the end of the file, or starts at its beginning. */
 static bool start_body(transfer *t) {
     long code = 0;
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
     t->started = true;
     if (code == 206 && t->range_start == t->offset)
         return true;
-    if (code == 206) /* a part that was not asked for */
+    if (code == 206) /* a range that was not requested */
         return false;
     t->offset = t->bytes = 0;
     rewind(t->file);
@@ -172,7 +172,7 @@ static CURLcode perform_transfer(transfer *t, char reason[CURL_ERROR_SIZE]) {
     return result;
 }
 
-/* Raises what went wrong. Returns whether the part is worth keeping. */
+/* Raises the reason of the failure. Returns whether the partial file is worth keeping. */
 static bool explain_transfer(mo_context *ctx, const transfer *t, CURLcode result, const char *reason) {
     long code = 0;
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
@@ -203,7 +203,7 @@ static bool explain_transfer(mo_context *ctx, const transfer *t, CURLcode result
     return true;
 }
 
-/* Leaves the file complete under its own name, or what is worth keeping of it under that of the part. */
+/* Renames a complete file to its own name; keeps or removes a partial one. */
 static bool settle_part(mo_context *ctx, const transfer *t, const char *path, CURLcode result, const char *reason) {
     bool useful = t->bytes > 0;
     if (result != CURLE_OK) {
@@ -239,7 +239,7 @@ static bool transfer_once(mo_context *ctx, transfer *t, const char *path, bool *
         t->write_error = errno;
     }
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
-    *again = result == CURLE_HTTP_RETURNED_ERROR && code == 416 && t->offset > 0; /* nothing lies beyond the part */
+    *again = result == CURLE_HTTP_RETURNED_ERROR && code == 416 && t->offset > 0; /* the part is complete */
     bool done = false;
     if (*again)
         unlink(t->part);

@@ -1,4 +1,4 @@
-/* tools/data/download.h - a file from the web, picked up again where an earlier attempt stopped. */
+/* tools/data/download.h - downloads a file, continuing where an earlier attempt stopped. */
 #ifndef DOWNLOAD_H
 #define DOWNLOAD_H
 
@@ -9,13 +9,13 @@
 typedef struct download_options {
     int64_t timeout;                   /* seconds without a byte */
     int64_t limit;                     /* bytes */
-    bool progress;                     /* a line on standard error, rewritten as bytes arrive */
-    const volatile sig_atomic_t *stop; /* not 0: give up */
+    bool progress;                     /* show a line on standard error, redrawn as bytes arrive */
+    const volatile sig_atomic_t *stop; /* the download stops once *stop is not 0 */
 } download_options;
 
-/* Fetches url into `path`, redirects within http and https only. What an attempt leaves is path.part, beside it in
- * path.tag how the server names that version, with which the next attempt goes on where the server still has it. False
- * raises, MO_STATE where *stop did it. */
+/* Downloads url to `path`; follows redirects within http and https only. An unfinished attempt leaves path.part, and in
+ * path.tag the server's name of that version: the next attempt continues if the server still has it. Returns false
+ * after raising, MO_STATE if *stop ended it. */
 bool download(mo_context *ctx, const char *url, const char *path, const download_options *o);
 
 #endif

@@ -29,7 +29,7 @@ def narrow(values):
 
 
 def adjacency(nodes, u, v):
-    """Keys adj_*: each undirected edge once, in the row of its lower end."""
+    """Keys adj_*: each undirected edge once, in the row of its lower node."""
     u, v = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
     edges = np.unique((u * nodes + v)[u != v])
     counts = np.bincount(edges // nodes, minlength=nodes)

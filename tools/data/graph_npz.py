@@ -11,7 +11,7 @@ import zipfile
 
 from unpickle import Refused
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of zip: no time of day in the bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zip members: no time of day in the bytes
 
 
 def write_whole(path, write):
@@ -60,7 +60,7 @@ def write_npz(path, members):
 
 
 def sorted_rows(nodes, u, v):
-    """Keys adj_*: each undirected edge once, in the row of its lower end, without loops and repetitions."""
+    """Keys adj_*: each undirected edge once, in the row of its lower node, without loops and repetitions."""
     low_high = sorted({(a, b) if a < b else (b, a) for a, b in zip(u, v) if a != b})
     pointer = array.array("q", bytes(8 * (nodes + 1)))
     for low, _ in low_high:

@@ -1,5 +1,5 @@
-/* tools/data/manifest.c - reads the manifest with jansson. Whoever writes one is trusted with nothing but what it says:
- * paths stay below the data folder, addresses are http or https. */
+/* tools/data/manifest.c - reads the manifest with jansson. A manifest is not trusted: its paths must stay below the
+ * data folder, its addresses must be http or https. */
 #include "tools/data/manifest.h"
 
 #include "tools/input.h"
@@ -12,7 +12,7 @@
 
 const char *const count_names[COUNTS] = {"graphs", "nodes", "edges", "features", "classes"};
 
-/* Where in the file a complaint belongs: "FILE: cora: files[3]". */
+/* The place in the file that an error names: "FILE: cora: files[3]". */
 typedef struct place {
     mo_context *ctx;
     char text[512];
@@ -25,7 +25,7 @@ static bool refuse_manifest(const place *at, const char *key, const char *expect
     return false;
 }
 
-/* The text under a key; absent ones are NULL unless `required`. */
+/* Reads the text under a key; an absent one is NULL unless it is `required`. */
 static bool read_manifest_text(const place *at, const json_t *o, const char *key, bool required, const char **text) {
     const json_t *value = json_object_get(o, key);
     *text = json_string_value(value);
@@ -87,7 +87,7 @@ static bool read_files(const place *at, const json_t *list, manifest_entry *e) {
     return mo_ok(at->ctx);
 }
 
-/* Texts alone; absent ones count as none. */
+/* Reads a list of texts; an absent list has none. */
 static bool read_texts(const place *at, const json_t *o, const char *key, const json_t **list) {
     *list = json_object_get(o, key);
     for (size_t i = 0; i < json_array_size(*list); i++)

@@ -1,4 +1,4 @@
-/* tools/data/unpack.c - libarchive reads, we decide what is written and where: never under a name from the archive. */
+/* tools/data/unpack.c - unpacks by libarchive; file names never come from the archive. */
 #include "tools/data/unpack.h"
 
 #include "tools/data/manifest.h"
@@ -20,10 +20,10 @@ typedef struct unpacking {
     struct archive *archive;
     unpack_wish *wishes;
     int n;
-    int64_t left; /* bytes that may still come */
+    int64_t left; /* bytes that may still be unpacked */
 } unpacking;
 
-/* A member's name fit for a message. */
+/* A member's name, made fit for a message. */
 static const char *quote_member(const char *member, char shown[64]) {
     snprintf(shown, 64, "%.60s", member);
     for (char *p = shown; *p; p++)
@@ -31,7 +31,7 @@ static const char *quote_member(const char *member, char shown[64]) {
     return shown;
 }
 
-/* Whether a member may be in an archive at all; raises where not. */
+/* Returns false after raising if no archive may have such a member. */
 static bool is_harmless(const unpacking *u, struct archive_entry *entry) {
     char shown[64];
     const char *member = archive_entry_pathname(entry);
@@ -113,7 +113,7 @@ static bool take_entry(unpacking *u, struct archive_entry *entry) {
     for (int i = 0; i < u->n; i++)
         if (!strcmp(member, u->wishes[i].member) && archive_entry_filetype(entry) == AE_IFREG)
             return write_member(u, &u->wishes[i]);
-    return copy_data(u, NULL, NULL); /* so that what it really holds is counted */
+    return copy_data(u, NULL, NULL); /* counts the bytes that it really holds */
 }
 
 static bool read_all_members(unpacking *u) {
@@ -144,7 +144,7 @@ bool unpack(mo_context *ctx, const char *path, const char *name, unpack_wish *wi
         mo_fail(ctx, MO_MEMORY, "%s: out of memory for the archive", name);
         return false;
     }
-    archive_read_support_format_zip_seekable(u.archive); /* by its directory: one cut short has none */
+    archive_read_support_format_zip_seekable(u.archive); /* reads the zip's directory, which a truncated file lacks */
     archive_read_support_format_tar(u.archive);
     archive_read_support_filter_gzip(u.archive);
     archive_read_support_filter_xz(u.archive);

@@ -172,7 +172,7 @@ def load(file, allowed):
         return _Reader(file, allowed).load()
     except Refused:
         raise
-    except Exception as error:  # whatever a damaged pickle makes the machine do
+    except Exception as error:  # any error that a damaged pickle causes
         raise Refused(f"expected a pickle, found a damaged one ({type(error).__name__}: {error})") from error
 
 
@@ -189,7 +189,7 @@ def _contiguous(shape, stride):
 
 
 def load_state_dict(path):
-    """{name: (dtype, shape, bytes)} of what torch.save made of a state dict. Raises Refused."""
+    """{name: (dtype, shape, bytes)} of a state dict written by torch.save. Raises Refused."""
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:

@@ -1,6 +1,6 @@
 /* tools/eval/aggregate.c - the paper's normalised aggregate (its appendix "Normalized Aggregate Score"):
  *     S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
- * v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c and v*_c the best of any method there. */
+ * v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. */
 #include "tools/eval/aggregate.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static int task_number(const result *x) {
     return -1;
 }
 
-/* Whether the figure counts. */
+/* Whether a figure is part of the aggregate. */
 static bool result_counts(const result *x) {
     const char *metric = !strcmp(x->task, "lp") ? "auc" : "accuracy";
     return task_number(x) >= 0 && !strcmp(x->metric, metric) && isfinite(x->mean) && strcmp(x->features, "paper best");
@@ -28,7 +28,7 @@ static bool same_cell(const result *a, const result *b) {
 }
 
 typedef struct cell {
-    const result *first; /* what it is */
+    const result *first; /* its first figure, which names it */
     double best;
 } cell;
 
@@ -50,7 +50,7 @@ static void add_result(const result *x, aggregate **methods, cell **cells) {
         (*cells)[c].best = fmax((*cells)[c].best, x->mean);
 }
 
-/* The method's figure on a cell, of links at most shots the last; NaN where it has none. */
+/* The method's figure on a cell, for links its figure at the largest number of shots; NaN if it has none. */
 static double aggregate_figure(const results *const *lists, int n, const aggregate *a, const result *cell) {
     double value = NAN;
     for (int i = 0; i < n; i++)

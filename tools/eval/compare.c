@@ -1,4 +1,4 @@
-/* tools/eval/compare.c - `mochi compare`: evaluations side by side, with each other or with the paper's tables. */
+/* tools/eval/compare.c - `mochi compare`: compares evaluations with each other or with the paper's tables. */
 #include "tools/eval/aggregate.h"
 #include "tools/eval/pairs.h"
 
@@ -18,13 +18,13 @@ typedef struct compare_options {
 } compare_options;
 
 static const struct argp_option options[] = {
-    {"head", KEY_HEAD, "NAMES", 0, "figures of these readouts alone (default: all)", 0},
-    {"metric", KEY_METRIC, "NAMES", 0, "of these metrics alone: accuracy, auc, ap, .. (default: all)", 0},
+    {"head", KEY_HEAD, "NAMES", 0, "only figures of these readouts (default: all)", 0},
+    {"metric", KEY_METRIC, "NAMES", 0, "only figures of these metrics: accuracy, auc, ap, .. (default: all)", 0},
     {"features", KEY_FEATURES, "NAME", 0,
-        "what of each file is subtracted: trained, best, hop .. (default: the first of each block; of the paper the "
-        "best)",
+        "the features whose figures are subtracted: trained, best, hop .. (default: the first of each block; of the "
+        "paper the best)",
         0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object a difference on standard output", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per difference on standard output", 0},
     {0},
 };
 
@@ -73,16 +73,16 @@ static bool is_listed_name(const names *list, const char *name) {
 
 /* ---- differences ---- */
 
-/* The files, and what is compared. */
+/* The files and the state of the comparison. */
 typedef struct comparison {
     const compare_options *options;
     results files[MAX_FILES];
     bool lost_output;
-    int compared, apart; /* differences, and those whose interval leaves out 0 */
+    int compared, apart; /* differences, and differences whose interval leaves out 0 */
 } comparison;
 
-/* Of a file: the features asked for; else of the paper the best of any method, else those that the first file has
- * subtracted, where it has them, else its first ones. */
+/* The features whose figure a file contributes to a difference: those given by --features; else, for the paper, the
+ * best of any method; else the first file's choice if this file has it; else this file's first. */
 static const char *find_minuend(const comparison *c, int file, const result *block, const char *first) {
     const results *r = &c->files[file];
     if (r->paper)
@@ -158,7 +158,7 @@ static void show_pairs(comparison *c, int file, const result *block) {
         }
 }
 
-/* A block of the first file, where another one has it too. */
+/* Shows a block of the first file if another file has it too. */
 static void show_block(comparison *c, int first) {
     const results *list = &c->files[0];
     const result *block = &list->items[first];
@@ -201,7 +201,7 @@ static void print_compare_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
 }
 
-/* Whether a figure of any of the files has that head, metric or kind of features. */
+/* Whether a figure of any file has this head, metric or kind of features. */
 static bool occurs_in_files(const comparison *c, const char *option, const char *name) {
     for (int file = 0; file < c->options->n; file++)
         for (int i = 0; i < arrlen(c->files[file].items); i++) {
@@ -213,7 +213,7 @@ static bool occurs_in_files(const comparison *c, const char *option, const char 
     return false;
 }
 
-/* Names that choose nothing. False, said in one line, where there is one. */
+/* Returns false, after one line, if a name on the command line matches no figure. */
 static bool names_occur(const comparison *c) {
     const compare_options *o = c->options;
     const names *lists[] = {&o->heads, &o->metrics};

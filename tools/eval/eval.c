@@ -1,5 +1,5 @@
-/* tools/eval/eval.c - `mochi eval`: trained weights and the baselines on graphs that were not trained on, named one by
- * one or by a suite. */
+/* tools/eval/eval.c - `mochi eval`: evaluates trained weights and the baselines on graphs outside the training pool,
+ * named one by one or by a suite. */
 #include "tools/eval/aggregate.h"
 #include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_effect.h"
@@ -10,17 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Splits of links, each of which makes rows of its own, where more than CHEAP_LINKS are held out. */
+/* The number of splits of links if more than CHEAP_LINKS are held out, as each split computes rows of its own. */
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
 
-/* What is evaluated, and where its rows go. */
+/* The subjects of an evaluation and its results. */
 typedef struct evaluation {
     mo_context *ctx;
     eval_options *options;
-    subject subjects[MAX_WEIGHTS]; /* the first one has the baselines */
+    subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
     int n_subjects;
     mo_suite *suite;
-    unsigned metrics;    /* of links, those that the suite wants: bits; 0: all */
+    unsigned metrics;    /* bits: the metrics of links that the suite names; 0: all */
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
     bool lost_output, in_paper;
@@ -43,7 +43,7 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
 }
 
-/* The head under whose name a figure is shown that another one has made; NULL: its own. */
+/* The head under whose name a figure is shown if another head made it; NULL: its own. */
 static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     const char *head = e->subjects[0].block_head;
     return head && strcmp(head, r->head) != 0 ? head : NULL;
@@ -72,7 +72,7 @@ static void print_eval_notice(const char *line, void *state) {
 
 /* ---- evaluation ---- */
 
-/* The hop that serves a task best on the pool, where neither the weights nor the user say. */
+/* Chooses the hop that is best for a task on the pool, unless the weights or the user name one. */
 static void choose_hop(evaluation *e, subject *s, mo_task task) {
     const eval_options *o = e->options;
     if (s->best_hop[task] >= 0)
@@ -90,7 +90,8 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     }
 }
 
-/* Inner products are for links of rows of nodes, the readout of all nodes is for nodes. */
+/* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all nodes needs
+ * nodes. */
 static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task != MO_TASK_NC) && !(c->dot && task != MO_TASK_LP);
 }
@@ -145,7 +146,7 @@ static void evaluate_name(evaluation *e, const char *name, int task) {
 
 /* ---- suites ---- */
 
-/* What the command line does not say, the suite does. */
+/* Takes from the suite the settings that the command line does not give. */
 static void take_suite(evaluation *e) {
     eval_options *o = e->options;
     e->suite = mo_suite_read(e->ctx, o->suite);

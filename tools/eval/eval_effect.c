@@ -1,4 +1,4 @@
-/* tools/eval/eval_effect.c - the options of `mochi eval` that have no effect on what is evaluated. */
+/* tools/eval/eval_effect.c - refuses options of `mochi eval` that have no effect. */
 #include "tools/eval/eval_effect.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@ unsigned metrics_of(mo_task task) {
     return task == MO_TASK_LP ? (1u << MO_LINK_METRICS) - 1 : 1u << METRIC_ACCURACY;
 }
 
-/* ---- what is evaluated ---- */
+/* ---- the subjects of the evaluation ---- */
 
-/* How many of the weights are this word, or (NULL) files: all but random and none. */
+/* The number of weights that are this word; NULL counts files: all but "random" and "none". */
 static int count_weights(const eval_options *o, const char *word) {
     int n = 0;
     for (int i = 0; i < o->weights.count; i++) {
@@ -19,7 +19,7 @@ static int count_weights(const eval_options *o, const char *word) {
     return n;
 }
 
-/* The tasks that may be evaluated, as bits: of graphs that are named it is not known before they are open. */
+/* The tasks that may be evaluated, as bits; the tasks of a named graph are not known before it is open. */
 static unsigned tasks_of(const eval_options *o, const mo_suite *suite) {
     unsigned tasks = o->task >= 0 ? 1u << o->task : 7;
     for (int i = 0; suite && i < suite->n; i++)
@@ -35,7 +35,7 @@ static bool has_lambda(const subject *s, bool of_models) {
     return has;
 }
 
-/* ---- by the words alone ---- */
+/* ---- refused by the command line alone ---- */
 
 void refuse_eval_words(const eval_options *o) {
     const given_options *g = &o->given;
@@ -50,7 +50,7 @@ void refuse_eval_words(const eval_options *o) {
     refuse_math_on_cpu(g, o->device.device);
 }
 
-/* ---- by what there is to evaluate ---- */
+/* ---- refused once weights and suite are known ---- */
 
 static void refuse_by_weights(const eval_options *o, const subject *subjects, int n) {
     const given_options *g = &o->given;
@@ -82,7 +82,7 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "protocol", !classes, "links are split under both protocols");
     refuse_given(g, "episodes", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
     refuse_given(g, "queries", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
-    refuse_given(g, "seeds", episodes && !links, "expected --protocol split: that of episodes has --episodes");
+    refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
     refuse_given(
         g, "transductive", !(tasks >> MO_TASK_NC & 1), "expected nodes: links and graphs have no such readout");
     refuse_given(g, "head", o->dot && !links, "dot: expected links, which alone are scored by inner products");

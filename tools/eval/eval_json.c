@@ -1,4 +1,4 @@
-/* tools/eval/eval_json.c - the lines of `mochi eval --json`: what was run, on what, and a figure a cell. */
+/* tools/eval/eval_json.c - the lines of `mochi eval --json`: the command, its inputs, and one figure per cell. */
 #include "tools/eval/eval_json.h"
 
 #include <inttypes.h>

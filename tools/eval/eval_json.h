@@ -1,24 +1,24 @@
-/* tools/eval/eval_json.h - an evaluation as JSON, one object a line; tools/eval/README.md says what they hold. */
+/* tools/eval/eval_json.h - an evaluation as JSON, one object per line; tools/eval/README.md describes them. */
 #ifndef EVAL_JSON_H
 #define EVAL_JSON_H
 
 #include "tools/eval/aggregate.h"
 #include "tools/eval/eval_options.h"
 
-/* One file of weights under the label of its rows. */
+/* A file of weights and the label of its rows. */
 typedef struct eval_weights {
     const char *label, *file;
-    char recipe[32]; /* "" where unknown */
+    char recipe[32]; /* "" if unknown */
     uint64_t hash[2];
 } eval_weights;
 
-/* Each prints one line; false where it could not be written. */
+/* Each prints one line; returns false if it could not be written. */
 bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights);
 bool print_eval_data(const mo_source *source);
-/* A task of a suite whose data set is not there; a method's normalised aggregate. */
+/* A task of a suite whose data set is not installed; a method's normalised aggregate. */
 bool print_eval_absent(const mo_suite_task *task);
 bool print_aggregate(const aggregate *score);
-/* hop: that of the candidate `hop`; block: the head under whose name the figure is shown (NULL: its own). */
+/* hop: the hop of the candidate `hop`; block: the head under whose name the figure is shown (NULL: its own). */
 bool print_eval_cell(const eval_options *o, const mo_eval_row *row, int hop, const char *block);
 
 #endif

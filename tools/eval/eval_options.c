@@ -36,7 +36,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "What is evaluated", 1},
+    {NULL, 0, NULL, 0, "Weights and heads", 1},
     {"weights", KEY_WEIGHTS, "FILES", 0,
         "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
         "column named by its recipe, with the baselines of the first; best: the weights that come with mochi "
@@ -54,25 +54,24 @@ static const struct argp_option options[] = {
         "its own readout, of both experts and two kernels, and every other head reads its embeddings as `mochi embed` "
         "writes them; dot: links by inner products, without a readout",
         0},
-    {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: that of the weights, else 10)", 0},
+    {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: the weights' own, else 10)", 0},
     {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},
     {"pool", KEY_POOL, "NAMES", 0,
-        "graphs that choose the best hop where the weights do not say (default: the "
+        "graphs that choose the best hop if the weights do not name one (default: the "
         "embedded pool)",
         0},
     {"dim", KEY_DIM, "D", 0, "width of the features without weights (default 512)", 0},
     {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
-        "on nodes, a further column for every weights of the recipe best, with +T behind its name: the readout "
+        "on nodes, a further column for all weights of the recipe best, with +T behind its name: the readout "
         "refitted "
-        "on its own predictions for all nodes, which are taken to be of equally many nodes a class",
+        "on its own predictions for all nodes, with equally many nodes assumed per class",
         0},
-    {NULL, 0, NULL, 0, "On what", 2},
+    {NULL, 0, NULL, 0, "Data and protocol", 2},
     {"suite", KEY_SUITE, "SUITE|FILE.json", 0,
         "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline "
-        "(what "
-        "is at hand of it), or a file of that form (train/episodes/README.md). Data sets that are not there are listed "
-        "as not "
-        "run",
+        "(the "
+        "part available offline), or a file of that form (train/episodes/README.md). Missing data sets are listed as "
+        "not run",
         0},
     {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},
     {"task", KEY_TASK, "TASK", 0, "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)",
@@ -82,35 +81,35 @@ static const struct argp_option options[] = {
         "the paper does; episode: balanced episodes (default "
         "split). Links: a fifth of the edges is the test set under both",
         0},
-    {"shots", KEY_SHOTS, "K,..", 0, "support examples a class (default 4,8,16,32,64,512)", 0},
+    {"shots", KEY_SHOTS, "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", 0},
     {"metric", KEY_METRIC, "NAMES", 0,
-        "figures of these alone, separated by commas: accuracy (nodes and graphs), auc, ap, mrr, hits_rank, hits_ogb, "
+        "only these metrics, separated by commas: accuracy (nodes and graphs), auc, ap, mrr, hits_rank, hits_ogb, "
         "hits_pooled (links) (default: all)",
         0},
     {"episodes", KEY_EPISODES, "N", 0, "episodes of protocol episode (default 100)", 0},
-    {"queries", KEY_QUERIES, "Q", 0, "query examples a class of protocol episode (default 30)", 0},
+    {"queries", KEY_QUERIES, "Q", 0, "query examples per class in protocol episode (default 30)", 0},
     {"seeds", KEY_SEEDS, "N", 0,
         "splits of protocol split, and of links (default 10; 3 of links where more than 5,000 are held out, as their "
-        "rows are made anew for each)",
+        "rows are computed again for each split)",
         0},
-    {"seed", KEY_SEED, "S", 0, "of splits, episodes and the untrained encoder (default 0)", 0},
-    {NULL, 0, NULL, 0, "The run", 3},
+    {"seed", KEY_SEED, "S", 0, "seed of splits, episodes and the untrained encoder (default 0)", 0},
+    {NULL, 0, NULL, 0, "Execution", 3},
     {"draws", KEY_DRAWS, "DIR", 0,
-        "write what is drawn of nodes and graphs, for another program: of seed or episode R at k = 4 of cora's nodes "
+        "write the drawn nodes and graphs for another program: for seed or episode R at k = 4 of cora's nodes "
         "DIR/cora-nc-4-R.support.csv, which `mochi predict --labels` reads, and DIR/cora-nc-4-R.test.csv",
         0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
     {"features", KEY_FEATURES, "PLACE", 0,
         "where features are kept: device, host memory, or disk, as files in --cache; rows are copied to the device as "
         "they are encoded "
-        "(default: device, and host where a graph's do not fit)",
+        "(default: device, and host for a graph whose features do not fit)",
         0},
     KEEPING_OPTIONS,
     STACK_OPTION,
     DEVICE_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the figures do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object a line on standard output, told apart by \"kind\": the run, each data set, each figure "
+        "one JSON object per line on standard output, distinguished by \"kind\": the run, each data set, each figure "
         "(cell), "
         "with mean, sd, ci95 and the values they come from",
         0},
@@ -119,9 +118,10 @@ static const struct argp_option options[] = {
 };
 
 static const char description[] =
-    "Few-shot evaluation on graphs that were not trained on. Columns: `trained`, the encoder of the weights; `random`, "
+    "Few-shot evaluation on graphs outside the training pool. Columns: `trained`, the encoder of the weights; "
+    "`random`, "
     "the same encoder untrained; `x0` and `hop`, the same head on the frozen features and on their best hop; the "
-    "paper's figures beside them where it has some.\v"
+    "paper's figures beside them if it has any.\v"
     "Values are in percent: mean ± half width of the 95% interval (Student's t).\n\n"
     "Examples:\n"
     "  mochi eval --data cora,mutag\n"

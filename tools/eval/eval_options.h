@@ -6,38 +6,38 @@
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
-/* Those of links by their numbers in the library, then accuracy: of nodes and graphs. */
+/* Metrics: those of links by their numbers in the library, then accuracy, of nodes and graphs. */
 enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS };
 
 typedef struct eval_options {
-    const char *recipe; /* what the weights must be of, or NULL */
+    const char *recipe; /* the recipe that the weights must have, or NULL */
     names weights;      /* files, or "random", or "none" */
     names data, pool;
-    const mo_head *heads[MAX_HEADS]; /* none given: the trained one */
+    const mo_head *heads[MAX_HEADS]; /* none given: the head trained with the weights */
     int n_heads;
-    const mo_encoder *encoder; /* of weights of an encoder from outside; or NULL */
-    bool dot;                  /* links are scored by inner products too */
+    const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
+    bool dot;                  /* also score links by inner products */
     const char *suite;         /* its name or path, or NULL */
     given_options given;
-    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or those of the suite */
-    bool seeds_said;  /* by --seeds or the suite */
+    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or the suite's metrics */
+    bool seeds_said;  /* --seeds or the suite gave the seeds */
     int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;
-    int dim;                   /* of untrained encoders */
+    int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
-    int64_t memory;            /* bytes for the features of a graph; 0: any */
+    int64_t memory;            /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
     mo_dtype stack;
     int threads;
-    mo_context_options device; /* and math */
+    mo_context_options device; /* device and math mode */
     bool transductive, json, quiet;
-    int argc; /* the command's words, argv[0] its full name */
+    int argc; /* the command's words; argv[0] is its full name */
     char **argv;
 } eval_options;
 
-/* Wrong usage ends the program. */
+/* Reads the command line; ends the program on wrong usage. */
 void parse_eval_options(eval_options *o, int argc, char **argv);
 void free_eval_options(eval_options *o);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The name of scoring by inner products in the place of a head's. */
+/* Stands in place of a head for scoring by inner products. */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {
@@ -26,7 +26,7 @@ static void add_model(subject *s, mo_model model, const mo_head *head, const cha
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* The model added last, by its readout of all nodes. */
+/* Adds the last model again, with its readout of all nodes. */
 static void add_transductive(subject *s) {
     if (!s->n_candidates)
         return;
@@ -38,7 +38,7 @@ static void add_transductive(subject *s) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* A model under a head, or (NULL) its own readout: with the weights' parameters or, untrained, its first ones. */
+/* A model under a head, or (NULL) its own readout: with the weights' parameters or, if untrained, the initial ones. */
 static mo_model make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
     const mo_weights *weights, bool untrained) {
     uint64_t seed = o->evaluation.seed;
@@ -58,7 +58,7 @@ static mo_model make_model(mo_context *ctx, const eval_options *o, const subject
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
-/* What is asked for of one head. */
+/* The candidates wanted under one head. */
 typedef struct wanted {
     const mo_weights *weights;
     bool baselines, untrained;
@@ -74,15 +74,15 @@ static void add_models(mo_context *ctx, const eval_options *o, subject *s, const
         add_model(s, make_model(ctx, o, s, readout, w.weights, true), head, "random");
 }
 
-/* The readout of the weights: a head, of the recipe best a mixture of ridges. */
+/* The readout of the weights: a head; for the recipe best a mixture of ridges. */
 static const mo_head *own_head(const subject *s, const mo_weights *weights) {
     if (!weights || !strcmp(weights->kind, "mochi"))
         return s->mochi.head;
     return weights->head[0] ? weights->readout.head : &mo_head_ridge_mixture;
 }
 
-/* Trained and untrained models under every head, and what needs neither. Single hops beside the readout of the recipe
- * best are read by the ridge. */
+/* Adds trained and untrained models under every head, and the baselines that need neither. Beside the readout of the
+ * recipe best, the ridge reads single hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
@@ -103,7 +103,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, w
         mo_fail(ctx, MO_UNSUPPORTED, "--head dot: expected rows of nodes, which the recipe best has not; name a head");
 }
 
-/* A file's recipe names its column where there are several. */
+/* Names a column by the file's recipe if there are several files. */
 static void choose_label(const eval_options *o, const subject *others, int n, subject *s, const mo_weights *weights) {
     bool alone = o->weights.count == 1 || !weights->recipe[0];
     snprintf(s->label, sizeof s->label, "%s", alone ? "trained" : weights->recipe);

@@ -1,4 +1,4 @@
-/* tools/eval/eval_subject.h - what `mochi eval` evaluates: weights, or none, and the baselines beside them. */
+/* tools/eval/eval_subject.h - the subjects of `mochi eval`: weights, or none, and the baselines beside them. */
 #ifndef EVAL_SUBJECT_H
 #define EVAL_SUBJECT_H
 
@@ -11,18 +11,18 @@ typedef struct subject {
     char label[40], transductive_label[44];
     mo_feature_options features;
     mo_mochi_options mochi;
-    double lambda;          /* of heads on single hops */
-    const char *block_head; /* of the readout under whose name figures of all heads are shown; NULL: each its own */
+    double lambda;          /* penalty of heads on single hops */
+    const char *block_head; /* the readout under whose name figures of all heads are shown; NULL: each head's own */
     int best_hop[MO_TASKS];
-    mo_model models[2 * (MAX_HEADS + 1)]; /* trained and random of each head */
+    mo_model models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
     mo_candidate candidates[MAX_CANDIDATES];
     int n_models, n_candidates;
     bool has_weights;
     eval_weights weights;
 } subject;
 
-/* Fills s from weights of that name ("none", "random"), beside n subjects that there are already; the first has the
- * baselines. Failures are the context's. Release in any case. */
+/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; the first has the baselines. Failures
+ * are raised on the context; release s in any case. */
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
 void release_subject(subject *s);
 

@@ -59,7 +59,7 @@ void print_value(double mean, double width) {
     else if (isnan(width))
         printf("  %5.1f       ", mean);
     else
-        printf("  %5.1f ± %4.1f", mean, width); /* the sign has two bytes */
+        printf("  %5.1f ± %4.1f", mean, width); /* the plus-minus sign has two bytes */
 }
 
 void print_titles(const table_column *columns, int n) {
@@ -76,7 +76,7 @@ void print_figures(const table_column *columns, int n, const result *block, int6
     }
 }
 
-/* The head of a column that is not the block's, or NULL. */
+/* The head of a column if it is not the block's, else NULL. */
 static const char *other_head(const table_column *column, const result *block) {
     const results *list = column->list;
     for (int i = 0; !list->paper && i < arrlen(list->items); i++) {
@@ -87,13 +87,13 @@ static const char *other_head(const table_column *column, const result *block) {
     return NULL;
 }
 
-/* What a mean and its interval are made of. Links are split under both protocols. */
+/* Prints the number of seeds or episodes behind a mean. Links are split under both protocols. */
 static void print_repeats(const result *block) {
     bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
     printf(", n = %" PRId64 " %s%s", block->n, episodes ? "episode" : "seed", block->n == 1 ? "" : "s");
 }
 
-/* One line where a k is above what some classes have: their support is not what k says. */
+/* Prints one line if some classes have fewer than k examples: their support is smaller than k. */
 static void print_small_classes(const results *list, int first) {
     int said = 0;
     for (int i = first; i < arrlen(list->items); i++) {
@@ -119,7 +119,7 @@ void print_subject(const table_column *columns, int n, const result *block) {
     putchar('\n');
 }
 
-/* Below the figures of a block: where a trained encoder is below the untrained one, by pairs. */
+/* Prints, below the figures of a block, where a trained encoder is below the untrained one, compared in pairs. */
 static void print_below(const results *list, int first, const char *label) {
     const result *block = &list->items[first];
     int found = 0;

@@ -4,7 +4,7 @@
 
 #include "tools/eval/results.h"
 
-/* A column: a kind of features of a list. */
+/* A column: one kind of features of one list. */
 typedef struct table_column {
     const results *list;
     char features[48], title[48];
@@ -12,19 +12,19 @@ typedef struct table_column {
 
 enum { MAX_COLUMNS = 16 };
 
-/* Whether a figure is of the same block: head too. */
+/* Whether two figures are of the same block, head included. */
 bool same_block(const result *a, const result *b);
 /* Whether item i is the first with its k in the block that item `first` begins: a row of its table. */
 bool starts_row(const results *list, int first, int i);
-/* The columns of a list's figures for a block in order of appearance, of the paper its own method and the best of any.
- * Returns how many are added to the n there are. */
+/* Adds the columns of a list's figures for a block, in order of appearance, to the n there are; for the paper, its own
+ * method and the best of any. Returns the number added. */
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block);
-/* "cora nc, ridge_mixture head (x0: ridge, hop: ridge), accuracy in %": the columns of another head are named. */
+/* "cora nc, ridge_mixture head (x0: ridge, hop: ridge), accuracy in %": names the columns of another head. */
 void print_subject(const table_column *columns, int n, const result *block);
 void print_titles(const table_column *columns, int n);
-/* One line without its end: k, then a figure for each column, of the paper with its standard deviation. */
+/* One line without its newline: k, then a figure per column; the paper's with its standard deviation. */
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);
-/* Twelve columns of the terminal: "51.2 ± 3.4"; "-" where there is no mean. */
+/* Twelve columns of the terminal: "51.2 ± 3.4"; "-" if there is no mean. */
 void print_value(double mean, double width);
 /* The items of the list from `first` on, block by block, the paper's beside them; lines below say what the column
  * `trained` is above the untrained encoder's and the best hop's, and where it is below the former. True where the paper

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A text of a file, as it is printed: without the bytes that control a terminal. */
+/* Copies a text of a file for printing, without the bytes that control a terminal. */
 static void put_printable(char *to, size_t bytes, const char *text) {
     snprintf(to, bytes, "%s", text ? text : "");
     for (; *to; to++)
@@ -50,7 +50,7 @@ static double number_of(const json_t *o, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* A line of kind "cell". False where a member is missing. */
+/* Reads a line of kind "cell". Returns false if a member is missing. */
 static bool take_cell(results *r, const json_t *o) {
     const char *data, *task, *protocol, *features, *head, *metric;
     json_int_t k;
@@ -82,7 +82,7 @@ static bool take_cell(results *r, const json_t *o) {
     return true;
 }
 
-/* One line; false with `why` where it is none of `mochi eval --json`. */
+/* Reads one line; returns false with `why` if it is not from `mochi eval --json`. */
 static bool take_eval_line(results *r, const char *line, size_t n, char *why, size_t bytes) {
     json_error_t error;
     json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
@@ -120,7 +120,7 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 
 /* ---- the paper ---- */
 
-/* The figure under each head that it stands for: of links the paper has one column for both of its readouts. */
+/* Adds the figure under each head that it stands for: for links the paper has one column for both of its readouts. */
 static void add_heads(results *r, mo_eval_row *figure) {
     bool both = !strcmp(figure->task, "lp") && !strncmp(figure->features, "MOCHI", 5);
     if (!strcmp(figure->task, "lp"))
@@ -132,7 +132,7 @@ static void add_heads(results *r, mo_eval_row *figure) {
     }
 }
 
-/* A row of a table: a figure for every method that has one, and the best of them as that of "paper best". */
+/* Reads a row of a table: a figure for every method that has one, and the best of them as "paper best". */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
                  *sds = json_object_get(row, "sd");
@@ -195,7 +195,7 @@ bool same_subject(const result *a, const result *b) {
 
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
     if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
-        block = mo_head_ridge.name; /* of all that the paper reads by, the like */
+        block = mo_head_ridge.name; /* the closest of the paper's readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];
         bool links = !strcmp(x->task, "lp");
@@ -207,7 +207,7 @@ const result *find_result(const results *r, const result *subject, int64_t k, co
     return NULL;
 }
 
-/* Welch's interval; Student's quantile at the whole number of degrees of freedom below his. */
+/* Welch's interval; Student's quantile at Welch's degrees of freedom, rounded down. */
 static double welch_interval(const result *a, const result *b) {
     double va = a->sd * a->sd / (double)a->n, vb = b->sd * b->sd / (double)b->n, v = va + vb;
     double degrees = v * v / (va * va / (double)(a->n - 1) + vb * vb / (double)(b->n - 1));

@@ -1,4 +1,4 @@
-/* tools/eval/results.h - figures of evaluations: of the run at hand, of a file that `mochi eval --json` wrote, of the
+/* tools/eval/results.h - figures of evaluations: of this run, of a file that `mochi eval --json` wrote, or of the
  * paper. */
 #ifndef RESULTS_H
 #define RESULTS_H
@@ -8,34 +8,34 @@
 /* One figure, in percent. */
 typedef struct result {
     char data[64], task[4], protocol[8], features[48], head[32], metric[20];
-    char block[32]; /* the head whose table shows the figure: another one for baselines beside a model's own readout */
-    int64_t k;      /* 0 where there are no shots */
+    char block[32]; /* the head whose table shows the figure: not its own for baselines beside a model's own readout */
+    int64_t k;      /* 0 if there are no shots */
     double mean, sd, ci95;
     int64_t n;                      /* seeds or episodes */
-    int64_t small_classes, classes; /* as mo_eval_row has them; 0 where they are not known */
-    double *values;                 /* of each of them; owned, NULL where they are not known */
+    int64_t small_classes, classes; /* as in mo_eval_row; 0 if unknown */
+    double *values;                 /* one per seed or episode; owned, NULL if unknown */
 } result;
 
 typedef struct results {
     char label[64];
     bool paper;
-    result *items; /* of stb_ds: arrlen(items) */
+    result *items; /* stb_ds array */
 } results;
 
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol);
-/* The file that `mochi eval --json` wrote; "paper" names the paper's tables. False with one line in `why`, which names
- * file and line. */
+/* Reads a file that `mochi eval --json` wrote; "paper" names the paper's tables. Returns false with one line in `why`
+ * that names file and line. */
 bool results_read(results *r, const char *path, char *why, size_t bytes);
 void results_free(results *r);
 
-/* Whether two figures are of the same data set, task and metric. Links have no shots in the paper. */
+/* Whether two figures have the same data set, task and metric. In the paper links have no shots. */
 bool same_subject(const result *a, const result *b);
-/* The figure for that subject, k, features and block (of the paper: head, or where it says none); NULL where there is
- * none. Links of the paper answer any k. */
+/* The figure for this subject, k, features and block (for the paper: head, or no head); NULL if there is none. The
+ * paper's figures of links answer any k. */
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block);
 
-/* The difference of two means and the half width of its 95% interval: of pairs where both have values of as many seeds
- * by one protocol, else Welch's (1947). NaN where there are not enough. */
+/* The difference of two means and the half width of its 95% interval: paired if both have values of equally many seeds
+ * by one protocol, else Welch's (1947). NaN if there are too few. */
 typedef struct difference {
     double mean, ci95;
     bool paired;

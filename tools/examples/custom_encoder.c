@@ -1,6 +1,6 @@
 /* An encoder of your own: trained on one graph, evaluated on another under two heads, and its embeddings taken.
  *     Z = sum_k softmax(a)_k X_k W_k      X_k [n, d] the rows k hops out, W_k [d, 32]
- * These ten lines are all of it: head, temperature, loss, links, graphs and weights files come from the library.
+ * These ten lines are the whole encoder: the library has head, temperature, loss, links, graphs and weights files.
  * As a program:       cc custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder && ./custom_encoder
  * As a shared object: cc -shared -fPIC custom_encoder.c $(pkg-config --cflags --libs mochi) -o custom_encoder.so
  *                     mochi gradcheck --encoder ./custom_encoder.so
@@ -22,7 +22,7 @@ static const mo_encoder_parameter parameters[] = {
 };
 
 const mo_encoder mo_encoder_plugin = {
-    /* what a shared object exports */
+    /* exported by a shared object */
     .abi = MO_ENCODER_ABI,
     .size = sizeof(mo_encoder),
     .name = "mixed_hops",
@@ -61,7 +61,7 @@ int main(void) {
     mo_model model = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &ridge, 0);
     train_ring(model, pool, mkdtemp(folder));
     snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
-    mo_weights *w = mo_weights_read(ctx, weights); /* under another head: the encoder's weights alone */
+    mo_weights *w = mo_weights_read(ctx, weights); /* under another head: only the encoder's weights are used */
     mo_model other = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &logistic, 0);
     if (mo_ok(ctx) && mo_model_load(other, w->arrays) == MO_OK) {
         mo_candidate c[] = {{.features = "trained", .model = model, .head = &mo_head_ridge},

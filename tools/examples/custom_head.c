@@ -1,7 +1,7 @@
 /* A head of your own, without a closed form: regression on the labels that forgives outliers. W minimises
  *     sum_ic log cosh(([Zs | 1] W - Ys)_ic) + lambda / 2 |W|^2,   so that   F(W) = X^T tanh(X W - Ys) + lambda W = 0,
- * X = [Zs | 1]. F is all that is written here: the engine finds W (Newton-Krylov) and derives its gradients, to
- * embeddings, labels and lambda, by the implicit function theorem.
+ * X = [Zs | 1]. Only F is written here: the engine finds W (Newton-Krylov) and derives its gradients, to embeddings,
+ * labels and lambda, by the implicit function theorem.
  * As a program:       cc custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head && ./custom_head
  * As a shared object: cc -shared -fPIC custom_head.c $(pkg-config --cflags --libs mochi) -o custom_head.so
  *                     mochi gradcheck --head ./custom_head.so
@@ -17,14 +17,14 @@ static mo_tensor *head_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tens
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 0, .high = 1e9}};
 
 const mo_head mo_head_plugin = {
-    /* what a shared object exports */
+    /* exported by a shared object */
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "log_cosh",
     .n_parameters = 1,
     .parameters = parameters,
     .residual = head_residual,
-    .symmetric = true, /* F is the gradient of a loss: conjugate gradients will do */
+    .symmetric = true, /* F is the gradient of a loss: conjugate gradients suffice */
     .order = 2,
 };
 

@@ -43,7 +43,7 @@ static const mo_op lorentzian = {.name = "lorentzian",
     .n_samples = 2};
 
 static const mo_op *const ops[] = {&lorentzian};
-const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 1, ops}; /* what a shared object exports */
+const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 1, ops}; /* exported by a shared object */
 
 int main(void) {
     mo_context *ctx = mo_context_create(NULL);

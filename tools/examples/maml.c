@@ -1,5 +1,5 @@
-/* MAML on sine waves (Finn, Abbeel and Levine 2017): an initial network such that one step of gradient descent on ten
- * points of a new wave fits all of it. The outer gradient goes through the inner one: MO_CREATE_GRAPH records it.
+/* MAML on sine waves (Finn, Abbeel and Levine 2017): learns an initial network that fits a new wave after one step of
+ * gradient descent on ten of its points. The outer gradient goes through the inner one: MO_CREATE_GRAPH records it.
  * Build: cc maml.c $(pkg-config --cflags --libs mochi) -lm */
 #include <math.h>
 #include <mochi/mochi.h>
@@ -21,7 +21,7 @@ static mo_tensor *squared_error(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tenso
     return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXIS(1) | MO_AXIS(2), MO_DROP_AXES);
 }
 
-/* Points of new waves a sin(x + p): in X and Y [2][TASKS, POINTS, 1], to learn from and to be judged by. */
+/* Points of new waves a sin(x + p): in X and Y [2][TASKS, POINTS, 1], to learn from and to be tested on. */
 static void draw_waves(mo_tape *t, mo_random *r, mo_tensor **X, mo_tensor **Y) {
     float x[2][TASKS][POINTS], y[2][TASKS][POINTS];
     for (int i = 0; i < TASKS; i++) {

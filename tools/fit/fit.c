@@ -1,6 +1,4 @@
-/* tools/fit/fit.c - `mochi fit`: heads side by side on embeddings from array files, and what is wrong with the
- * embeddings.
- */
+/* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
 #include "tensor/clock.h"
 #include "tools/digest.h"
 #include "tools/fit/fit_options.h"
@@ -11,22 +9,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the rows go to. */
+/* The output of the rows. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;
     const mo_embeddings *E;
-    mo_fit_row *rows; /* all of them */
+    mo_fit_row *rows; /* all rows */
     int n_rows;
-    mo_arrays *draws; /* for --draws, else NULL */
+    mo_arrays *draws; /* with --draws, else NULL */
     bool lost_output;
-    bool watched; /* standard error is a terminal: long parts say how far they are */
-    bool drawn;   /* a line that says it stands there */
+    bool watched; /* standard error is a terminal: long parts show their progress */
+    bool drawn;   /* a progress line is on the terminal */
     const char *part;
     double started, shown_at;
 } report;
 
-/* One line that is drawn over and over, of a part that has taken half a second. */
+/* Redraws one line of progress for a part that has taken half a second. */
 static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);
@@ -40,7 +38,7 @@ static void show_fit_progress(const char *part, int64_t done, int64_t of, void *
     r->drawn = redraw(stderr, "%s: %" PRId64 " of %" PRId64, part, done, of);
 }
 
-/* Before anything else is printed. */
+/* Clears the progress line before other output. */
 static void clear_progress(report *r) {
     if (r->drawn)
         clear_line(stderr);
@@ -69,7 +67,7 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
     mo_arrays_take(r->draws, name, T);
 }
 
-/* The same for row numbers: as they are in the file, where unlabelled rows count. */
+/* Keeps row numbers of the draws, counted as in the file, with its unlabelled rows. */
 static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
     int64_t n = r->options->fit.episodes * rows, *given = calloc((size_t)n, sizeof *given);
     if (!given)
@@ -81,12 +79,12 @@ static void keep_rows(const report *r, int64_t k, const char *what, const int64_
     free(given);
 }
 
-/* At the first head of a k: what there is to say about its episodes. */
+/* Called at the first head of each k: warnings about its episodes, and their draws. */
 static void on_draws(const report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
     char name[64];
     snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
-    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k that is named twice draws the same episodes twice */
+    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k named twice draws the same episodes */
         return;
     keep_rows(r, d->k, "support", d->support, d->n_support);
     keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
@@ -106,7 +104,7 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
         r->lost_output = !fit_print_row_object(row);
 }
 
-/* What is run on what: the first line with --json. */
+/* The first line with --json: the command and its inputs. */
 static bool print_fit_run(const report *r) {
     const fit_options *o = r->options;
     json_t *line = command_object(o->argc, o->argv);
@@ -149,7 +147,7 @@ static void run_fits(report *r) {
     mo_fit(r->E, o->heads, o->n_heads, &fit, take_fit_row, r);
     clear_progress(r);
     mo_status unfit = *mo_context_status(r->ctx);
-    if (unfit.code == MO_NUMERICAL) /* a head without a fit costs its own rows, and nothing that is written below */
+    if (unfit.code == MO_NUMERICAL) /* a head without a fit loses only its own rows */
         mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);

@@ -24,33 +24,33 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {0, 0, NULL, 0, "What is compared:", 1},
+    {0, 0, NULL, 0, "Heads:", 1},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, comma-separated, of " HEADS ", FILE.so, or all (default " DEFAULT_HEADS ")", 1},
-    {"shots", KEY_SHOTS, "LIST", 0, "support rows a class (default 4,8,16,32,64)", 1},
+    {"shots", KEY_SHOTS, "LIST", 0, "support rows per class (default 4,8,16,32,64)", 1},
     {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one, 0 or more (default: each head's own)", 1},
     {"tune", KEY_TUNE, "loo", 0,
         "each episode chooses its head's regularisation by the held-out rows of its own support", 1},
-    {0, 0, NULL, 0, "On which episodes:", 2},
+    {0, 0, NULL, 0, "Episodes:", 2},
     {"episodes", KEY_EPISODES, "N", 0, "episodes of each k (default 100)", 2},
-    {"queries", KEY_QUERIES, "Q", 0, "query rows a class (default 30)", 2},
-    {"ways", KEY_WAYS, "W", 0, "classes of an episode, drawn where there are more (default 64)", 2},
-    {"seed", KEY_SEED, "S", 0, "of the episodes (default 0)", 2},
+    {"queries", KEY_QUERIES, "Q", 0, "query rows per class (default 30)", 2},
+    {"ways", KEY_WAYS, "W", 0, "classes per episode, drawn if there are more (default 64)", 2},
+    {"seed", KEY_SEED, "S", 0, "seed of the episodes (default 0)", 2},
     {"draws", KEY_DRAWS, "FILE.npz", 0,
         "write the episodes for another program: for k = 4 the arrays k4_support, k4_query [episodes, rows of one], "
         "row "
         "numbers in Z from 0, and k4_support_label, k4_query_label, classes of the episode from 0",
         2},
-    {0, 0, NULL, 0, "What is reported:", 3},
+    {0, 0, NULL, 0, "Output:", 3},
     {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 3},
     {"epsilon", KEY_EPSILON, "E", 0,
         "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)", 3},
     {"no-geometry", KEY_NO_GEOMETRY, NULL, 0,
-        "leave the geometry of the prototypes out, which takes longer the more classes there are", 3},
+        "omit the geometry of the prototypes, which takes longer with more classes", 3},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 3},
     EXPAND_OPTION,
     DEVICE_OPTIONS,
-    {"json", KEY_JSON, NULL, 0, "one JSON object a head and k on standard output, nothing else there", 3},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per head and k on standard output, nothing else", 3},
     {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 3},
     {0},
 };
@@ -130,7 +130,7 @@ static bool may_tune(const mo_head *head) {
     bool may = head_has(head, "lambda");
     for (int i = 0; i < head->n_parameters; i++) {
         const mo_head_parameter *p = &head->parameters[i];
-        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, as a shrinkage is */
+        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, such as a shrinkage */
     }
     return may;
 }

@@ -13,14 +13,14 @@ typedef struct fit_options {
     int64_t shots[FIT_SHOTS];
     mo_fit_options fit;
     double lambda, epsilon;
-    mo_context_options device; /* and math */
+    mo_context_options device; /* device and math mode */
     int threads, argc;
     char **argv;
     bool diagnose, no_geometry, json, quiet;
     given_options given;
 } fit_options;
 
-/* Wrong usage ends the program. */
+/* Reads the command line; ends the program on wrong usage. */
 void parse_fit_options(fit_options *o, int argc, char **argv);
 
 #endif

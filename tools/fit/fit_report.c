@@ -32,7 +32,7 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways) {
     fflush(stdout);
 }
 
-/* A number of that many columns, or a dash where there is none; large ones with an exponent. */
+/* Prints a number in the given number of columns; a dash for NaN; large ones with an exponent. */
 static void print_number(const char *format, int columns, double value) {
     if (isnan(value))
         printf("%*s", columns, "-");
@@ -99,7 +99,7 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
 }
 
 static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
-    int width = 12; /* of the longest label */
+    int width = 12; /* width of the longest label */
     for (int64_t c = 0; c < x->classes; c++) {
         int own = snprintf(NULL, 0, "%" PRId64, E->value[c]);
         width = own > width ? own : width;

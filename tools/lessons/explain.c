@@ -1,5 +1,5 @@
-/* tools/lessons/explain.c - `mochi explain`: an op or a readout on a small example, forward and backward, line by line,
- * with central differences beside every line of the adjoint. */
+/* tools/lessons/explain.c - `mochi explain`: shows an op or a readout on a small example, forward and backward, line by
+ * line, with central differences beside every line of the adjoint. */
 #include "tools/lessons/explain.h"
 
 #include <math.h>
@@ -23,10 +23,11 @@ static const topic topics[] = {
 enum { N_TOPICS = sizeof topics / sizeof *topics };
 
 static const char description[] =
-    "Walks through a small example on the terminal: what is computed forward, what is saved, and each line of the "
+    "Walks through a small example on the terminal: the values computed forward, the values saved, and each line of "
+    "the "
     "adjoint "
     "with its numbers and central differences beside them. Everything is computed as you watch, in float64.\v"
-    "Without a topic, lists them. Exit status 1 where an adjoint and its differences part by more than 1e-6.\n\n"
+    "Without a topic, lists them. Exit status 1 if an adjoint and its differences differ by more than 1e-6.\n\n"
     "Examples:\n"
     "  mochi explain solve\n"
     "  mochi explain ridge | less";

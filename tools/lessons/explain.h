@@ -1,5 +1,5 @@
-/* tools/lessons/explain.h - lessons of `mochi explain`: what they share. A lesson computes everything it shows with the
- * library, in float64, and prints it in at most 80 columns. */
+/* tools/lessons/explain.h - declarations that the lessons of `mochi explain` share. A lesson computes everything it
+ * shows with the library, in float64, and prints it in at most 80 columns. */
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
 
@@ -8,12 +8,12 @@
 typedef struct lesson {
     mo_context *ctx;
     mo_tape *t;
-    int step;               /* lines of the adjoint so far */
+    int step;               /* number of lines of the adjoint so far */
     double largest;         /* difference between a line and its central differences so far */
-    int64_t factorizations; /* of the context when backward began */
+    int64_t factorizations; /* the context's count when backward began */
 } lesson;
 
-/* The loss as a function of one tensor, all others fixed. */
+/* The loss as a function of one tensor, with all others fixed. */
 typedef mo_tensor *(*loss_of)(mo_tape *t, mo_tensor *X, void *state);
 
 /* A matrix that needs a gradient. */
@@ -26,7 +26,7 @@ void show(lesson *l, const char *const *names, mo_tensor *const *matrices);
  * moves within symmetric matrices. */
 void show_adjoint(
     lesson *l, const char *formula, mo_tensor *X_bar, mo_tensor *X, bool symmetric, loss_of loss, void *state);
-/* The last line: what mo_grad makes of the loss for the inputs X[0 .. n - 1], against the adjoints above. */
+/* The last line: the gradients of mo_grad in the inputs X[0 .. n - 1], compared with the adjoints above. */
 void show_mo_grad(lesson *l, mo_tensor *loss, const char *names, mo_tensor *const *X, mo_tensor *const *X_bar, int n);
 /* <A, B>: the sum of all products. */
 mo_tensor *inner(mo_tape *t, mo_tensor *A, mo_tensor *B);

@@ -1,5 +1,5 @@
-/* tools/lessons/explain_prototypes.c - the lessons `shift` and `hull`: the paper's two worked examples of what class
- * means as weights cannot do. */
+/* tools/lessons/explain_prototypes.c - the lessons `shift` and `hull`: the paper's two worked examples in which class
+ * means fail as weights. */
 #include "tools/lessons/explain.h"
 
 #include <math.h>

@@ -28,18 +28,18 @@ void explain_softmax_cross_entropy(lesson *l) {
     SHOW(l, NAMES("l"), loss);
     puts("\nSaved for backward: nothing but the logits and labels themselves\n\nAdjoint, for l_bar = 1\n"
          "  d log P_ic = dx_ic - sum_k P_ik dx_ik, so dl = 1/n sum_ic (P - T)_ic dx_ic:\n"
-         "  what the softmax says less what is true; each row sums to 0\n");
+         "  the softmax less the one-hot labels; each row sums to 0\n");
     mo_tensor *x_bar = mo_scale(t, mo_sub(t, P, T), 1.0 / 3, 0);
     show_adjoint(l, "x_bar = (P - T) / n", x_bar, fixed, false, readout_cross_entropy, labels);
     show_mo_grad(l, loss, "x_bar", &logits, &x_bar, 1);
 }
 
-/* Everything of the ridge lesson that stays fixed while one tensor moves. */
+/* The tensors of the ridge lesson that stay fixed while one changes. */
 typedef struct ridge {
     mo_tensor *Z, *Y, *lambda, *Z1, *K, *W_bar;
 } ridge;
 
-/* From alpha, from K, from the inputs to the loss <W_bar, W>. */
+/* The loss <W_bar, W> as a function of alpha, of K, and of the inputs. */
 static mo_tensor *of_alpha(mo_tape *t, mo_tensor *alpha, void *state) {
     const ridge *r = state;
     return inner(t, r->W_bar, mo_matmul(t, mo_transpose(t, r->Z1), alpha));

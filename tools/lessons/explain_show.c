@@ -1,4 +1,4 @@
-/* tools/lessons/explain_show.c - how lessons show matrices, and adjoints beside the central differences of the loss. */
+/* tools/lessons/explain_show.c - prints matrices, and adjoints beside the central differences of the loss. */
 #include "tools/lessons/explain.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ mo_tensor *inner(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_sum(t, mo_mul(t, A, B), 0, MO_DROP_AXES);
 }
 
-/* The elements, and the sizes as a matrix has them. */
+/* Reads the elements and the sizes of a matrix. */
 static bool read_matrix(const mo_tensor *T, double *values, int *rows, int *columns) {
     *columns = (int)(mo_ndim(T) > 0 ? mo_dim(T, -1) : 1);
     *rows = (int)(mo_ndim(T) > 1 ? mo_dim(T, -2) : 1);

@@ -1,5 +1,4 @@
-/* tools/lessons/explain_solve.c - the lessons `solve` and `cholesky`: factorizations and what backward does with them.
- */
+/* tools/lessons/explain_solve.c - the lessons `solve` and `cholesky`: factorizations, and their use in backward. */
 #include "tools/lessons/explain.h"
 
 #include <stdio.h>

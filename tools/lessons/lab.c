@@ -1,6 +1,5 @@
-/* tools/lessons/lab.c - `mochi lab adjoint`: gradients through a solver, four ways, against differences: error, memory,
- * time.
- */
+/* tools/lessons/lab.c - `mochi lab adjoint`: gradients through a solver by four methods, compared with differences:
+ * error, memory, time. */
 #include "tools/lessons/lab.h"
 
 #include "tensor/clock.h"
@@ -25,14 +24,14 @@ typedef struct lab_options {
 
 static const struct argp_option options[] = {
     {"problem", KEY_PROBLEM, "NAME", 0, "ridge, logistic or root (default logistic)", 0},
-    {"method", KEY_METHOD, "NAMES", 0, "of analytic, unrolled, implicit, neumann (default: all)", 0},
+    {"method", KEY_METHOD, "NAMES", 0, "a list of analytic, unrolled, implicit, neumann (default: all)", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0, "inner iterations (default 10,30,100,300,1000)", 0},
     {"svg", KEY_SVG, "FILE", 0, "also draw a chart (by gnuplot)", 0},
-    {"runs", KEY_RUNS, "N", 0, "timed runs, of which the median counts (default 5)", 0},
-    {"seed", KEY_SEED, "S", 0, "of the data (default 0)", 0},
+    {"runs", KEY_RUNS, "N", 0, "timed runs; their median is printed (default 5)", 0},
+    {"seed", KEY_SEED, "S", 0, "seed of the data (default 0)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object a row on standard output: problem, method, iterations, error, ms, peak_bytes", 0},
+        "one JSON object per row on standard output: problem, method, iterations, error, ms, peak_bytes", 0},
     {0},
 };
 
@@ -150,7 +149,7 @@ static bool measure_method(const lab_problem *p, int runs, const double *referen
     if (!times)
         mo_fail(p->ctx, MO_MEMORY, "lab: out of memory");
     mo_context_reset_peaks(p->ctx);
-    bool fine = times && lab_gradient(p, row->method, row->iterations, gradient); /* the first warms up */
+    bool fine = times && lab_gradient(p, row->method, row->iterations, gradient); /* the first run warms up */
     row->peak_bytes = mo_context_counters(p->ctx).tape_peak;
     for (int i = 0; fine && i < runs; i++) {
         double start = mo_clock(CLOCK_MONOTONIC);

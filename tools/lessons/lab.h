@@ -1,4 +1,4 @@
-/* tools/lessons/lab.h - `mochi lab adjoint`: problems whose solution has a gradient, and four ways to it. */
+/* tools/lessons/lab.h - `mochi lab adjoint`: problems whose solution has a gradient, and four methods to compute it. */
 #ifndef LAB_H
 #define LAB_H
 
@@ -11,7 +11,7 @@ typedef struct lab_problem lab_problem;
 /* F(w, theta) = 0, J = dF/dw, and the loss of a solution, as graph code. */
 typedef struct lab_kind {
     const char *name, *meaning;
-    int ndim; /* of w */
+    int ndim; /* axes of w */
     int64_t shape[2];
     mo_residual residual, jacobian; /* state: the lab_problem */
     mo_tensor *(*loss)(mo_tape *t, const lab_problem *p, mo_tensor *w);
@@ -23,9 +23,9 @@ struct lab_problem {
     mo_context *ctx;
     const lab_kind *kind;
     mo_tensor *theta;                      /* float64 leaf */
-    mo_tensor *inputs, *targets;           /* that w is fitted to; for root A and nothing */
-    mo_tensor *held_inputs, *held_targets; /* that the loss is taken of */
-    double step;                           /* of the inner iterations: 1 / the largest eigenvalue of J */
+    mo_tensor *inputs, *targets;           /* w is fitted to them; for root: A, and no targets */
+    mo_tensor *held_inputs, *held_targets; /* the loss is computed on them */
+    double step;                           /* step of the inner iterations: 1 / the largest eigenvalue of J */
 };
 
 extern const lab_kind lab_kinds[];
@@ -40,7 +40,8 @@ mo_tensor *lab_solve(mo_tape *t, const lab_problem *p, mo_tensor *theta);
 
 enum { LAB_ANALYTIC, LAB_UNROLLED, LAB_IMPLICIT, LAB_NEUMANN, LAB_METHODS };
 extern const char *const lab_methods[LAB_METHODS];
-/* The gradient of the loss in theta after so many inner iterations, to host memory. False where the context failed. */
+/* Writes the gradient of the loss in theta after the given number of inner iterations to host memory. Returns false if
+ * the context failed. */
 bool lab_gradient(const lab_problem *p, int method, int iterations, double *gradient);
 
 /* ---- lab_chart.c ---- */
@@ -51,7 +52,8 @@ typedef struct lab_row {
     int64_t peak_bytes;
 } lab_row;
 
-/* The rows as an SVG of three panels: error, memory and time over the iterations. Written all or nothing. */
+/* Writes the rows as an SVG of three panels: error, memory and time over the iterations. The file is written whole or
+ * not at all. */
 mo_code lab_chart(mo_context *ctx, const char *title, const lab_row *rows, int n, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* tools/lessons/lab_chart.c - the rows of a lab as three charts side by side: error, memory and time over the inner
- * iterations, one line a method. */
+ * iterations, one line per method. */
 #include "tools/lessons/lab.h"
 #include "tools/report/chart.h"
 
@@ -11,13 +11,13 @@ enum { PANELS = 3 };
 static const char *const title[PANELS] = {"error of the gradient", "memory", "time"};
 static const char *const label[PANELS] = {"relative error", "peak bytes of the tape", "milliseconds"};
 
-/* A logarithmic axis has no place for an error of 0. */
+/* The value to plot: a logarithmic axis has no place for an error of 0. */
 static double value_of(const lab_row *r, int panel) {
     double v = panel == 0 ? r->error : panel == 1 ? (double)r->peak_bytes : r->milliseconds;
     return isfinite(v) && v > 1e-16 ? v : 1e-16;
 }
 
-/* Rows of one method lie together. */
+/* The rows of one method are adjacent. */
 static chart make_lab_chart(const lab_row *rows, int n, int panel) {
     chart c = {.log_x = true, .log_y = true, .x_label = "inner iterations"};
     snprintf(c.title, sizeof c.title, "%s", title[panel]);

@@ -1,11 +1,10 @@
-/* tools/lessons/lab_methods.c - four ways from inner iterations w <- w - h F(w, theta) to the gradient of a loss of w
- * in theta.
+/* tools/lessons/lab_methods.c - four methods to get from inner iterations w <- w - h F(w, theta) to the gradient of a
+ * loss of w in theta.
  *
- * analytic: no iterations; the solution by factors, with the adjoint of its formula, J written out by hand.
- * unrolled: the iterations are recorded and backward runs through every one.
- * implicit: the iterations leave nothing; mo_implicit solves J^T u = w_bar where they ended.
- * neumann:  the same with u = h (w_bar + (I - h J^T) w_bar + .. ), as many terms as iterations (Lorraine et al. 2020).
- */
+ * analytic: no iterations; the solution by factors, with the adjoint of its formula, J written out by hand. unrolled:
+ * the iterations are recorded and backward runs through every one. implicit: the iterations leave nothing; mo_implicit
+ * solves J^T u = w_bar where they ended. neumann:  the same with u = h (w_bar + (I - h J^T) w_bar + .. ), as many terms
+ * as iterations (Lorraine et al. 2020). */
 #include "tools/lessons/lab.h"
 
 const char *const lab_methods[LAB_METHODS] = {"analytic", "unrolled", "implicit", "neumann"};
@@ -57,7 +56,7 @@ static mo_tensor *lab_solution(mo_tape *t, const lab_problem *p, int method, int
         &(mo_implicit_options){.symmetric = true,
             .dense_limit = -1,
             .tolerance = 1e-12,
-            .residual = -1, /* iterations that have not converged are what the lab is about */
+            .residual = -1, /* the lab studies iterations that have not converged */
             .state = (void *)(uintptr_t)p});
 }
 

@@ -1,8 +1,8 @@
-/* tools/lessons/lab_problems.c - three inner problems with a gradient worth having: which penalties, or which
- * right-hand side, give a solution that does well on data it was not fitted to.
+/* tools/lessons/lab_problems.c - three inner problems whose gradient is useful: it tells which
+ * penalties, or which right-hand side, give a solution that does well on data it was not fitted to.
  *
- *     ridge      F = Z^T (Z w - y) / n + exp(theta) w                one penalty a feature
- *     logistic   F = Z^T (softmax(Z W) - Y) / n + exp(theta) W       one penalty a feature, three classes
+ *     ridge      F = Z^T (Z w - y) / n + exp(theta) w                one penalty per feature
+ *     logistic   F = Z^T (softmax(Z W) - Y) / n + exp(theta) W       one penalty per feature, three classes
  *     root       F = A x + x^3 - theta                               A symmetric positive definite */
 #include "tools/lessons/lab.h"
 
@@ -121,7 +121,7 @@ static mo_tensor *lab_draw(mo_context *ctx, mo_random *r, int ndim, const int64_
     return T;
 }
 
-/* A tensor of its own with the value of T, a tensor of the tape. */
+/* A tensor that outlives the tape, with the value of T. */
 static mo_tensor *lab_lasting(mo_context *ctx, mo_tensor *T) {
     mo_tensor *copy = mo_tensor_create(ctx, MO_F64, mo_ndim(T), mo_tensor_view(T).shape);
     if (mo_ok(ctx))

@@ -1,8 +1,9 @@
-/* tools/lessons/numpy_random.c - NumPy's default generator, from the publications that it is made of:
+/* tools/lessons/numpy_random.c - NumPy's default generator, written after the publications:
  *     seeds      a hashed pool of entropy (O'Neill, Developing a seed_seq alternative, 2015)
  *     bits       PCG64, XSL-RR 128/64 (O'Neill 2014)
  *     normals    the ziggurat of 256 layers (Marsaglia and Tsang 2000)
- *     shuffles   from the last item down (Durstenfeld 1964), a place by the bits that hold it, rejected beyond */
+ *     shuffles   from the last item down (Durstenfeld 1964), each place drawn by the fewest
+ *                bits that hold it; numbers beyond it are rejected */
 #include "tools/lessons/numpy_random.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 enum { POOL = 4 };
 
-/* A word through a multiplicative hash whose constant goes on to its next multiple. */
+/* Hashes a word by multiplication; the constant advances to its next multiple. */
 static uint32_t seed_hash(uint32_t word, uint32_t *constant, uint32_t multiplier) {
     word ^= *constant;
     *constant *= multiplier;
@@ -71,14 +72,14 @@ static double ziggurat_curve(double x) {
     return (double)expl(-x * x / 2);
 }
 
-/* Equal areas: a layer that ends at x begins area / x above curve(x), where the next one ends. NumPy's table was made
- * so in double precision, by an exponential that once took the second nearest double: at layer 38, and those above it
- * stand on that. */
+/* Layers of equal area: a layer that ends at x is area / x high and begins at the curve's height there; the next one
+ * ends at its top. NumPy's table was computed this way in double precision, by an exponential that returned the second
+ * nearest double once, at layer 38, on which the layers above depend. */
 static ziggurat build_ziggurat(void) {
     const double tail = 3.654152885361009, area = 0.004928673233974652, unit = 0x1p52;
     const int odd_layer = 38;
-    double base = area / ziggurat_curve(
-                             tail); /* the width of a rectangle as high as the widest layer and as large as all of it */
+    double base =
+        area / ziggurat_curve(tail); /* the width of a rectangle with the height and the area of the widest layer */
     double end[ZIGGURAT_LAYERS] = {[ZIGGURAT_LAYERS - 1] = tail};
     ziggurat z = {.tail = tail, .width = {base / unit}, .height = {1}, .inside = {(uint64_t)(tail / base * unit)}};
     for (int i = ZIGGURAT_LAYERS - 1; i > 0; i--) {
@@ -90,7 +91,7 @@ static ziggurat build_ziggurat(void) {
     return z;
 }
 
-/* Beyond the tail's start by an exponential and a rejection (Marsaglia 1964). */
+/* Draws beyond the start of the tail by an exponential and rejection (Marsaglia 1964). */
 static double draw_tail(numpy_random *r) {
     for (;;) {
         double x = -log1p(-numpy_random_uniform(r)) * (1 / r->normal.tail), y = -log1p(-numpy_random_uniform(r));
@@ -99,7 +100,7 @@ static double draw_tail(numpy_random *r) {
     }
 }
 
-/* One word has the layer (8 bits), the sign and the place in the layer (52 bits). */
+/* One word gives the layer (8 bits), the sign and the place in the layer (52 bits). */
 double numpy_random_normal(numpy_random *r) {
     const ziggurat *z = &r->normal;
     for (;;) {
@@ -109,7 +110,7 @@ double numpy_random_normal(numpy_random *r) {
         double x = (double)place * z->width[layer];
         if (place < z->inside[layer])
             return negative ? -x : x;
-        if (layer == 0) { /* the sign is of a bit of the place */
+        if (layer == 0) { /* here the sign is a bit of the place */
             x = draw_tail(r);
             return place >> 8 & 1 ? -x : x;
         }
@@ -121,7 +122,7 @@ double numpy_random_normal(numpy_random *r) {
 
 /* ---- integers ---- */
 
-/* Two a word, the lower half first. */
+/* Each word gives two halves, the lower half first. */
 static uint32_t draw_half(numpy_random *r) {
     r->half_waits = !r->half_waits;
     if (!r->half_waits)
@@ -131,7 +132,7 @@ static uint32_t draw_half(numpy_random *r) {
     return (uint32_t)word;
 }
 
-/* 0 .. most: as few bits as hold it, until they do not exceed it. */
+/* Draws 0 .. most: takes the fewest bits that hold `most`, until they do not exceed it. */
 static uint32_t draw_up_to(numpy_random *r, uint32_t most) {
     uint32_t bits = most, drawn;
     for (int shift = 1; shift < 32; shift *= 2)

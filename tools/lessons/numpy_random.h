@@ -11,9 +11,9 @@ enum { ZIGGURAT_LAYERS = 256 };
 /* Layers of equal area under exp(-x^2 / 2), the widest first with the tail, then from the top down. */
 typedef struct ziggurat {
     double tail;                      /* where the tail begins */
-    double width[ZIGGURAT_LAYERS];    /* of a layer, as a multiple of 2^-52 */
-    double height[ZIGGURAT_LAYERS];   /* of the curve at the layer's end */
-    uint64_t inside[ZIGGURAT_LAYERS]; /* below that many 2^-52 of its width a point of the layer lies under the curve */
+    double width[ZIGGURAT_LAYERS];    /* width of a layer, as a multiple of 2^-52 */
+    double height[ZIGGURAT_LAYERS];   /* height of the curve at the layer's end */
+    uint64_t inside[ZIGGURAT_LAYERS]; /* below inside * 2^-52 of its width a point is under the curve */
 } ziggurat;
 
 typedef struct numpy_random {
@@ -26,7 +26,7 @@ typedef struct numpy_random {
 /* default_rng(seed) */
 numpy_random numpy_random_at(uint64_t seed);
 uint64_t numpy_random_bits(numpy_random *r);
-/* random(): in [0, 1) */
+/* random(), in [0, 1) */
 double numpy_random_uniform(numpy_random *r);
 /* standard_normal() */
 double numpy_random_normal(numpy_random *r);

@@ -16,7 +16,7 @@ enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_SVG, KEY_THREADS, KEY_JSON };
 
 typedef struct pitfalls_options {
     int which;
-    const char *rows, *labels; /* of hull: real embeddings */
+    const char *rows, *labels; /* for hull: real embeddings */
     int64_t seeds;
     double epsilon;
     const char *svg;
@@ -36,12 +36,12 @@ static const struct argp_option options[] = {
     EXPAND_OPTION,
     {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object a figure on standard output, nothing else there", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per figure on standard output, nothing else", 0},
     {0},
 };
 
 static const char description[] =
-    "What is wrong with class means as a readout under inner products: the paper's three synthetic experiments.\n\n"
+    "Shows how class means fail as a readout under inner products: the paper's three synthetic experiments.\n\n"
     "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
     "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
     "far each class mean is from the convex hull of the others, in the full space.\n"
@@ -100,14 +100,14 @@ static error_t take_pitfalls_option(int key, char *text, struct argp_state *stat
     return 0;
 }
 
-/* Takes the charts. */
+/* Writes the charts and frees them. */
 static void write_charts(mo_context *ctx, const char *path, const char *title, chart *charts) {
     if (path && mo_ok(ctx))
         chart_write(ctx, path, title, charts, (int)arrlen(charts));
     charts_free(charts);
 }
 
-/* False where a line could not be written. */
+/* Returns false if a line could not be written. */
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
     pitfall_figures figures = {0};
     bool written = !o->json || print_json(command_object(o->argc, o->argv));

@@ -1,5 +1,4 @@
-/* tools/lessons/pitfalls_chart.c - charts of the synthetic experiments, and of where the prototypes of real embeddings
- * lie. */
+/* tools/lessons/pitfalls_chart.c - charts of the synthetic experiments, and of the prototypes of real embeddings. */
 #include "tools/lessons/pitfalls_chart.h"
 
 #include <math.h>
@@ -96,7 +95,7 @@ static int by_angle(const void *a, const void *b) {
     return (p->low > q->low) - (p->low < q->low);
 }
 
-/* The outer hull: its corners by their angle about their mean, which lies within. */
+/* Draws the outer hull: its corners, sorted by angle about their mean. */
 static void add_outline(chart *c, const hull_place *places, int n) {
     chart_point *corner = NULL, mean = {0};
     for (int i = 0; i < n; i++)

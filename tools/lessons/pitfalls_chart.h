@@ -1,4 +1,4 @@
-/* tools/lessons/pitfalls_chart.h - charts of what `mochi pitfalls` measures, for its own files and for a report. */
+/* tools/lessons/pitfalls_chart.h - charts of the figures of `mochi pitfalls`, for its own files and for a report. */
 #ifndef PITFALLS_CHART_H
 #define PITFALLS_CHART_H
 
@@ -9,11 +9,11 @@
 chart *pitfalls_charts(const pitfall_figures *figures);
 void charts_free(chart *charts);
 
-/* A chart of confidence and accuracy with its diagonal, and a line in it. */
+/* chart_reliability: a chart of accuracy over confidence with its diagonal; the next function adds a line to it. */
 chart chart_reliability(const char *title);
 void chart_add_reliability(chart *c, const char *label, int colour, const mo_calibration *counts);
 
-/* A prototype of real embeddings, as the diagnosis has it (mo_prototype). */
+/* A prototype of real embeddings, as in the diagnosis (mo_prototype). */
 typedef struct hull_place {
     char name[24];
     double x, y, distance; /* normalised */

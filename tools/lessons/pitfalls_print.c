@@ -26,7 +26,7 @@ static void print_value(mo_summary s, int digits) {
         printf("  %7.*f ± %-4.*f", digits, s.mean, digits, s.ci95);
 }
 
-/* p and r between low and high, * where they meet. */
+/* Prints p and r on a line from low to high, * if they coincide. */
 static void print_plot(double p, double r, double low, double high) {
     char line[PLOT + 1];
     int at[2] = {
@@ -84,7 +84,7 @@ static void print_hull(const pitfall_figures *f) {
     putchar('\n');
 }
 
-/* On how many seeds the ece of one readout is above another's. */
+/* The number of seeds on which the ece of one readout is above the other's. */
 static int64_t count_above(const pitfall_figures *f, const char *setting, const char *above, const char *below) {
     const pitfall_row *a = find_pitfall(f, setting, NAN, above, "ece"),
                       *b = find_pitfall(f, setting, NAN, below, "ece");

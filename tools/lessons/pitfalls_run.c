@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Figures of one seed go to the rows in the order in which the first seed made them. */
+/* Stores the figures of each seed in the order in which the first seed made the rows. */
 typedef struct recorder {
     mo_context *ctx;
     mo_tape *t;
     pitfall_figures *figures;
-    int64_t seed, row, diagram; /* the next ones */
+    int64_t seed, row, diagram; /* the next of each */
 } recorder;
 
 static void record_figure(recorder *r, pitfall_row row, double value) {
@@ -37,14 +37,14 @@ static void record_diagram(recorder *r, const char *setting, const char *head, c
 
 /* ---- one readout ---- */
 
-/* Labels 0 0 .. 1 1 ..: of the support and of the queries alike. */
+/* Labels 0 0 .. 1 1 .., for the support and for the queries. */
 static void fill_labels(const pitfall_draw *draw, int64_t *label) {
     for (int64_t i = 0; i < draw->classes * draw->each; i++)
         label[i] = i / draw->each;
 }
 
-/* Logits of the rows from .. from + classes each - 1, by the readout of the support; numbers [classes each, classes].
- */
+/* Logits of the rows from .. from + classes * each - 1 by the readout of the support, into numbers
+ * [classes * each, classes]. */
 static bool read_logits(recorder *r, const pitfall_draw *draw, mo_tensor *Z, const mo_head *head, double lambda,
     bool of_support, double *x) {
     int64_t n = draw->classes * draw->each, *label = malloc((size_t)n * sizeof *label);
@@ -87,7 +87,7 @@ static void record_accuracy(
     record_figure(r, row, accuracy_percent(&all));
 }
 
-/* From the first prototype to the hull of the others. */
+/* Records the distance from the first prototype to the hull of the others. */
 static void record_hull_distance(recorder *r, const pitfall_draw *draw, mo_tensor *Z, pitfall_row row) {
     int64_t C = draw->classes, d = pitfalls_parameters.d;
     mo_tensor *Zs = mo_slice(r->t, Z, 0, 0, C * draw->each);
@@ -105,7 +105,7 @@ typedef struct path {
     const double *step;
     int n_steps;
     double lambda;
-    bool hull; /* recalls and the distance of the first prototype too */
+    bool hull; /* also records recalls and the first prototype's distance */
 } path;
 
 static void run_path(recorder *r, const pitfall_draw *draw, const path *p) {
@@ -168,7 +168,7 @@ static void record_calibration(
     record_diagram(r, row.setting, row.head, &counts);
 }
 
-/* The temperature has the least cross-entropy on the support itself, as the paper fits it. */
+/* The temperature minimises the cross-entropy on the support itself, as in the paper. */
 static void run_geometry(recorder *r, bool shifted) {
     const pitfalls_setup *p = &pitfalls_parameters;
     pitfall_draw draw = draw_calibration(r->t, (uint64_t)r->seed, shifted);

@@ -1,5 +1,6 @@
-/* tools/lessons/pitfalls_setup.c - the parameters of the synthetic experiments, and the rows that they draw: from
- * NumPy's stream and in the order of the NumPy program that defines them, so that its figures come out seed by seed. */
+/* tools/lessons/pitfalls_setup.c - the parameters of the synthetic experiments, and the draws of their rows: from
+ * NumPy's stream, in the order of the NumPy program that defines them, so that the figures equal its figures for every
+ * seed. */
 #include "tools/lessons/numpy_random.h"
 #include "tools/lessons/pitfalls.h"
 
@@ -36,7 +37,7 @@ const pitfalls_setup pitfalls_parameters = {
         .radius_lambda = 0.007},
 };
 
-/* Where the paper's text and its set-up disagree, and what follows from the choice of seeds. */
+/* Notes on where the paper's text and its set-up disagree, and on the effect of the seeds. */
 const char *const pitfalls_hull_notes[] = {
     "The paper says that the three classes coincide at delta = 0, that predictions are at chance there, and that p_A",
     "enters the hull of p_B and p_C as delta grows. In its set-up A is 1.5 above B and C at every delta: p_A stays",
@@ -57,14 +58,14 @@ double pitfalls_paper_ece(const char *setting, const char *head) {
     return !strcmp(head, "temperature") ? (shifted ? 0.22 : 0.08) : 0.001;
 }
 
-/* Rows while they are drawn: one class after the other or in turn. Vectors of d numbers. */
+/* Rows during the draw: one class after the other, or one row of each class in turn. Vectors have d numbers. */
 typedef struct sheet {
     mo_tape *t;
     int64_t classes, each, rows, d;
     bool in_turn;
     numpy_random r;
     double *base, *direction, *vector; /* [rows, d], [rows, d], [classes + 1, d] */
-    int64_t *place, *member;           /* of a row in the result; members of a class */
+    int64_t *place, *member;           /* place: of a row in the result; member: rows of a class */
 } sheet;
 
 static int64_t class_of(const sheet *s, int64_t row) {
@@ -92,7 +93,7 @@ static void draw_noise(sheet *s, double noise) {
         s->base[i] = noise * numpy_random_normal(&s->r);
 }
 
-/* A vector of normals. */
+/* Draws a vector of standard normals. */
 static double *draw_vector(sheet *s, int64_t index) {
     double *v = s->vector + index * s->d;
     for (int64_t k = 0; k < s->d; k++)
@@ -113,7 +114,7 @@ static void add_vector(double *row, double scale, const double *v, int64_t d) {
         row[k] += scale * v[k];
 }
 
-/* The first half of the members of each class, shuffled, is support. Within a half rows stay in their order. */
+/* Shuffles the members of each class: the first half is support. Within each half the rows keep their order. */
 static void split_classes(sheet *s) {
     enum { UNSEEN, SUPPORT };
     for (int64_t c = 0; c < s->classes; c++) {
@@ -130,7 +131,7 @@ static void split_classes(sheet *s) {
     }
 }
 
-/* A copy of the rows at their places; a tensor of the tape. */
+/* Copies the rows to their places, as a tensor of the tape. */
 static mo_tensor *take_sheet_rows(const sheet *s, const double *rows) {
     int64_t shape[] = {s->rows, s->d};
     double *placed = malloc((size_t)(s->rows * s->d) * sizeof *placed);
@@ -197,7 +198,7 @@ pitfall_draw draw_calibration(mo_tape *t, uint64_t seed, bool shifted) {
         draw_noise(&s, shifted ? p->calibration.shifted_noise : p->calibration.radius_noise);
         for (int64_t i = 0; i < s.rows; i++) {
             add_vector(s.base + i * s.d, 1, s.vector + class_of(&s, i) * s.d, s.d);
-            add_vector(s.base + i * s.d, 1, s.vector + s.classes * s.d, s.d); /* 0 where nothing is shifted */
+            add_vector(s.base + i * s.d, 1, s.vector + s.classes * s.d, s.d); /* the shift; 0 if there is none */
         }
     }
     return close_sheet(&s, false);

@@ -1,4 +1,4 @@
-/* tools/report/chart.c - charts as data, and as the script from which gnuplot draws them. */
+/* tools/report/chart.c - writes charts as the script from which gnuplot draws them. */
 #include "tools/report/chart.h"
 
 #include "tools/memory.h"
@@ -69,7 +69,8 @@ void chart_free(chart *c) {
 
 /* ---- the script ---- */
 
-/* In single quotes gnuplot reads everything as it stands but the quote; a line must not end within. */
+/* Writes text in single quotes: gnuplot takes everything in them literally but the quote itself; a line must not end in
+ * them. */
 static void put_quoted_text(FILE *f, const char *text) {
     putc('\'', f);
     for (; *text; text++) {
@@ -86,7 +87,7 @@ static void set_text(FILE *f, const char *what, const char *text) {
     putc('\n', f);
 }
 
-/* The least and the largest coordinate with their error bars; on a logarithmic axis of those above 0. */
+/* Extends a range by a coordinate; on a logarithmic axis only by one above 0. */
 static void extend_range(double range[2], double v, bool logarithmic) {
     if (isfinite(v) && (!logarithmic || v > 0)) {
         range[0] = fmin(range[0], v);
@@ -94,7 +95,7 @@ static void extend_range(double range[2], double v, bool logarithmic) {
     }
 }
 
-/* What is drawn and a little more, so that no tick beyond the data stretches the axis as gnuplot's own ranges do. */
+/* The range of an axis: the data and a little more. gnuplot's own ranges stretch the axis to a tick beyond the data. */
 static void find_chart_range(const chart *c, bool of_y, double range[2]) {
     bool logarithmic = of_y ? c->log_y : c->log_x, bars = false;
     range[0] = INFINITY;
@@ -181,7 +182,7 @@ static void write_data(FILE *f, int chart_number, const chart *c) {
     }
 }
 
-/* Error bars go below the lines of all series. */
+/* Error bars are drawn below the lines of all series. */
 static void write_plot(FILE *f, int chart_number, const chart *c) {
     const char *before = "plot ";
     for (int i = 0; i < arrlen(c->series); i++)

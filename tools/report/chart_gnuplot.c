@@ -10,7 +10,7 @@
 
 extern char **environ;
 
-/* All of a file from its start, NULL where memory or the file fails. */
+/* Reads a file from its start; NULL if memory or the file fails. */
 static char *read_whole_file(FILE *f) {
     long n = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
@@ -24,7 +24,8 @@ static char *read_whole_file(FILE *f) {
     return text;
 }
 
-/* Files: the script, output and errors. The error number of the start, else the status of the process in *status. */
+/* Runs gnuplot on files for script, output and errors. Returns the error number if it does not start, else 0 with the
+ * status of the process in *status. */
 static int run_gnuplot(FILE *const files[3], int *status) {
     posix_spawn_file_actions_t actions;
     char *const argv[] = {"gnuplot", "-d", "-", NULL};
@@ -43,7 +44,7 @@ static int run_gnuplot(FILE *const files[3], int *status) {
     return error;
 }
 
-/* The last line of what gnuplot says holds the reason, after the place: `"-" line 3: ...`. */
+/* Raises the reason, which is in gnuplot's last line, after the place: `"-" line 3: ...`. */
 static void fail_with(mo_context *ctx, FILE *errors, int status) {
     char *text = read_whole_file(errors), *line = text;
     for (size_t n = text ? strlen(text) : 0; n && text[n - 1] == '\n'; n = strlen(text))

@@ -1,5 +1,5 @@
-/* tools/report/chart_page.c - gnuplot's SVG made fit to stand in a page: colours that the page chooses, and nothing
- * that is there twice or not needed. */
+/* tools/report/chart_page.c - adapts gnuplot's SVG for a page: with the page's colours, and without repeated or
+ * unneeded parts. */
 #include "tools/report/chart.h"
 
 #include "tools/memory.h"
@@ -17,7 +17,7 @@ const char chart_symbols[] =
     "<circle id='gpPt5' stroke-width='0.35' stroke='currentColor' fill='none' r='1'/>"
     "<circle id='gpPt6' fill='currentColor' stroke='none' r='1'/></defs></svg>\n";
 
-/* Attributes of gnuplot's and what stands for them in a page. */
+/* gnuplot's attributes, and their replacements in a page. */
 static const struct {
     const char *from, *to;
 } replacements[] = {
@@ -32,7 +32,8 @@ static const struct {
     {"&#160;", " "},
 };
 
-/* "rgb( 17,  17,  17)" as a variable of the page; how many bytes of text it took, 0 where it is none. */
+/* Writes "rgb( 17, 17, 17)" as a variable of the page; returns the number of bytes of text it took, 0 if text is no
+ * colour. */
 static int put_colour(FILE *f, const char *text) {
     int r, g, b, used = 0;
     char hex[8];
@@ -51,7 +52,7 @@ static int put_colour(FILE *f, const char *text) {
     return used;
 }
 
-/* The colour of a point: as an attribute, a browser does not read a variable in it. */
+/* Writes the colour of a point as a style, as browsers do not read variables in attributes. */
 static int put_point_colour(FILE *f, const char *text) {
     static const char start[] = " color='";
     int used = 0;
@@ -90,7 +91,7 @@ static bool line_starts(const char *text, const char *with) {
     return !strncmp(text, with, strlen(with));
 }
 
-/* Lines between the opening tag and the end, without definitions, titles and empty groups. */
+/* Writes the lines between the opening tag and the end, without definitions, titles and empty groups. */
 static void put_content(FILE *f, const char *at, const char *end) {
     bool definitions = false;
     while (at < end) {

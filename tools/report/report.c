@@ -1,4 +1,5 @@
-/* tools/report/report.c - `mochi report`: one page of what was trained, evaluated and measured, for others to read. */
+/* tools/report/report.c - `mochi report`: writes one page of trainings, evaluations and measurements, for others to
+ * read. */
 #include "tools/report/report.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools/report/report.h - the page of `mochi report`: what it is made from, and how its parts are written. */
+/* tools/report/report.h - the page of `mochi report`: its inputs, and the writers of its parts. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -15,7 +15,7 @@ typedef enum report_kind {
     LINE_RUN = 0,     /* the command that wrote the lines after it */
     LINE_DATA,        /* eval: a data set */
     LINE_CELL,        /* eval: a figure */
-    LINE_ABSENT,      /* eval: a task whose data set is not there */
+    LINE_ABSENT,      /* eval: a task whose data set is missing */
     LINE_AGGREGATE,   /* eval: the normalised aggregate of a method */
     LINE_FIT,         /* fit: a head and k */
     LINE_GEOMETRY,    /* diagnosis: offset and spread */
@@ -41,27 +41,27 @@ typedef struct report_file {
 typedef struct report_run {
     const char *path;
     json_t *about, *log; /* run.json; the objects of log.jsonl */
-    char weights[33];    /* digest of weights.safetensors; empty where there are none */
+    char weights[33];    /* digest of weights.safetensors; empty if there are none */
 } report_run;
 
-/* Lines are checked: members that the page reads are there and of their type. Each has two members more: "#file", its
- * number among the files, and "#run", the number of the line of that kind before it in its file (-1: none). */
+/* Lines are checked: the members that the page reads exist and have their type. Each line gets two more members:
+ * "#file", the number of its file, and "#run", the number of the last LINE_RUN before it in its file (-1: none). */
 typedef struct report {
     mo_context *ctx;
     json_t *lines[LINE_KINDS]; /* arrays */
     report_file *files;        /* stb_ds arrays */
     report_run *runs;
-    results paper; /* what the paper reports */
+    results paper; /* the paper's figures */
     FILE *page;
-    chart *charts; /* of the page, in the order of their places */
+    chart *charts; /* charts of the page, in the order of their places */
 } report;
 
-/* Reads a folder or a file. Raises what is wrong with file and line. Returns the status. */
+/* Reads a folder or a file. Raises errors with file and line. Returns the status. */
 mo_code report_read(report *r, const char *path);
 void report_release(report *r);
 
 const char *text_of(const json_t *o, const char *name);
-double number_of(const json_t *o, const char *name); /* NaN where it is null or not there */
+double number_of(const json_t *o, const char *name); /* NaN if it is null or missing */
 /* The figures of a reliability line, as counts. */
 mo_calibration counts_of(const json_t *o);
 /* Whether the texts of both objects under each of these comma-separated names are equal, or the numbers. */
@@ -70,27 +70,27 @@ bool same_members(const json_t *a, const json_t *b, const char *names);
 /* ---- report_page.c: pieces of HTML; everything foreign goes through put_text ---- */
 
 void put_text(FILE *page, const char *text);
-void put_row(FILE *page, const char *name, const char *value); /* of a table of two columns; both escaped */
+void put_row(FILE *page, const char *name, const char *value); /* a row of a table of two columns; both are escaped */
 /* A section with its heading. */
 void open_section(report *r, const char *heading);
 void close_section(report *r);
-/* Figures between open and close stand side by side where there is room. */
+/* Figures between open_figures and close_figures stand side by side if there is room. */
 void open_figures(report *r);
-void put_chart(report *r, chart *c); /* takes what the chart owns */
+void put_chart(report *r, chart *c); /* takes over the chart's memory */
 void close_figures(report *r);
-void put_number(FILE *page, double value, int digits); /* "-" where it is NaN */
+void put_number(FILE *page, double value, int digits); /* "-" for NaN */
 void put_interval(FILE *page, double mean, double half_width, int digits);
-/* The whole page, written to path by one rename. Returns the status. */
+/* Writes the whole page to path by one rename. Returns the status. */
 mo_code report_write(report *r, const char *path);
 
-/* Seconds in the steps of a run. */
+/* The seconds that the steps of a run took. */
 double training_seconds(const report_run *run);
 
-/* ---- the sections, nothing where there is nothing to show ---- */
+/* ---- the sections; each writes nothing if it has nothing to show ---- */
 
 void report_trainings(report *r);
 void report_cells(report *r);
-void report_aggregates(report *r); /* within the section before */
+void report_aggregates(report *r); /* part of the section before */
 void report_costs(report *r);
 void report_fits(report *r);
 void report_hulls(report *r);

@@ -1,5 +1,5 @@
-/* tools/report/report_aggregate.c - the last lines of a suite: the paper's normalised aggregate of each method, and the
- * tasks that could not run. */
+/* tools/report/report_aggregate.c - writes the end of a suite's section: the paper's normalised aggregate of each
+ * method, and the tasks that could not run. */
 #include "tools/report/report.h"
 
 void report_aggregates(report *r) {

@@ -1,4 +1,4 @@
-/* tools/report/report_bench.c - the section of `mochi bench step`: what a step costs, and where the time goes. */
+/* tools/report/report_bench.c - the section of `mochi bench step`: the cost of a step, and the time of its ops. */
 #include "tools/report/report.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static int slowest_first(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The slowest ops of a case, with bars of their share. */
+/* Writes the slowest ops of a case, with bars for their shares of the time. */
 static void put_profile(report *r, const json_t *bench) {
     const json_t *lines = r->lines[LINE_OP];
     size_t n = 0;

@@ -6,8 +6,8 @@
 #include "tools/report/report.h"
 
 /* A cell with the numbers of its block (one data set, task, head, metric and protocol of one file) and of its line in
- * the block's table (a k), both counted in order of appearance: comparisons of whole cells would take minutes where
- * there are thousands. */
+ * the block's table (a k), both counted in order of appearance: comparing whole cells would take minutes for thousands
+ * of them. */
 typedef struct located {
     const json_t *cell;
     const char *features;
@@ -24,7 +24,8 @@ cell_table locate_cells(const report *r);
 void free_cells(cell_table *t);
 /* Adds a name to an stb_ds array of names that does not hold it. */
 void add_once(const char ***names, const char *name);
-/* One colour a column on the whole page: baselines have their own, other columns the rest in order of appearance. */
+/* Each column has one colour on the whole page: baselines have fixed colours, other columns the rest in order of
+ * appearance. */
 int colour_of(const cell_table *t, const char *features);
 /* Accuracy, or AUC of links: the figure that charts show. */
 bool is_main_metric(const json_t *cell);

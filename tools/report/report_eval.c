@@ -1,12 +1,12 @@
 /* tools/report/report_eval.c - the sections of `mochi eval`: accuracy against k with intervals, beside baselines and
- * the paper's points, and what the training cost. */
+ * the paper's points, and the cost of training. */
 #include "tools/report/report_cells.h"
 
 #include <stb/stb_ds.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_K = 512 }; /* of the paper's figures of links, all of them */
+enum { LINKS_K = 512 }; /* k of all the paper's figures of links */
 
 /* ---- a block ---- */
 
@@ -14,7 +14,7 @@ static bool is_links(const json_t *cell) {
     return !strcmp(text_of(cell, "task"), "lp");
 }
 
-/* What the paper has for a cell's subject at k by MOCHI, or MOCHI++; NULL where it has none. */
+/* The paper's figure by MOCHI or MOCHI++ for a cell's subject at k; NULL if it has none. */
 static const result *paper_at(const report *r, const json_t *cell, int64_t k, bool plus) {
     result subject = {0};
     if (is_links(cell) && k != LINKS_K)
@@ -34,7 +34,7 @@ static int by_x(const void *a, const void *b) {
     return (p->x > q->x) - (p->x < q->x);
 }
 
-/* An interval of few seeds may leave 0 .. 100. */
+/* Clips error bars to 0 .. 100: an interval of few seeds may exceed it. */
 static void finish_series(chart_series *s) {
     for (int i = 0; i < arrlen(s->points); i++) {
         chart_point *p = &s->points[i];
@@ -47,8 +47,8 @@ static void finish_series(chart_series *s) {
         s->label[0] = '\0';
 }
 
-/* The paper's points: its intervals are standard deviations, and stand in the table. Of links it has one, whatever k
- * was measured here. */
+/* Adds the paper's points without error bars: its standard deviations are in the table. For links it has one figure,
+ * for every k measured here. */
 static void put_paper(const cell_table *t, chart *c, const located *first, bool plus) {
     chart_series *s =
         chart_add(c, plus ? "paper: MOCHI++" : "paper: MOCHI", plus ? 0 : 8, plus ? CHART_POINTS : CHART_RINGS);
@@ -107,7 +107,7 @@ static void put_heading(FILE *page, const json_t *block, const char **columns, b
     fputs(in_paper ? "<th>paper: MOCHI</th><th>MOCHI++</th></tr>\n" : "</tr>\n", page);
 }
 
-/* The line of a k, whose first cell this is: a figure a column. */
+/* Writes the line of a k, given its first cell: one figure per column. */
 static void put_eval_line(const cell_table *t, const located *first, const char **columns, bool in_paper) {
     FILE *page = t->r->page;
     fprintf(page, "<tr><td>%.0f</td>", number_of(first->cell, "k"));
@@ -125,7 +125,7 @@ static void put_eval_line(const cell_table *t, const located *first, const char 
     fputs("</tr>\n", page);
 }
 
-static void put_table(const cell_table *t, const located *first) {
+static void put_eval_table(const cell_table *t, const located *first) {
     const char **columns = NULL;
     const located *end = t->at + arrlen(t->at);
     bool in_paper = false;
@@ -168,7 +168,7 @@ void report_cells(report *r) {
         fputs("<details open><summary>All figures as tables</summary>\n", r->page);
         for (int i = 0, next = 0; i < arrlen(t.at); i++)
             if (t.at[i].block == next && ++next)
-                put_table(&t, &t.at[i]);
+                put_eval_table(&t, &t.at[i]);
         fputs("</details>\n", r->page);
         close_section(r);
     }
@@ -177,7 +177,7 @@ void report_cells(report *r) {
 
 /* ---- cost ---- */
 
-/* The run that made the weights behind a cell, -1 where it is not among the inputs. */
+/* The run that made the weights of a cell; -1 if it is not among the inputs. */
 static int run_of(const report *r, const json_t *cell) {
     const json_t *line = json_array_get(r->lines[LINE_RUN], (size_t)number_of(cell, "#run"));
     const json_t *weights = json_object_get(line, "weights");
@@ -190,7 +190,8 @@ static int run_of(const report *r, const json_t *cell) {
     return -1;
 }
 
-/* The mean of a column's main figures over all data sets, tasks and k; NaN without any. *cell: one of them. */
+/* The mean of a column's main figures over all data sets, tasks and k; NaN if there are none. *cell: one of the
+ * cells. */
 static double mean_of(const cell_table *t, const char *features, const json_t **cell) {
     double sum = 0;
     int n = 0;
@@ -204,7 +205,7 @@ static double mean_of(const cell_table *t, const char *features, const json_t **
     return n ? sum / n : NAN;
 }
 
-/* Weights without their run have no cost here; baselines have none at all. */
+/* Weights whose run is not an input, and baselines, have no cost here. */
 void report_costs(report *r) {
     cell_table t = locate_cells(r);
     chart c = {.x_label = "seconds of training", .y_label = "mean of all figures, %"};

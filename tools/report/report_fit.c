@@ -34,7 +34,7 @@ static int head_number(const json_t *lines, const json_t *line) {
     return number;
 }
 
-/* A line a head of the lines of one file: y against x, where x is k or the seconds. */
+/* A chart of one file with one line per head: y against x, where x is k or the seconds. */
 static chart make_fit_chart(const json_t *lines, const json_t *first, const char *title, const char *x, const char *y) {
     chart c = {.log_x = true};
     bool by_k = !strcmp(x, "k");
@@ -82,7 +82,7 @@ static void put_fit_table(report *r, const json_t *lines, const json_t *first) {
     fputs("</table></div>\n", r->page);
 }
 
-/* A diagram a k, a line a head. */
+/* Writes one diagram per k with one line per head. */
 static void put_reliability(report *r, const json_t *first) {
     const json_t *lines = r->lines[LINE_READOUT];
     for (size_t i = 0; i < json_array_size(lines); i++) {

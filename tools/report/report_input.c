@@ -1,4 +1,4 @@
-/* tools/report/report_input.c - reads what a report is made from, and refuses what it does not know. */
+/* tools/report/report_input.c - reads the inputs of a report, and refuses lines that it does not know. */
 #include "tools/report/report.h"
 
 #include "tools/input.h"
@@ -47,10 +47,10 @@ mo_calibration counts_of(const json_t *o) {
     return c;
 }
 
-/* ---- what lines there are ---- */
+/* ---- kinds of lines ---- */
 
-/* A line is of a kind where the member `sign` is there and, unless NULL, has that value. members: those that a page
- * reads, and after the colon the type: text, integer, number (or null), list, object, flag. */
+/* A line is of a kind if it has the member `sign`, with the given value unless that is NULL. members: the members that
+ * a page reads, each with its type after the colon: text, integer, number (or null), list, object, flag. */
 static const struct {
     const char *sign, *value, *members;
 } kinds[LINE_KINDS] = {
@@ -104,7 +104,7 @@ static bool has_type(const json_t *v, char type) {
                          : json_is_boolean(v);
 }
 
-/* All elements of the lists that are read are numbers, and where they are bins there are as many as there must be. */
+/* Whether all elements of the lists that a page reads are numbers, and lists of bins have the right length. */
 static bool lists_are_fine(int kind, const json_t *line) {
     static const char *const lists[] = {"plane", "values", "n", "right", "confidence"};
     for (int i = 0; i < 5; i++) {
@@ -166,7 +166,7 @@ static void write_digest(const XXH3_state_t *state, char hex[33]) {
 
 typedef void (*line_visit)(report *r, const char *text, size_t n, const char *path, int number, void *state);
 
-/* Every line of a file; its size and digest go to *file. */
+/* Visits every line of a file; writes its size and digest to *file. */
 static void read_report_lines(report *r, report_file *file, line_visit visit, void *state) {
     XXH3_state_t *hash = XXH3_createState();
     FILE *f = open_input(file->path);
@@ -192,7 +192,7 @@ static void read_report_lines(report *r, report_file *file, line_visit visit, vo
         fclose(f);
 }
 
-/* A line of the result of another command; run: the last one of LINE_RUN. */
+/* Reads a line of another command's result; run: the last line of kind LINE_RUN. */
 static void take_result(report *r, const char *text, size_t n, const char *path, int number, void *state) {
     take_report_line(r, text, n, path, number, state);
 }

@@ -1,5 +1,5 @@
-/* tools/report/report_page.c - pieces of the page, and the page as a whole: one file, no script, nothing fetched.
- * Colours are variables that follow the reader's choice of light or dark; charts take them too. */
+/* tools/report/report_page.c - writes pieces of the page, and the whole page: one file without scripts, which fetches
+ * nothing. Colours are variables that follow the reader's choice of light or dark, also in charts. */
 #include "tools/report/report.h"
 
 #include "tools/memory.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE = 1 }; /* the byte that stands where a chart will; no text has it */
+enum { PLACE = 1 }; /* the byte that holds a chart's place; no text contains it */
 
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c1c1c;--soft:#5c5c5c;--line:#d9d9d9;--grid:#e4e4e4;"
@@ -142,7 +142,7 @@ static void put_head(FILE *f) {
         style, chart_symbols, MO_VERSION);
 }
 
-/* The sections with their charts in their places. */
+/* Joins the sections and puts the charts in their places. */
 static char *assemble_page(const char *body, char **drawn, size_t *size) {
     char *text = NULL;
     FILE *f = open_text(&text, size);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lines as figures; texts are those of the lines. */
+/* The lines as figures; their texts stay owned by the lines. */
 static pitfall_figures read_pitfall_figures(const report *r) {
     const json_t *lines = r->lines[LINE_PITFALL], *diagrams = r->lines[LINE_RELIABILITY];
     pitfall_figures f = {.seeds = INT64_MAX};

@@ -1,10 +1,10 @@
-/* tools/report/report_repeat.c - the last section: the commands that were run, on what, by which versions. */
+/* tools/report/report_repeat.c - the last section: the commands that were run, with their inputs and versions. */
 #include "tools/report/report.h"
 
 #include <stb/stb_ds.h>
 #include <string.h>
 
-/* A word as a shell reads it, in a box that a line does not break within. */
+/* Writes a word quoted for a shell, in a box without line breaks. */
 static void put_word(FILE *page, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
     bool quoted = !*word || strspn(word, plain) != strlen(word);
@@ -14,7 +14,7 @@ static void put_word(FILE *page, const char *word) {
         if (*word == '\'')
             put_text(page, "'\\''");
         else
-            put_text(page, one); /* byte by byte: those beyond ASCII go through as they are */
+            put_text(page, one); /* byte by byte: bytes beyond ASCII pass unchanged */
     }
     fputs(quoted ? "&#39;</span>" : "</span>", page);
 }
@@ -26,7 +26,7 @@ static void put_command(FILE *page, const json_t *words) {
     json_array_foreach((json_t *)words, i, word) {
         const char *text = json_string_value(word);
         put_text(page, i ? " " : "");
-        if (i) /* the first is the command's full name: two words */
+        if (i) /* word 0 is the command's full name: two words */
             put_word(page, text ? text : "");
         else
             put_text(page, text ? text : "");
@@ -34,7 +34,7 @@ static void put_command(FILE *page, const json_t *words) {
     fputs("</pre>\n", page);
 }
 
-/* "[4, 64]" as "4:64", names with commas, numbers as they are typed. */
+/* Writes "[4, 64]" as "4:64", names separated by commas, numbers as typed. */
 static void put_setting(FILE *page, const json_t *value) {
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *item = json_array_get(value, i);
@@ -50,8 +50,8 @@ static void put_setting(FILE *page, const json_t *value) {
         fprintf(page, "%.15g", json_number_value(value));
 }
 
-/* The settings of a run are the options that make them, but for the rate at the end of the schedule, which follows from
- * the recipe. */
+/* Writes the settings of a run as options; the rate at the end of the schedule has none, as it follows from the
+ * recipe. */
 static void put_training(report *r, const report_run *run) {
     const char *name;
     json_t *value;
@@ -85,7 +85,7 @@ static void put_training(report *r, const report_run *run) {
     fputs("</table>\n", r->page);
 }
 
-/* A file and its digest, where the line names one. */
+/* Writes a file and its digest if the line names one. */
 static void put_file(FILE *page, const char *what, const json_t *file) {
     char label[200];
     snprintf(label, sizeof label, "%s: %.150s", what, text_of(file, "file"));

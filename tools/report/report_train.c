@@ -6,7 +6,7 @@
 
 enum { MOST_POINTS = 300, WINDOW = 50 };
 
-/* The weight of a new value falls from 1 to 1/50: the mean that the terminal shows. */
+/* The weight of a new value falls from 1 to 1/50: this is the mean that the terminal shows. */
 typedef struct running {
     double mean;
     int count;
@@ -17,7 +17,7 @@ static void take_running_value(running *r, double value) {
         r->mean += (value - r->mean) / (r->count < WINDOW ? ++r->count : WINDOW);
 }
 
-/* Running means of a member of the steps, or of one of its accuracies, times scale. */
+/* Adds the running mean of a member of the steps, or of one of its accuracies, multiplied by scale. */
 static void put_curve(chart_series *s, const json_t *log, const char *member, const char *family, double scale) {
     running r = {0};
     size_t n = json_array_size(log), every = n / MOST_POINTS + 1;

@@ -1,11 +1,12 @@
-/* tools/train/open_pool.c - what --pool names: graphs, a pool that comes with the program, or a pool file. */
+/* tools/train/open_pool.c - opens the argument of --pool: graphs, a pool that comes with the program, or a pool
+ * file. */
 #include "tools/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One line that names every graph that is not there. */
+/* Returns false, with one line that names every missing graph, if any is missing. */
 static bool all_there(const mo_pool_file *file, char *why, size_t bytes) {
     int absent = 0;
     size_t used = 0;

@@ -1,21 +1,21 @@
-/* tools/train/recipe.c - the settings of a training run: the paper's, the paper's with three episodes a step
- * ("MOCHI++"), those of the program its authors released, and the best we know, whose encoder does not see the basis of
- * an SVD.
+/* tools/train/recipe.c - the settings of a training run: the paper's, the paper's with three episodes per step
+ * ("MOCHI++"), the settings of the program that its authors released, and the best we know, whose encoder does not see
+ * the basis of an SVD.
  *
  *                      paper      paper++     released                  best
  *   encoder            GAMLP, 512 wide                                  invariant, of features 256 wide
  *   two SVDs           side by side           summed                    apart
  *   before the hops    nothing                LayerNorm                 the mean row norm divided out
  *   hop layers         linear                 linear, ReLU              none
- *   episodes a step    1          3           3 (1 with 2 layers)       3
+ *   episodes per step  1          3           3 (1 with 2 layers)       3
  *   k per class        U[8,32]                96                        log-uniform 4 .. 64, links 8 .. 128
  *   q per class        U[16,64]               192                       24, links and graphs 48
- *   temperature on     logits                 unit-norm embeddings      logits, one a task
+ *   temperature on     logits                 unit-norm embeddings      logits, one per task
  *   learning rate      3e-4                                             1e-2
  *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5    400, cosine to 0
  *
  * Side by side each SVD has half of the width, as the hop layers are square: d/2 columns of structure, then d/2 of
- * attributes, which are zeros where a graph has none. */
+ * attributes, which are 0 if a graph has none. */
 #include "tools/train/recipe.h"
 
 #include "tools/data/default_data.h"
@@ -38,7 +38,7 @@ static void make_best(recipe *r) {
     r->invariant = mo_invariant_defaults();
     r->model.head = &mo_head_ridge_mixture;
     snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
-    r->model.lambda = 3; /* as of the ridge on single hops: rows of unit norm */
+    r->model.lambda = 3; /* as for the ridge on single hops: rows of unit norm */
     r->steps = 400;
     r->adamw.lr = 1e-2;
     r->plan =
@@ -82,7 +82,7 @@ bool reads_itself(const recipe *r) {
     return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_ridge_mixture;
 }
 
-/* The widths of the tasks' embeddings, known by encoding one example of each. */
+/* Finds the widths of the tasks' embeddings by encoding one example of each. */
 static void measure_embeddings(mo_model encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
@@ -98,7 +98,7 @@ static mo_readout_options readout_of(const recipe *r) {
         .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
 }
 
-/* An encoder from outside, under the head whose tensors are as wide as its embeddings. */
+/* A model of the user's encoder under a head whose tensors have the width of its embeddings. */
 static mo_model make_recipe_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
     mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);

@@ -12,21 +12,21 @@ extern const char *const temperature_names[2],
                                      *const hop_activation_names[2]; /* in the order of the library's enums */
 extern const char *const place_names[3];                             /* of --features, from MO_FEATURES_ON_DEVICE on */
 
-/* Everything that decides which weights a run ends with, and nothing else. */
+/* All settings that decide the weights of a run, and no others. */
 typedef struct recipe {
     int number; /* RECIPE_PAPER .. */
     names pool;
-    mo_mochi_options model;         /* of best: what a head in place of its own readout has of it */
-    mo_invariant_options invariant; /* of best */
-    const mo_encoder *encoder;      /* in place of the recipe's; or NULL */
-    char encoder_file[1024];        /* as --encoder names it */
-    char head[1024];                /* of the model, as --head names it: a file's path too; of best "ridge_mixture" */
+    mo_mochi_options model;         /* of best: the part that a head uses in place of its own readout */
+    mo_invariant_options invariant; /* settings of best */
+    const mo_encoder *encoder;      /* the user's encoder in place of the recipe's; or NULL */
+    char encoder_file[1024];        /* the argument of --encoder */
+    char head[1024];                /* the argument of --head, perhaps a path; of best "ridge_mixture" */
     mo_feature_options features;
     double link_share;
-    double family[MO_TASKS]; /* how often each is drawn, at one episode a step */
+    double family[MO_TASKS]; /* how often each task is drawn, at one episode per step */
     int64_t steps;
     int episodes_per_step;
-    int64_t max_rows; /* blocks change the order of sums, and so bits; 0: none */
+    int64_t max_rows; /* blocks change the order of sums and so the bits; 0: no blocks */
     mo_adamw_options adamw;
     mo_plan_options plan;
     uint64_t seed;
@@ -34,20 +34,20 @@ typedef struct recipe {
 
 /* A named recipe on the embedded pool. */
 recipe recipe_defaults(int number);
-/* Whether it is the encoder of best, read by its own readout. */
+/* Whether the recipe is the encoder of best under its own readout. */
 bool reads_itself(const recipe *r);
-/* A new model of the recipe for the graphs of a pool; without a table on failure. */
+/* A new model of the recipe for the graphs of a pool; its table is NULL on failure. */
 mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
-/* Raises where the weights of a file are not of the recipe that was asked for (NULL: any). */
+/* Raises if the weights of a file are not of the given recipe (NULL: any). */
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
-/* Raises where the weights of a file are of an encoder from outside and this is not it. */
+/* Raises if the weights of a file need a user's encoder other than the given one. */
 void require_encoder(mo_context *ctx, const mo_weights *weights, const char *file, const mo_encoder *encoder);
-/* Brings seed and width, which several parts hold, to all of them. */
+/* Copies seed and width to all parts that hold them. */
 void recipe_settle(recipe *r);
-/* The settings as JSON text, to be freed; NULL when out of memory. */
+/* The settings as JSON text, to be freed; NULL if out of memory. */
 char *recipe_text(const recipe *r);
-/* The settings that a run left in folder/run.json, and in *text, to be freed, as JSON the way it wrote them: settings
- * that an older run does not name are what it ran with. False with one line on standard error. */
+/* Reads the settings of a run from folder/run.json; *text, to be freed, is their JSON as written. A setting that an
+ * older run does not name has the value that this run used. Returns false after one line on standard error. */
 bool recipe_read(recipe *r, const char *folder, char **text);
 
 #endif

@@ -1,6 +1,6 @@
 /* tools/train/recipe_json.c - the settings of a training run as the JSON object "settings" of its run.json.
  *
- * An object that lacks a member was written before there was that setting; what such a run did stands in its place. */
+ * An object that lacks a member was written before that setting existed; the value is then what such a run did. */
 #include "tools/train/recipe.h"
 
 #include "tools/input.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing where the encoder and its own readout are as they are. */
+/* Adds nothing if the encoder and its own readout have their default settings. */
 static json_t *pack_best(const recipe *r) {
     json_t *o = r->invariant.linear ? json_pack("{s:s}", "kernel", kernel_names[1]) : json_object();
     char parts[128];
@@ -22,7 +22,7 @@ static json_t *pack_best(const recipe *r) {
     return o;
 }
 
-/* What the encoder and the readout are made by. */
+/* The settings of the encoder and the readout. */
 static json_t *pack_model(const recipe *r) {
     const mo_gamlp_options *encoder = &r->model.encoder;
     if (r->number == RECIPE_BEST)
@@ -33,7 +33,7 @@ static json_t *pack_model(const recipe *r) {
         feature_norm_names[r->features.norm]);
 }
 
-/* What the optimiser does, on which episodes. */
+/* The settings of the optimiser and the episodes. */
 static json_t *pack_steps(const recipe *r) {
     bool best = r->number == RECIPE_BEST;
     json_t *steps = json_pack("{s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:[I, I], s:[I, I], s:I, s:I}", "steps",
@@ -72,7 +72,7 @@ char *recipe_text(const recipe *r) {
     return needed(text);
 }
 
-/* The number of a name in a table; -1 where it is not there. */
+/* The index of a name in a table; -1 if it is not in it. */
 static int find_name(const char *name, const char *const *table, int n) {
     for (int i = 0; i < n; i++)
         if (!strcmp(name, table[i]))
@@ -146,7 +146,7 @@ static bool unpack_encoder(recipe *r, const json_t *o, json_error_t *error) {
     return r->encoder;
 }
 
-/* Those of both kinds of models, which keep them in places of their own. */
+/* Reads settings that both kinds of models have, each in its own struct. */
 static bool unpack_shared(recipe *r, json_t *o, json_error_t *error) {
     bool best = r->number == RECIPE_BEST;
     return !json_unpack_ex(o, error, 0, "{s?i, s?F}", "hops", best ? &r->invariant.hops : &r->model.encoder.hops,

@@ -11,7 +11,7 @@ typedef struct run {
     const train_options *options;
     progress progress;
     bool lost_output;
-    int64_t done, episodes, replayed; /* steps; episodes of this process, those of them that were replayed */
+    int64_t done, episodes, replayed; /* steps done; episodes of this process; replayed episodes */
 } run;
 
 static bool on_step(const mo_step_report *r, void *state) {
@@ -37,7 +37,8 @@ static progress_form choose_form(const train_options *o) {
     return o->quiet ? PROGRESS_QUIET : can_redraw(stdout) ? PROGRESS_TERMINAL : PROGRESS_LINES;
 }
 
-/* Why a step failed, what is left, and how to go on: a resumed run takes the same step, so at another rate. */
+/* Reports why a step failed, what is kept, and how to go on: a resumed run would repeat the failing step, so at another
+ * rate. */
 static int report_step(const mo_context *ctx, const train_options *o) {
     bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
     int code = report_failure(ctx);
@@ -49,11 +50,11 @@ static int report_step(const mo_context *ctx, const train_options *o) {
     return code;
 }
 
-/* Far behind all episodes that a run takes. */
+/* A number above all episode numbers of a run. */
 #define HELD_OUT_EPISODE ((uint64_t)1 << 40)
 enum { HELD_OUT_EPISODES = 20 };
 
-/* Says where the trained model is below the untrained one on episodes of the pool that it was not trained on. */
+/* Reports where the trained model is below the untrained one on episodes of the pool outside its training. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model model) {
     const recipe *r = &now->options->recipe;
     mo_model models[2] = {model, recipe_model(ctx, r, pool)};
@@ -80,7 +81,7 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_
     if (!mo_ok(ctx))
         return report_step(ctx, o);
     if (now->lost_output)
-        return EXIT_FAILED; /* said at the end */
+        return EXIT_FAILED; /* reported at the end */
     if (*interruption() && now->done < o->recipe.steps) {
         fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
             (long long)now->done, o->out);
@@ -145,7 +146,7 @@ int train_command(int argc, char **argv) {
         features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
         bool new_folder = !o.resume && access(o.out, F_OK) != 0;
         if (!o.resume)
-            mo_run_folder(ctx, o.out); /* before minutes are spent on features */
+            mo_run_folder(ctx, o.out); /* before features take minutes */
         else
             mo_run_check(ctx, o.out);
         mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,

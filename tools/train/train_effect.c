@@ -1,12 +1,12 @@
-/* tools/train/train_effect.c - the options of `mochi train` that have no effect on the run that is asked for, and those
- * that contradict the run that is resumed. */
+/* tools/train/train_effect.c - refuses options of `mochi train` that have no effect on the run, and options that
+ * contradict the resumed run. */
 #include "tools/train/train_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the recipe's encoder, in whose place there is another one. */
+/* Refuses options of the recipe's encoder if --encoder replaces it. */
 static void refuse_by_encoder(const train_options *o) {
     static const char *const of_encoder[] = {"layers", "hop-activation", "dropout", "kernel", "without"};
     for (size_t i = 0; i < sizeof of_encoder / sizeof *of_encoder; i++)
@@ -16,8 +16,8 @@ static void refuse_by_encoder(const train_options *o) {
             "the encoder reads rows of examples, which keep structure and attributes apart");
 }
 
-/* Those of an encoder that the recipe `best` has not; a head's, where the encoder is read by its own readout; and that
- * readout's, where it is not. */
+/* Refuses options of encoders other than the recipe `best`'s; options of a head if the encoder's own readout is used;
+ * and options of that readout if it is not used. */
 static void refuse_by_recipe(const train_options *o) {
     static const char *const others[] = {"layers", "combine", "feature-norm", "hop-activation", "dropout"};
     static const char *const of_head[] = {"lambda", "temperature"};
@@ -44,7 +44,7 @@ void refuse_train_options(const train_options *o) {
 }
 
 bool share_is_used(const train_options *o, const mo_pool *pool) {
-    int links = 0, own = 0; /* graphs with links; those that say their own share */
+    int links = 0, own = 0; /* graphs with links; graphs with a share of their own */
     for (int i = 0; i < mo_pool_size(pool); i++)
         links += mo_pool_source(pool, i)->task == MO_TASK_LP;
     for (int i = 0; i < o->recipe.pool.count; i++)
@@ -58,7 +58,8 @@ static char *encode_effect(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
-/* Says on one line which setting of run.json differs, under the name of its option, with both values. Returns true. */
+/* Reports in one line the setting of run.json that differs, by the name of its option, with both values. Returns
+ * true. */
 static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
     char option[64], *before = encode_effect(kept), *after = encode_effect(now);
     snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
@@ -71,7 +72,8 @@ static bool tell_contradiction(const train_options *o, const char *key, const js
     return true;
 }
 
-/* Graphs are compared by content, once they are open: another machine may have them under other names. */
+/* Whether a setting is compared as text. Graphs are compared by content once they are open, as another machine may name
+ * them differently. */
 static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }

@@ -1,7 +1,7 @@
 /* tools/train/train_options.c - the command line of `mochi train`.
  *
- * The words are read twice: first what settles where the defaults come from (--recipe, --resume, --out), then the
- * options that change them, so that their order does not matter. */
+ * The words are read twice: first the options that decide the defaults (--recipe, --resume, --out), then the options
+ * that change them, so that their order does not matter. */
 #include "tools/memory.h"
 #include "tools/train/recipe_options.h"
 
@@ -11,24 +11,27 @@
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What to train on", 1},
     {"pool", KEY_POOL, "NAMES|POOL|FILE.json", 0,
-        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts one to those tasks, "
-        "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: what the "
-        "article trains on, or what is at hand of it; or a file of that form (train/episodes/README.md)",
+        "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts a graph to those "
+        "tasks, "
+        "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: the graphs "
+        "that the "
+        "article trains on, or the part of them available offline; or a file of that form (train/episodes/README.md)",
         0},
     {"link-share", KEY_LINK_SHARE, "S", 0,
-        "share of each graph's edges that is held out of its features, for the "
+        "share of each graph's edges held out of its features, for the "
         "link episodes (default 0.2)",
         0},
-    {"max-classes", KEY_CLASSES, "C", 0, "classes of an episode at most (default 64)", 0},
+    {"max-classes", KEY_CLASSES, "C", 0, "most classes per episode (default 64)", 0},
     {"k", KEY_K, "A:B", 0,
-        "support examples a class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released 96)",
+        "support examples per class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released "
+        "96)",
         0},
     {"q", KEY_Q, "A:B", 0,
-        "query examples a class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
+        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
     {NULL, 0, NULL, 0, "The model", 2},
     {"recipe", KEY_RECIPE, "NAME", 0,
         "best: an encoder that does not see the basis of an SVD, 95 numbers (default); paper: as the article says; "
-        "paper++: with one episode of each task family a step; released: as its program does",
+        "paper++: with one episode of each task family per step; released: as the authors' program does",
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
     {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
@@ -39,7 +42,7 @@ static const struct argp_option options[] = {
         ", or FILE.so with your own (default ridge_mixture, which in the "
         "recipe best is its own readout, of both experts and two kernels; else ridge)",
         0},
-    {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; best 3, under a head that is not its own)", 0},
+    {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; 3 for best under a head other than its own)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
         "learned temperature on the logit, or on the unit-norm embed(ding) "
         "(default logit; released embed)",
@@ -48,12 +51,13 @@ static const struct argp_option options[] = {
         "the SVDs of adjacency and node features: concat, half of the width each (default), or their sum (released)",
         0},
     {"feature-norm", KEY_FEATURE_NORM, "WHICH", 0,
-        "of the rows before the hops: none (default), or layer, LayerNorm without affine (released)", 0},
-    {"hops", KEY_HOPS, "L", 0, "hops that are read beside the row itself (default 3)", 0},
-    {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0, "of the layer of each hop: none (default), or relu (released)",
-        0},
+        "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)", 0},
+    {"hops", KEY_HOPS, "L", 0, "hops read beside the row itself (default 3)", 0},
+    {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0,
+        "activation of each hop's layer: none (default), or relu (released)", 0},
     {"kernel", KEY_KERNEL, "WHICH", 0,
-        "of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or the "
+        "kernel of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or "
+        "the "
         "former "
         "alone, linear (default both)",
         0},
@@ -62,7 +66,8 @@ static const struct argp_option options[] = {
         "waves, walks, matches",
         0},
     {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
-    {"power-iterations", KEY_POWER, "N", 0, "of the randomized SVD; -1: until converged (default 2)", 0},
+    {"power-iterations", KEY_POWER, "N", 0, "power iterations of the randomized SVD; -1: until converged (default 2)",
+        0},
     {NULL, 0, NULL, 0, "The optimiser", 3},
     {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 400; paper 10000; released 12991)", 0},
     {"episodes-per-step", KEY_EPISODES, "1|3", 0, "1, or 3: one of each task family (default: the recipe's)", 0},
@@ -70,12 +75,12 @@ static const struct argp_option options[] = {
     {"weight-decay", KEY_WEIGHT_DECAY, "D", 0, "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0},
     {"clip", KEY_CLIP, "NORM", 0, "largest norm of the gradient; 0: any (default 1)", 0},
     {"smoothing", KEY_SMOOTHING, "S", 0, "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0},
-    {"seed", KEY_SEED, "S", 0, "of everything random; equal seeds give equal weights (default 0)", 0},
+    {"seed", KEY_SEED, "S", 0, "seed of all random numbers; equal seeds give equal weights (default 0)", 0},
     {NULL, 0, NULL, 0, "The run", 4},
     {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
     {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
     {"new-lr", KEY_NEW_LR, "RATE", 0,
-        "with --resume: go on at another learning rate, where a step has failed; the only setting that may change", 0},
+        "with --resume: continue at another learning rate after a failed step; the only setting that may change", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
     {"max-rows", KEY_MAX_ROWS, "N", 0,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
@@ -84,7 +89,7 @@ static const struct argp_option options[] = {
     {"features", KEY_FEATURES, "PLACE", 0,
         "where features are kept: device, host memory, or disk, as files in --cache; rows of an episode are fetched "
         "from there by a thread ahead of its step "
-        "(default: device, and host where a graph's do not fit)",
+        "(default: device, and host for a graph whose features do not fit)",
         0},
     KEEPING_OPTIONS,
     DEVICE_OPTIONS,
@@ -93,7 +98,7 @@ static const struct argp_option options[] = {
         "--k and --q are single numbers; the weights do not depend on it",
         0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object a step on standard output", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per step on standard output", 0},
     {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
     {0},
 };
@@ -101,9 +106,9 @@ static const struct argp_option options[] = {
 static const char description[] =
     "Meta-trains MOCHI on a pool of graphs: every step solves few-shot problems drawn from them with a ridge head, and "
     "sends the gradient of its query loss through the solve into the encoder.\v"
-    "Ctrl-C ends the run after the step at hand, writes its checkpoint, says how to resume and exits with 130; a "
+    "Ctrl-C ends the run after the current step, writes its checkpoint, says how to resume and exits with 130; a "
     "second Ctrl-C kills it at once. SIGTERM and SIGHUP do the same and exit with 143 and 129. A resumed run ends with "
-    "the weights of one that was never stopped.\n\n"
+    "the same weights as a run that was never stopped.\n\n"
     "Examples:\n"
     "  mochi train --out runs/a --steps 2000\n"
     "  MOCHI_DATA=../data mochi train --pool pubmed:nc+lp,dd --out runs/b\n"
@@ -156,7 +161,7 @@ static error_t take_train_option(int key, char *text, struct argp_state *state) 
     return 0;
 }
 
-/* The run's settings say the rate that it goes on with. */
+/* Writes the new rate into the run's settings. */
 static void take_new_rate(train_options *o) {
     json_t *settings = json_loads(o->kept_text, 0, NULL);
     o->recipe.adamw.lr = o->new_lr;
@@ -190,7 +195,7 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     refuse_train_options(o);
     if (o->recipe.number == RECIPE_RELEASED && o->recipe.model.encoder.layers == 2 && !o->resume &&
         !is_given(&o->given, "episodes-per-step"))
-        o->recipe.episodes_per_step = 1; /* the released program pairs them */
+        o->recipe.episodes_per_step = 1; /* as in the released program */
     recipe_settle(&o->recipe);
     return true;
 }

@@ -8,32 +8,32 @@
 typedef struct train_options {
     recipe recipe;
     const char *out, *cache;
-    int64_t memory; /* bytes for the features of a graph; 0: any */
+    int64_t memory; /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
     bool replay;
-    char *kept_text; /* resumed runs: the settings as run.json has them, owned */
+    char *kept_text; /* resumed runs: the settings as in run.json, owned */
     bool resume, json, quiet;
     int threads;
-    mo_context_options device; /* and math */
+    mo_context_options device; /* device and math mode */
     int64_t checkpoint_every;
-    double new_lr; /* 0: that of the run */
+    double new_lr; /* 0: the run's own */
     int recipe_number;
-    bool sourced; /* the defaults are in place */
+    bool sourced; /* the defaults are set */
     given_options given;
 } train_options;
 
-/* Wrong usage ends the program. False, reported, where the settings of a run to be resumed cannot be read. */
+/* Reads the command line; ends the program on wrong usage. Returns false, after reporting it, if the settings of the
+ * run to resume cannot be read. */
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 
 /* ---- train_effect.c ---- */
 
-/* Whether a graph of the pool takes the share of links that --link-share says; true where it was not given. */
+/* Whether a graph of the pool uses the share of --link-share; true if the option was not given. */
 bool share_is_used(const train_options *o, const mo_pool *pool);
-/* Ends the program by EXIT_USAGE, with one line that names it, at an option that has no effect on this run. */
+/* Ends the program with EXIT_USAGE and one line if an option has no effect on this run. */
 void refuse_train_options(const train_options *o);
-/* The same at an option that differs from the settings of the run that is resumed, as they were before options changed
- * them. */
+/* Does the same if an option differs from the settings of the resumed run, as they were before options changed them. */
 void refuse_contradictions(const train_options *o, const char *kept_text);
 
 #endif

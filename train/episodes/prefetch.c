@@ -82,7 +82,7 @@ static bool prefetch_reserve(mo_prefetch *p, slot *s, size_t bytes) {
     return mo_pin(p->ctx, bytes > more ? bytes : more, &s->buffer);
 }
 
-/* Lets the thread fetch the rows that are not at hand. */
+/* Lets the thread fetch the rows that are not in memory. */
 static void order_rows(mo_prefetch *p, slot *s) {
     mo_fetched *f = &s->fetched;
     size_t bytes = 0;

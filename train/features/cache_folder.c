@@ -125,7 +125,7 @@ static bool is_named_by(const char *path, const char *made_of) {
     return strncmp(slash ? slash + 1 : path, mo_cache_name(made_of, name), DIGITS) == 0;
 }
 
-/* Raises what is wrong with an entry of arrays that says what it was made of. */
+/* Raises unless an entry of arrays is undamaged and says what it was made of. */
 static void verify_arrays(mo_context *ctx, const char *path, const char *made_of) {
     mo_arrays *arrays = mo_safetensors_read(ctx, path);
     if (arrays && mo_require_digests(ctx, path, arrays->metadata) && !mo_cache_made_of(arrays->metadata, made_of))

@@ -56,7 +56,7 @@ static void close_fd(mo_hop_file *f) {
     f->locked = false;
 }
 
-/* The whole file. What is damaged in it makes it a partial one. */
+/* Checks the whole file. Damage makes it a partial one. */
 static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
     f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0)

@@ -1,4 +1,4 @@
-/* train/features/hop_store.c - a hop stack in a file, written a block of rows at a time and mapped.
+/* train/features/hop_store.c - a hop stack in a file, written block by block of rows, and mapped.
  *
  * While blocks are missing the name ends in .partial and one process holds the lock; then the file is synced and
  * renamed. Checksums (hop_layout.c) are compared whenever a file is opened, so the order in which a crash lets bytes

@@ -141,7 +141,7 @@ static bool read_gml_file(gml *g) {
 
 /* ---- from ids to a graph ---- */
 
-static int by_id(const void *a, const void *b) {
+static int gml_by_id(const void *a, const void *b) {
     const gml_node *x = a, *y = b;
     return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
 }
@@ -248,7 +248,7 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
     mo_edges edges = {0};
     if (mo_text_open(&g.reader, ctx, path) && read_gml_file(&g)) {
         if (g.nodes)
-            qsort(g.node, (size_t)g.nodes, sizeof *g.node, by_id);
+            qsort(g.node, (size_t)g.nodes, sizeof *g.node, gml_by_id);
         if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))
             set_classes(&g, graph);
     }

@@ -94,7 +94,7 @@ static bool number_names(mo_context *ctx, line *lines, int64_t n) {
     return sorted;
 }
 
-static bool take_numbers(mo_graph *graph, const char *path, const line *lines) {
+static bool take_label_numbers(mo_graph *graph, const char *path, const line *lines) {
     int64_t n = graph->nodes;
     graph->label = mo_host_array(graph->ctx, n, sizeof *graph->label);
     graph->n_labels = graph->label ? n : 0;
@@ -115,7 +115,7 @@ static bool read_label_text(mo_graph *graph, const char *path) {
     line *lines = mo_host_array(graph->ctx, graph->nodes, sizeof *lines);
     bool fine = lines && read_label_lines(graph, path, lines) &&
                 (number_integers(lines, graph->nodes) || number_names(graph->ctx, lines, graph->nodes)) &&
-                take_numbers(graph, path, lines);
+                take_label_numbers(graph, path, lines);
     for (int64_t i = 0; lines && i < graph->nodes; i++)
         free(lines[i].text);
     free(lines);
@@ -137,7 +137,7 @@ static bool refuse_others(mo_context *ctx, const char *folder) {
         for (int i = 0; i < 4; i++)
             other &= strcmp(entry->d_name, known[i]) != 0;
         if (other)
-            mo_fail(ctx, MO_FORMAT, "%s/%s: expected labels as labels.npy or labels.txt (a line a node)", folder,
+            mo_fail(ctx, MO_FORMAT, "%s/%s: expected labels as labels.npy or labels.txt (one line per node)", folder,
                 entry->d_name);
     }
     closedir(listing);

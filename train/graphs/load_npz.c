@@ -84,7 +84,7 @@ static bool read_npz_features(const mo_npz_members *m, mo_graph *graph) {
     mo_npz_csr csr;
     bool done = mo_npz_read_csr(m, "attr", &csr);
     if (done && csr.rows != graph->nodes) {
-        mo_fail(m->ctx, MO_FORMAT, "%s: attr_shape: expected %lld rows, one a node, found %lld", m->path,
+        mo_fail(m->ctx, MO_FORMAT, "%s: attr_shape: expected %lld rows, one per node, found %lld", m->path,
             (long long)graph->nodes, (long long)csr.rows);
         done = false;
     }

@@ -1,4 +1,5 @@
-/* train/run/run_log.c - log.jsonl: one JSON object a step, each written by one call to a file opened for appending. */
+/* train/run/run_log.c - log.jsonl: one JSON object per step, each written by one call to a file opened for appending.
+ */
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"

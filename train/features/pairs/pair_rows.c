@@ -131,7 +131,7 @@ static void put_counts(const pairs *p) {
         count_pair(p->graph, p->end[0][i], p->end[1][i], p->extras + i * p->n_extras);
 }
 
-/* ---- all of it ---- */
+/* ---- all blocks ---- */
 
 /* The spectrum at the start of every band, taken from the spectrum of the basis. */
 static void put_pair_spectrum(const pairs *p, const float *l, mo_tensor *spectrum) {
