@@ -41,6 +41,7 @@ typedef struct option_row {
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
 #define FIT "fit @/Z.npy @/y.npy --head ridge --shots 4 --episodes 3 --json"
+#define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
@@ -125,6 +126,7 @@ static const option_row rows[] = {
     {"eval", "queries", CHANGES, EPISODES, "--queries 5", NULL, {MUTAG " --queries 5"}},
     {"eval", "seeds", CHANGES, MUTAG, "--seeds 3", NULL, {"eval --data mutag --task gc --protocol episode --seeds 3"}},
     {"eval", "seed", CHANGES, MUTAG, "--seed 1", NULL, {NULL}},
+    {"eval", "draws", FOLDER_OF, MUTAG, "--draws #d", "d", {NULL}},
     {"eval", "max-rows", COSTS, MUTAG " --weights random", "--max-rows 500", NULL, {MUTAG " --max-rows 500"}},
     {"eval", "features", COSTS, MUTAG, "--features host", NULL, {NULL}},
     {"eval", "memory", COSTS, MUTAG, "--memory 4G", NULL, {NULL}},
@@ -169,6 +171,32 @@ static const option_row rows[] = {
     {"embed", "threads", COSTS, EMBED, "--threads 1", ".npy", {NULL}},
     {"embed", "json", SAYS, EMBED, "--json", "{\"", {NULL}},
     {"embed", "quiet", SILENCES, EMBED, "--quiet", NULL, {NULL}},
+    /* predict */
+    {"predict", "data", CHANGES, PREDICT, "--data enzymes", NULL, {NULL}},
+    {"predict", "task", FAILS, PREDICT, "--task nc", "expected labels of graphs", {NULL}},
+    {"predict", "labels", PASSES, "predict --data mutag --quiet", "--labels @/seeds.csv", NULL, {NULL}},
+    {"predict", "known", PASSES, "predict --data enzymes --quiet", "--known @/y.npy", NULL,
+        {PREDICT " --known @/y.npy"}},
+    {"predict", "readout", PASSES, "predict --data mutag --quiet", "--readout @/kept.safetensors", NULL,
+        {PREDICT " --readout @/kept.safetensors"}},
+    {"predict", "save", FILE_OF, PREDICT, "--save #.safetensors", ".safetensors",
+        {"predict --data mutag --readout @/kept.safetensors --save #.safetensors"}},
+    {"predict", "out", FILE_OF, PREDICT, "--out #.csv", ".csv", {NULL}},
+    {"predict", "probabilities", CHANGES, PREDICT, "--probabilities", NULL, {NULL}},
+    {"predict", "min-confidence", CHANGES, PREDICT, "--min-confidence 1", NULL, {NULL}},
+    {"predict", "weights", CHANGES, PREDICT, "--weights @/done/weights.safetensors", NULL, {NULL}},
+    {"predict", "head", CHANGES, PREDICT, "--head logistic", NULL,
+        {"predict --data mutag --readout @/kept.safetensors --head ridge"}},
+    {"predict", "lambda", CHANGES, PREDICT " --head ridge", "--lambda 9", NULL,
+        {"predict --data mutag --readout @/kept.safetensors --lambda 9"}},
+    {"predict", "memory", COSTS, PREDICT, "--memory 4G", NULL, {NULL}},
+    {"predict", "max-expand", COSTS, PREDICT, "--max-expand 64", NULL, {NULL}},
+    {"predict", "cache", FOLDER_OF, "predict --data cora --labels @/seeds.csv --quiet", "--cache #c", "c", {NULL}},
+    {"predict", "device", COSTS, PREDICT, "--device cpu", NULL, {NULL}},
+    {"predict", "math", NEEDS_GPU, NULL, NULL, NULL, {PREDICT " --math tf32"}},
+    {"predict", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {PREDICT " --device-memory 4G"}},
+    {"predict", "threads", COSTS, PREDICT, "--threads 1", NULL, {NULL}},
+    {"predict", "quiet", HUSHES, "predict --data mutag --labels @/seeds.csv", "--quiet", NULL, {NULL}},
     /* fit */
     {"fit", "head", CHANGES, FIT, "--head svm", NULL, {NULL}},
     {"fit", "shots", CHANGES, FIT, "--shots 5", NULL, {NULL}},
@@ -486,7 +514,9 @@ static void prepare(program *p) {
         "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --encoder $/encoder_good.so --recipe paper "
         "--out @/own",
         "data cache build mutag --cache @/kept --recipe paper",
+        "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet",
     };
+    write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         run_line(p, lines[i], NULL, &r);
         assert_ended(p, 0, NULL);
