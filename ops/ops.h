@@ -26,8 +26,6 @@ MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* Which triangle of T holds the matrix, and whether the system is in its transpose. */
-typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 /* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */

@@ -32,7 +32,7 @@ static void quadratic_form_forward(mo_call *c) {
     mo_view x = mo_tensor_view(X), l = mo_tensor_view(L), z = mo_tensor_view(Z), out = mo_tensor_view(c->out[0]), y = z;
     const mo_kernels *k = mo_kernels_of(c->ctx, z.dtype);
     c->ctx->backend->copy(c->ctx, &x, &z);
-    k->trsm(c->ctx, true, false, &l, &z); /* L^-1 X */
+    k->trsm(c->ctx, MO_LOWER, &l, &z); /* L^-1 X */
     y.data = out.data;
     for (int i = 0; i < y.ndim; i++) /* sums the rows of z into one */
         y.stride[i] = i == y.ndim - 2 ? 0 : out.stride[i < y.ndim - 2 ? i : i - 1];

@@ -33,9 +33,9 @@ static void solve_spd_forward(mo_call *c) {
     mo_view b = mo_tensor_view(c->in[1]), l = mo_tensor_view(L), x = mo_tensor_view(c->out[0]);
     const mo_kernels *k = mo_kernels_of(c->ctx, x.dtype);
     c->ctx->backend->copy(c->ctx, &b, &x);
-    k->trsm(c->ctx, true, false, &l, &x); /* L^-1 B */
-    k->trsm(c->ctx, true, true, &l, &x);  /* L^-T L^-1 B */
-    if (info && failure == MO_FAIL_ITEM)  /* some BLAS skip zero right-hand sides and so leave no NaN */
+    k->trsm(c->ctx, MO_LOWER, &l, &x);            /* L^-1 B */
+    k->trsm(c->ctx, MO_LOWER_TRANSPOSED, &l, &x); /* L^-T L^-1 B */
+    if (info && failure == MO_FAIL_ITEM)          /* some BLAS skip zero right-hand sides and so leave no NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, L);
 }

@@ -15,14 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool is_lower(mo_triangle triangle) {
-    return triangle == MO_LOWER || triangle == MO_LOWER_TRANSPOSED;
-}
-
-static bool is_transposed(mo_triangle triangle) {
-    return triangle == MO_LOWER_TRANSPOSED || triangle == MO_UPPER_TRANSPOSED;
-}
-
 /* The same triangle, for the transposed system. */
 static mo_triangle transposed(mo_triangle triangle) {
     static const mo_triangle other[] = {
@@ -68,7 +60,7 @@ static void solve_triangular_forward(mo_call *c) {
     if (!mo_ok(c->ctx))
         return;
     c->ctx->backend->copy(c->ctx, &b, &x);
-    mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, is_lower(triangle), is_transposed(triangle), &T, &x);
+    mo_kernels_of(c->ctx, x.dtype)->trsm(c->ctx, triangle, &T, &x);
 }
 
 static void solve_triangular_vjp(mo_vjp *v) {
@@ -77,9 +69,9 @@ static void solve_triangular_vjp(mo_vjp *v) {
     mo_tensor *T = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
     mo_tensor *B_bar = mo_solve_triangular(t, T, X_bar, transposed(triangle));
     if (v->needs[0]) {
-        mo_tensor *left = is_transposed(triangle) ? X : B_bar, *right = is_transposed(triangle) ? B_bar : X;
+        mo_tensor *left = mo_triangle_is_transposed(triangle) ? X : B_bar, *right = mo_triangle_is_transposed(triangle) ? B_bar : X;
         mo_tensor *M = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
-        v->in_bar[0] = is_lower(triangle) ? mo_tril(t, M) : mo_triu(t, M);
+        v->in_bar[0] = mo_triangle_is_lower(triangle) ? mo_tril(t, M) : mo_triu(t, M);
     }
     v->in_bar[1] = B_bar;
 }

@@ -73,6 +73,14 @@ typedef struct mo_csr_view {
     void **prepared; /* where a device keeps data derived from the matrix for later products; NULL: it keeps none */
 } mo_csr_view;
 
+static inline bool mo_triangle_is_lower(mo_triangle triangle) {
+    return triangle == MO_LOWER || triangle == MO_LOWER_TRANSPOSED;
+}
+
+static inline bool mo_triangle_is_transposed(mo_triangle triangle) {
+    return triangle == MO_LOWER_TRANSPOSED || triangle == MO_UPPER_TRANSPOSED;
+}
+
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
@@ -82,9 +90,9 @@ typedef struct mo_kernels {
     /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, its strict upper triangle zero. info int32
      * [batch]: 0: factored; i > 0: leading minor i is not positive; -1: A holds a value that is not finite. */
     void (*potrf)(mo_context *ctx, const mo_view *A, const mo_view *info);
-    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. `lower` chooses the
-     * triangle of T that is read. */
-    void (*trsm)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
+    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. Only the named
+     * triangle of T is read. */
+    void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
     void (*getrf)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);

@@ -95,6 +95,9 @@ typedef struct mo_view {
     int64_t stride[MO_MAX_AXES];
 } mo_view;
 
+/* Which triangle of T holds the matrix of a system, and whether the system is in its transpose. */
+typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
+
 /* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
  * is 0 (a scalar). mo_tensor_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);

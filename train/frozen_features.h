@@ -93,9 +93,11 @@ typedef struct mo_cache_entry {
 
 typedef void (*mo_cache_visitor)(const mo_cache_entry *entry, void *state);
 
-/* Visits the entries of a folder, the least recently used first; other files are skipped. verify: reads each entry and
- * compares its checksums (XXH3); otherwise reads headers only. A missing folder has no entries. Returns the status. */
-MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state);
+/* Visits the entries of a folder, the least recently used first; other files are skipped, and a missing folder has no
+ * entries. mo_cache_visit reads the headers of the entries, mo_cache_verify all of each one, and compares its checksums
+ * (XXH3). Both return the status. */
+MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
+MO_API mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
 /* Removes entries that were not used for `seconds` (below 0: at any age), then the least recently used ones until the
  * rest has at most `bytes` (below 0: no limit), and files that interrupted writes left over an hour ago. Visits the
  * removed entries. Returns the status. */

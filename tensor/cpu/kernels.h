@@ -10,7 +10,7 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g);
 void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y);
 
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info);
-void REAL(trsm_cpu)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B);
+void REAL(trsm_cpu)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
 void REAL(getrs_cpu)(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B);
 void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info);

@@ -117,9 +117,9 @@ static int64_t strip_width(int64_t batch, int64_t m) {
     return width;
 }
 
-void REAL(trsm_cpu)(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B) {
+void REAL(trsm_cpu)(mo_context *ctx, mo_triangle which, const mo_view *T, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
-    triangle t = {.n = n, .lower = lower, .transposed = transposed};
+    triangle t = {.n = n, .lower = mo_triangle_is_lower(which), .transposed = mo_triangle_is_transposed(which)};
     if (batch * n * m == 0)
         return;
     if (lanes_pay(batch, n, m)) {

@@ -18,17 +18,17 @@ void solve_triangles(
     cuda_ok(ctx, "triangular solve", seam_trsm_batched(seam_of(ctx), &t, scratch, scratch + batch, batch));
 }
 
-template <typename real>
-void trsm_cuda(mo_context *ctx, bool lower, bool transposed, const mo_view *T, const mo_view *B) {
+template <typename real> void trsm_cuda(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B) {
     int64_t batch = matrix_count(B);
     if (batch * B->shape[B->ndim - 2] * B->shape[B->ndim - 1] == 0)
         return;
     void **scratch = static_cast<void **>(cuda_scratch(ctx, (size_t)(2 * batch) * sizeof *scratch));
     if (scratch)
-        solve_triangles<real>(ctx, lower, transposed, false, T, B, scratch);
+        solve_triangles<real>(
+            ctx, mo_triangle_is_lower(triangle), mo_triangle_is_transposed(triangle), false, T, B, scratch);
 }
 
 template void solve_triangles<float>(mo_context *, bool, bool, bool, const mo_view *, const mo_view *, void **);
 template void solve_triangles<double>(mo_context *, bool, bool, bool, const mo_view *, const mo_view *, void **);
-template void trsm_cuda<float>(mo_context *, bool, bool, const mo_view *, const mo_view *);
-template void trsm_cuda<double>(mo_context *, bool, bool, const mo_view *, const mo_view *);
+template void trsm_cuda<float>(mo_context *, mo_triangle, const mo_view *, const mo_view *);
+template void trsm_cuda<double>(mo_context *, mo_triangle, const mo_view *, const mo_view *);

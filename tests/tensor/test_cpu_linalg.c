@@ -93,7 +93,8 @@ static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
     }
 }
 
-static void check_triangle(mo_dtype dtype, batch z, bool lower, bool transposed, bool shared) {
+static void check_triangle(mo_dtype dtype, batch z, mo_triangle triangle, bool shared) {
+    bool lower = mo_triangle_is_lower(triangle), transposed = mo_triangle_is_transposed(triangle);
     mo_context *ctx = context_with(2);
     mo_view T = spd_view(dtype, shared ? 1 : z.b, z.n), X = UNIFORM_VIEW(dtype, 9, z.b, z.n, z.m), B = clone_view(&X);
     for (int64_t s = 0; s < T.shape[0]; s++) /* the other triangle is not read */
@@ -102,7 +103,7 @@ static void check_triangle(mo_dtype dtype, batch z, bool lower, bool transposed,
     mo_view wide = T;
     wide.shape[0] = z.b;
     wide.stride[0] = shared ? 0 : T.stride[0];
-    mo_kernels_of(ctx, dtype)->trsm(ctx, lower, transposed, &wide, &X);
+    mo_kernels_of(ctx, dtype)->trsm(ctx, triangle, &wide, &X);
     for (int64_t s = 0; s < z.b; s++)
         for (int64_t i = 0; i < z.n; i++)
             for (int64_t j = 0; j < z.m; j++) {
@@ -124,7 +125,7 @@ static void check_triangle(mo_dtype dtype, batch z, bool lower, bool transposed,
 static void triangular_solves_give_back_the_right_side(void **state) {
     (void)state;
     for (int c = 0; c < 16 * SHAPE_COUNT; c++)
-        check_triangle(REALS[c & 1], SHAPES[c / 16], c & 2, c & 4, c & 8);
+        check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
 }
 
 static void lu_solves_both_ways(void **state) {
@@ -241,7 +242,7 @@ static void threads_change_no_bit(void **state) {
             mo_view L = spd_view(REALS[c & 1], z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
             mo_view X = UNIFORM_VIEW(REALS[c & 1], 9, z.b, z.n, z.m);
             mo_kernels_of(ctx, REALS[c & 1])->potrf(ctx, &L, &info);
-            mo_kernels_of(ctx, REALS[c & 1])->trsm(ctx, true, false, &L, &X);
+            mo_kernels_of(ctx, REALS[c & 1])->trsm(ctx, MO_LOWER, &L, &X);
             if (threads == 1) {
                 first_L = clone_view(&L);
                 first_X = clone_view(&X);

@@ -168,11 +168,11 @@ static void the_cache_knows_stacks(void **state) {
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "known"));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, good), MO_OK);
+    assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, good), MO_OK);
     assert_true(good[0] == 1 && good[1] == 0);
     assert_int_equal(folder_files(folder, ".stack", path), 1);
     overwrite(path, PAGE + 40, 2);
-    assert_int_equal(mo_cache_visit(s->ctx, folder, true, on_entry, bad), MO_OK);
+    assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, bad), MO_OK);
     assert_true(bad[0] == 1 && bad[1] == 1);
     assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
     assert_true(gone[0] == 1 && folder_files(folder, "", path) == 0);
@@ -217,7 +217,7 @@ static void float16_halves_the_file_and_rounds(void **state) {
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
     int good[2] = {0};
-    mo_cache_visit(s->ctx, folder, true, on_entry, good);
+    mo_cache_verify(s->ctx, folder, on_entry, good);
     assert_true(good[0] == 1 && good[1] == 0);
     free(x);
     mo_graph_release(graph);

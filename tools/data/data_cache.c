@@ -187,7 +187,7 @@ int data_cache_command(int argc, char **argv) {
     else if (o.action == PRUNE || o.action == CLEAR)
         mo_cache_prune(ctx, o.folder, o.older, o.action == CLEAR ? 0 : o.size, on_entry, &o);
     else
-        mo_cache_visit(ctx, o.folder, o.action == VERIFY, on_entry, &o);
+        (o.action == VERIFY ? mo_cache_verify : mo_cache_visit)(ctx, o.folder, on_entry, &o);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     if (mo_ok(ctx) && o.action != BUILD)
         print_total(&o);

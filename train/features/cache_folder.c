@@ -154,7 +154,7 @@ static void show_entry(mo_context *ctx, const file *f, bool verify, mo_cache_vis
     free(made_of);
 }
 
-mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state) {
+static mo_code visit_entries(mo_context *ctx, const char *folder, bool verify, mo_cache_visitor visit, void *state) {
     if (!mo_given(ctx, "cache", "the folder", folder))
         return mo_code_of(ctx);
     listing l = list_files(ctx, folder, is_entry);
@@ -162,6 +162,14 @@ mo_code mo_cache_visit(mo_context *ctx, const char *folder, bool verify, mo_cach
         show_entry(ctx, &l.files[i], verify, visit, state);
     free_listing(&l);
     return mo_context_status(ctx)->code;
+}
+
+mo_code mo_cache_visit(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state) {
+    return visit_entries(ctx, folder, false, visit, state);
+}
+
+mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state) {
+    return visit_entries(ctx, folder, true, visit, state);
 }
 
 static void remove_file(mo_context *ctx, const file *f) {
