@@ -90,7 +90,7 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
     bool free_intercept = ((const options *)c->attributes)->free_intercept;
     mo_tensor *X = items(t, in[0], first, stop), *Y = items(t, in[1], first, stop), *weight = mo_class_sum(t, Y);
     mo_logistic_system s = mo_logistic_open(t, dual, free_intercept, X, weight, items(t, in[2], first, stop), NULL);
-    mo_logistic_vector W;
+    mo_krylov_vector W;
     if (!mo_logistic_minimise(c, &s, Y, &W))
         return false;
     mo_tensor *weights = mo_logistic_weights(&s, W.x), *out = c->out[0];

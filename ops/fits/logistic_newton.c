@@ -35,7 +35,7 @@ typedef struct newton {
 
 /* The tensors kept from one step to the next. */
 typedef struct newton_state {
-    mo_logistic_vector W;
+    mo_krylov_vector W;
     mo_tensor *norm;   /* of the last gradient */
     mo_tensor *moved;  /* the largest change of a logit in the last step */
     mo_tensor *active; /* 1: still moving; 0: finished */
@@ -61,8 +61,7 @@ static mo_tensor *weighted_logsumexp(const newton *m, mo_tensor *F) {
 
 /* The step length: 1, halved until f has fallen by a ten-thousandth of the slope's prediction, up to the rounding of f;
  * 0 for finished items. */
-static mo_tensor *step_length(
-    const newton *m, const newton_state *w, mo_tensor *gradient, const mo_logistic_vector *V) {
+static mo_tensor *step_length(const newton *m, const newton_state *w, mo_tensor *gradient, const mo_krylov_vector *V) {
     mo_tape *t = m->t;
     mo_tensor *slope = item_inner(t, gradient, V->G), *muG = mo_mul(t, m->s->mu, V->G);
     mo_tensor *start = weighted_logsumexp(m, w->W.F), *linear = item_inner(t, m->Y, V->F);
@@ -92,7 +91,7 @@ static mo_tensor *forcing(const newton *m, mo_tensor *norm) {
 
 static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     mo_tape *t = m->t;
-    mo_logistic_vector V;
+    mo_krylov_vector V;
     m->just_cleared = false;
     if (m->hard)
         mo_logistic_factor(m->s);
@@ -112,7 +111,7 @@ static mo_tensor *fallen_to(const newton *m, mo_tensor *norm, double factor) {
 }
 
 /* The gradient at W, and its norm. */
-static mo_tensor *gradient_at(const newton *m, const mo_logistic_vector *W, mo_tensor **norm) {
+static mo_tensor *gradient_at(const newton *m, const mo_krylov_vector *W, mo_tensor **norm) {
     mo_tape *t = m->t;
     mo_logistic_move(m->s, W->F);
     mo_tensor *pulled = mo_logistic_pull(m->s, mo_sub(t, m->s->TP, m->Y));
@@ -140,7 +139,7 @@ static mo_tensor *null_part(const newton *m, mo_tensor *g) {
 static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradient, mo_tensor *norm, mo_tensor *mask) {
     mo_tape *t = m->t;
     mo_tensor *excess = mo_mul(t, mask, mo_div_or_zero(t, null_part(m, gradient), m->s->mu)), *after;
-    mo_logistic_vector cleared = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
+    mo_krylov_vector cleared = mo_logistic_image(m->s, mo_sub(t, w->W.x, excess));
     gradient_at(m, &cleared, &after);
     mo_tensor *small = fallen_to(m, after, sqrt(m->epsilon));
     mo_tensor *taken = mo_maximum(t, small, mo_greater_equal(t, mo_scale(t, norm, 2, 0), after));
@@ -220,7 +219,7 @@ static bool check_progress(mo_call *c, const newton *m, const newton_state *w, b
     return drifting && any(t, drifting) > 0 ? fail_at_infinity(c, t, drifting) : true;
 }
 
-bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_logistic_vector *W) {
+bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_krylov_vector *W) {
     mo_tape *t = s->t;
     newton m = {s, t, .Y = Y, .epsilon = mo_tensor_dtype(Y) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON};
     int64_t rows = mo_dim(s->Phi, s->dual ? -2 : -1) + (s->dual && s->free_intercept);

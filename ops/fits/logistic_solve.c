@@ -61,7 +61,7 @@ static mo_tensor *right_hand_side(const mo_logistic_system *s, mo_tensor *B, mo_
 
 static mo_tensor *solve(mo_call *c, mo_logistic_system *s, mo_tensor *B) {
     mo_tape *t = s->t;
-    mo_logistic_vector V;
+    mo_krylov_vector V;
     mo_tensor *part, *r = mo_class_centred(t, right_hand_side(s, mo_class_centred(t, B), &part));
     double epsilon = mo_tensor_dtype(B) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     mo_tensor *eta = mo_full(t, mo_tensor_dtype(B), 3, (int64_t[]){1, 1, 1}, 4 * epsilon);

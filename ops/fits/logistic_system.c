@@ -7,8 +7,8 @@
  * so with s = (D K + lambda)^-1 r and q = (D K + lambda)^-1 D 1: v = s - q b, b = (1^T s - (1^T r - r_b) / lambda) /
  * 1^T q.
  *
- * Conjugate gradients are graph code, whose products use all threads; many or small systems go to the device's kernel,
- * if it has one. */
+ * Conjugate gradients (ops/solvers/) are graph code, whose products use all threads; many or small systems go to the
+ * device's kernel, if it has one. */
 #include "ops/fits/logistic_system.h"
 #include "autograd/tape.h"
 #include "ops/rules/factor.h"
@@ -69,16 +69,16 @@ void mo_logistic_move(mo_logistic_system *s, mo_tensor *F) {
     s->TP = mo_mul(s->t, s->P, s->weight);
 }
 
-mo_logistic_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x) {
+mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x) {
     mo_tape *t = s->t;
     if (!s->dual)
-        return (mo_logistic_vector){x, x, mo_matmul(t, s->Phi, x)};
+        return (mo_krylov_vector){x, x, mo_matmul(t, s->Phi, x)};
     if (!s->free_intercept) {
         mo_tensor *G = mo_matmul(t, s->Phi, x);
-        return (mo_logistic_vector){x, G, G};
+        return (mo_krylov_vector){x, G, G};
     }
     mo_tensor *b = last(t, x), *G = mo_matmul(t, s->Phi, upper(t, x));
-    return (mo_logistic_vector){x, below(t, G, b), mo_add(t, G, b)};
+    return (mo_krylov_vector){x, below(t, G, b), mo_add(t, G, b)};
 }
 
 mo_tensor *mo_logistic_pull(const mo_logistic_system *s, mo_tensor *Q) {
@@ -162,76 +162,26 @@ static mo_tensor *precondition(const mo_logistic_system *s, mo_tensor *r) {
     return mo_class_centred(t, V);
 }
 
-/* ---- conjugate gradients (Hestenes and Stiefel 1952), every item of the batch at its own pace ---- */
+/* ---- conjugate gradients ---- */
 
-typedef struct iterate {
-    mo_logistic_vector v, p; /* solution so far, direction */
-    mo_tensor *r, *rz, *alive;
-} iterate;
-
-enum { ITERATE_TENSORS = sizeof(iterate) / sizeof(mo_tensor *) };
-
-static mo_tensor *multiply_add(mo_tape *t, mo_tensor *X, mo_tensor *a, mo_tensor *Y) {
-    return mo_add(t, X, mo_mul(t, a, Y));
+static mo_tensor *logistic_product(mo_tape *t, const mo_krylov_vector *p, const void *state) {
+    const mo_logistic_system *s = state;
+    return mo_add(t, mo_logistic_pull(s, mo_logistic_curvature(s, p->F)), mo_mul(t, s->mu, p->x));
 }
 
-/* X + a Y; images that share a tensor still share one. */
-static mo_logistic_vector vector_add(
-    mo_tape *t, const mo_logistic_vector *X, mo_tensor *a, const mo_logistic_vector *Y) {
-    mo_logistic_vector Z = {.x = multiply_add(t, X->x, a, Y->x)};
-    Z.G = Y->G == Y->x ? Z.x : multiply_add(t, X->G, a, Y->G);
-    Z.F = Y->F == Y->G ? Z.G : multiply_add(t, X->F, a, Y->F);
-    return Z;
-}
-
-static mo_tensor *item_inner(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
-    return mo_item_sum(t, mo_mul(t, X, Y));
-}
-
-static void cg_step(const mo_logistic_system *s, iterate *i, mo_tensor *target) {
-    mo_tape *t = s->t;
-    mo_tensor *Hp = mo_add(t, mo_logistic_pull(s, mo_logistic_curvature(s, i->p.F)), mo_mul(t, s->mu, i->p.x));
-    mo_tensor *a = mo_mul(t, i->alive, mo_div_or_zero(t, i->rz, item_inner(t, i->p.G, Hp)));
-    i->v = vector_add(t, &i->v, a, &i->p);
-    i->r = multiply_add(t, i->r, mo_neg(t, a), Hp);
-    mo_logistic_vector z = mo_logistic_image(s, precondition(s, i->r));
-    mo_tensor *rz = item_inner(t, i->r, z.G), *b = mo_mul(t, i->alive, mo_div_or_zero(t, rz, i->rz));
-    i->alive =
-        mo_mul(t, i->alive, mo_sub(t, mo_full(t, mo_tensor_dtype(rz), 0, NULL, 1), mo_greater_equal(t, target, rz)));
-    i->rz = rz;
-    i->p = vector_add(t, &z, b, &i->p);
-}
-
-static mo_logistic_vector vector_scale(mo_tape *t, const mo_logistic_vector *X, double a) {
-    mo_logistic_vector Z = {.x = mo_scale(t, X->x, a, 0)};
-    Z.G = X->G == X->x ? Z.x : mo_scale(t, X->G, a, 0);
-    Z.F = X->F == X->G ? Z.G : mo_scale(t, X->F, a, 0);
-    return Z;
-}
-
-static bool all_closed(mo_tape *t, mo_tensor *open) {
-    return mo_item(mo_sum(t, open, 0, MO_DROP_AXES)) == 0 && mo_ok(mo_tape_context(t));
+static mo_krylov_vector logistic_preconditioned(mo_tape *t, mo_tensor *r, const void *state) {
+    const mo_logistic_system *s = state;
+    (void)t;
+    return mo_logistic_image(s, precondition(s, r));
 }
 
 static bool conjugate_composed(
-    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_krylov_vector *solution) {
     mo_tape *t = s->t;
-    union {
-        iterate i;
-        mo_tensor *tensors[ITERATE_TENSORS];
-    } u = {.i = {.p = mo_logistic_image(s, precondition(s, r)), .r = r}};
-    iterate *i = &u.i;
-    i->rz = item_inner(t, r, i->p.G);
-    mo_tensor *target = mo_mul(t, i->rz, mo_square(t, eta)), *zero = mo_scale(t, i->rz, 0, 0);
-    i->alive = mo_sub(t, mo_scale(t, zero, 0, 1), mo_greater_equal(t, zero, i->rz)); /* 1 where rz > 0 */
-    i->v = vector_scale(t, &i->p, 0);
-    int64_t mark = t->n_tensors;
-    for (int k = 0; k < limit && mo_ok(mo_tape_context(t)) && !all_closed(t, i->alive); k++) {
-        cg_step(s, i, target);
-        mo_tape_sweep(t, mark, u.tensors, ITERATE_TENSORS);
-    }
-    *solution = i->v;
-    return all_closed(t, i->alive);
+    mo_conjugate g = {logistic_product, logistic_preconditioned, s, .batch_axes = 1, .limit = limit};
+    *solution = mo_conjugate_solve(t, &g, r, mo_square(t, eta));
+    mo_tensor *solved = mo_greater_equal(t, g.target, g.square); /* 0 where it is NaN */
+    return mo_item(mo_sum(t, solved, 0, MO_DROP_AXES)) == (double)mo_dim(r, 0) && mo_ok(mo_tape_context(t));
 }
 
 static mo_view dense(mo_tape *t, mo_tensor *X) {
@@ -239,7 +189,7 @@ static mo_view dense(mo_tape *t, mo_tensor *X) {
 }
 
 static bool conjugate_by_kernel(
-    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_krylov_vector *solution) {
     mo_tape *t = s->t;
     mo_context *ctx = mo_tape_context(t);
     int64_t B = mo_dim(r, 0);
@@ -262,16 +212,16 @@ static bool conjugate_by_kernel(
     if (!mo_ok(ctx))
         return false;
     mo_fits_of(ctx, r->dtype)->logistic_cg(ctx, &g);
-    *solution = (mo_logistic_vector){x, x, F};
+    *solution = (mo_krylov_vector){x, x, F};
     if (s->dual) {
         mo_tensor *b = s->free_intercept ? last(t, x) : NULL;
         solution->G = b ? below(t, mo_sub(t, F, b), b) : F;
     }
-    return all_closed(t, open);
+    return mo_item(mo_sum(t, open, 0, MO_DROP_AXES)) == 0 && mo_ok(ctx);
 }
 
 bool mo_logistic_conjugate(
-    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution) {
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_krylov_vector *solution) {
     const mo_fits *k = mo_fits_of(mo_tape_context(s->t), mo_tensor_dtype(r));
     bool composed =
         !k || !k->logistic_cg || (mo_dim(r, 0) == 1 && mo_dim(s->Phi, 1) * mo_dim(s->Phi, 2) > LARGE_SYSTEM);

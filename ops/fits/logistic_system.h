@@ -6,16 +6,12 @@
  * with mu = lambda on the rows of X and 0 on a free intercept. If n <= d, the minimiser lies in the span of the rows,
  * V = X^T v (the intercept is its own coordinate), and all vectors are stored by their n (+ 1) coordinates v:
  *     Phi V = E G v,   H[V] has the coordinates E^T S[E G v] + mu v,   <U, V> = <u, G v>
- * with K = X X^T, G = K (diag(K, 1) with an intercept) and E = I ([I | 1]). This is exact, and K may be singular. */
+ * with K = X X^T, G = K (diag(K, 1) with an intercept) and E = I ([I | 1]). This is exact, and K may be singular. A
+ * mo_krylov_vector holds the coordinates x, their image G x and F, the logits of the rows. */
 #ifndef MO_LOGISTIC_SYSTEM_H
 #define MO_LOGISTIC_SYSTEM_H
 
-#include "ops/inside.h"
-
-/* A vector of the system: its coordinates, their image under the metric G, and the logits of the rows. */
-typedef struct mo_logistic_vector {
-    mo_tensor *x, *G, *F;
-} mo_logistic_vector;
+#include "ops/solvers/krylov.h"
 
 typedef struct mo_logistic_system {
     mo_tape *t;
@@ -39,7 +35,7 @@ void mo_logistic_move(mo_logistic_system *s, mo_tensor *F);
 void mo_logistic_factor(mo_logistic_system *s);
 void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L);
 
-mo_logistic_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x);
+mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x);
 /* The coordinates of Phi^T Q. */
 mo_tensor *mo_logistic_pull(const mo_logistic_system *s, mo_tensor *Q);
 /* S[Q]. */
@@ -48,10 +44,10 @@ mo_tensor *mo_logistic_curvature(const mo_logistic_system *s, mo_tensor *Q);
  * residual has fallen by the factor eta [B, 1, 1] in the norm of the preconditioner. Returns false if `limit`
  * iterations were not enough for all items. */
 bool mo_logistic_conjugate(
-    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_logistic_vector *solution);
+    const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_krylov_vector *solution);
 
 /* The minimiser over the weights, from 0: coordinates and logits. Raises for c if there is none. */
-bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_logistic_vector *W);
+bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_krylov_vector *W);
 /* The weights [B, d (+ 1), C] of coordinates x. */
 mo_tensor *mo_logistic_weights(const mo_logistic_system *s, mo_tensor *x);
 /* logistic.c: whether to use coordinates of rows: n <= d, and lambda > 0 in every item. */

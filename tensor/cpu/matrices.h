@@ -35,6 +35,18 @@ static inline double dot(const real *x, const real *y, int64_t n) {
     return sum;
 }
 
+/* y += a x */
+static inline void add_scaled(real *restrict y, real a, const real *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] += a * x[i];
+}
+
+/* p = z + b p: the next direction of conjugate gradients. */
+static inline void next_direction(real *restrict p, real b, const real *restrict z, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        p[i] = z[i] + b * p[i];
+}
+
 static inline void swap(real *a, real *b) {
     real spare = *a;
     *a = *b;

@@ -20,17 +20,6 @@ typedef struct item {
     real *x, *F;
 } item;
 
-static void add_scaled(real *restrict y, double a, const real *restrict x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += (real)a * x[i];
-}
-
-/* p = z + b p */
-static void next_direction(real *restrict p, double b, const real *restrict z, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        p[i] = z[i] + (real)b * p[i];
-}
-
 /* Y = A X or A^T X for A [n, columns], with C columns of X. */
 static void multiply(const item *s, bool transposed, const real *X, real *Y) {
     few_columns_product(s->Phi, s->n, s->columns, transposed, 1, X, s->classes, Y, s->work);
@@ -77,7 +66,7 @@ static void hessian(item *s) {
         multiply(s, true, Q, s->Hp);
     else if (s->g->free_intercept)
         column_sums(Q, s->n, C, s->Hp + s->n * C);
-    add_scaled(s->Hp, (double)s->lambda, s->p, kept * C);
+    add_scaled(s->Hp, s->lambda, s->p, kept * C);
 }
 
 static void centre(real *z, int64_t rows, int64_t C) {
@@ -146,7 +135,7 @@ static bool cg_iterate(item *s, double eta) {
         if (!(rz > 0))
             return rz == 0;
         hessian(s);
-        double a = rz / dot(s->g->dual ? s->Gp : s->p, s->Hp, N);
+        real a = (real)(rz / dot(s->g->dual ? s->Gp : s->p, s->Hp, N));
         add_scaled(s->x, a, s->p, N);
         add_scaled(s->F, a, s->Fp, nC);
         add_scaled(s->r, -a, s->Hp, N);
@@ -155,10 +144,11 @@ static bool cg_iterate(item *s, double eta) {
         double next = dot(s->r, s->Gz, N);
         if (next <= target)
             return true;
-        next_direction(s->p, next / rz, s->z, N);
+        real b = (real)(next / rz);
+        next_direction(s->p, b, s->z, N);
         if (s->g->dual)
-            next_direction(s->Gp, next / rz, s->Gz, N);
-        next_direction(s->Fp, next / rz, s->Fz, nC);
+            next_direction(s->Gp, b, s->Gz, N);
+        next_direction(s->Fp, b, s->Fz, nC);
         rz = next;
     }
     return false;

@@ -170,12 +170,6 @@ static double curvature_along_p(const logistic_support *s, const logistic_fit *f
     return second;
 }
 
-/* p = z + b p */
-static void next_direction(real *restrict p, real b, const real *restrict z, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        p[i] = z[i] + b * p[i];
-}
-
 void logistic_direction(const logistic_support *s, logistic_fit *f, const real *z, const real *Fz, real *Q) {
     int64_t N = s->width * s->C, rows = s->row * s->C;
     double product = s->primal ? dot(f->r, z, N) : dot(f->r, Fz, N);
@@ -189,11 +183,6 @@ void logistic_direction(const logistic_support *s, logistic_fit *f, const real *
     }
     f->product = product;
     f->curvature = curvature_along_p(s, f, Q) + penalised(s, f->p, f->p, f->Fp);
-}
-
-static void add_scaled(real *restrict y, real a, const real *restrict x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += a * x[i];
 }
 
 bool logistic_step(const logistic_support *s, logistic_fit *f, const real *Hp) {

@@ -114,16 +114,13 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
         if (flat && k > 0)
             return false;
         real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step beyond the face */
-        for (int64_t i = 0; i < N; i++)
-            w->v[i] += a * w->p[i];
+        add_scaled(w->v, a, w->p, N);
         if (flat)
             return false;
         onto_face(w, w->q);
-        for (int64_t i = 0; i < N; i++)
-            w->r[i] -= a * w->q[i];
+        add_scaled(w->r, -a, w->q, N);
         double next = dot(w->r, w->r, N);
-        for (int64_t i = 0; i < N; i++)
-            w->p[i] = w->r[i] + (real)(next / rr) * w->p[i];
+        next_direction(w->p, (real)(next / rr), w->r, N);
         rr = next;
     }
     return rr <= target;
