@@ -43,12 +43,9 @@ static void softmax_cross_entropy_forward(mo_call *c) {
     double s = ((const smoothing *)c->attributes)->s;
     mo_tensor *losses = mo_call_temporary(c, X->dtype, 1, X->shape), *sum = mo_call_temporary(c, X->dtype, 0, NULL);
     mo_view x = mo_call_dense(c, 0), target = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
-    mo_view each = mo_tensor_view(losses), total = mo_tensor_view(sum), onto = total;
     if (!mo_ok(c->ctx))
         return;
-    onto.ndim = 1;
-    onto.shape[0] = X->shape[0];
-    onto.stride[0] = 0;
+    mo_view each = mo_tensor_view(losses), total = mo_tensor_view(sum), onto = mo_broadcast_view(total, 0, 1, X->shape);
     const mo_kernels *k = mo_kernels_of(c->ctx, X->dtype);
     k->cross_entropy(c->ctx, s, &x, &target, &each);
     k->reduce(c->ctx, MO_REDUCE_SUM, &each, &onto);

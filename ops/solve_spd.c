@@ -27,7 +27,7 @@ static bool solve_spd_shape(mo_call *c) {
 
 static void solve_spd_forward(mo_call *c) {
     mo_failure failure = *(const mo_failure *)c->attributes;
-    mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info);
+    mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info); /* A = L L^T */
     if (!L)
         return;
     mo_view b = mo_tensor_view(c->in[1]), l = mo_tensor_view(L), x = mo_tensor_view(c->out[0]);

@@ -1,5 +1,5 @@
-/* tests/train/test_loaders.c - every available data set (data_at_hand.h), and the embedded copies, against the counts
- * that were verified independently of this code (PROVENANCE.md beside the data). */
+/* tests/train/graphs/test_loaders.c - every available data set (data_at_hand.h), and the embedded copies, against the
+ * counts that were verified independently of this code (PROVENANCE.md beside the data). */
 #include "tests/data_at_hand.h"
 #include "tests/scratch.h"
 #include "train/inside.h"

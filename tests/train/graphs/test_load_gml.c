@@ -1,4 +1,4 @@
-/* tests/train/test_load_gml.c - GML as different programs write it, and the errors of files that are not GML. */
+/* tests/train/graphs/test_load_gml.c - GML as different programs write it, and the errors of files that are not GML. */
 #include "tests/bad_text.h"
 
 static mo_graph *open_text(scratch *s, const char *content) {

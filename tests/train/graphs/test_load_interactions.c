@@ -1,4 +1,4 @@
-/* tests/train/test_load_interactions.c - LightGCN's lists as bipartite graphs. */
+/* tests/train/graphs/test_load_interactions.c - LightGCN's lists as bipartite graphs. */
 #include "tests/bad_text.h"
 
 static mo_graph *open_or_fail(scratch *s, const char *path) {

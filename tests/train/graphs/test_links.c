@@ -1,4 +1,4 @@
-/* tests/train/test_links.c - held-out edges and the pool of non-edges: their definition, and their fair draw. */
+/* tests/train/graphs/test_links.c - held-out edges and the pool of non-edges: their definition, and their fair draw. */
 #include "tests/scratch.h"
 #include "train/graphs/draw.h"
 #include "train/inside.h"

@@ -1,4 +1,5 @@
-/* tests/train/test_bad_graph_npz.c - arrays that are no graph: a sound npz archive whose members contradict each other.
+/* tests/train/graphs/test_bad_graph_npz.c - arrays that are no graph: a sound npz archive whose members contradict each
+ * other.
  */
 #include "tests/scratch.h"
 #include "train/graphs/loaders.h"

@@ -1,4 +1,4 @@
-/* tests/train/test_graph_write.c - a graph as .npz reads back equal, and a failed write leaves no file. */
+/* tests/train/graphs/test_graph_write.c - a graph as .npz reads back equal, and a failed write leaves no file. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

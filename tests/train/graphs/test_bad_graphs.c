@@ -1,4 +1,4 @@
-/* tests/train/test_bad_graphs.c - graph files in text form that are missing, cut short, damaged or contradict
+/* tests/train/graphs/test_bad_graphs.c - graph files in text form that are missing, cut short, damaged or contradict
  * themselves. */
 #include "tests/bad_text.h"
 

@@ -1,4 +1,4 @@
-/* tests/train/test_graph.c - graphs from host arrays: adjacency, counts, look-up, hash, tasks. */
+/* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, look-up, hash, tasks. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

@@ -1,4 +1,4 @@
-/* tests/train/test_load_features.c - features.npy beside an edge list. */
+/* tests/train/graphs/test_load_features.c - features.npy beside an edge list. */
 #include "tests/bad_text.h"
 
 #include <math.h>
