@@ -9,7 +9,7 @@ static unsigned parse_parts(const struct argp_state *state, const char *option, 
     unsigned parts;
     char word[64];
     if (!mo_invariant_read_parts(text, &parts, word, sizeof word))
-        argp_error(state, "%s: expected parts of the invariant encoder, found '%s'", option, word);
+        usage_error(state, option, "parts of the invariant encoder", word);
     return parts;
 }
 
