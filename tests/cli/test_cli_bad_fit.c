@@ -160,7 +160,7 @@ static void plugins_that_do_not_fit_are_named(void **state) {
         assert_ended(p, 1, objects[i].part);
     }
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", p->folder);
-    assert_ended(p, 1, "Is a directory");
+    assert_ended(p, 1, "not a plain file");
 }
 
 int main(void) {

@@ -72,6 +72,9 @@ static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void *
         CELL("<i>mine</i>", 4, 71.25) CELL("<i>mine</i>", 16, 80) CELL("hop", 4, 67.5) CELL("hop", 16,
             null) "{\"kind\":\"aggregate\",\"features\":\"hop\",\"head\":\"ridge\",\"S\":0.875,\"nc\":{\"S\":0.9,"
                   "\"cells\":1}}\n"
+                  "{\"kind\":\"pair\",\"data\":\"cora\",\"task\":\"nc\",\"metric\":\"accuracy\",\"k\":4,"
+                  "\"head\":\"ridge\",\"features\":\"a\",\"other_features\":\"hop\",\"difference\":1,"
+                  "\"ci95\":0.5,\"paired\":true,\"apart\":true}\n"
                   "{\"kind\":\"absent\",\"data\":\"gowalla\",\"task\":\"lp\",\"reason\":\"it is not there\"}\n");
     write_text(in_folder(p, "eval.jsonl"), lines);
     RUN(p, "report", in_folder(p, "run"), in_folder(p, "eval.jsonl"), "--out", in_folder(p, "report.html"));

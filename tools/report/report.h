@@ -16,6 +16,7 @@ typedef enum report_kind {
     LINE_DATA,        /* eval: a data set */
     LINE_CELL,        /* eval: a figure */
     LINE_ABSENT,      /* eval: a task whose data set is missing */
+    LINE_PAIR,        /* eval: the difference of two columns */
     LINE_AGGREGATE,   /* eval: the normalised aggregate of a method */
     LINE_FIT,         /* fit: a head and k */
     LINE_GEOMETRY,    /* diagnosis: offset and spread */

@@ -58,6 +58,8 @@ static const struct {
     [LINE_DATA] = {"kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"},
     [LINE_CELL] = {"kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n"},
     [LINE_ABSENT] = {"kind", "absent", "data:t task:t reason:t"},
+    [LINE_PAIR] = {"kind", "pair",
+        "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"},
     [LINE_AGGREGATE] = {"kind", "aggregate", "features:t head:t S:n"},
     [LINE_FIT] = {"ece_temperature", NULL,
         "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n seconds:n"},
