@@ -69,7 +69,8 @@ static void solve_triangular_vjp(mo_vjp *v) {
     mo_tensor *T = v->in[0], *X = v->out[0], *X_bar = v->out_bar[0];
     mo_tensor *B_bar = mo_solve_triangular(t, T, X_bar, transposed(triangle));
     if (v->needs[0]) {
-        mo_tensor *left = mo_triangle_is_transposed(triangle) ? X : B_bar, *right = mo_triangle_is_transposed(triangle) ? B_bar : X;
+        mo_tensor *left = mo_triangle_is_transposed(triangle) ? X : B_bar,
+                  *right = mo_triangle_is_transposed(triangle) ? B_bar : X;
         mo_tensor *M = mo_neg(t, mo_matmul(t, left, mo_transpose(t, right)));
         v->in_bar[0] = mo_triangle_is_lower(triangle) ? mo_tril(t, M) : mo_triu(t, M);
     }
