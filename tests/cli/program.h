@@ -82,7 +82,6 @@ static inline pid_t start_program(const char *const *words, const char *out, con
         argv[i + 1] = (char *)words[i];
     pid_t child = fork();
     if (child == 0) {
-        signal(SIGHUP, SIG_DFL); /* which a test that runs under nohup would hand on as ignored */
         int files[] = {open("/dev/null", O_RDONLY), open(out, O_WRONLY | O_CREAT | O_TRUNC, 0666),
             open(err, O_WRONLY | O_CREAT | O_TRUNC, 0666)};
         for (int i = 0; i < 3; i++)
