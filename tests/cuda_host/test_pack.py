@@ -87,6 +87,9 @@ def check_other_machine(archive):
 
 
 def main(build):
+    if os.path.exists(os.path.join(build, "tensor", "cuda", "libmochi-cuda.so")):
+        print("skipped: this build has the device's own backend, whose libraries are CUDA's; -Dcuda=disabled packs the emulation")
+        sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="pack-") as folder:
         os.environ["GCOV_PREFIX"] = os.path.join(folder, "counted")  # these runs count for no coverage
         archive = os.path.join(folder, "pack.tar")
