@@ -9,6 +9,8 @@
 
 /* "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
+/* Clears an error of that code, and no other; returns whether the context is free of errors afterwards. */
+MO_API bool mo_forgive(mo_context *ctx, mo_code code);
 
 /* Counters of one context since its creation, for tests and reports. */
 typedef struct mo_counters {
@@ -92,5 +94,7 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 
 /* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
+/* Whether a name ends so, with something before it: ("a.npy", ".npy"). */
+MO_API bool mo_path_ends_with(const char *path, const char *ending);
 
 #endif

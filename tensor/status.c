@@ -41,6 +41,12 @@ void mo_clear_error(mo_context *ctx) {
         ctx->status = (mo_status){0};
 }
 
+bool mo_forgive(mo_context *ctx, mo_code code) {
+    if (mo_context_status(ctx)->code == code)
+        mo_clear_error(ctx);
+    return mo_ok(ctx);
+}
+
 const char *mo_code_name(mo_code code) {
     static const char *const names[] = {
         "ok", "invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state"};

@@ -164,7 +164,7 @@ static void print_embed_notice(const char *line, void *state) {
  * initial, 2 d + 1 each. */
 static bool embed_fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
     bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    int64_t rows = graph->graphs > 1 ? graph->graphs : graph->nodes, width = examples ? 8 * o->dim + 4 : o->dim;
+    int64_t rows = mo_graph_examples(graph), width = examples ? 8 * o->dim + 4 : o->dim;
     int64_t stack = (examples ? 2 * (o->hops + 3) : o->hops + 1) * graph->nodes * o->dim; /* with two diffused rows */
     return (stack + rows * width) * (int64_t)sizeof(float) <= memory;
 }
@@ -183,9 +183,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
     if (mo_ok(ctx))
-        source.features = features.form == MO_FEATURES_OF_EXAMPLES
-                              ? mo_example_features_open(graph, source.task, NULL, &features)
-                              : mo_features_open(graph, &features);
+        source.features = mo_task_features_open(graph, source.task, NULL, &features);
     mo_tensor *Z = source.features ? compute_embeddings(o, weights, &source) : mo_null_tensor(ctx);
     mo_tensor *labels =
         mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : mo_null_tensor(ctx);

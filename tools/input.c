@@ -1,8 +1,11 @@
 /* tools/input.c - files that the program reads as text. */
 #include "tools/input.h"
 
+#include "tools/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +15,30 @@ FILE *open_input(const char *path) {
     if (fd >= 0 && !file)
         close(fd);
     return file;
+}
+
+enum { MOST_TEXT = 1 << 30 };
+
+char *read_text_file(const char *path, size_t *bytes) {
+    FILE *file = open_input(path);
+    char *text = NULL;
+    size_t room = 0;
+    int error;
+    *bytes = 0;
+    if (!file)
+        return NULL;
+    do {
+        if (room - *bytes < 2)
+            text = needed(realloc(text, room = room ? 2 * room : 1 << 16));
+        *bytes += fread(text + *bytes, 1, room - *bytes - 1, file);
+    } while (!feof(file) && !ferror(file) && *bytes <= MOST_TEXT);
+    error = ferror(file) ? errno : *bytes > MOST_TEXT ? EFBIG : 0;
+    fclose(file);
+    text[*bytes] = '\0';
+    if (error)
+        free(text);
+    errno = error;
+    return error ? NULL : text;
 }
 
 json_t *read_json_file(const char *path, size_t flags, json_error_t *error) {

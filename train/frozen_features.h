@@ -79,6 +79,9 @@ MO_API mo_features *mo_example_features_open(
  * failure.
  */
 MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
+/* One of the two above, by the form that the options ask for; task and links are those of examples. */
+MO_API mo_features *mo_task_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);
 
 /* ---- the cache: one file for the features of a graph's content and all options that they depend on ---- */

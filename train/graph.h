@@ -36,6 +36,8 @@ MO_API bool mo_graph_exists(const char *name_or_path);
 MO_API bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v);
 MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
+/* How many examples can be labelled: the graphs of a set, or the nodes of a single graph. */
+MO_API int64_t mo_graph_examples(const mo_graph *graph);
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);

@@ -28,6 +28,15 @@ MO_API double mo_mean_reciprocal_rank(mo_scores s);
 /* Positives among the k highest of all scores, over all positives; ties rank last. */
 MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 
+/* ---- classes ---- */
+
+/* The class of the first largest of n >= 1 logits. */
+MO_API int64_t mo_first_largest(const double *logits, int64_t n);
+/* softmax(logits / temperature) in place, n classes. */
+MO_API void mo_softmax_logits(double *logits, int64_t n, double temperature);
+/* The share of smoothing by which n labels of as many classes get Platt's targets (mo_fit_temperature). */
+MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
+
 /* ---- classes: calibration of the probabilities softmax(logits / temperature) ---- */
 
 #define MO_ECE_BINS 15
@@ -51,8 +60,8 @@ MO_API void mo_calibration_merge(mo_calibration *c, const mo_calibration *other)
  * NaN without predictions. */
 MO_API double mo_calibration_ece(const mo_calibration *c);
 /* The temperature T > 0 that minimises the cross-entropy of softmax(logits / T) against the labels (Guo et al. 2017);
- * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = C / ((C - 1) (n + 2))
- * the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every prediction is right. T
+ * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = C / ((C - 1) (n + 2)),
+ * which is mo_platt_smoothing, the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every prediction is right. T
  * is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of every row are equal. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);

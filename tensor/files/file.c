@@ -271,6 +271,11 @@ static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) 
     return there;
 }
 
+bool mo_path_ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
+}
+
 mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
     char label[MO_LABEL];
     if (mo_ok(ctx) && (!path || (n && !bytes)))

@@ -203,23 +203,18 @@ static void describe_graph(mo_context *ctx, const char *name, const manifest_ent
     mo_graph_release(graph);
 }
 
-static bool file_ends_with(const char *name, const char *end) {
-    size_t n = strlen(name), m = strlen(end);
-    return n > m && !strcmp(name + n - m, end);
-}
-
 bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
-    if (file_ends_with(name, ".npy")) {
+    if (mo_path_ends_with(name, ".npy")) {
         mo_tensor *T = mo_npy_read(ctx, name);
         arrays = mo_arrays_create(ctx);
         if (arrays)
             mo_arrays_take(arrays, "array", T);
-    } else if (file_ends_with(name, ".safetensors")) {
+    } else if (mo_path_ends_with(name, ".safetensors")) {
         kind = "weights";
         arrays = mo_safetensors_read(ctx, name);
-    } else if (file_ends_with(name, ".npz")) {
+    } else if (mo_path_ends_with(name, ".npz")) {
         arrays = mo_npz_read(ctx, name);
         if (arrays && mo_arrays_find(arrays, "adj_indptr")) {
             mo_arrays_release(arrays);

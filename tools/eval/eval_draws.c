@@ -1,6 +1,8 @@
 /* tools/eval/eval_draws.c - what an evaluation drew, as tables that `mochi predict` and other programs read. */
 #include "tools/eval/eval_draws.h"
 
+#include "tools/memory.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,15 +15,12 @@ static void write_list(
     mo_context *ctx, const char *path, const char *header, const int64_t *id, const int64_t *label, int64_t n) {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    bool fine = out && fprintf(out, "%s,label\n", header) > 0;
-    for (int64_t i = 0; fine && i < n; i++)
-        fine = fprintf(out, "%" PRId64 ",%" PRId64 "\n", id[i], label[i]) > 0;
-    fine = out && fclose(out) == 0 && fine;
-    if (!fine)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
-    else
-        mo_file_replace(ctx, path, text, bytes);
+    FILE *out = open_text(&text, &bytes);
+    fprintf(out, "%s,label\n", header);
+    for (int64_t i = 0; i < n; i++)
+        fprintf(out, "%" PRId64 ",%" PRId64 "\n", id[i], label[i]);
+    close_text(out, &text);
+    mo_file_replace(ctx, path, text, bytes);
     free(text);
 }
 

@@ -25,7 +25,7 @@ typedef struct label_table {
 /* Reads the lines of CSV or TSV at t->path, whose first line is a header. The caller frees entries, their classes, id
  * and class, also on failure; the status names file and line. */
 void parse_label_table(label_table *t);
-/* Adds the line that t holds: id as text, and class, which the entry takes over. */
-void keep_label(label_table *t);
+/* Adds an example with the class that t holds, which the entry takes over. */
+void keep_label(label_table *t, int64_t id);
 
 #endif

@@ -1,6 +1,7 @@
 /* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
  * are known. */
 #include "tools/given.h"
+#include "tools/memory.h"
 #include "tools/predict/predict_readout.h"
 
 #include <inttypes.h>
@@ -48,8 +49,8 @@ static const struct argp_option options[] = {
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"out", KEY_OUT, "FILE", 0,
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
-        "second "
-        "class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
+        "second class) "
+        "or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
         0},
     {"save", KEY_SAVE, "FILE", 0, "keep the fit: labels, readout and the digests of weights and data (safetensors)", 0},
     {"readout", KEY_READOUT, "FILE", 0,
@@ -143,10 +144,10 @@ static int64_t list_unknown(const known_labels *known, int64_t examples, int64_t
 
 /* Examples of the least and the largest class. */
 static void print_counts(const known_labels *known) {
-    int64_t *count = calloc((size_t)known->classes + 1, sizeof *count), least = INT64_MAX, most = 0;
-    for (int64_t i = 0; count && i < known->n; i++)
+    int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
+    for (int64_t i = 0; i < known->n; i++)
         count[known->label[i]]++;
-    for (int64_t c = 0; count && c < known->classes; c++) {
+    for (int64_t c = 0; c < known->classes; c++) {
         least = count[c] < least ? count[c] : least;
         most = count[c] > most ? count[c] : most;
     }
@@ -203,14 +204,11 @@ static void print_summary(
 /* Returns whether everything was written. */
 static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const known_labels *known) {
     bool set = graph->graphs > 1;
-    int64_t examples = set ? graph->graphs : graph->nodes;
+    int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
     mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
-    int64_t *id = malloc((size_t)examples * sizeof *id + 1), n = id ? list_unknown(known, examples, id) : 0;
-    double *probability = malloc((size_t)(n * known->classes) * sizeof *probability + 1);
-    if (mo_ok(ctx) && !(id && probability))
-        mo_fail(ctx, MO_MEMORY, "predict: out of memory for %" PRId64 " predictions of %" PRId64 " classes", n,
-            known->classes);
+    int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
+    double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     mo_few_shot_fit(f, known->id, known->label, known->n);
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
     predictions p = {.n = n,
@@ -244,7 +242,7 @@ int predict_command(int argc, char **argv) {
         return EXIT_FAILED;
     known_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    int64_t examples = graph ? graph->graphs > 1 ? graph->graphs : graph->nodes : 0;
+    int64_t examples = mo_graph_examples(graph);
     bool written = graph && (o.labels     ? read_labels(ctx, o.labels, examples, &known)
                                 : o.known ? take_own_labels(graph, o.known, examples, &known)
                                           : load_readout(o.readout, graph, &o.few_shot, &known));

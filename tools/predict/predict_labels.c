@@ -1,4 +1,5 @@
 /* tools/predict/predict_labels.c - the labels that a user knows, from a table of text or an array. */
+#include "tools/memory.h"
 #include "tools/predict/label_table.h"
 #include "tools/predict/predict.h"
 
@@ -48,14 +49,9 @@ static void join_repeats(label_table *t) {
 
 /* Numbers the classes; takes their names over. */
 static void number_classes(label_table *t, known_labels *known) {
-    char **sorted = calloc((size_t)t->n + 1, sizeof *sorted);
-    known->id = calloc((size_t)t->n + 1, sizeof *known->id);
-    known->label = calloc((size_t)t->n + 1, sizeof *known->label);
-    if (!sorted || !known->id || !known->label) {
-        mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
-        free(sorted);
-        return;
-    }
+    char **sorted = needed(calloc((size_t)t->n + 1, sizeof *sorted));
+    known->id = needed(calloc((size_t)t->n + 1, sizeof *known->id));
+    known->label = needed(calloc((size_t)t->n + 1, sizeof *known->label));
     bool numbers = true;
     for (int64_t i = 0; i < t->n; i++) {
         sorted[i] = t->entries[i].class;
@@ -73,11 +69,8 @@ static void number_classes(label_table *t, known_labels *known) {
     }
     known->n = t->n;
     known->name = sorted;
-    for (int64_t c = 0; c < known->classes; c++) {
-        known->name[c] = strdup(sorted[c]);
-        if (!known->name[c])
-            mo_fail(t->ctx, MO_MEMORY, "%s: out of memory", t->path);
-    }
+    for (int64_t c = 0; c < known->classes; c++)
+        known->name[c] = needed(strdup(sorted[c]));
 }
 
 /* The labels of an array: those that are 0 or more, where the mask (NULL: everywhere) is nonzero. */
@@ -89,13 +82,8 @@ static void take_array(mo_context *ctx, const char *path, const int64_t *label, 
         if (label[i] < 0 || (mask && mask[i] == 0))
             continue;
         snprintf(text, sizeof text, "%" PRId64, label[i]);
-        t.class = strdup(text);
-        t.id = text; /* keep_line parses it */
-        snprintf(text, sizeof text, "%" PRId64, i);
-        if (t.class)
-            keep_label(&t);
-        else
-            mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+        t.class = needed(strdup(text));
+        keep_label(&t, i);
     }
     if (mo_ok(ctx) && t.n == 0)
         mo_fail(ctx, MO_INVALID, "%s: expected at least one label of 0 or more, found none", path);
@@ -117,9 +105,7 @@ static void *read_array(mo_context *ctx, const char *path, int64_t examples, mo_
         mo_fail(ctx, MO_INVALID, "%s: expected classes as whole numbers, found %s", path,
             mo_dtype_name(mo_tensor_dtype(T)));
     mo_tensor *whole = mo_tensor_create(ctx, dtype, 1, &examples);
-    void *host = malloc((size_t)examples * mo_dtype_size(dtype) + 1);
-    if (mo_ok(ctx) && !host)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    void *host = needed(malloc((size_t)examples * mo_dtype_size(dtype) + 1));
     mo_tensor_copy(whole, T);
     mo_tensor_read(whole, host, (size_t)examples * mo_dtype_size(dtype));
     mo_tensor_release(whole);
@@ -127,14 +113,9 @@ static void *read_array(mo_context *ctx, const char *path, int64_t examples, mo_
     return host;
 }
 
-static bool ends_in(const char *path, const char *suffix) {
-    size_t n = strlen(path), m = strlen(suffix);
-    return n >= m && !strcmp(path + n - m, suffix);
-}
-
 bool read_labels(mo_context *ctx, const char *path, int64_t examples, known_labels *known) {
     *known = (known_labels){0};
-    if (ends_in(path, ".npy")) {
+    if (mo_path_ends_with(path, ".npy")) {
         int64_t *label = read_array(ctx, path, examples, MO_I64);
         if (mo_ok(ctx))
             take_array(ctx, path, label, NULL, examples, known);

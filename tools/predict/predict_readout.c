@@ -2,6 +2,7 @@
  * and as metadata the readout and the digests of weights and data. A readout is closed-form and follows from its
  * labels: what is applied again is fitted again, to the same bits. */
 #include "tools/predict/predict_readout.h"
+#include "tools/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,15 +11,16 @@
 
 static const char format[] = "mochi readout";
 
-static void print_digest(const uint64_t hash[2], char text[33]) {
-    snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+/* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
+static void print_digest(uint64_t first, uint64_t second, char text[33]) {
+    snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }
 
 /* The digest of the weights that an object of these options reads. */
 static bool digest_weights(mo_context *ctx, const mo_few_shot_options *o, char text[33]) {
     mo_weights *weights = mo_weights_read(ctx, o->weights ? o->weights : "best");
     if (weights)
-        print_digest(weights->hash, text);
+        print_digest(weights->hash[0], weights->hash[1], text);
     mo_weights_release(weights);
     return mo_ok(ctx);
 }
@@ -28,17 +30,15 @@ static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *
     char weights[33], data[33], lambda[40];
     if (!digest_weights(graph->ctx, o, weights))
         return NULL;
-    print_digest(graph->hash, data);
+    print_digest(graph->hash[1], graph->hash[0], data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
     json_t *names = json_array();
     for (int64_t c = 0; c < known->classes; c++)
         json_array_append_new(names, json_string(known->name[c]));
-    char *classes = json_dumps(names, JSON_COMPACT);
+    char *classes = needed(json_dumps(names, JSON_COMPACT));
     json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "weights", weights, "data", data,
-        "head", o->head ? o->head->name : "", "lambda", lambda, "classes", classes ? classes : "");
-    char *text = classes && metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
-    if (!text)
-        mo_fail(graph->ctx, MO_MEMORY, "--save: out of memory");
+        "head", o->head ? o->head->name : "", "lambda", lambda, "classes", classes);
+    char *text = needed(json_dumps(metadata, JSON_COMPACT));
     json_decref(metadata);
     json_decref(names);
     free(classes);
@@ -74,15 +74,14 @@ static void check_belongs(
     const char *of_data = text_of(graph->ctx, path, metadata, "data");
     if (!of_weights || !of_data || !digest_weights(graph->ctx, o, weights))
         return;
-    print_digest(graph->hash, data);
+    print_digest(graph->hash[1], graph->hash[0], data);
     if (strcmp(weights, of_weights) != 0)
         mo_fail(
             graph->ctx, MO_INVALID, "%s: the readout is of weights %s, found weights %s", path, of_weights, weights);
     else if (strcmp(data, of_data) != 0)
         mo_fail(graph->ctx, MO_INVALID,
             "%s: the readout is of other data than %s (%s, found %s); the features of a graph depend on all of it, so "
-            "a "
-            "changed graph needs its labels anew (--labels)",
+            "a changed graph needs its labels anew (--labels)",
             path, graph->name, of_data, data);
 }
 
@@ -100,10 +99,10 @@ static void take_names(mo_context *ctx, const char *path, const json_t *metadata
     const char *text = text_of(ctx, path, metadata, "classes");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;
     size_t n = json_array_size(names);
-    known->name = mo_ok(ctx) ? calloc(n + 1, sizeof *known->name) : NULL;
+    known->name = mo_ok(ctx) ? needed(calloc(n + 1, sizeof *known->name)) : NULL;
     for (size_t c = 0; known->name && c < n; c++) {
         const char *name = json_string_value(json_array_get(names, c));
-        known->name[known->classes++] = name ? strdup(name) : NULL;
+        known->name[known->classes++] = name ? needed(strdup(name)) : NULL;
         if (!known->name[c] && mo_ok(ctx))
             mo_fail(ctx, MO_FORMAT, "%s: class %zu has no name", path, c);
     }
@@ -120,9 +119,7 @@ static int64_t *take_numbers(mo_context *ctx, const char *path, const mo_arrays 
     if (!mo_ok(ctx))
         return NULL;
     *n = mo_numel(T);
-    int64_t *host = calloc((size_t)*n + 1, sizeof *host);
-    if (!host)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
+    int64_t *host = needed(calloc((size_t)*n + 1, sizeof *host));
     mo_tensor_read(T, host, (size_t)*n * sizeof *host);
     return host;
 }

@@ -1,4 +1,5 @@
 /* tools/predict/predict_write.c - predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
+#include "tools/memory.h"
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
@@ -8,10 +9,8 @@
 
 int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
     const double *row = p->probability + i * p->classes;
-    int64_t best = 0;
+    int64_t best = mo_first_largest(row, p->classes);
     double second = 0;
-    for (int64_t c = 1; c < p->classes; c++)
-        best = row[c] > row[best] ? c : best;
     for (int64_t c = 0; c < p->classes; c++)
         second = c != best && row[c] > second ? row[c] : second;
     *margin = row[best] - second;
@@ -53,7 +52,7 @@ static void put_table(FILE *out, const predictions *p, char comma) {
     }
 }
 
-static bool put_lines(FILE *out, const predictions *p) {
+static void put_lines(FILE *out, const predictions *p) {
     for (int64_t i = 0; i < p->n; i++) {
         double margin;
         int64_t best = predicted_class(p, i, &margin);
@@ -65,21 +64,16 @@ static bool put_lines(FILE *out, const predictions *p) {
             json_object_set_new(all, p->name[c], json_real(row[c]));
         if (all)
             json_object_set_new(line, "probabilities", all);
-        int failed = line ? json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) : -1;
+        json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
         json_decref(line);
-        if (failed)
-            return false;
         putc('\n', out);
     }
-    return true;
 }
 
 static void write_array(mo_context *ctx, const predictions *p, const char *path) {
     mo_tensor *T = mo_tensor_create(ctx, MO_I64, 1, &p->n);
-    int64_t *label = malloc((size_t)p->n * sizeof *label + 1);
-    if (!label && mo_ok(ctx))
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
-    for (int64_t i = 0; label && i < p->n; i++) {
+    int64_t *label = needed(malloc((size_t)p->n * sizeof *label + 1));
+    for (int64_t i = 0; i < p->n; i++) {
         double margin;
         int64_t best = predicted_class(p, i, &margin);
         label[i] = p->probability[i * p->classes + best] < p->least ? -1 : best;
@@ -90,32 +84,22 @@ static void write_array(mo_context *ctx, const predictions *p, const char *path)
     free(label);
 }
 
-static bool ends_in(const char *path, const char *suffix) {
-    size_t n = strlen(path), m = strlen(suffix);
-    return n >= m && !strcmp(path + n - m, suffix);
-}
-
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path) {
-    if (path && ends_in(path, ".npy")) {
+    if (path && mo_path_ends_with(path, ".npy")) {
         write_array(ctx, p, path);
         return mo_ok(ctx);
     }
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = path ? open_memstream(&text, &bytes) : stdout;
-    bool fine = out;
-    if (out && path && ends_in(path, ".jsonl"))
-        fine = put_lines(out, p);
-    else if (out)
-        put_table(out, p, path && ends_in(path, ".tsv") ? '\t' : ',');
+    FILE *out = path ? open_text(&text, &bytes) : stdout;
+    if (path && mo_path_ends_with(path, ".jsonl"))
+        put_lines(out, p);
+    else
+        put_table(out, p, path && mo_path_ends_with(path, ".tsv") ? '\t' : ',');
     if (!path)
         return fflush(stdout) == 0 && !ferror(stdout);
-    fine = fine && !ferror(out);
-    fine = (!out || fclose(out) == 0) && fine;
-    if (!fine)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory", path);
-    else
-        mo_file_replace(ctx, path, text, bytes);
+    close_text(out, &text);
+    mo_file_replace(ctx, path, text, bytes);
     free(text);
     return mo_ok(ctx);
 }

@@ -60,10 +60,7 @@ static void open_features(mo_pool *pool, mo_source *s) {
     mo_links links = s->links ? *s->links : (mo_links){0};
     copy.ctx = own;
     links.masked = &copy;
-    if (o.form == MO_FEATURES_OF_EXAMPLES)
-        s->features = mo_example_features_open(&copy, s->task, s->links ? &links : NULL, &o);
-    else
-        s->features = mo_features_open(&copy, &o);
+    s->features = mo_task_features_open(&copy, s->task, s->links ? &links : NULL, &o);
     if (own != ctx && !mo_ok(own)) {
         ctx->status = own->status;
         mo_clear_error(own);

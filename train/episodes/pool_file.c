@@ -16,16 +16,11 @@
 
 static const char *const families[MO_TASKS] = {"nc", "lp", "gc"};
 
-static bool pool_name_ends_with(const char *text, const char *ending) {
-    size_t n = strlen(text), length = strlen(ending);
-    return n > length && strcmp(text + n - length, ending) == 0;
-}
-
 bool mo_is_pool_file(const char *text) {
     if (!text)
         return false;
     char path[PATH_MAX];
-    return pool_name_ends_with(text, ".json") || mo_locate_list(text, ".pool.json", path, sizeof path);
+    return mo_path_ends_with(text, ".json") || mo_locate_list(text, ".pool.json", path, sizeof path);
 }
 
 bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, char *path, size_t bytes) {
@@ -34,7 +29,7 @@ bool mo_find_list(mo_context *ctx, const char *kind, const char *name_or_path, c
     char ending[32];
     snprintf(ending, sizeof ending, ".%s.json", kind);
     if (mo_ok(ctx) && !mo_locate_list(name_or_path, ending, path, bytes)) {
-        if (strchr(name_or_path, '/') || pool_name_ends_with(name_or_path, ".json"))
+        if (strchr(name_or_path, '/') || mo_path_ends_with(name_or_path, ".json"))
             snprintf(path, bytes, "%s", name_or_path);
         else
             mo_fail(ctx, MO_INVALID, "%s '%.200s': expected a path that ends in .json, or paper or paper-offline", kind,

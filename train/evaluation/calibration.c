@@ -4,12 +4,20 @@
 
 #include <math.h>
 
-static int64_t first_largest(const double *x, int64_t n) {
+int64_t mo_first_largest(const double *x, int64_t n) {
     int64_t best = 0;
     for (int64_t c = 1; c < n; c++)
         if (x[c] > x[best])
             best = c;
     return best;
+}
+
+void mo_softmax_logits(double *logits, int64_t n, double temperature) {
+    double most = logits[mo_first_largest(logits, n)], sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        sum += logits[c] = exp((logits[c] - most) / temperature);
+    for (int64_t c = 0; c < n; c++)
+        logits[c] /= sum;
 }
 
 /* Bins are closed above: a confidence of 1 lies in the last bin. */
@@ -26,7 +34,7 @@ void mo_calibration_add(
         return;
     for (int64_t i = 0; i < n; i++) {
         const double *x = logits + i * classes;
-        int64_t best = first_largest(x, classes);
+        int64_t best = mo_first_largest(x, classes);
         double z = 0, squares = 0, own = 0;
         for (int64_t k = 0; k < classes; k++) {
             double e = exp((x[k] - x[best]) / temperature);

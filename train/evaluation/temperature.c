@@ -99,6 +99,10 @@ static double least_beta(const problem *q, double low, double high) {
     return beta;
 }
 
+double mo_platt_smoothing(int64_t n, int64_t classes) {
+    return (double)classes / ((double)(classes - 1) * (double)(n + 2));
+}
+
 double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll) {
     problem q = {.logits = logits, .label = label, .n = n, .classes = classes, .smoothing = smoothing};

@@ -45,14 +45,9 @@ static bool is_entry(const char *name) {
     return !strcmp(name + DIGITS, ".safetensors") || !strcmp(name + DIGITS, ".stack");
 }
 
-static bool cache_name_ends_with(const char *name, const char *ending) {
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && !strcmp(name + n - k, ending);
-}
-
 static bool is_left_over_entry(const char *name) {
-    return (!strncmp(name, ".mochi-", 7) && cache_name_ends_with(name, ".tmp")) ||
-           cache_name_ends_with(name, ".stack.partial");
+    return (!strncmp(name, ".mochi-", 7) && mo_path_ends_with(name, ".tmp")) ||
+           mo_path_ends_with(name, ".stack.partial");
 }
 
 static int by_use(const void *a, const void *b) {
@@ -135,7 +130,7 @@ static void verify_arrays(mo_context *ctx, const char *path, const char *made_of
 
 static void show_entry(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
     char damage[1024] = "";
-    bool stack = cache_name_ends_with(f->path, ".stack"), intact = true;
+    bool stack = mo_path_ends_with(f->path, ".stack"), intact = true;
     char *made_of = stack ? mo_hop_file_inspect(ctx, f->path, verify, &intact) : read_made_of(f->path);
     const char *key = made_of ? made_of : "";
     if (verify && !stack)

@@ -208,6 +208,13 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     return NULL;
 }
 
+mo_features *mo_task_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
+    if (options && options->form == MO_FEATURES_OF_EXAMPLES)
+        return mo_example_features_open(graph, task, links, options);
+    return mo_features_open(graph, options);
+}
+
 void mo_features_release(mo_features *features) {
     if (!features)
         return;

@@ -28,9 +28,7 @@ static mo_features *few_shot_features(
     mo_feature_options o = *of_weights;
     o.cache = options->cache;
     o.memory = options->memory;
-    if (o.form == MO_FEATURES_OF_EXAMPLES)
-        return mo_example_features_open(f->source.graph, f->source.task, NULL, &o);
-    return mo_features_open(f->source.graph, &o);
+    return mo_task_features_open(f->source.graph, f->source.task, NULL, &o);
 }
 
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
@@ -84,14 +82,10 @@ void mo_few_shot_release(mo_few_shot *f) {
     free(f);
 }
 
-static int64_t few_shot_examples(const mo_few_shot *f) {
-    return f->source.task == MO_TASK_GC ? f->source.graph->graphs : f->source.graph->nodes;
-}
-
 /* Ids and labels in their ranges, no example twice, and at least two classes, each with an example. Returns the number
  * of classes; 0 on failure. */
 static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
-    int64_t examples = few_shot_examples(f), most = -1, present = 0;
+    int64_t examples = mo_graph_examples(f->source.graph), most = -1, present = 0;
     uint8_t *seen = mo_host_array(f->ctx, examples + 1, 1);
     for (int64_t i = 0; seen && i < n && mo_ok(f->ctx); i++) {
         if (id[i] < 0 || id[i] >= examples)
@@ -120,6 +114,22 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
     return mo_ok(f->ctx) ? most + 1 : 0;
 }
 
+/* Takes the labels in the order of an episode: class by class, and within a class as given. */
+static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *label) {
+    int64_t *next = mo_host_array(f->ctx, f->classes + 1, sizeof *next); /* the place of the class's next example */
+    for (int64_t i = 0; next && i < f->n; i++)
+        next[label[i] + 1]++;
+    for (int64_t c = 1; next && c < f->classes; c++)
+        next[c] += next[c - 1];
+    for (int64_t i = 0; next && i < f->n; i++) {
+        int64_t at = next[label[i]]++;
+        f->id[at] = id[i];
+        f->label[at] = label[i];
+    }
+    free(next);
+    return next;
+}
+
 mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
     if (!f)
         return MO_INVALID;
@@ -132,13 +142,8 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
     if (!f->label)
         return mo_code_of(f->ctx);
     f->classes = classes;
-    for (int64_t c = 0; c < classes; c++) /* the order of an episode: class by class */
-        for (int64_t i = 0; i < n; i++)
-            if (label[i] == c) {
-                f->id[f->n] = id[i];
-                f->label[f->n++] = c;
-            }
-    return mo_few_shot_hold_out(f);
+    f->n = n;
+    return few_shot_sort(f, id, label) ? mo_few_shot_hold_out(f) : mo_code_of(f->ctx);
 }
 
 mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {

@@ -37,20 +37,6 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* A fit without a solution leaves its examples out of the estimate. */
-static bool few_shot_forgive(mo_few_shot *f) {
-    if (mo_context_status(f->ctx)->code == MO_NUMERICAL)
-        mo_clear_error(f->ctx);
-    return mo_ok(f->ctx);
-}
-
-static bool is_first_maximum(const double *row, int64_t classes, int64_t label) {
-    for (int64_t c = 0; c < classes; c++)
-        if (row[c] > row[label] || (c < label && row[c] == row[label]))
-            return false;
-    return !isnan(row[label]);
-}
-
 /* Wilson's interval of a share at 95%. */
 static void wilson(double share, int64_t n, double interval[2]) {
     const double z = 1.959963984540054, m = (double)n;
@@ -71,7 +57,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const int64_t *count,
                 for (int64_t j = 0; j < C; j++)
                     logits[held * C + j] = logits[i * C + j];
                 label[held] = c;
-                right += is_first_maximum(logits + held * C, C, c);
+                right += mo_first_largest(logits + held * C, C) == c;
                 held++, n++;
             }
         share += n ? (double)right / (double)n : 0;
@@ -82,12 +68,12 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const int64_t *count,
     f->estimate.accuracy = f->estimate.low = f->estimate.high = NAN;
     if (!held)
         return;
-    double interval[2], smoothing = (double)C / ((double)(C - 1) * (double)(held + 2));
+    double interval[2];
     f->estimate.accuracy = share / (double)classes;
     wilson(f->estimate.accuracy, held, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
-    f->temperature = mo_fit_temperature(logits, label, held, C, smoothing, NULL);
+    f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
 }
 
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {
@@ -102,7 +88,7 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
         bool found = mo_few_shot_read(f, &rest, p->held, p->n_held, buffer) == MO_OK;
         for (int64_t i = 0; found && i < p->n_held * C; i++)
             logits[p->at[i / C] * C + i % C] = buffer[i];
-        if (!few_shot_forgive(f))
+        if (!mo_forgive(f->ctx, MO_NUMERICAL)) /* a fit without a solution leaves its examples out of the estimate */
             return false;
     }
     return true;

@@ -6,7 +6,6 @@
 #include "tensor/given.h"
 #include "tensor/host_array.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples. zero: labels of queries, which nothing reads. */
@@ -53,14 +52,7 @@ mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double 
 mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *p) {
     if (mo_few_shot_logits(f, id, n, p) != MO_OK)
         return f ? mo_code_of(f->ctx) : MO_INVALID;
-    for (int64_t i = 0; i < n; i++) {
-        double *row = p + i * f->classes, most = -INFINITY, sum = 0;
-        for (int64_t c = 0; c < f->classes; c++)
-            most = row[c] > most ? row[c] : most;
-        for (int64_t c = 0; c < f->classes; c++)
-            sum += row[c] = exp((row[c] - most) / f->temperature);
-        for (int64_t c = 0; c < f->classes; c++)
-            row[c] /= sum;
-    }
+    for (int64_t i = 0; i < n; i++)
+        mo_softmax_logits(p + i * f->classes, f->classes, f->temperature);
     return mo_code_of(f->ctx);
 }

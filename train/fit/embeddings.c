@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool array_file_ends_in(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 /* The array of that name, or the only one; the error lists the names in the file. */
 static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
     mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
@@ -34,14 +29,14 @@ static mo_tensor *read_embedding_array(mo_context *ctx, const char *path) {
     snprintf(file, sizeof file, "%s", path);
     if (colon && colon > path && (size_t)(colon - path) < sizeof file) {
         file[colon - path] = '\0';
-        if (array_file_ends_in(file, ".npz") || array_file_ends_in(file, ".safetensors"))
+        if (mo_path_ends_with(file, ".npz") || mo_path_ends_with(file, ".safetensors"))
             name = colon + 1;
         else
             file[colon - path] = ':';
     }
-    if (!array_file_ends_in(file, ".npz") && !array_file_ends_in(file, ".safetensors"))
+    if (!mo_path_ends_with(file, ".npz") && !mo_path_ends_with(file, ".safetensors"))
         return mo_npy_read(ctx, path);
-    mo_arrays *arrays = array_file_ends_in(file, ".npz") ? mo_npz_read(ctx, file) : mo_safetensors_read(ctx, file);
+    mo_arrays *arrays = mo_path_ends_with(file, ".npz") ? mo_npz_read(ctx, file) : mo_safetensors_read(ctx, file);
     mo_tensor *T = arrays ? choose_array(ctx, arrays, file, name) : NULL, *own = mo_null_tensor(ctx);
     for (int64_t i = 0; T && i < arrays->count; i++)
         if (arrays->items[i].tensor == T) {

@@ -20,9 +20,7 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
             memcpy(s->rows + n * C, held + i * C, (size_t)C * sizeof *held);
             s->label[n++] = label[i];
         }
-    double smoothing =
-        (double)C / ((double)(C - 1) * (double)(n + 2)); /* label's target (n + 1) / (n + 2), rest shared */
-    return n ? mo_fit_temperature(s->rows, s->label, n, C, smoothing, nll) : NAN;
+    return n ? mo_fit_temperature(s->rows, s->label, n, C, mo_platt_smoothing(n, C), nll) : NAN;
 }
 
 /* Chooses the value of each episode from `first` on by its held-out rows; of equal ones the stronger penalty. */

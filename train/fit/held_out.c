@@ -18,16 +18,10 @@
 
 enum { MOST_FOLDS = 5, SYSTEM_NUMBERS = 1 << 22 };
 
+/* A fit without a solution is no error here (mo_forgive): it leaves NaN. */
 static void set_nan(double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         x[i] = NAN;
-}
-
-/* A fit without a solution is no error here: it leaves NaN. */
-static bool forgive_fit(mo_context *ctx) {
-    if (mo_context_status(ctx)->code == MO_NUMERICAL)
-        mo_clear_error(ctx);
-    return mo_ok(ctx);
 }
 
 /* ---- leave-one-out ---- */
@@ -61,7 +55,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     set_nan(logits, n_values * block);
     for (int64_t v = 0; v < n_values; v += most) {
         leave_out(f, b, values + v, n_values - v < most ? n_values - v : most, logits + v * block);
-        if (!forgive_fit(f->ctx))
+        if (!mo_forgive(f->ctx, MO_NUMERICAL))
             return false;
     }
     return true;
@@ -200,7 +194,7 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const
             bool found = mo_fit_logits(f, &one, values[v], buffer);
             for (int64_t i = 0; found && i < b->B * one.n_q; i++)
                 memcpy(logits + (v * rows + s.at[i]) * C, buffer + i * C, (size_t)C * sizeof *buffer);
-            fine = forgive_fit(f->ctx);
+            fine = mo_forgive(f->ctx, MO_NUMERICAL);
         }
     }
     free(s.fitted);
@@ -220,7 +214,7 @@ bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bo
             b->support + e * b->n_s, b->support_label + e * b->n_s, b->n_s, folds, repeated, count, fold + e * b->n_s);
     set_nan(logits, fine ? n_values * b->B * b->n_s * f->classes : 0);
     if (fine && !validate_by_shortcut(f, b, fold, values, n_values, logits, query))
-        fine = forgive_fit(f->ctx) && (!query || mo_fit_logits(f, b, values[0], query)) &&
+        fine = mo_forgive(f->ctx, MO_NUMERICAL) && (!query || mo_fit_logits(f, b, values[0], query)) &&
                validate_by_refits(f, b, fold, values, n_values, logits);
     free(fold);
     free(count);

@@ -130,6 +130,10 @@ bool mo_graph_has_edge(const mo_graph *graph, int64_t u, int64_t v) {
     return low < graph->row_pointer[u + 1] && graph->column[low] == v;
 }
 
+int64_t mo_graph_examples(const mo_graph *graph) {
+    return !graph ? 0 : graph->graphs > 1 ? graph->graphs : graph->nodes;
+}
+
 bool mo_graph_has_task(const mo_graph *graph, mo_task task) {
     if (!graph)
         return false;

@@ -55,11 +55,6 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
-static bool path_ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), n = strlen(ending);
-    return length > n && strcmp(path + length - n, ending) == 0;
-}
-
 static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
     return mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
            : mo_is_features(folder)   ? mo_load_features(ctx, name, folder)
@@ -86,13 +81,13 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
         return NULL;
     }
-    if (path_ends_with(path, ".npz"))
+    if (mo_path_ends_with(path, ".npz"))
         return mo_load_npz(ctx, name, path);
     if (!read_head(ctx, path, head, sizeof head))
         return NULL;
     if (memcmp(head, "PK\003\004", 4) == 0)
         return mo_load_npz(ctx, name, path);
-    if (path_ends_with(path, ".gml") || path_ends_with(path, ".gml.gz"))
+    if (mo_path_ends_with(path, ".gml") || mo_path_ends_with(path, ".gml.gz"))
         return mo_load_gml(ctx, name, path);
     return open_text(ctx, name, path, head);
 }
