@@ -1,0 +1,123 @@
+/* tests/autograd/test_jvp.c - mo_jvp: derivatives along a direction, exact, of any order, that leave the graph alone.
+ */
+#include "tests/toy_ops.h"
+
+static mo_tensor *pair(toy *y, double first, double second) {
+    return mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){first, second});
+}
+
+/* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
+static void tangents_are_the_differential(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *tangents[2];
+    mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
+    mo_tensor *vs[] = {pair(y, 1, -2), pair(y, 10, 0.5)};
+    assert_int_equal(mo_jvp(y->t, ys, 2, (mo_tensor *[]){a, b}, vs, 2, tangents, 0), MO_OK);
+    assert_values(tangents[0], 2 * 2 * 5 * 1 + 2 * 2 * 10, 2 * 3 * 7 * -2 + 3 * 3 * 0.5);
+    assert_int_equal(mo_ndim(tangents[1]), 0);
+    assert_true(at(tangents[1], 0) == 2 * (5 * 10 + 7 * 0.5));
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+}
+
+/* Along v = 1 the derivative of x^4 is 4 x^3, its derivative 12 x^2, then 24 x. */
+static void tangents_of_tangents(void **state) {
+    toy *y = *state;
+    mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
+    mo_tensor *ones = pair(y, 1, 1);
+    const double expected[3][2] = {{32, -108}, {48, 108}, {48, -72}};
+    for (int order = 0; order < 3; order++) {
+        mo_tensor *root = d;
+        assert_int_equal(mo_jvp(y->t, &root, 1, &x, &ones, 1, &d, MO_CREATE_GRAPH), MO_OK);
+        assert_values(d, expected[order][0], expected[order][1]);
+    }
+    assert_int_equal(mo_backward(y->t, toy_sum(y->t, d)), MO_OK); /* a tangent has a gradient too */
+    assert_values(mo_grad_of(x), 24, 24);
+    mo_tensor_release(x);
+}
+
+/* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
+static void tangent_of_a_gradient_is_the_product_with_the_hessian(void **state) {
+    toy *y = *state;
+    mo_tensor *xs[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7)}, *grads[2], *tangents[2];
+    mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
+    mo_tensor *vs[] = {pair(y, 1, -1), pair(y, 4, 8)};
+    mo_grad(y->t, &f, NULL, 1, xs, grads, 2, MO_CREATE_GRAPH);
+    assert_int_equal(mo_jvp(y->t, grads, 2, xs, vs, 2, tangents, 0), MO_OK);
+    assert_values(tangents[0], 2 * 5 + 2 * 2 * 4, -2 * 7 + 2 * 3 * 8);
+    assert_values(tangents[1], 2 * 2, -2 * 3);
+    mo_tensor_release(xs[0]);
+    mo_tensor_release(xs[1]);
+}
+
+/* A second jvp and a backward find the graph as it was, and repeated calls add the tangents alone to the tape. */
+static void the_graph_stays_as_it_was(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
+    mo_tensor *square = toy_mul(y->t, a, a), *cube = toy_mul(y->t, square, a), *loss = toy_sum(y->t, cube);
+    int64_t nodes = mo_tape_nodes(y->t), tensors = y->t->n_tensors;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mo_jvp(y->t, &cube, 1, &a, &v, 1, &tangent, 0), MO_OK);
+        assert_values(tangent, 12, 27);
+        assert_false(mo_needs_grad(tangent));
+        assert_int_equal(mo_tape_nodes(y->t), nodes);
+        assert_int_equal(y->t->n_tensors, tensors + i + 1);
+    }
+    assert_int_equal(mo_jvp(y->t, &cube, 1, &square, &v, 1, &tangent, 0), MO_OK); /* an input inside the graph */
+    assert_values(tangent, 2, 3);
+    assert_int_equal(mo_backward(y->t, loss), MO_OK);
+    assert_values(mo_grad_of(a), 12, 27);
+    mo_tensor_release(a);
+}
+
+static void no_path_gives_zeros(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *v = pair(y, 1, 1), *tangent;
+    mo_tensor *f = toy_mul(y->t, b, b), *data = pair(y, 1, 2);
+    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK);
+    assert_values(tangent, 0, 0);
+    assert_int_equal(mo_jvp(y->t, &f, 1, &data, &v, 1, &tangent, MO_ALLOW_UNUSED), MO_OK);
+    assert_values(tangent, 0, 0);
+    assert_int_equal(mo_jvp(y->t, &data, 1, &a, &v, 1, &tangent, MO_ALLOW_UNUSED), MO_OK);
+    assert_values(tangent, 0, 0);
+    assert_int_equal(mo_jvp(y->t, &f, 1, NULL, NULL, 0, &tangent, 0), MO_OK);
+    assert_values(tangent, 0, 0);
+    assert_int_equal(mo_jvp(y->t, NULL, 0, NULL, NULL, 0, NULL, MO_ALLOW_UNUSED), MO_OK);
+    mo_tensor_release(a);
+    mo_tensor_release(b);
+}
+
+static void wrong_arguments_are_named(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
+    mo_tensor *wide = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 1), *narrow = mo_full(y->t, MO_F32, 1, a->shape, 1);
+    mo_tensor *tangent, *nothing = mo_null_tensor(y->ctx);
+    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &wide, 1, &tangent, 0), MO_INVALID);
+    assert_true(mo_is_null(tangent));
+    assert_failed(y->ctx, MO_INVALID, PARTS("jvp: direction 0 is [3] float64, expected [2] float64"));
+    mo_jvp(y->t, &f, 1, &a, &narrow, 1, &tangent, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("jvp: direction 0 is [2] float32, expected [2] float64"));
+    mo_jvp(y->t, &f, 1, &data, &v, 1, &tangent, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("jvp: input 0 needs no gradient", "MO_ALLOW_UNUSED"));
+    mo_jvp(y->t, &data, 1, &a, &v, 1, &tangent, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("output 0 depends on nothing that needs a gradient"));
+    mo_jvp(y->t, &f, 1, &a, &nothing, 1, &tangent, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("direction 0 is null"));
+    mo_jvp(y->t, &f, 1, &a, NULL, 1, &tangent, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("1 outputs and 0 inputs", "not NULL"));
+    assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* usable after all these */
+    assert_values(tangent, 4, 6);
+    mo_tensor_release(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tangents_are_the_differential, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(tangents_of_tangents, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(tangent_of_a_gradient_is_the_product_with_the_hessian, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_graph_stays_as_it_was, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(no_path_gives_zeros, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(wrong_arguments_are_named, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
