@@ -49,7 +49,7 @@ _mochi() {
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info get verify convert cache' -- "$current") ;;
         data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
-        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows' -- "$current") ;;
+        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows expect' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;

@@ -28,6 +28,7 @@ struct mo_graph {
     int64_t classes;
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
+    struct mo_node_names *names;               /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
     uint64_t hash[2];                          /* XXH3-128 of the content */
 };
 
@@ -38,6 +39,24 @@ MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
 /* How many examples can be labelled: the graphs of a set, or the nodes of a single graph. */
 MO_API int64_t mo_graph_examples(const mo_graph *graph);
+/* An example as the file calls it: by its name, or by its number. The example of a name, or -1; the name of an example,
+ * borrowed, or its number, which is written to `number`. */
+MO_API int64_t mo_graph_find_example(const mo_graph *graph, const char *name);
+MO_API const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]);
+
+/* Classes of n examples: 0 .. classes - 1, with what they are called. Owned; release. */
+typedef struct mo_labels {
+    int64_t n, classes;
+    int64_t *id, *label; /* [n]; ids rise */
+    char **name;         /* [classes] */
+} mo_labels;
+/* Reads CSV or TSV with a header and two columns, example and class. Classes that are whole numbers are in rising
+ * order, others in that of their bytes. Returns false on failure; the status names file and line. */
+MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
+/* The labels [n] that are 0 or more, where the mask (NULL: everywhere) is not 0. Returns false on failure. */
+MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
+MO_API void mo_labels_release(mo_labels *labels);
+
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);

@@ -122,8 +122,9 @@ typedef struct mo_few_shot_options {
     int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
 } mo_few_shot_options;
 
-/* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time.
- */
+/* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time;
+ * with 3 to 8 of each class, two as well, to carry the accuracy on to all of them. The interval is Wilson's (1927) for
+ * held_out / 1.6 trials (train/few_shot/few_shot_held_out.c). */
 typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* with one example, which no fit can do without */

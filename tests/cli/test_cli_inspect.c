@@ -100,6 +100,22 @@ static void bench_solve_times_both_solves_and_adjoints(void **state) {
     assert_ended(p, 2, "'8'");
 }
 
+static void bench_expect_compares_the_expected_accuracy_with_the_true_one(void **state) {
+    program *p = *state;
+    RUN(p, "bench", "expect", "mutag:4", "--runs", "4", "--json");
+    assert_int_equal(p->code, 0);
+    json_t *o = json_line(p, 1, "kind,case,k,draws,expected,accuracy,covered,below,above,width");
+    double accuracy = json_real_of(o, "accuracy"), expected = json_real_of(o, "expected");
+    assert_true(accuracy > 0.5 && accuracy < 1 && fabs(expected - accuracy) < 0.3);
+    assert_true(json_real_of(o, "covered") + json_real_of(o, "below") + json_real_of(o, "above") == 1);
+    assert_true(json_real_of(o, "width") > 1 && json_real_of(o, "width") < 1.3);
+    json_decref(o);
+    RUN(p, "bench", "expect", "mutag");
+    assert_ended(p, 2, "bench expect has no case 'mutag'");
+    RUN(p, "bench", "expect", "gnutella06:4", "--runs", "1");
+    assert_ended(p, 1, "gnutella06 has no labels");
+}
+
 static void profile_follows_the_case(void **state) {
     program *p = *state;
     RUN(p, "bench", "step", "nc15", "--dim", "16", "--runs", "2", "--warmup", "1", "--profile");
@@ -165,6 +181,7 @@ int main(void) {
         cmocka_unit_test(graph_writes_for_graphviz_with_values),
         cmocka_unit_test(doctor_measures_every_core_it_names),
         cmocka_unit_test(bench_solve_times_both_solves_and_adjoints),
+        cmocka_unit_test(bench_expect_compares_the_expected_accuracy_with_the_true_one),
         cmocka_unit_test(profile_follows_the_case),
         cmocka_unit_test(gradcheck_loads_ops_from_a_shared_object),
         cmocka_unit_test(shared_objects_that_do_not_fit_are_named),

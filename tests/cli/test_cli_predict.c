@@ -68,11 +68,11 @@ static void refuses_bad_labels_with_their_line(void **state) {
     static const char *const bad[][2] = {
         {"", "found no label"},
         {"node,label\n", "found no label"},
-        {"node,label\n0,a\n1,b,c\n", ":3: expected 2 columns, number and class, found 3"},
-        {"node,label\n0,a\nx7,b\n", ":3: expected the number of an example, found 'x7'"},
-        {"node,label\n0,a\n2708,b\n", ":3: expected an example from 0 to 2707, found 2708"},
+        {"node,label\n0,a\n1,b,c\n", ":3: expected 2 columns, example and class, found 3"},
+        {"node,label\n0,a\nx7,b\n", ":3: expected the number of one of 2708 nodes, from 0, found 'x7'"},
+        {"node,label\n0,a\n2708,b\n", ":3: expected the number of one of 2708 nodes, from 0, found '2708'"},
         {"node,label\n0,a\n1,\n", ":3: expected a class, found nothing"},
-        {"node,label\n0,0.5\n1,0.25\n", ":2: expected a class, found the real number 0.5"},
+        {"node,label\n0,0.5\n1,0.25\n", ":2: expected a class, as real numbers are no classes, found '0.5'"},
         {"node,label\n0,a\n1,b\n0,b\n", ":4: example 0 is of class 'b', and of 'a' in line 2"},
         {"node,label\n0,a\n1,a\n", "labels of 1 classes, expected 2 or more"},
         {"node,label\n0,\"a\n", ""},
@@ -84,7 +84,7 @@ static void refuses_bad_labels_with_their_line(void **state) {
         assert_int_not_equal(access(in_folder(p, "none.csv"), F_OK), 0);
     }
     RUN(p, "predict", "--data", "cora", "--labels", "/nowhere/seeds.csv");
-    assert_ended(p, 1, "/nowhere/seeds.csv: No such file");
+    assert_ended(p, 1, "/nowhere/seeds.csv: cannot open: No such file");
     RUN(p, "predict", "--data", "cora");
     assert_ended(p, 2, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     RUN(p, "predict", "--labels", "x.csv");

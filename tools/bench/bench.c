@@ -44,7 +44,9 @@ static const char description[] =
     "batches of systems, general and SPD, the solution alone and with "
     "its adjoint; cases BATCHxORDER, or BATCHxORDERxCOLUMNS. head: a batch of episodes through a head, with the "
     "gradients; cases HEAD, or HEAD:EPISODESxCLASSESxSHOTSxDIM (64x5x10x64). rows: softmax with its adjoint, and "
-    "products of a sparse matrix one row of which is full; cases softmax:ROWSxN, spmm:NODESxDEGREExD.\v"
+    "products of a sparse matrix one row of which is full; cases softmax:ROWSxN, spmm:NODESxDEGREExD. expect: whether "
+    "the accuracy that predict expects of a few "
+    "labels holds on the examples left, over as many draws as --runs; cases NAME:LABELS (cora:4).\v"
     "gflop counts the operations that the algorithm needs, 2 per multiply-add. gemm_share is gflop over the fastest "
     "run, as a share of "
     "the rate of the best 4096-cube product in the same process. peak_mb is the largest resident memory, growth_mb "
@@ -74,6 +76,7 @@ static const benchmark benchmarks[] = {
     {"solve", bench_solve, bench_solve_knows},
     {"head", bench_head, bench_head_knows},
     {"rows", bench_rows, bench_rows_knows},
+    {"expect", bench_expect, bench_expect_knows},
 };
 
 typedef struct bench_input {
@@ -95,6 +98,7 @@ static void refuse_unread_options(const bench_input *in) {
     refuse_given(g, "dim", gemm && in->options.cases.count, "the cases say how large the products are");
     refuse_given(g, "profile", !profiles, "expected step, solve or head");
     refuse_given(g, "save", !svd, "expected the benchmark svd");
+    refuse_given(g, "warmup", in->chosen->run == bench_expect, "nothing is timed");
     refuse_given(
         g, "replay", in->options.device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_math_on_cpu(g, in->options.device.device);
@@ -111,7 +115,8 @@ static void take_bench_word(bench_input *in, const char *text, struct argp_state
         if (!strcmp(text, benchmarks[i].name))
             in->chosen = &benchmarks[i];
     if (!in->chosen)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected step, gemm, svd, features, solve, head or rows", text);
+        refuse_command_line(
+            state, EXIT_USAGE, "'%s': expected step, gemm, svd, features, solve, head, rows or expect", text);
 }
 
 static error_t take_bench_option(int key, char *text, struct argp_state *state) {
@@ -146,7 +151,7 @@ static error_t take_bench_option(int key, char *text, struct argp_state *state) 
     else if (key == ARGP_KEY_ARG)
         take_bench_word(in, text, state);
     else if (key == ARGP_KEY_END && !in->chosen)
-        refuse_command_line(state, EXIT_USAGE, "expected step, gemm, svd, features, solve, head or rows");
+        refuse_command_line(state, EXIT_USAGE, "expected step, gemm, svd, features, solve, head, rows or expect");
     else if (key == ARGP_KEY_END)
         refuse_unread_options(in);
     else
@@ -167,7 +172,7 @@ static bool print_bench_run(const mo_context *ctx, int argc, char **argv) {
 int bench_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_bench_option,
-        .args_doc = "step|gemm|svd|features|solve|head|rows [CASE...]",
+        .args_doc = "step|gemm|svd|features|solve|head|rows|expect [CASE...]",
         .doc = description};
     bench_input in = {
         .options = {.dim = 512, .runs = 15, .warmup = 3, .plus = true, .temperature = MO_TEMPERATURE_EMBED}};

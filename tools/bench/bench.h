@@ -52,6 +52,7 @@ bool bench_features(mo_context *ctx, const bench_options *o);
 bool bench_solve(mo_context *ctx, const bench_options *o);
 bool bench_head(mo_context *ctx, const bench_options *o);
 bool bench_rows(mo_context *ctx, const bench_options *o);
+bool bench_expect(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products. */
 double bench_gemm_rate(mo_context *ctx);
 /* The rate of 1536-cube products, measured in a fraction of a second. */
@@ -66,5 +67,6 @@ bool bench_graph_knows(const char *name); /* for svd and features */
 bool bench_solve_knows(const char *name);
 bool bench_head_knows(const char *name);
 bool bench_rows_knows(const char *name);
+bool bench_expect_knows(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* tools/eval/eval_draws.c - what an evaluation drew, as tables that `mochi predict` and other programs read. */
 #include "tools/eval/eval_draws.h"
 
+#include "tools/csv_field.h"
 #include "tools/memory.h"
 
 #include <errno.h>
@@ -10,17 +11,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Lines of number and class; a support that repeats an example, as small classes make it, names it again. */
+/* Lines of example and class; a support that repeats an example, as small classes make it, names it again. */
 static void write_list(
-    mo_context *ctx, const char *path, const char *header, const int64_t *id, const int64_t *label, int64_t n) {
+    const mo_graph *graph, const char *path, const char *header, const int64_t *id, const int64_t *label, int64_t n) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_text(&text, &bytes);
     fprintf(out, "%s,label\n", header);
-    for (int64_t i = 0; i < n; i++)
-        fprintf(out, "%" PRId64 ",%" PRId64 "\n", id[i], label[i]);
+    for (int64_t i = 0; i < n; i++) {
+        char number[24];
+        put_csv_field(out, mo_graph_example_name(graph, id[i], number));
+        fprintf(out, ",%" PRId64 "\n", label[i]);
+    }
     close_text(out, &text);
-    mo_file_replace(ctx, path, text, bytes);
+    mo_file_replace(graph->ctx, path, text, bytes);
     free(text);
 }
 
@@ -35,7 +39,8 @@ void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t
     for (int part = 0; part < 2 && mo_ok(ctx); part++) {
         snprintf(path, sizeof path, "%s/%s-%s-%" PRId64 "-%" PRId64 ".%s.csv", folder, source->graph->name,
             mo_task_name(source->task), k, repeat, part ? "test" : "support");
-        write_list(ctx, path, source->task == MO_TASK_GC ? "graph" : "node", part ? plan->query[0] : plan->support[0],
-            part ? plan->query_label : plan->support_label, part ? plan->n_query : plan->n_support);
+        write_list(source->graph, path, source->task == MO_TASK_GC ? "graph" : "node",
+            part ? plan->query[0] : plan->support[0], part ? plan->query_label : plan->support_label,
+            part ? plan->n_query : plan->n_support);
     }
 }

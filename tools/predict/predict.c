@@ -42,15 +42,14 @@ static const struct argp_option options[] = {
     {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
     {"task", KEY_TASK, "TASK", 0, "nc (nodes) or gc (graphs); default: nodes of a single graph, graphs of a set", 0},
     {"labels", KEY_LABELS, "FILE", 0,
-        "the labels that are known: CSV or TSV with a header, of lines NUMBER,CLASS (nodes or graphs count from 0; a "
-        "class "
-        "is any text), or .npy, one whole number for each example, negative where unknown",
+        "the labels that are known: CSV or TSV with a header, of lines NODE,CLASS (nodes by their names in the data, "
+        "or by their numbers from 0; a class is any text), or .npy, one whole number for each example, negative where "
+        "unknown",
         0},
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"out", KEY_OUT, "FILE", 0,
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
-        "second class) "
-        "or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
+        "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
         0},
     {"save", KEY_SAVE, "FILE", 0, "keep the fit: labels, readout and the digests of weights and data (safetensors)", 0},
     {"readout", KEY_READOUT, "FILE", 0,
@@ -132,7 +131,7 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
 }
 
 /* Numbers of the examples without a known label; returns how many. */
-static int64_t list_unknown(const known_labels *known, int64_t examples, int64_t *id) {
+static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *id) {
     int64_t n = 0, at = 0; /* known->id rises */
     for (int64_t i = 0; i < examples; i++)
         if (at < known->n && known->id[at] == i)
@@ -143,7 +142,7 @@ static int64_t list_unknown(const known_labels *known, int64_t examples, int64_t
 }
 
 /* Examples of the least and the largest class. */
-static void print_counts(const known_labels *known) {
+static void print_counts(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
     for (int64_t i = 0; i < known->n; i++)
         count[known->label[i]]++;
@@ -175,8 +174,7 @@ static void print_truth(const mo_graph *graph, const predictions *p) {
             100.0 * (double)right / (double)n);
 }
 
-static void print_summary(
-    const known_labels *known, const mo_few_shot *f, const mo_graph *graph, const predictions *p) {
+static void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_graph *graph, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     int64_t unsure = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -202,7 +200,7 @@ static void print_summary(
 }
 
 /* Returns whether everything was written. */
-static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const known_labels *known) {
+static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
@@ -211,7 +209,8 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     mo_few_shot_fit(f, known->id, known->label, known->n);
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
-    predictions p = {.n = n,
+    predictions p = {.graph = graph,
+        .n = n,
         .classes = known->classes,
         .id = id,
         .probability = probability,
@@ -240,15 +239,14 @@ int predict_command(int argc, char **argv) {
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
-    known_labels known = {0};
+    mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    int64_t examples = mo_graph_examples(graph);
-    bool written = graph && (o.labels     ? read_labels(ctx, o.labels, examples, &known)
-                                : o.known ? take_own_labels(graph, o.known, examples, &known)
+    bool written = graph && (o.labels     ? read_labels(graph, o.labels, &known)
+                                : o.known ? take_own_labels(graph, o.known, &known)
                                           : load_readout(o.readout, graph, &o.few_shot, &known));
     written = written && predict(ctx, &o, graph, &known);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
-    free_labels(&known);
+    mo_labels_release(&known);
     mo_graph_release(graph);
     mo_context_release(ctx);
     return code;

@@ -4,23 +4,15 @@
 
 #include "tools/command.h"
 
-/* Examples with their classes, 0 .. classes - 1, and the classes' names; owned. */
-typedef struct known_labels {
-    int64_t n, classes;
-    int64_t *id, *label;
-    char **name; /* [classes] */
-} known_labels;
-
-/* Reads labels of the examples 0 .. examples - 1: CSV or TSV with a header (two columns: number and class), or .npy
- * (int64 [examples], negative: unknown). Whole numbers as classes are in rising order, other names in that of their
- * bytes. Returns false on failure; the status names file and line. */
-bool read_labels(mo_context *ctx, const char *path, int64_t examples, known_labels *known);
+/* Reads labels of a graph's examples: CSV or TSV with a header (two columns: example and class), or .npy (int64
+ * [examples], negative: unknown). Returns false on failure; the status names file and line. */
+bool read_labels(const mo_graph *graph, const char *path, mo_labels *known);
 /* The graph's own labels where the mask (.npy, [examples], nonzero: known) says so. */
-bool take_own_labels(const mo_graph *graph, const char *mask, int64_t examples, known_labels *known);
-void free_labels(known_labels *known);
+bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known);
 
 /* Predictions of n examples. */
 typedef struct predictions {
+    const mo_graph *graph; /* for the examples' names */
     int64_t n, classes;
     const int64_t *id;
     const double *probability; /* [n, classes] */

@@ -26,7 +26,7 @@ static bool digest_weights(mo_context *ctx, const mo_few_shot_options *o, char t
 }
 
 /* The metadata as text, owned; NULL on failure. */
-static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *o, const known_labels *known) {
+static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known) {
     char weights[33], data[33], lambda[40];
     if (!digest_weights(graph->ctx, o, weights))
         return NULL;
@@ -45,7 +45,7 @@ static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *
     return text;
 }
 
-bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const known_labels *known) {
+bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known) {
     mo_context *ctx = graph->ctx;
     char *metadata = readout_metadata(graph, o, known);
     mo_arrays *arrays = mo_arrays_create(ctx);
@@ -95,7 +95,7 @@ static void take_readout(mo_context *ctx, const char *path, const json_t *metada
         mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
 }
 
-static void take_names(mo_context *ctx, const char *path, const json_t *metadata, known_labels *known) {
+static void take_names(mo_context *ctx, const char *path, const json_t *metadata, mo_labels *known) {
     const char *text = text_of(ctx, path, metadata, "classes");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;
     size_t n = json_array_size(names);
@@ -124,9 +124,9 @@ static int64_t *take_numbers(mo_context *ctx, const char *path, const mo_arrays 
     return host;
 }
 
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, known_labels *known) {
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known) {
     mo_context *ctx = graph->ctx;
-    *known = (known_labels){0};
+    *known = (mo_labels){0};
     mo_arrays *arrays = mo_safetensors_read(ctx, path);
     json_t *metadata = arrays && arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
     const char *kind = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;

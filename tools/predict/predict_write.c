@@ -1,4 +1,5 @@
 /* tools/predict/predict_write.c - predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
+#include "tools/csv_field.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -17,34 +18,21 @@ int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
     return best;
 }
 
-/* A field with a comma, a tab, a quote or a line end stands in quotes, which are doubled inside (RFC 4180). */
-static void put_field(FILE *out, const char *text) {
-    if (!strpbrk(text, ",\t\"\n\r")) {
-        fputs(text, out);
-        return;
-    }
-    putc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc('"', out);
-        putc(*text, out);
-    }
-    putc('"', out);
-}
-
 static void put_table(FILE *out, const predictions *p, char comma) {
     fprintf(out, "%s%clabel%cprobability%cmargin", p->what, comma, comma, comma);
     for (int64_t c = 0; p->all && c < p->classes; c++) {
         putc(comma, out);
-        put_field(out, p->name[c]);
+        put_csv_field(out, p->name[c]);
     }
     putc('\n', out);
     for (int64_t i = 0; i < p->n; i++) {
+        char number[24];
         double margin;
         int64_t best = predicted_class(p, i, &margin);
         const double *row = p->probability + i * p->classes;
-        fprintf(out, "%" PRId64 "%c", p->id[i], comma);
-        put_field(out, row[best] < p->least ? "" : p->name[best]);
+        put_csv_field(out, mo_graph_example_name(p->graph, p->id[i], number));
+        putc(comma, out);
+        put_csv_field(out, row[best] < p->least ? "" : p->name[best]);
         fprintf(out, "%c%.6f%c%.6f", comma, row[best], comma, margin);
         for (int64_t c = 0; p->all && c < p->classes; c++)
             fprintf(out, "%c%.6f", comma, row[c]);
@@ -57,7 +45,10 @@ static void put_lines(FILE *out, const predictions *p) {
         double margin;
         int64_t best = predicted_class(p, i, &margin);
         const double *row = p->probability + i * p->classes;
-        json_t *line = json_pack("{s:I, s:s?, s:f, s:f}", p->what, (json_int_t)p->id[i], "label",
+        char number[24];
+        const char *name = mo_graph_example_name(p->graph, p->id[i], number);
+        json_t *example = p->graph->names ? json_string(name) : json_integer(p->id[i]);
+        json_t *line = json_pack("{s:o, s:s?, s:f, s:f}", p->what, example, "label",
             row[best] < p->least ? NULL : p->name[best], "probability", row[best], "margin", margin);
         json_t *all = p->all ? json_object() : NULL;
         for (int64_t c = 0; all && c < p->classes; c++)

@@ -1,6 +1,7 @@
 /* train/graphs/graph.c - the graph: made from host arrays, asked, hashed, released. */
 #include "tensor/given.h"
 #include "train/graphs/graph_build.h"
+#include "train/graphs/node_names.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -32,6 +33,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->feature_column);
     free(graph->feature_value);
     free(graph->label);
+    mo_node_names_release(graph->names);
     free(graph);
 }
 

@@ -2,6 +2,7 @@
 #include "tensor/given.h"
 #include "train/graphs/graph_names.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/table_reader.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 
 /* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
-    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml"};
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv"};
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/')
         stop--;
@@ -56,16 +57,17 @@ static bool lone_integer(const char *head) {
 }
 
 static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
-    return mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
-           : mo_is_features(folder)   ? mo_load_features(ctx, name, folder)
-                                      : mo_load_tu(ctx, name, folder);
+    return mo_is_features(folder)       ? mo_load_features(ctx, name, folder)
+           : mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
+                                        : mo_load_tu(ctx, name, folder);
 }
 
 /* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
 static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
     if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0)
         return mo_load_interactions(ctx, name, path, false);
-    return lone_integer(head) ? mo_load_adjacency_list(ctx, name, path) : mo_load_edge_list(ctx, name, path);
+    return lone_integer(head) && !mo_is_table(path) ? mo_load_adjacency_list(ctx, name, path)
+                                                    : mo_load_edge_list(ctx, name, path);
 }
 
 static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) {

@@ -1,10 +1,13 @@
 /* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between, comments from '#' on, LF
  * or CR LF.
  *
- * Ids are any non-negative integers; they become 0..n-1 in rising order. */
+ * Ids are any non-negative integers; they become 0..n-1 in rising order, and stay the names of the nodes. Where the
+ * first edge joins words, load_named_edges.c reads the file. */
 #include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/node_names.h"
+#include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
 #include <stdlib.h>
@@ -41,11 +44,13 @@ bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edg
     return mo_ok(ctx);
 }
 
-/* The number of distinct ids, whose ranks become the ends of the edges; -1 on failure. */
-static int64_t rank_ids(mo_context *ctx, const mo_edge_ids *ids, mo_edges *edges) {
+/* The ranks of the ids become the ends of the edges; ids that are not their own ranks become names. False on failure.
+ */
+static bool rank_ids(mo_graph *graph, const mo_edge_ids *ids, mo_edges *edges) {
+    mo_context *ctx = graph->ctx;
     int64_t *sorted = mo_host_array(ctx, ids->count, sizeof *sorted);
     if (!sorted)
-        return -1;
+        return false;
     memcpy(sorted, ids->id, (size_t)ids->count * sizeof *sorted);
     int64_t nodes = mo_sort_distinct(sorted, ids->count);
     bool fine = nodes < MO_GRAPH_LARGEST;
@@ -54,8 +59,12 @@ static int64_t rank_ids(mo_context *ctx, const mo_edge_ids *ids, mo_edges *edges
     for (int64_t i = 0; fine && i < ids->count; i += 2)
         fine = mo_edges_add(
             ctx, edges, mo_find_sorted(sorted, nodes, ids->id[i]), mo_find_sorted(sorted, nodes, ids->id[i + 1]));
-    free(sorted);
-    return fine ? nodes : -1;
+    graph->nodes = nodes;
+    if (fine && sorted[nodes - 1] != nodes - 1)
+        graph->names = mo_node_names_of_ids(ctx, sorted, nodes);
+    else
+        free(sorted);
+    return mo_ok(ctx);
 }
 
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path) {
@@ -64,10 +73,11 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
         return NULL;
     mo_edge_ids ids = {0};
     mo_edges edges = {0};
-    int64_t nodes = mo_edge_ids_read(ctx, path, MO_TEXT_LARGEST, &ids) ? rank_ids(ctx, &ids, &edges) : -1;
+    if (mo_is_table(path) || mo_edge_list_has_names(ctx, path))
+        mo_load_named_edges(graph, path);
+    else if (mo_ok(ctx) && mo_edge_ids_read(ctx, path, MO_TEXT_LARGEST, &ids) && rank_ids(graph, &ids, &edges))
+        mo_graph_set_edges(graph, graph->nodes, &edges);
     free(ids.id);
-    if (nodes >= 0)
-        mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);
     return mo_graph_finish(graph);
 }

@@ -1,8 +1,11 @@
-/* train/graphs/load_features.c - a folder of node features as .npy beside an edge list: features.npy [nodes, columns]
- * of any numbers, edges.txt with lines "u v" of rows of it, and, if there, labels (load_labels.c). */
+/* train/graphs/load_features.c - a folder of edges and, if there, node features and labels (load_labels.c).
+ *
+ * features.npy [nodes, columns] has any numbers, and its rows number the nodes; features.csv or .tsv name them
+ * (load_feature_table.c). edges.txt, .csv or .tsv have lines of two numbers or names. */
 #include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
 #include <limits.h>
@@ -76,9 +79,37 @@ static bool read_edges_file(mo_graph *graph, const char *path) {
     return fine;
 }
 
+/* Finds a file of the folder under one of some names; raises where there are several. Returns whether there is one. */
+static bool find_one(mo_context *ctx, const char *folder, const char *const *names, char *path, size_t bytes) {
+    char other[PATH_MAX];
+    const char *found = NULL;
+    for (; *names && mo_ok(ctx); names++)
+        if (mo_text_find(folder, *names, found ? other : path, found ? sizeof other : bytes)) {
+            if (found)
+                mo_fail(ctx, MO_FORMAT, "%s: expected %s or %s, found both", folder, found, *names);
+            found = *names;
+        }
+    return found && mo_ok(ctx);
+}
+
+static const char *const edge_files[] = {"edges.txt", "edges.csv", "edges.tsv", NULL};
+static const char *const feature_files[] = {"features.npy", "features.csv", "features.tsv", NULL};
+
 bool mo_is_features(const char *folder) {
     char path[PATH_MAX];
-    return mo_text_find(folder, "features.npy", path, sizeof path);
+    bool found = false;
+    for (int i = 0; i < 3; i++)
+        found |= mo_text_find(folder, edge_files[i], path, sizeof path) ||
+                 mo_text_find(folder, feature_files[i], path, sizeof path);
+    return found;
+}
+
+/* The edges; without features, the nodes too. */
+static bool load_edges(mo_graph *graph, const char *path) {
+    bool numbered = graph->nodes > 0 && !graph->names;
+    if (!mo_is_table(path) && numbered)
+        return read_edges_file(graph, path);
+    return mo_load_named_edges(graph, path);
 }
 
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder) {
@@ -86,14 +117,17 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (!graph)
         return NULL;
     char path[PATH_MAX];
-    bool fine = false;
-    snprintf(path, sizeof path, "%s/features.npy", folder);
-    if (read_features_file(graph, path)) {
-        fine = mo_text_find(folder, "edges.txt", path, sizeof path);
-        if (!fine)
-            mo_fail(ctx, MO_FORMAT, "%s: expected edges.txt beside features.npy, found none", folder);
+    if (find_one(ctx, folder, feature_files, path, sizeof path)) {
+        if (mo_is_table(path))
+            mo_load_feature_table(graph, path);
+        else
+            read_features_file(graph, path);
     }
-    if (fine && read_edges_file(graph, path))
+    bool found = mo_ok(ctx) && find_one(ctx, folder, edge_files, path, sizeof path);
+    if (mo_ok(ctx) && !found)
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected edges.txt, edges.csv or edges.tsv beside the features, found none", folder);
+    if (found && load_edges(graph, path))
         mo_load_labels(graph, folder);
     return mo_graph_finish(graph);
 }

@@ -1,6 +1,7 @@
 /* train/graphs/load_labels.c - the classes of nodes beside features.npy: labels.npy, integers; or labels.txt, a line a
  * node: class numbers from 0, or names, which become classes in the order of their texts. A negative number and an
- * empty line mean no class. A file with another such name is refused, so that labels are never ignored in silence. */
+ * empty line mean no class. labels.csv or .tsv names nodes and classes (labels.c). A file with another such name is
+ * refused, so that labels are never ignored in silence. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/npz_members.h"
@@ -122,6 +123,25 @@ static bool read_label_text(mo_graph *graph, const char *path) {
     return fine;
 }
 
+/* ---- table ---- */
+
+/* Labels of some nodes by their names; the others have none. */
+static bool take_label_table(mo_graph *graph, const char *path) {
+    mo_labels labels;
+    graph->label = mo_host_array(graph->ctx, graph->nodes, sizeof *graph->label);
+    if (graph->label && mo_labels_read(graph, path, &labels)) {
+        graph->n_labels = graph->nodes;
+        graph->classes = labels.classes;
+        for (int64_t i = 0; i < graph->nodes; i++)
+            graph->label[i] = -1;
+        for (int64_t i = 0; i < labels.n; i++)
+            graph->label[labels.id[i]] = labels.label[i];
+    }
+    if (graph->label)
+        mo_labels_release(&labels);
+    return mo_ok(graph->ctx);
+}
+
 /* ---- which file ---- */
 
 /* Raises if the folder has a file of labels under another name. */
@@ -132,12 +152,14 @@ static bool refuse_others(mo_context *ctx, const char *folder) {
         return false;
     }
     for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));) {
-        static const char *const known[] = {"labels.npy", "labels.npy.gz", "labels.txt", "labels.txt.gz"};
+        static const char *const known[] = {"labels.npy", "labels.npy.gz", "labels.txt", "labels.txt.gz", "labels.csv",
+            "labels.csv.gz", "labels.tsv", "labels.tsv.gz"};
         bool other = strncasecmp(entry->d_name, "label", 5) == 0;
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 8; i++)
             other &= strcmp(entry->d_name, known[i]) != 0;
         if (other)
-            mo_fail(ctx, MO_FORMAT, "%s/%s: expected labels as labels.npy or labels.txt (one line per node)", folder,
+            mo_fail(ctx, MO_FORMAT,
+                "%s/%s: expected labels as labels.npy, labels.txt (one line per node) or labels.csv", folder,
                 entry->d_name);
     }
     closedir(listing);
@@ -145,11 +167,16 @@ static bool refuse_others(mo_context *ctx, const char *folder) {
 }
 
 bool mo_load_labels(mo_graph *graph, const char *folder) {
-    char array[PATH_MAX], text[PATH_MAX];
+    char array[PATH_MAX], text[PATH_MAX], table[PATH_MAX];
     bool has_array = mo_text_find(folder, "labels.npy", array, sizeof array);
     bool has_text = mo_text_find(folder, "labels.txt", text, sizeof text);
-    if (has_array && has_text)
-        mo_fail(graph->ctx, MO_FORMAT, "%s: expected labels.npy or labels.txt, found both", folder);
+    bool has_table = mo_text_find(folder, "labels.csv", table, sizeof table) ||
+                     mo_text_find(folder, "labels.tsv", table, sizeof table);
+    if (has_array + has_text + has_table > 1)
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected one of %s, found both", folder,
+            !has_table  ? "labels.npy and labels.txt"
+            : has_array ? "labels.npy and labels.csv"
+                        : "labels.txt and labels.csv");
     return mo_ok(graph->ctx) && refuse_others(graph->ctx, folder) && (!has_array || read_label_array(graph, array)) &&
-           (!has_text || read_label_text(graph, text));
+           (!has_text || read_label_text(graph, text)) && (!has_table || take_label_table(graph, table));
 }

@@ -14,6 +14,12 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder);
 mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
+/* Sets the edges of a graph from a table or words; its nodes too, if it has none yet. False on failure. */
+bool mo_load_named_edges(mo_graph *graph, const char *path);
+/* Whether the first edge of a text joins words that are no numbers. */
+bool mo_edge_list_has_names(mo_context *ctx, const char *path);
+/* Sets a graph's nodes, their names and features. False on failure. */
+bool mo_load_feature_table(mo_graph *graph, const char *path);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
@@ -21,7 +27,7 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
 bool mo_is_interactions(const char *folder);
 /* The labels of a folder, if there: labels.npy, or labels.txt, plain or gzipped. False on failure. */
 bool mo_load_labels(mo_graph *graph, const char *folder);
-/* A folder of features.npy and edges.txt, plain or gzipped, and, if there, labels. */
+/* A folder of edges and, if there, features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);
 

@@ -1,0 +1,87 @@
+/* train/graphs/load_feature_table.c - node features as CSV or TSV with a header: the name of a node, then one number
+ * per column. The rows are the graph's nodes, in their order. */
+#include "tensor/files/number_text.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/node_names.h"
+#include "train/graphs/table_reader.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct feature_table {
+    mo_graph *graph;
+    mo_words names;
+    int64_t columns; /* of the header, the name's included */
+    int64_t values, pointers, capacity;
+} feature_table;
+
+static bool keep_feature(feature_table *t, const mo_table_place *at, float value) {
+    mo_graph *g = t->graph;
+    int32_t *column = mo_host_array_grow(g->ctx, g->feature_column, &t->values, g->feature_nnz + 1, sizeof *column);
+    g->feature_column = column ? column : g->feature_column;
+    float *x = mo_host_array_grow(g->ctx, g->feature_value, &t->capacity, g->feature_nnz + 1, sizeof *x);
+    g->feature_value = x ? x : g->feature_value;
+    if (!column || !x)
+        return false;
+    g->feature_column[g->feature_nnz] = (int32_t)(at->column - 1);
+    g->feature_value[g->feature_nnz++] = value;
+    return true;
+}
+
+static bool on_feature(void *state, const mo_table_place *at, const char *text) {
+    feature_table *t = state;
+    if (at->row == 0)
+        return true;
+    if (at->column == 0)
+        return *text ? mo_words_add(at->ctx, &t->names, text) : mo_table_unexpected(at, "the name of a node", text);
+    if (at->column >= t->columns)
+        return true; /* the row is refused at its end */
+    if (text[0] == '0' && !text[1])
+        return true;
+    char *end;
+    float value = (float)mo_read_number(text, &end);
+    if (end == text || *end || !isfinite(value))
+        return mo_table_unexpected(at, "a finite number", text);
+    return value == 0 || keep_feature(t, at, value);
+}
+
+static bool on_node(void *state, const mo_table_place *at) {
+    feature_table *t = state;
+    mo_graph *g = t->graph;
+    if (at->row == 0) {
+        t->columns = at->column;
+        return at->column > 1 ||
+               mo_table_unexpected(at, "a header of a node's name and one feature or more", "one column");
+    }
+    if (!mo_table_columns(at, t->columns, "as the header has"))
+        return false;
+    int64_t *pointer = mo_host_array_grow(g->ctx, g->feature_pointer, &t->pointers, at->row + 1, sizeof *pointer);
+    if (!pointer)
+        return false;
+    g->feature_pointer = pointer;
+    g->feature_pointer[0] = 0;
+    g->feature_pointer[at->row] = g->feature_nnz;
+    return true;
+}
+
+bool mo_load_feature_table(mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    feature_table t = {.graph = graph};
+    mo_table_visit visit = {on_feature, on_node, &t};
+    int64_t repeated = -1;
+    if (mo_table_read(ctx, path, &visit) && t.names.n == 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a header and a line for each node, found no node", path);
+    if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
+    graph->nodes = t.names.n;
+    graph->features = t.columns - 1;
+    if (mo_ok(ctx)) {
+        graph->names = mo_node_names_of_words(ctx, &t.names, &repeated);
+        if (repeated >= 0)
+            mo_fail(ctx, MO_FORMAT, "%s: node %lld of %lld has the name of one before it", path,
+                (long long)repeated + 1, (long long)graph->nodes);
+    }
+    mo_words_release(&t.names);
+    return mo_ok(ctx);
+}

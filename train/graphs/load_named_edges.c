@@ -1,0 +1,174 @@
+/* train/graphs/load_named_edges.c - edges between nodes that have names: CSV or TSV with a header, whose first two
+ * columns are the ends, or text of two words per line, comments from '#' on.
+ *
+ * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
+ * their bytes. */
+#include "tensor/files/file.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/loaders.h"
+#include "train/graphs/node_names.h"
+#include "train/graphs/table_reader.h"
+#include "train/graphs/text_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends in file order: edge i joins words 2 i and 2 i + 1 and stands in line[i]. */
+typedef struct named_edges {
+    mo_words words;
+    int64_t *line;
+    int64_t lines; /* capacity */
+} named_edges;
+
+static bool add_named_edge(mo_context *ctx, named_edges *e, const char *u, const char *v, int64_t line) {
+    int64_t i = e->words.n / 2, *grown = mo_host_array_grow(ctx, e->line, &e->lines, i + 1, sizeof *grown);
+    if (!grown)
+        return false;
+    e->line = grown;
+    e->line[i] = line;
+    return mo_words_add(ctx, &e->words, u) && mo_words_add(ctx, &e->words, v);
+}
+
+/* ---- text ---- */
+
+/* Cuts the next word off the line; NULL at its end. */
+static char *cut_word(mo_text_reader *r) {
+    if (mo_text_blank(r))
+        return NULL;
+    char *word = r->cursor;
+    r->cursor += strcspn(word, " \t");
+    if (*r->cursor)
+        *r->cursor++ = '\0';
+    return word;
+}
+
+static bool add_line_of_words(mo_text_reader *r, named_edges *e) {
+    char *u = cut_word(r), *v = cut_word(r);
+    if (!u || !v || !mo_text_blank(r)) {
+        mo_text_unexpected(r, v ? "the end of the line after the names of two nodes" : "the names of two nodes");
+        return false;
+    }
+    if (!mo_is_utf8(u, strlen(u)) || !mo_is_utf8(v, strlen(v))) {
+        mo_text_unexpected(r, "names in UTF-8");
+        return false;
+    }
+    return add_named_edge(r->ctx, e, u, v, r->line);
+}
+
+static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *e) {
+    mo_text_reader r;
+    bool fine = mo_text_open(&r, ctx, path);
+    while (fine && mo_text_line(&r))
+        if (!mo_text_blank(&r) && *r.cursor != '#')
+            fine = add_line_of_words(&r, e);
+    mo_text_close(&r);
+    return mo_ok(ctx);
+}
+
+bool mo_edge_list_has_names(mo_context *ctx, const char *path) {
+    mo_text_reader r;
+    bool found = false, numbers = true;
+    if (mo_text_open(&r, ctx, path))
+        while (!found && mo_text_line(&r))
+            if (!mo_text_blank(&r) && *r.cursor != '#') {
+                found = true;
+                for (int end = 0; end < 2; end++) {
+                    const char *word = cut_word(&r);
+                    numbers &= word && word[strspn(word, "+-.,0123456789")] == '\0';
+                }
+            }
+    mo_text_close(&r);
+    return mo_ok(ctx) && found && !numbers;
+}
+
+/* ---- tables ---- */
+
+typedef struct edge_table {
+    named_edges *edges;
+    mo_words ends; /* of the row that is read */
+} edge_table;
+
+static bool on_end(void *state, const mo_table_place *at, const char *text) {
+    edge_table *t = state;
+    if (at->row == 0 || at->column > 1)
+        return true;
+    return *text ? mo_words_add(at->ctx, &t->ends, text) : mo_table_unexpected(at, "the name of a node", text);
+}
+
+static bool on_edge(void *state, const mo_table_place *at) {
+    edge_table *t = state;
+    if (!mo_table_columns(at, 2, "the ends of an edge (edges have no weights)"))
+        return false;
+    if (at->row == 0)
+        return true;
+    bool fine = add_named_edge(at->ctx, t->edges, mo_words_get(&t->ends, 0), mo_words_get(&t->ends, 1), at->line);
+    t->ends.n = t->ends.bytes = 0;
+    return fine;
+}
+
+static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
+    edge_table t = {.edges = e};
+    mo_table_visit visit = {on_end, on_edge, &t};
+    bool fine = mo_table_read(ctx, path, &visit);
+    mo_words_release(&t.ends);
+    return fine;
+}
+
+/* ---- nodes ---- */
+
+/* The names that edges have become the graph's nodes. */
+static bool take_nodes(mo_graph *graph, const mo_words *ends) {
+    mo_context *ctx = graph->ctx;
+    mo_word *sorted = mo_words_sort(ctx, ends);
+    mo_words nodes = {0};
+    bool fine = sorted;
+    for (int64_t i = 0; fine && i < ends->n; i++)
+        if (i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0)
+            fine = mo_words_add(ctx, &nodes, sorted[i].text);
+    free(sorted);
+    int64_t repeated;
+    if (fine && nodes.n >= MO_GRAPH_LARGEST)
+        mo_fail(ctx, MO_UNSUPPORTED, "edge list: expected fewer than 2^31 nodes, found %lld", (long long)nodes.n);
+    graph->nodes = nodes.n;
+    if (mo_ok(ctx))
+        graph->names = mo_node_names_of_words(ctx, &nodes, &repeated);
+    mo_words_release(&nodes);
+    return mo_ok(ctx);
+}
+
+static bool join_named_ends(mo_graph *graph, const char *path, const named_edges *e, mo_edges *edges) {
+    for (int64_t i = 0; i < e->words.n; i += 2) {
+        int64_t node[2];
+        for (int end = 0; end < 2; end++) {
+            const char *name = mo_words_get(&e->words, i + end);
+            node[end] = mo_graph_find_example(graph, name);
+            if (node[end] < 0) {
+                char quoted[64];
+                mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a node of the features beside it, found '%s'", path,
+                    (long long)e->line[i / 2], mo_quote(name, strlen(name), quoted, sizeof quoted));
+                return false;
+            }
+        }
+        if (!mo_edges_add(graph->ctx, edges, node[0], node[1]))
+            return false;
+    }
+    return true;
+}
+
+bool mo_load_named_edges(mo_graph *graph, const char *path) {
+    mo_context *ctx = graph->ctx;
+    named_edges e = {0};
+    mo_edges edges = {0};
+    bool fine = mo_is_table(path) ? read_edge_table(ctx, path, &e) : read_lines_of_words(ctx, path, &e);
+    if (fine && e.words.n == 0 && graph->nodes == 0) {
+        mo_fail(ctx, MO_FORMAT, "%s: expected edges, the names of two nodes per line, found none", path);
+        fine = false;
+    }
+    fine = fine && (graph->nodes > 0 || take_nodes(graph, &e.words)) && join_named_ends(graph, path, &e, &edges);
+    if (fine)
+        mo_graph_set_edges(graph, graph->nodes, &edges);
+    mo_edges_release(&edges);
+    mo_words_release(&e.words);
+    free(e.line);
+    return mo_ok(ctx);
+}

@@ -1,0 +1,80 @@
+/* train/graphs/node_names.c - what the nodes of a graph are called in the file it was read from. */
+#include "train/graphs/node_names.h"
+
+#include "tensor/given.h"
+#include "train/graph.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t n) {
+    struct mo_node_names *names = mo_host_array(ctx, 1, sizeof *names);
+    if (names)
+        *names = (struct mo_node_names){.n = n, .id = id};
+    else
+        free(id);
+    return names;
+}
+
+struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated) {
+    struct mo_node_names *names = mo_host_array(ctx, 1, sizeof *names);
+    *repeated = -1;
+    if (names) {
+        *names = (struct mo_node_names){.n = words->n, .words = *words};
+        names->sorted = mo_words_sort(ctx, words);
+    } else {
+        mo_words_release(words);
+    }
+    *words = (mo_words){0};
+    for (int64_t i = 1; names && names->sorted && i < names->n; i++)
+        if (strcmp(names->sorted[i].text, names->sorted[i - 1].text) == 0)
+            *repeated = *repeated < 0 || names->sorted[i].at < *repeated ? names->sorted[i].at : *repeated;
+    if (names && names->sorted && *repeated < 0)
+        return names;
+    mo_node_names_release(names);
+    return NULL;
+}
+
+/* The number that a text is, or -1. */
+static int64_t number_of_text(const char *text) {
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    return errno || end == text || *end || number < 0 ? -1 : number;
+}
+
+int64_t mo_node_names_find(const struct mo_node_names *names, const char *name) {
+    if (names->id)
+        return mo_find_sorted(names->id, names->n, number_of_text(name));
+    const mo_word *word = mo_words_find(names->sorted, names->n, name);
+    return word ? word->at : -1;
+}
+
+void mo_node_names_release(struct mo_node_names *names) {
+    if (!names)
+        return;
+    free(names->id);
+    free(names->sorted);
+    mo_words_release(&names->words);
+    free(names);
+}
+
+int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
+    if (!graph || !name)
+        return -1;
+    if (graph->names)
+        return mo_node_names_find(graph->names, name);
+    int64_t number = number_of_text(name);
+    return number < mo_graph_examples(graph) ? number : -1;
+}
+
+const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]) {
+    const struct mo_node_names *names = graph->names;
+    if (names && !names->id)
+        return mo_words_get(&names->words, i);
+    snprintf(number, 24, "%" PRId64, names ? names->id[i] : i);
+    return number;
+}
