@@ -104,7 +104,7 @@ static void bench_expect_compares_the_expected_accuracy_with_the_true_one(void *
     program *p = *state;
     RUN(p, "bench", "expect", "mutag:4", "--runs", "4", "--json");
     assert_int_equal(p->code, 0);
-    json_t *o = json_line(p, 1, "kind,case,k,draws,expected,accuracy,covered,below,above,width");
+    json_t *o = json_line(p, 1, "case,k,draws,expected,accuracy,covered,below,above,width");
     double accuracy = json_real_of(o, "accuracy"), expected = json_real_of(o, "expected");
     assert_true(accuracy > 0.5 && accuracy < 1 && fabs(expected - accuracy) < 0.3);
     assert_true(json_real_of(o, "covered") + json_real_of(o, "below") + json_real_of(o, "above") == 1);
