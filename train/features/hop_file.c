@@ -56,9 +56,18 @@ static void close_fd(mo_hop_file *f) {
     f->locked = false;
 }
 
+/* open, again if a signal interrupts it: a stack that is there must not be computed again. */
+static int open_uninterrupted(const char *path, int flags) {
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 /* Checks the whole file. Damage makes it a partial one. */
 static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    f->fd = open_uninterrupted(f->path, O_RDONLY);
     if (f->fd < 0)
         return false;
     int64_t damaged = mo_hop_read_own_table(f, s) ? mo_hop_verify(f) : f->blocks;
@@ -83,6 +92,17 @@ static bool lock_partial(mo_hop_file *f, const mo_hop_store *s) {
     return fstat(f->fd, &held) == 0 && stat(f->partial, &named) == 0 && held.st_ino == named.st_ino;
 }
 
+/* Empties the file and gives it its full size, each again if a signal interrupts it. Returns 0 or the reason. */
+static int reserve(mo_hop_file *f) {
+    int reason;
+    do
+        reason = ftruncate(f->fd, 0) < 0 ? errno : 0;
+    while (reason == EINTR);
+    while (!reason && (reason = posix_fallocate(f->fd, 0, mo_hop_file_bytes(f))) == EINTR)
+        reason = 0;
+    return reason;
+}
+
 /* An empty file of full size, or what an interrupted run has left. */
 static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     char page[MO_HOP_PAGE];
@@ -93,12 +113,10 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     }
     memset(f->digest, 0, (size_t)f->blocks * sizeof *f->digest);
     mo_hop_describe(f, s->sides, s->key, page);
-    if (ftruncate(f->fd, 0) < 0)
-        return hop_file_failed(f, "empty");
-    errno = posix_fallocate(f->fd, 0, mo_hop_file_bytes(f));
-    if (errno) {
+    int reason = reserve(f);
+    if (reason) {
         mo_fail(f->ctx, MO_IO, "hop stack '%s': cannot reserve %.1f GB: %s", f->partial,
-            1e-9 * (double)mo_hop_file_bytes(f), strerror(errno));
+            1e-9 * (double)mo_hop_file_bytes(f), strerror(reason));
         unlink(f->partial);
         return false;
     }
@@ -117,7 +135,7 @@ bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
     while (mo_ok(f->ctx)) {
         if (open_whole(f, s))
             return true;
-        f->fd = open(f->partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        f->fd = open_uninterrupted(f->partial, O_RDWR | O_CREAT);
         f->locked = true;
         if (f->fd < 0)
             return hop_file_failed(f, "open");
@@ -162,12 +180,29 @@ bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows
     return true;
 }
 
+/* Syncs the folder of the file, so that its new name lasts; some file systems cannot (EINVAL). */
+static bool sync_folder(const char *path) {
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash)
+        slash[1] = '\0';
+    int fd = folder ? open_uninterrupted(slash ? folder : ".", O_RDONLY | O_DIRECTORY) : -1;
+    bool synced = fd >= 0 && (mo_file_sync(fd) == 0 || errno == EINVAL);
+    int reason = errno;
+    if (fd >= 0)
+        close(fd);
+    free(folder);
+    errno = reason;
+    return synced;
+}
+
 bool mo_hop_file_complete(mo_hop_file *f) {
     if (!f->locked)
         return true;
     if (mo_file_sync(f->fd) < 0)
         return hop_file_failed(f, "sync");
-    return rename(f->partial, f->path) == 0 || hop_file_failed(f, "rename");
+    if (rename(f->partial, f->path) < 0)
+        return hop_file_failed(f, "rename");
+    return sync_folder(f->path) || hop_file_failed(f, "sync the folder");
 }
 
 mo_tensor *mo_hop_file_map(mo_hop_file *f, const mo_hop_store *s) {

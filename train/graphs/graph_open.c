@@ -36,8 +36,13 @@ static bool read_head(mo_context *ctx, const char *path, char *head, size_t byte
         mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
         return false;
     }
-    int got = gzread(file, head, (unsigned)bytes - 1);
+    int got = gzread(file, head, (unsigned)bytes - 1), code = Z_OK, reason = errno;
+    gzerror(file, &code);
     gzclose(file);
+    if (code == Z_ERRNO) {
+        mo_fail(ctx, MO_IO, "%s: cannot read: %s", path, strerror(reason));
+        return false;
+    }
     if (got <= 0) {
         mo_fail(
             ctx, MO_FORMAT, "%s: expected a graph, found %s", path, got < 0 ? "a damaged gzip file" : "an empty file");

@@ -72,7 +72,8 @@ static void note_core(mo_trainer *trainer) {
 /* Where a file cannot have two names, as on FAT. */
 static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
     mo_file_bytes content;
-    if (mo_file_read(ctx, "checkpoint", from, &content)) {
+    char label[MO_LABEL];
+    if (mo_file_read(ctx, mo_file_label("checkpoint", from, label), from, &content)) {
         mo_file_replace(ctx, to, content.data, content.n);
         mo_file_bytes_free(ctx, &content);
     }
@@ -124,7 +125,7 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     char path[MO_PATH], second[MO_PATH], *metadata = names ? encode_checkpoint_metadata(trainer) : NULL;
     if (metadata) {
         if (trainer->log >= 0 && sync_log(trainer->log) < 0 && errno != EINVAL)
-            mo_fail(ctx, MO_IO, "log: cannot sync: %s", strerror(errno));
+            mo_fail(ctx, MO_IO, "log: %s/log.jsonl: cannot sync: %s", trainer->options.out, strerror(errno));
         for (int64_t j = 0; j < count; j++) {
             int part = (int)(j / trainer->n), i = (int)(j % trainer->n);
             state_name(trainer, part, i, names[j]);

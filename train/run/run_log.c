@@ -63,15 +63,16 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
 }
 
 /* Nine digits distinguish all float32 values. */
-static char *encode_log_line(const mo_step_report *r, const mo_source *const *data, int n) {
+static char *encode_log_line(const mo_trainer *trainer, const mo_step_report *r) {
     json_t *accuracy = json_object(), *sources = json_array();
     bool whole = true;
     for (int task = 0; task < MO_TASKS; task++)
         if (!isnan(r->accuracy[task]))
             whole &= !json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
-    for (int i = 0; i < n; i++)
-        whole &=
-            !json_array_append_new(sources, json_pack("s++", data[i]->graph->name, ":", mo_task_name(data[i]->task)));
+    for (int i = 0; i < trainer->options.episodes_per_step; i++) {
+        const mo_source *data = trainer->source[i];
+        whole &= !json_array_append_new(sources, json_pack("s++", data->graph->name, ":", mo_task_name(data->task)));
+    }
     json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
         r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
     char *text = line && whole ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
@@ -79,19 +80,21 @@ static char *encode_log_line(const mo_step_report *r, const mo_source *const *da
     return text;
 }
 
-mo_code mo_log_step(mo_context *ctx, int log, const mo_step_report *r, const mo_source *const *data, int n) {
-    char *text = encode_log_line(r, data, n);
+mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r) {
+    mo_context *ctx = trainer->ctx;
+    char *text = encode_log_line(trainer, r);
     size_t length = text ? strlen(text) : 0;
     if (!text)
         mo_fail(ctx, MO_MEMORY, "log: step %" PRId64 " cannot be written as JSON", r->step);
     else
         text[length] = '\n';
     for (size_t done = 0; text && done < length + 1;) {
-        ssize_t put = write(log, text + done, length + 1 - done);
+        ssize_t put = write(trainer->log, text + done, length + 1 - done);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0) {
-            mo_fail(ctx, MO_IO, "log: cannot write step %" PRId64 ": %s", r->step, strerror(put < 0 ? errno : ENOSPC));
+            mo_fail(ctx, MO_IO, "log: %s/log.jsonl: cannot write step %" PRId64 ": %s", trainer->options.out, r->step,
+                strerror(put < 0 ? errno : ENOSPC));
             break;
         }
         done += (size_t)put;

@@ -67,8 +67,8 @@ mo_code mo_compare_run(const mo_trainer *trainer);
 
 /* Opens the log for appending, cut back to its first `steps` lines, which must be there. -1 on failure. */
 int mo_log_open(mo_context *ctx, const char *path, int64_t steps);
-/* One line a step, written at once; data: the sources of its episodes. */
-mo_code mo_log_step(mo_context *ctx, int log, const mo_step_report *r, const mo_source *const *data, int n);
+/* One line a step, written at once. */
+mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 
 /* ---- checkpoint.c ---- */
 

@@ -211,7 +211,6 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     if (!trainer)
         return MO_INVALID;
     mo_context *ctx = trainer->ctx;
-    int E = trainer->options.episodes_per_step;
     double start = mo_clock(CLOCK_MONOTONIC);
     if (mo_ok(ctx) && trainer->step >= trainer->options.steps)
         mo_fail(ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", trainer->options.steps);
@@ -234,7 +233,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     }
     trainer->step++;
     r.seconds = mo_clock(CLOCK_MONOTONIC) - start;
-    mo_log_step(ctx, trainer->log, &r, trainer->source, E);
+    mo_log_step(trainer, &r);
     if (report)
         *report = r;
     return mo_context_status(ctx)->code;

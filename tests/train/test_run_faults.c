@@ -1,0 +1,208 @@
+/* tests/train/test_run_faults.c - a run that is killed at any call with which it changes the disk, or whose disk fails
+ * at any call, leaves a folder that --resume or a fresh start takes, and ends with the weights of a run that was never
+ * stopped. */
+#include "tests/failing_disk.h"
+#include "tests/training_run.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* All of a run in its folder while the plan holds; the status stays in the context. */
+static void train(training_run *run, const char *folder, const disk_plan *plan) {
+    *run = run_open(&usual_run, folder);
+    disk_begin(plan);
+    mo_trainer_run(run->trainer, NULL, NULL);
+    mo_trainer_finish(run->trainer);
+}
+
+/* In a child: the run, killed at call k. Returns whether the child came to the end. */
+static bool train_until_killed(const char *folder, disk_plan plan, long k) {
+    plan.at = k;
+    plan.fault = DISK_KILL;
+    pid_t child = fork();
+    if (child == 0) {
+        training_run run;
+        train(&run, folder, &plan);
+        _exit(mo_ok(run.ctx) ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFSIGNALED(status))
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    else
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+    return !WIFSIGNALED(status);
+}
+
+/* As a user would: --resume, and where that is refused, from the beginning. Returns whether --resume was taken. */
+static bool take_up(const char *folder) {
+    training_run run = run_open(&usual_run, folder);
+    bool resumed = mo_trainer_resume(run.trainer) == MO_OK;
+    if (!resumed) {
+        mo_clear_error(run.ctx);
+        run_close(&run);
+        run = run_open(&usual_run, folder);
+    }
+    mo_trainer_run(run.trainer, NULL, NULL);
+    mo_trainer_finish(run.trainer);
+    assert_run_ok(&run);
+    run_close(&run);
+    return resumed;
+}
+
+/* Temporary files that a run has left. */
+static int left_over(const char *folder) {
+    return folder_files(folder, ".tmp", NULL);
+}
+
+/* The calls of a whole run in `folder`, which `whole` is made of; the plan without a fault. */
+static long count_calls(scratch *s, char whole[400], char folder[400], const disk_plan *plan) {
+    training_run run;
+    snprintf(whole, 400, "%s/whole", s->folder);
+    snprintf(folder, 400, "%s/cut", s->folder);
+    train(&run, whole, plan);
+    long n = disk_end();
+    assert_run_ok(&run);
+    run_close(&run);
+    return n;
+}
+
+/* The second checkpoint and all behind it have a former one, so that more calls are in them than in the first. */
+static void expect_cuts_are_taken_up(scratch *s, bool named_only) {
+    char whole[400], folder[400];
+    int resumed = 0, fresh = 0, k = 1;
+    disk_plan plan = {.under = s->folder, .saves_only = true, .named_only = named_only};
+    long n = count_calls(s, whole, folder, &plan);
+    for (bool ended = false; !ended; k++) {
+        ended = train_until_killed(folder, plan, k);
+        *(take_up(folder) ? &resumed : &fresh) += 1;
+        assert_same_run(whole, folder);
+        folder_remove(folder);
+    }
+    print_message("killed at %d of %ld calls: %d times resumed, %d times begun anew\n", k - 2, n, resumed, fresh);
+    assert_true(k - 2 == n && n >= 50 && fresh >= 2 && resumed > fresh);
+    folder_remove(whole);
+}
+
+static void a_run_killed_at_any_call_is_taken_up(void **state) {
+    expect_cuts_are_taken_up(*state, false);
+}
+
+static void so_it_is_where_temporary_files_have_names(void **state) {
+    expect_cuts_are_taken_up(*state, true);
+}
+
+/* ---- a disk that fails ---- */
+
+static const disk_plan faults[] = {
+    {.fault = DISK_EIO},
+    {.fault = DISK_EIO, .always = true},
+    {.fault = DISK_ENOSPC, .always = true},
+    {.fault = DISK_EINTR, .always = true},
+    {.fault = DISK_SHORT, .always = true},
+};
+
+/* The run ended, or one line names a file of its folder; then it is taken up. */
+static void expect_told_or_right(const char *whole, const char *folder, const disk_plan *plan, int tally[2]) {
+    training_run run;
+    train(&run, folder, plan);
+    disk_end();
+    mo_status status = *mo_context_status(run.ctx);
+    mo_clear_error(run.ctx);
+    run_close(&run);
+    char parent[400];
+    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
+    if (status.code != MO_OK && (status.code != MO_IO || !strstr(status.message, parent) ||
+                                    strchr(status.message, '\n') || plan->fault == DISK_SHORT))
+        fail_msg("%s at call %ld: expected one line that names a file, found: %s", disk_fault_name(plan->fault),
+            plan->at, status.message);
+    if (left_over(folder))
+        fail_msg("%s at call %ld: temporary files are left", disk_fault_name(plan->fault), plan->at);
+    if (status.code != MO_OK)
+        take_up(folder);
+    assert_same_run(whole, folder);
+    tally[status.code == MO_OK]++;
+    folder_remove(folder);
+}
+
+static void a_fault_anywhere_in_a_run_is_told_or_changes_nothing(void **state) {
+    scratch *s = *state;
+    char whole[400], folder[400];
+    int tally[2] = {0};
+    long n = count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
+    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
+        for (long k = 1; k <= n; k += faults[f].fault == DISK_EIO ? 1 : 3) {
+            disk_plan plan = faults[f];
+            plan.under = s->folder;
+            plan.at = k;
+            expect_told_or_right(whole, folder, &plan, tally);
+        }
+    print_message("%ld calls: %d faults were told, %d changed nothing\n", n, tally[0], tally[1]);
+    assert_true(tally[0] > 100 && tally[1] > 40);
+    folder_remove(whole);
+}
+
+/* run.json is there before the first checkpoint, and the log is on the disk before the checkpoint that counts its
+ * lines. */
+static void the_files_of_a_run_are_saved_in_order(void **state) {
+    scratch *s = *state;
+    char whole[400], folder[400], path[600], wrong[400];
+    static const char *const saved[] = {"run.json", "checkpoint.safetensors", "weights.safetensors"};
+    count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
+    const char *calls = disk_calls();
+    for (int i = 0; i < 3; i++) {
+        long written;
+        snprintf(path, sizeof path, "%s/%s", whole, saved[i]);
+        if (!disk_save_in_order(calls, path, &written, wrong))
+            fail_msg("%s\n%s", wrong, calls);
+        bytes b = run_file(whole, saved[i]);
+        assert_int_equal(written, b.n);
+        bytes_release(&b);
+    }
+    snprintf(path, sizeof path, "%s/run.json\n", whole);
+    const char *run = strstr(calls, path), *checkpoint = strstr(calls, "/checkpoint.safetensors\n");
+    assert_true(run && checkpoint && run < checkpoint);
+    int checkpoints = 0;
+    for (const char *at = checkpoint; (at = strstr(at + 1, "/checkpoint.safetensors\n")); checkpoints++) {
+        const char *log = NULL, *line = calls;
+        for (; line < at; line = strchr(line, '\n') + 1)
+            if (strstr(line, "/log.jsonl") && strstr(line, "/log.jsonl") < strchr(line, '\n'))
+                log = line;
+        assert_true(log && !strncmp(log, "sync ", 5));
+    }
+    print_message("%d checkpoints behind the sync of the log\n", checkpoints);
+    assert_true(checkpoints >= 3);
+    folder_remove(whole);
+}
+
+/* A folder with run.json alone is a run that has taken no step; of other settings it is refused. */
+static void only_run_json_is_the_beginning_of_its_own_run(void **state) {
+    scratch *s = *state;
+    char folder[400], path[600];
+    run_options other = usual_run;
+    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    run_until(&usual_run, folder, false, 1);
+    static const char *const later[] = {"checkpoint.safetensors", "checkpoint.previous.safetensors", "log.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, later[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    other.lr = 2e-2;
+    training_run run = run_open(&other, folder);
+    assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
+    assert_failed(run.ctx, MO_INVALID, PARTS("run.json was written with trainer.adamw.lr = 0.01", "has 0.02"));
+    run_close(&run);
+    assert_true(take_up(folder));
+    folder_remove(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_killed_at_any_call_is_taken_up),
+        cmocka_unit_test(so_it_is_where_temporary_files_have_names),
+        cmocka_unit_test(a_fault_anywhere_in_a_run_is_told_or_changes_nothing),
+        cmocka_unit_test(the_files_of_a_run_are_saved_in_order),
+        cmocka_unit_test(only_run_json_is_the_beginning_of_its_own_run),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+}

@@ -1,0 +1,528 @@
+/* tests/train/test_saves.c - every call on the disk of every save and every reader of the library fails, is interrupted
+ * or moves fewer bytes than asked for: the right bytes, or one line that names the file, and the former file. The order
+ * of the calls of a save. */
+#include "tensor/files/file.h"
+#include "tests/drawn_graphs.h"
+#include "tests/failing_disk.h"
+#include "tests/folder.h"
+#include "tests/planted.h"
+#include "train/features/hop_store.h"
+#include "train/run/trainer.h"
+
+static const char entry_key[] = "format 1 graph 0123 dim 3";
+
+/* Of one kind of file: what writes version 0 or 1 of it, and a figure of what is read from it. */
+typedef struct kind {
+    const char *name; /* of the file */
+    void (*write)(mo_context *ctx, const char *path, int version);
+    double (*read)(mo_context *ctx, const char *path);
+} kind;
+
+/* ---- kinds ---- */
+
+static void write_words(mo_context *ctx, const char *path, int version) {
+    static const char *const words[] = {"former words", "other words than those"};
+    mo_file_replace(ctx, path, words[version], strlen(words[version]));
+}
+
+static double read_words(mo_context *ctx, const char *path) {
+    mo_file_bytes content;
+    char label[MO_LABEL];
+    if (!mo_file_read(ctx, mo_file_label("words", path, label), path, &content))
+        return 0;
+    double figure = (double)content.n + content.data[0];
+    mo_file_bytes_free(ctx, &content);
+    return figure;
+}
+
+static mo_arrays *arrays_of(mo_context *ctx, int version) {
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    double x[600];
+    for (int i = 0; i < 600; i++)
+        x[i] = i + 0.5 * version;
+    mo_arrays_take(arrays, "x", mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){200, 3}, x));
+    return arrays;
+}
+
+static double figure_of(const mo_tensor *X) {
+    double x[600], sum = 0;
+    if (!X || mo_numel(X) != 600 || mo_tensor_read(X, x, sizeof x) != MO_OK)
+        return 0;
+    for (int i = 0; i < 600; i++)
+        sum += (i + 1) * x[i];
+    return sum;
+}
+
+static double figure_of_arrays(mo_arrays *arrays) {
+    double figure = figure_of(arrays ? mo_arrays_find(arrays, "x") : NULL);
+    mo_arrays_release(arrays);
+    return figure;
+}
+
+static void write_npy(mo_context *ctx, const char *path, int version) {
+    mo_arrays *arrays = arrays_of(ctx, version);
+    mo_npy_write(mo_arrays_find(arrays, "x"), path);
+    mo_arrays_release(arrays);
+}
+
+static double read_npy(mo_context *ctx, const char *path) {
+    mo_tensor *X = mo_npy_read(ctx, path);
+    double figure = figure_of(X);
+    mo_tensor_release(X);
+    return figure;
+}
+
+static void write_npz(mo_context *ctx, const char *path, int version) {
+    mo_arrays *arrays = arrays_of(ctx, version);
+    mo_npz_write(arrays, path);
+    mo_arrays_release(arrays);
+}
+
+static double read_npz(mo_context *ctx, const char *path) {
+    return figure_of_arrays(mo_npz_read(ctx, path));
+}
+
+static void write_safetensors(mo_context *ctx, const char *path, int version) {
+    mo_arrays *arrays = arrays_of(ctx, version);
+    mo_safetensors_write(arrays, "{\"made_by\":\"a test\"}", path);
+    mo_arrays_release(arrays);
+}
+
+static double read_safetensors(mo_context *ctx, const char *path) {
+    return figure_of_arrays(mo_safetensors_read(ctx, path));
+}
+
+static void write_graph(mo_context *ctx, const char *path, int version) {
+    mo_graph *graph = planted_graph(ctx, "planted", 30, 3, 0.5, 0.1, 1 + (uint64_t)version);
+    mo_graph_write(graph, path);
+    mo_graph_release(graph);
+}
+
+static double read_graph(mo_context *ctx, const char *path) {
+    mo_graph *graph = mo_graph_open(ctx, path);
+    double figure = graph ? (double)(graph->hash[0] >> 12) : 0;
+    mo_graph_release(graph);
+    return figure;
+}
+
+/* Edges as text, which are only read here. */
+static void write_edges(mo_context *ctx, const char *path, int version) {
+    mo_file_replace(ctx, path, version ? "0 1\n1 2\n2 3\n" : "0 1\n", version ? 12 : 4);
+}
+
+static void write_weights(mo_context *ctx, const char *path, int version) {
+    mo_model model = planted_model(ctx, 1 + (uint64_t)version);
+    mo_feature_options features = planted_features();
+    mo_weights_write(ctx, model, &features, (int[MO_TASKS]){0}, 1, "paper++", path);
+    mo_model_release(model);
+}
+
+static double read_weights(mo_context *ctx, const char *path) {
+    mo_model model = mo_model_open(ctx, path);
+    float bias[PLANTED_DIM] = {0}, row[PLANTED_DIM * PLANTED_DIM];
+    if (model.table)
+        mo_tensor_read(mo_model_parameter(model, 0), row, sizeof row);
+    if (model.table)
+        mo_tensor_read(mo_model_parameter(model, 1), bias, sizeof bias);
+    double figure = model.table && mo_ok(ctx) ? row[7] + 10 : 0;
+    mo_model_release(model);
+    return figure;
+}
+
+/* A cache never fails, it tells: here that is raised. */
+static void raise_notice(const char *line, void *ctx) {
+    mo_fail(ctx, MO_IO, "%s", line);
+}
+
+static const char *folder_of(const char *path, char folder[512]) {
+    snprintf(folder, 512, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return folder;
+}
+
+static void write_entry(mo_context *ctx, const char *path, int version) {
+    char folder[512];
+    mo_cache cache = {.ctx = ctx, .folder = folder_of(path, folder), .notice = raise_notice, .state = ctx};
+    mo_arrays *arrays = arrays_of(ctx, version);
+    mo_cache_store(&cache, entry_key, arrays);
+    mo_arrays_release(arrays);
+}
+
+static double read_entry(mo_context *ctx, const char *path) {
+    char folder[512];
+    mo_cache cache = {.ctx = ctx, .folder = folder_of(path, folder), .notice = raise_notice, .state = ctx};
+    mo_arrays *arrays = arrays_of(ctx, 0);
+    bool loaded = mo_cache_load(&cache, entry_key, arrays);
+    double figure = figure_of_arrays(arrays);
+    return loaded ? figure : 0;
+}
+
+static const char *entry_name(void) {
+    static char name[MO_CACHE_NAME + 16];
+    mo_cache_name(entry_key, name);
+    return strcat(name, ".safetensors");
+}
+
+static const kind kinds[] = {
+    {"words", write_words, read_words}, {"x.npy", write_npy, read_npy}, {"x.npz", write_npz, read_npz},
+    {"x.safetensors", write_safetensors, read_safetensors}, {"graph.npz", write_graph, read_graph},
+    {"edges.txt", write_edges, read_graph}, {"weights.safetensors", write_weights, read_weights},
+    {NULL, write_entry, read_entry}, /* entry_name() */
+};
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- one fault ---- */
+
+/* How many runs of each outcome. */
+typedef struct tally {
+    long runs, whole, refused;
+} tally;
+
+static int open_files(void) {
+    return folder_files("/proc/self/fd", "", NULL);
+}
+
+static void assert_one_line(const mo_context *ctx, const char *name, const char *what) {
+    const mo_status *status = mo_context_status(ctx);
+    if (status->code != MO_IO || strchr(status->message, '\n') || !strstr(status->message, name))
+        fail_msg("%s: expected one line that names the file, found %s: %s", what, mo_code_name(status->code),
+            status->message);
+}
+
+static bool holds(const char *path, bytes expected) {
+    bytes b = read_bytes(path);
+    bool same = b.n == expected.n && (!b.n || !memcmp(b.data, expected.data, b.n));
+    bytes_release(&b);
+    return same;
+}
+
+/* Whether call k closes the folder, with which nothing can be lost. */
+static bool closes_folder(const char *folder, long k) {
+    const char *line = disk_calls();
+    char close[600];
+    for (; k > 1 && *line; line = strchr(line, '\n') + 1)
+        k -= strncmp(line, "made ", 5) != 0;
+    return !strncmp(line, close, (size_t)snprintf(close, sizeof close, "close %s\n", folder));
+}
+
+/* Replaces version 0 (or nothing) by version 1 while the plan holds. */
+static void save_once(
+    scratch *s, const kind *k, const char *path, const bytes version[2], disk_plan plan, bool replaced, tally *t) {
+    char what[200];
+    snprintf(what, sizeof what, "%s, %s at call %ld%s", strrchr(path, '/') + 1, disk_fault_name(plan.fault), plan.at,
+        plan.always ? " and later" : "");
+    unlink(path); /* first, since a file system may wait for the disk where a file is emptied */
+    if (replaced) {
+        FILE *file = fopen(path, "wb");
+        assert_int_equal(fwrite(version[0].data, 1, version[0].n, file), version[0].n);
+        assert_int_equal(fclose(file), 0);
+    }
+    int before = open_files();
+    disk_begin(&plan);
+    k->write(s->ctx, path, 1);
+    disk_end();
+    if (!disk_met())
+        return mo_clear_error(s->ctx);
+    t->runs++;
+    bool ok = mo_ok(s->ctx), last = strstr(mo_context_status(s->ctx)->message, "written, but") ||
+                                    strstr(mo_context_status(s->ctx)->message, "cannot close");
+    *(ok ? &t->whole : &t->refused) += 1;
+    if (!ok)
+        assert_one_line(s->ctx, strrchr(path, '/') + 1, what);
+    if (ok && plan.fault != DISK_EINTR && plan.fault != DISK_SHORT && plan.always && !closes_folder(s->folder, plan.at))
+        fail_msg("%s: a save without an error", what);
+    if (!ok && plan.fault == DISK_SHORT)
+        fail_msg("%s: %s", what, mo_context_status(s->ctx)->message);
+    mo_clear_error(s->ctx);
+    if (ok || last ? !holds(path, version[1]) : replaced ? !holds(path, version[0]) : access(path, F_OK) == 0)
+        fail_msg("%s: %s, and the file holds something else", what, ok ? "no error" : "refused");
+    if (scratch_files(s, false) != (ok || last || replaced))
+        fail_msg("%s: other files are left", what);
+    if (open_files() != before || mo_context_counters(s->ctx).bytes_live != s->live)
+        fail_msg("%s: files or memory are not given back", what);
+}
+
+static const disk_plan faults[] = {
+    {.fault = DISK_EIO},
+    {.fault = DISK_EIO, .always = true},
+    {.fault = DISK_ENOSPC},
+    {.fault = DISK_ENOSPC, .always = true},
+    {.fault = DISK_EINTR},
+    {.fault = DISK_EINTR, .always = true},
+    {.fault = DISK_SHORT},
+    {.fault = DISK_SHORT, .always = true},
+};
+
+enum { N_FAULTS = sizeof faults / sizeof *faults };
+
+static const char *path_of_kind(scratch *s, const kind *k) {
+    return scratch_path(s, k->name ? k->name : entry_name());
+}
+
+/* Both versions of the file, as bytes. */
+static void make_versions(scratch *s, const kind *k, const char *path, bytes version[2]) {
+    for (int v = 0; v < 2; v++) {
+        k->write(s->ctx, path, v);
+        expect_ok(s->ctx);
+        version[v] = read_bytes(path);
+    }
+    assert_true(!holds(path, version[0]));
+}
+
+static void save_at_every_call(scratch *s, bool named_only, tally *t) {
+    for (int i = 0; i < KINDS; i++) {
+        char path[512];
+        bytes version[2];
+        snprintf(path, sizeof path, "%s", path_of_kind(s, &kinds[i]));
+        make_versions(s, &kinds[i], path, version);
+        for (int replaced = 0; replaced < 2; replaced++) {
+            disk_plan plan = {.under = s->folder, .named_only = named_only};
+            if (!replaced)
+                unlink(path);
+            disk_begin(&plan);
+            kinds[i].write(s->ctx, path, 1);
+            long n = disk_end();
+            for (int f = 0; f < N_FAULTS; f++)
+                for (long k = 1; k <= n; k++) {
+                    plan = faults[f];
+                    plan.under = s->folder;
+                    plan.named_only = named_only;
+                    plan.at = k;
+                    save_once(s, &kinds[i], path, version, plan, replaced, t);
+                }
+        }
+        bytes_release(&version[0]);
+        bytes_release(&version[1]);
+        unlink(path);
+    }
+}
+
+static void a_fault_in_a_save_leaves_the_former_file_or_the_next(void **state) {
+    for (int named_only = 0; named_only < 2; named_only++) {
+        tally t = {0};
+        save_at_every_call(*state, named_only, &t);
+        print_message("%ld faults in saves of %d kinds of files%s: %ld saved, %ld refused\n", t.runs, KINDS,
+            named_only ? " without O_TMPFILE" : "", t.whole, t.refused);
+        assert_true(t.runs > 300 && t.whole > 50 && t.refused > 150);
+    }
+}
+
+/* ---- readers ---- */
+
+static void read_at_every_call(scratch *s, const kind *k, const char *path, double expected, tally *t) {
+    disk_begin(&(disk_plan){.under = s->folder});
+    k->read(s->ctx, path);
+    long n = disk_end();
+    for (int f = 0; f < N_FAULTS; f++)
+        for (long at = 1; at <= n; at++) {
+            disk_plan plan = faults[f];
+            char what[200];
+            snprintf(what, sizeof what, "%s, %s at call %ld", strrchr(path, '/') + 1, disk_fault_name(plan.fault), at);
+            plan.under = s->folder;
+            plan.at = at;
+            disk_begin(&plan);
+            double figure = k->read(s->ctx, path);
+            disk_end();
+            if (!disk_met())
+                continue;
+            t->runs++;
+            *(mo_ok(s->ctx) ? &t->whole : &t->refused) += 1;
+            if (mo_ok(s->ctx) && figure != expected)
+                fail_msg("%s: %.17g without an error, expected %.17g", what, figure, expected);
+            if (!mo_ok(s->ctx))
+                assert_one_line(s->ctx, strrchr(path, '/') + 1, what);
+            if (!mo_ok(s->ctx) && plan.fault == DISK_SHORT)
+                fail_msg("%s: %s", what, mo_context_status(s->ctx)->message);
+            mo_clear_error(s->ctx);
+        }
+}
+
+static void a_fault_in_a_reader_is_told_or_changes_nothing(void **state) {
+    scratch *s = *state;
+    tally t = {0};
+    for (int i = 0; i < KINDS; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s", path_of_kind(s, &kinds[i]));
+        kinds[i].write(s->ctx, path, 1);
+        int before = open_files();
+        double expected = kinds[i].read(s->ctx, path);
+        expect_ok(s->ctx);
+        assert_true(expected != 0);
+        read_at_every_call(s, &kinds[i], path, expected, &t);
+        assert_int_equal(open_files(), before);
+        unlink(path);
+    }
+    print_message(
+        "%ld faults in readers of %d kinds of files: %ld read, %ld refused\n", t.runs, KINDS, t.whole, t.refused);
+    assert_true(t.runs > 50 && t.whole > 20 && t.refused > 20);
+}
+
+/* ---- hop stacks, which grow in place under another name until they are whole ---- */
+
+static mo_tensor *first_hop(mo_tape *t, mo_hop_store *s, int64_t side) {
+    float rows[6] = {1, 2, 3, 4, 5, 6};
+    s->quality[0] = 0.5 + (double)side;
+    return mo_from(t, MO_F32, 2, (int64_t[]){3, 2}, rows);
+}
+
+/* The sum of the stack; 0 on failure. */
+static double open_stack(scratch *s, const char *folder) {
+    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
+    mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
+    mo_hop_store store = {.cache = {.ctx = s->ctx, .folder = folder},
+        .key = entry_key,
+        .name = "path",
+        .A = A,
+        .sides = 1,
+        .hops = 3,
+        .nodes = 3,
+        .columns = 2,
+        .dtype = MO_F32,
+        .first = first_hop};
+    mo_tensor *stack = mo_hop_store_open(&store);
+    double sum = 0;
+    float x[18];
+    if (mo_ok(s->ctx) && mo_tensor_read(stack, x, sizeof x) == MO_OK)
+        for (int i = 0; i < 18; i++)
+            sum += (i + 1) * x[i] + store.quality[0];
+    mo_tensor_release(stack);
+    mo_csr_release(A);
+    mo_graph_release(graph);
+    return sum;
+}
+
+/* With a whole stack there, or without. Fails unless the stack is right in spite of the fault, or told, and right when
+ * it is opened again. */
+static void open_stack_at_every_call(scratch *s, const char *folder, bool there, double expected, tally *t) {
+    long n = 1;
+    for (int f = -1; f < N_FAULTS; f++) /* first without a fault, which counts the calls */
+        for (long at = 1; at <= (f < 0 ? 1 : n); at++) {
+            disk_plan plan = f < 0 ? (disk_plan){0} : faults[f];
+            char what[200], path[1024];
+            snprintf(what, sizeof what, "stack, %s at call %ld", disk_fault_name(plan.fault), at);
+            folder_remove(folder);
+            if (there)
+                open_stack(s, folder);
+            expect_ok(s->ctx);
+            plan.under = folder;
+            plan.at = at;
+            int before = open_files();
+            disk_begin(&plan);
+            double sum = open_stack(s, folder);
+            n = f < 0 ? disk_end() : n;
+            disk_end();
+            assert_int_equal(open_files(), before);
+            if (!disk_met())
+                continue;
+            t->runs++;
+            *(mo_ok(s->ctx) ? &t->whole : &t->refused) += 1;
+            if (mo_ok(s->ctx) && sum != expected)
+                fail_msg("%s: %.17g without an error, expected %.17g", what, sum, expected);
+            if (!mo_ok(s->ctx))
+                assert_one_line(s->ctx, folder, what);
+            mo_clear_error(s->ctx);
+            sum = open_stack(s, folder);
+            expect_ok(s->ctx);
+            if (sum != expected)
+                fail_msg("%s: afterwards %.17g, expected %.17g", what, sum, expected);
+            assert_int_equal(folder_files(folder, ".stack", path), 1);
+            if (folder_files(folder, "", path) != 1)
+                fail_msg("%s: %d files are left, %s\n%s", what, folder_files(folder, "", path), path, disk_calls());
+        }
+}
+
+static void a_fault_in_a_hop_stack_is_told_and_made_good(void **state) {
+    scratch *s = *state;
+    char folder[400];
+    tally t = {0};
+    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    double expected = open_stack(s, folder);
+    expect_ok(s->ctx);
+    assert_true(expected != 0);
+    open_stack_at_every_call(s, folder, false, expected, &t);
+    open_stack_at_every_call(s, folder, true, expected, &t);
+    print_message("%ld faults in hop stacks: %ld right, %ld refused\n", t.runs, t.whole, t.refused);
+    assert_true(t.runs > 80 && t.whole > 20 && t.refused > 40);
+    folder_remove(folder);
+}
+
+/* ---- the order ---- */
+
+static void a_save_is_written_synced_named_and_its_folder_synced(void **state) {
+    scratch *s = *state;
+    int saves = 0;
+    char wrong[400];
+    for (int named_only = 0; named_only < 2; named_only++)
+        for (int i = 0; i < KINDS; i++) {
+            const char *path = path_of_kind(s, &kinds[i]);
+            for (int version = 0; version < 2; version++, saves++) { /* anew, and over the first */
+                long written;
+                disk_begin(&(disk_plan){.under = s->folder, .named_only = named_only});
+                kinds[i].write(s->ctx, path, version);
+                disk_end();
+                expect_ok(s->ctx);
+                if (!disk_save_in_order(disk_calls(), path, &written, wrong))
+                    fail_msg("%s\n%s", wrong, disk_calls());
+                bytes b = read_bytes(path);
+                assert_int_equal(written, b.n);
+                bytes_release(&b);
+            }
+            unlink(path);
+        }
+    print_message("%d saves in order\n", saves);
+    assert_int_equal(saves, 4 * KINDS);
+}
+
+static void a_hop_stack_is_synced_before_it_has_its_name(void **state) {
+    scratch *s = *state;
+    char folder[400], path[1024], wrong[400];
+    long written;
+    snprintf(folder, sizeof folder, "%s/stacks", s->folder);
+    folder_remove(folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    disk_begin(&(disk_plan){.under = folder});
+    open_stack(s, folder);
+    disk_end();
+    expect_ok(s->ctx);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    if (!disk_save_in_order(disk_calls(), path, &written, wrong))
+        fail_msg("%s\n%s", wrong, disk_calls());
+    assert_true(written > 0);
+    folder_remove(folder);
+}
+
+/* The check above is one that can fail. */
+static void an_order_that_loses_files_is_recognized(void **state) {
+    static const struct {
+        const char *calls, *wrong;
+    } all[] = {
+        {"create /f\nmade /f/#1\nwrite /f/#1 5\nsync /f/#1\nname /f/#1 /f/.t\nname /f/.t /f/a\nsync /f\n", NULL},
+        {"create /f\nmade /f/#1\nwrite /f/#1 5\nname /f/#1 /f/a\nsync /f/#1\nsync /f\n", "not synced before"},
+        {"create /f/.t\nwrite /f/.t 3\nsync /f/.t\nwrite /f/.t 2\nname /f/.t /f/a\nsync /f\n", "behind the sync"},
+        {"create /f/.t\nwrite /f/.t 5\nsync /f/.t\nname /f/.t /f/a\n", "folder is not synced"},
+        {"create /f/a\nwrite /f/a 5\nsync /f/a\nsync /f\n", "no file is renamed"},
+        {"create /g/.t\nwrite /g/.t 5\nsync /g/.t\nname /g/.t /f/a\nsync /f\n", "another folder"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char wrong[400] = "";
+        long written;
+        assert_int_equal(disk_save_in_order(all[i].calls, "/f/a", &written, wrong), !all[i].wrong);
+        if (all[i].wrong)
+            assert_non_null(strstr(wrong, all[i].wrong));
+        else
+            assert_int_equal(written, 5);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fault_in_a_save_leaves_the_former_file_or_the_next),
+        cmocka_unit_test(a_fault_in_a_reader_is_told_or_changes_nothing),
+        cmocka_unit_test(a_fault_in_a_hop_stack_is_told_and_made_good),
+        cmocka_unit_test(a_save_is_written_synced_named_and_its_folder_synced),
+        cmocka_unit_test(a_hop_stack_is_synced_before_it_has_its_name),
+        cmocka_unit_test(an_order_that_loses_files_is_recognized),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+}
