@@ -55,11 +55,6 @@ const char *disk_calls(void) {
     return text;
 }
 
-const char *disk_fault_name(enum disk_fault fault) {
-    static const char *const names[DISK_FAULTS] = {"none", "EIO", "ENOSPC", "EINTR", "short", "kill"};
-    return names[fault];
-}
-
 /* ---- which calls count ---- */
 
 static bool is_under(const char *path) {

@@ -33,7 +33,10 @@ long disk_met(void);
 const char *disk_calls(void);
 
 /* "EIO" etc. */
-const char *disk_fault_name(enum disk_fault fault);
+static inline const char *disk_fault_name(enum disk_fault fault) {
+    static const char *const names[DISK_FAULTS] = {"none", "EIO", "ENOSPC", "EINTR", "short", "kill"};
+    return names[fault];
+}
 
 /* Whether the calls are those of a save of that file, in this order: a temporary file beside it is opened, written,
  * synced, named as the file, and the folder is synced. Says what is wrong if not. */

@@ -1,6 +1,7 @@
 /* tools/digest.c - XXH3-128 of a file, read block by block. */
 #include "tools/digest.h"
 
+#include "tensor/inside.h"
 #include "tools/memory.h"
 
 #define XXH_INLINE_ALL
@@ -25,7 +26,7 @@ static FILE *open_file(const char *path) {
     return file;
 }
 
-json_t *file_digest(const char *path) {
+json_t *file_digest(mo_context *ctx, const char *path) {
     static const size_t block = 1 << 16;
     errno = 0;
     FILE *file = open_file(path);
@@ -37,6 +38,8 @@ json_t *file_digest(const char *path) {
     for (size_t n; fine && (n = fread(bytes, 1, block, file)) > 0;)
         XXH3_128bits_update(state, bytes, n);
     fine = fine && !ferror(file);
+    if (!fine)
+        mo_fail(ctx, MO_IO, "%s: cannot read: %s", path, strerror(errno));
     XXH128_hash_t hash = fine ? XXH3_128bits_digest(state) : (XXH128_hash_t){0};
     free(bytes);
     XXH3_freeState(state);

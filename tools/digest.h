@@ -2,10 +2,12 @@
 #ifndef DIGEST_H
 #define DIGEST_H
 
+#include "tensor/tensor.h"
+
 #include <jansson.h>
 
-/* A new text: XXH3-128 of a file's bytes, as `xxhsum -H2` prints it; of FILE if the path is FILE:NAME. JSON null if it
- * cannot be read. */
-json_t *file_digest(const char *path);
+/* A new text: XXH3-128 of a file's bytes, as `xxhsum -H2` prints it; of FILE if the path is FILE:NAME. JSON null on
+ * failure, which it raises. */
+json_t *file_digest(mo_context *ctx, const char *path);
 
 #endif

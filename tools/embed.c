@@ -133,12 +133,15 @@ static bool print_embed_file(const embed_options *o, const char *path, const mo_
     const char *dtype = mo_dtype_name(mo_tensor_dtype(T));
     if (!o->json)
         return o->quiet || printf("%s: %s %s of %s\n", path, dtype, mo_shape_string(T, shape, sizeof shape), of) > 0;
-    json_t *sizes = json_array();
+    json_t *sizes = json_array(), *digest = file_digest(mo_tensor_context(T), path);
     for (int i = 0; i < mo_ndim(T); i++)
         json_array_append_new(sizes, json_integer(mo_dim(T, i)));
-    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", path, "holds",
-        mo_ndim(T) == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3",
-        file_digest(path)));
+    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", path, "holds",
+        mo_ndim(T) == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3", digest);
+    if (mo_ok(mo_tensor_context(T)))
+        return print_json(line);
+    json_decref(line);
+    return true;
 }
 
 /* Writes both files, or neither; labels may be the null tensor. Returns false if standard output was lost. */

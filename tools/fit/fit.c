@@ -104,16 +104,19 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
         r->lost_output = !fit_print_row_object(row);
 }
 
-/* The first line with --json: the command and its inputs. */
+/* The first line with --json: the command and its inputs. Returns false if standard output was lost. */
 static bool print_fit_run(const report *r) {
     const fit_options *o = r->options;
     json_t *line = command_object(o->argc, o->argv);
     json_t *more = json_pack("{s:i, s:I, s:I, s:I, s:{s:s, s:o}, s:{s:s, s:o}}", "threads", mo_context_threads(r->ctx),
         "seed", (json_int_t)o->fit.seed, "episodes", (json_int_t)o->fit.episodes, "unlabelled",
-        (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(o->rows), "labels", "file",
-        o->labels, "xxh3", file_digest(o->labels));
+        (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows), "labels", "file",
+        o->labels, "xxh3", file_digest(r->ctx, o->labels));
     json_object_update_new(line, more);
-    return print_json(line);
+    if (mo_ok(r->ctx))
+        return print_json(line);
+    json_decref(line);
+    return true;
 }
 
 static void diagnose_fit(report *r) {

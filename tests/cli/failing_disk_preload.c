@@ -1,0 +1,35 @@
+/* tests/cli/failing_disk_preload.c - failing_disk.c preloaded into a program, its plan in the environment.
+ *
+ * DISK_UNDER=FOLDER: the files that count. DISK_FAULT=N with DISK_AT=K: fault N of failing_disk.h meets call K, with
+ * DISK_ALWAYS all later ones too. DISK_CALLS=FILE: a program that ends by exit writes there how many calls were counted
+ * and met, and then the calls. */
+#include "tests/failing_disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static long number_of(const char *name) {
+    const char *text = getenv(name);
+    return text ? atol(text) : 0;
+}
+
+__attribute__((constructor)) static void plan_faults(void) {
+    const char *under = getenv("DISK_UNDER");
+    unsetenv("LD_PRELOAD"); /* of the programs that this one starts */
+    if (under)
+        disk_begin(&(disk_plan){.under = under,
+            .fault = (enum disk_fault)number_of("DISK_FAULT"),
+            .at = number_of("DISK_AT"),
+            .always = number_of("DISK_ALWAYS"),
+            .saves_only = number_of("DISK_SAVES_ONLY"),
+            .named_only = number_of("DISK_NAMED_ONLY")});
+}
+
+__attribute__((destructor)) static void write_calls(void) {
+    const char *path = getenv("DISK_CALLS");
+    long n = disk_end();
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (file && (fprintf(file, "%ld %ld\n%s", n, disk_met(), disk_calls()) < 0 || fclose(file) != 0))
+        _exit(126);
+}
