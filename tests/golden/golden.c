@@ -18,6 +18,7 @@ static const struct {
     {"encoder_pp", golden_encoder},
     {"logreg", golden_logistic},
     {"ops", golden_ops},
+    {"peer", golden_peer},
     {"ridge", golden_ridge},
     {"solve", golden_solve},
     {"step", golden_step},

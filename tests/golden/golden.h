@@ -4,7 +4,7 @@
 
 #include "train/inside.h"
 
-enum { GOLDEN_LEAVES = 256 };
+enum { GOLDEN_LEAVES = 256, GOLDEN_PARAMETERS = 64 };
 
 /* One file being checked in one float type. */
 typedef struct golden {
@@ -34,10 +34,22 @@ void golden_end_case(golden *g, const char *test);
 /* Calls check for every distinct case ("a" of "a.x"), in order of first appearance. */
 void golden_each_case(golden *g, void (*check)(golden *g, const char *test));
 
+/* ---- of the files that hold a model ---- */
+
+/* The model whose parameters the file holds: widths, hops and layers read off the arrays. */
+mo_model golden_model(golden *g, mo_temperature temperature, double lambda);
+int golden_parameters(mo_model m, mo_tensor **P); /* at most GOLDEN_PARAMETERS */
+mo_adamw_options golden_adamw(const golden *g);
+/* x [n, (l + 1) d], hop blocks side by side -> [l + 1, n, d]. */
+mo_tensor *golden_hop_major(mo_tape *t, mo_tensor *x, int hops, int dim);
+/* The first row of each graph, from task.cnt; NULL if there is none. */
+mo_tensor *golden_offsets(golden *g, const char *task);
+
 void golden_batched_matmul(golden *g);
 void golden_encoder(golden *g);
 void golden_logistic(golden *g);
 void golden_ops(golden *g);
+void golden_peer(golden *g);
 void golden_ridge(golden *g);
 void golden_solve(golden *g);
 void golden_step(golden *g);

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMETERS = 64 };
+enum { MAX_PARAMETERS = GOLDEN_PARAMETERS };
 
-/* The model whose parameters the file holds: widths, hops and layers read off the arrays. */
-static mo_model model_of(golden *g, mo_temperature temperature, double lambda) {
+mo_model golden_model(golden *g, mo_temperature temperature, double lambda) {
     mo_mochi_options o = mo_mochi_defaults();
     char name[64];
     o.temperature = temperature;
@@ -34,14 +33,13 @@ static mo_model model_of(golden *g, mo_temperature temperature, double lambda) {
     return m;
 }
 
-/* x [n, (l + 1) d], hop blocks side by side -> [l + 1, n, d]. */
-static mo_tensor *hop_major(mo_tape *t, mo_tensor *x, int hops, int dim) {
+mo_tensor *golden_hop_major(mo_tape *t, mo_tensor *x, int hops, int dim) {
     mo_tensor *split = mo_reshape(t, x, 3, (int64_t[]){mo_dim(x, 0), hops + 1, dim});
     return mo_permute(t, split, (int[]){1, 0, 2});
 }
 
 void golden_encoder(golden *g) {
-    mo_model m = model_of(g, MO_TEMPERATURE_LOGIT, 10);
+    mo_model m = golden_model(g, MO_TEMPERATURE_LOGIT, 10);
     if (!m.table)
         return;
     const mo_gamlp *encoder = mo_mochi_encoder(m);
@@ -58,7 +56,7 @@ void golden_encoder(golden *g) {
         list[n] = names[n];
         n++;
     }
-    mo_tensor *hops = hop_major(g->t, x, o->hops, o->dim);
+    mo_tensor *hops = golden_hop_major(g->t, x, o->hops, o->dim);
     golden_compare(g, "", "mixed", mo_gamlp_mix(g->t, encoder, hops, NULL, &attention));
     golden_compare(g, "", "attention", attention);
     mo_episode e = {.n_rows = 1, .rows = {{"hops", hops, NULL}}};
@@ -71,7 +69,7 @@ void golden_encoder(golden *g) {
 
 /* ---- steps ---- */
 
-static mo_tensor *offsets(golden *g, const char *task) {
+mo_tensor *golden_offsets(golden *g, const char *task) {
     mo_tensor *count = golden_find(g, task, "cnt");
     if (!count)
         return NULL;
@@ -86,9 +84,10 @@ static mo_tensor *offsets(golden *g, const char *task) {
 
 static mo_episode episode_of(golden *g, const char *task, mo_model m) {
     const mo_gamlp_options *o = &mo_mochi_encoder(m)->options;
-    mo_episode e = {.classes = (int64_t)golden_number(g, task, "C", 0), .n_rows = 1, .segment = offsets(g, task)};
+    mo_episode e = {
+        .classes = (int64_t)golden_number(g, task, "C", 0), .n_rows = 1, .segment = golden_offsets(g, task)};
     e.task = !strcmp(task, "nc") ? MO_TASK_NC : !strcmp(task, "lp") ? MO_TASK_LP : MO_TASK_GC;
-    e.rows[0] = (mo_named){"hops", hop_major(g->t, golden_data(g, task, "x"), o->hops, o->dim), NULL};
+    e.rows[0] = (mo_named){"hops", golden_hop_major(g->t, golden_data(g, task, "x"), o->hops, o->dim), NULL};
     e.support[0] = golden_data(g, task, "sup");
     e.query[0] = golden_data(g, task, "qry");
     if (e.task == MO_TASK_LP) {
@@ -121,7 +120,7 @@ static double accuracy(mo_tensor *logits, mo_tensor *labels) {
     return (double)right / (double)n;
 }
 
-static mo_adamw_options adamw_of(const golden *g) {
+mo_adamw_options golden_adamw(const golden *g) {
     return (mo_adamw_options){.lr = golden_number(g, "", "lr", 0),
         .beta1 = golden_number(g, "", "beta1", 0),
         .beta2 = golden_number(g, "", "beta2", 0),
@@ -130,7 +129,7 @@ static mo_adamw_options adamw_of(const golden *g) {
         .clip = golden_number(g, "", "clip", 0)};
 }
 
-static int parameters_of(mo_model m, mo_tensor **P) {
+int golden_parameters(mo_model m, mo_tensor **P) {
     int n = mo_model_n_parameters(m);
     for (int i = 0; i < n; i++)
         P[i] = mo_model_parameter(m, i);
@@ -139,15 +138,15 @@ static int parameters_of(mo_model m, mo_tensor **P) {
 
 /* One step from the golden gradients at that clip; compares the parameters under prefix. */
 static void check_after(golden *g, const char *test, const char *prefix, double clip) {
-    mo_model m = model_of(g, MO_TEMPERATURE_EMBED, 10);
+    mo_model m = golden_model(g, MO_TEMPERATURE_EMBED, 10);
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
-    int n = parameters_of(m, P);
+    int n = golden_parameters(m, P);
     char name[128];
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof name, "grad.%s", mo_tensor_name(P[i]));
         grads[i] = golden_data(g, test, name);
     }
-    mo_adamw_options options = adamw_of(g);
+    mo_adamw_options options = golden_adamw(g);
     options.clip = clip;
     mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
     double norm;
@@ -163,12 +162,12 @@ static void check_after(golden *g, const char *test, const char *prefix, double 
 static void check_step(golden *g, const char *task, const char *mode) {
     char test[64], name[128];
     snprintf(test, sizeof test, "%s.%s", task, mode);
-    mo_model m = model_of(
+    mo_model m = golden_model(
         g, !strcmp(mode, "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT, golden_number(g, "", "lam", 10));
     if (!m.table || !golden_find(g, test, "loss"))
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS], *logits;
-    int n = parameters_of(m, P);
+    int n = golden_parameters(m, P);
     mo_episode e = episode_of(g, task, m);
     mo_tensor *loss = mo_model_loss(g->t, m, &e, NULL, &logits);
     golden_compare(g, test, "loss", loss);
@@ -179,7 +178,7 @@ static void check_step(golden *g, const char *task, const char *mode) {
         snprintf(name, sizeof name, "grad.%s", mo_tensor_name(P[i]));
         golden_compare(g, test, name, grads[i]);
     }
-    mo_adamw_options options = adamw_of(g);
+    mo_adamw_options options = golden_adamw(g);
     mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
     double norm = NAN;
     mo_optimizer_step(o, grads, options.lr, &norm);
@@ -208,13 +207,14 @@ static void mean_gradients(golden *g, mo_model m, mo_tensor **P, int n, mo_tenso
 
 static void check_trajectory(golden *g) {
     mo_tensor *rates = golden_find(g, "traj", "lr");
-    mo_model m = rates ? model_of(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : (mo_model){NULL, NULL};
+    mo_model m =
+        rates ? golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : (mo_model){NULL, NULL};
     if (!m.table)
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
-    int n = parameters_of(m, P);
+    int n = golden_parameters(m, P);
     int64_t steps = mo_numel(rates);
-    mo_adamw_options options = adamw_of(g);
+    mo_adamw_options options = golden_adamw(g);
     options.clip = golden_number(g, "traj", "clip", 1);
     mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
     double losses[64 * 3], lr[64], norm[64];
