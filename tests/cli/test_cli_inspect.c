@@ -80,7 +80,7 @@ static void bench_solve_times_both_solves_and_adjoints(void **state) {
     program *p = *state;
     const char *const variants[] = {"solve", "solve+adjoint", "solve_spd", "solve_spd+adjoint"};
     const double n = 16, column = 2 * n * n * 3, factor[] = {2 * n * n * n / 3, n * n * n / 3};
-    RUN(p, "bench", "solve", "8x16x3", "--runs", "3", "--warmup", "1", "--json");
+    RUN(p, "bench", "solve", "8x16x3", "--runs", "2", "--warmup", "1", "--json");
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 1 + 4);
     for (int i = 0; i < 4; i++) {

@@ -22,7 +22,7 @@ typedef struct bench_record {
     int64_t rows;
     double gflop; /* 1e9 operations that the algorithm needs */
     double min_ms, med_ms, max_ms;
-    double gemm_rate;    /* GFLOP/s of the best 4096-cube product */
+    double gemm_rate;    /* GFLOP/s, of bench_gemm_rate */
     double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
     double growth_mb;    /* growth of this memory since before the first run */
     int64_t allocations; /* allocations by the timed runs */
@@ -53,8 +53,9 @@ bool bench_solve(mo_context *ctx, const bench_options *o);
 bool bench_head(mo_context *ctx, const bench_options *o);
 bool bench_rows(mo_context *ctx, const bench_options *o);
 bool bench_expect(mo_context *ctx, const bench_options *o);
-/* GFLOP/s of the best of a few 4096-cube float32 products. */
-double bench_gemm_rate(mo_context *ctx);
+/* GFLOP/s of the best of a few 4096-cube float32 products; of 1536-cube ones on the CPU where fewer than three runs are
+ * timed. */
+double bench_gemm_rate(mo_context *ctx, const bench_options *o);
 /* The rate of 1536-cube products, measured in a fraction of a second. */
 double bench_gemm_quick_rate(mo_context *ctx);
 /* A random graph of mean degree 10 if name is a number of nodes, else the graph of that name or path. NULL on

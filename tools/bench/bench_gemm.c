@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CUBE = 4096, LARGEST = 1 << 20 };
+enum { LARGEST = 1 << 20 };
 
 /* "4096", or "3600x512x512" for [m, k] [k, n]. */
 static bool scan_sizes(const char *name, int64_t size[3]) {
@@ -61,19 +61,21 @@ static double rate_of(mo_context *ctx, const char *name, int runs) {
     return run_gemm(ctx, &o, name, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
 }
 
-double bench_gemm_rate(mo_context *ctx) {
-    return rate_of(ctx, "4096", 3);
-}
-
 double bench_gemm_quick_rate(mo_context *ctx) {
     return rate_of(ctx, "1536", 4);
+}
+
+double bench_gemm_rate(mo_context *ctx, const bench_options *o) {
+    if (o->runs < 3 && mo_context_device(ctx) == MO_CPU)
+        return bench_gemm_quick_rate(ctx);
+    return rate_of(ctx, "4096", 3);
 }
 
 bool bench_gemm(mo_context *ctx, const bench_options *o) {
     char encoder[64];
     snprintf(encoder, sizeof encoder, "3600x%dx%d", o->dim, o->dim);
     const char *standard[] = {"4096", encoder};
-    double rate = bench_gemm_rate(ctx);
+    double rate = bench_gemm_rate(ctx, o);
     int n = o->cases.count ? o->cases.count : 2;
     for (int i = 0; i < n; i++) {
         bench_record record;

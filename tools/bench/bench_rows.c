@@ -99,7 +99,7 @@ static bool run_rows_case(mo_context *ctx, const bench_options *o, const char *n
 bool bench_rows(mo_context *ctx, const bench_options *o) {
     static const char *const standard[] = {
         "softmax:65536x64", "softmax:4096x1024", "softmax:256x16384", "spmm:3000x4x512", "spmm:100000x10x512"};
-    double rate = bench_gemm_rate(ctx);
+    double rate = bench_gemm_rate(ctx, o);
     int n = o->cases.count ? o->cases.count : (int)(sizeof standard / sizeof *standard);
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!run_rows_case(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate))

@@ -104,7 +104,7 @@ static bool run_solve_case(mo_context *ctx, const bench_options *o, const char *
 }
 
 bool bench_solve(mo_context *ctx, const bench_options *o) {
-    double rate = bench_gemm_rate(ctx);
+    double rate = bench_gemm_rate(ctx, o);
     bool fine = mo_ok(ctx);
     for (int i = 0; i < o->cases.count && fine; i++)
         fine = run_solve_case(ctx, o, o->cases.items[i], rate);

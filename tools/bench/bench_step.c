@@ -141,7 +141,7 @@ static bool run_step_case(mo_context *ctx, const bench_options *o, const step_ca
 }
 
 bool bench_step(mo_context *ctx, const bench_options *o) {
-    double rate = bench_gemm_rate(ctx);
+    double rate = bench_gemm_rate(ctx, o);
     int n = o->cases.count ? o->cases.count : N_CASES;
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!run_step_case(ctx, o, o->cases.count ? find_case(o->cases.items[i]) : &cases[i], rate))

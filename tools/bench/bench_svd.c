@@ -101,7 +101,7 @@ static bool run_svd_case(mo_context *ctx, const bench_options *o, const char *na
 }
 
 bool bench_svd(mo_context *ctx, const bench_options *o) {
-    double rate = bench_gemm_rate(ctx);
+    double rate = bench_gemm_rate(ctx, o);
     int n = o->cases.count ? o->cases.count : 1;
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (!run_svd_case(ctx, o, o->cases.count ? o->cases.items[i] : "20000", rate))
