@@ -16,6 +16,9 @@ typedef struct command {
 
 static const command commands[] = {
     {"train", "mochi train", "meta-train an encoder on a pool of graphs", train_command},
+    {"diff-run", "mochi diff-run", "the first step and tensor in which two runs of --digest differ", diff_run_command},
+    {"verify-resume", "mochi verify-resume", "repeat a run from its checkpoint, and compare bit for bit",
+        verify_resume_command},
     {"eval", "mochi eval", "few-shot accuracy of trained weights and baselines on other graphs", eval_command},
     {"compare", "mochi compare", "evaluations side by side, or beside the paper's tables", compare_command},
     {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
@@ -42,7 +45,7 @@ static void print_help(void) {
     puts("Usage: mochi COMMAND [OPTION...]\n"
          "MOCHI: a graph foundation model, meta-trained through a closed-form ridge solve.\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+        printf("  %-13s %s\n", commands[i].name, commands[i].summary);
     puts("\n  mochi help COMMAND      the options of a command, with examples; so does mochi COMMAND --help\n"
          "  mochi --version         the version\n\n"
          "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"

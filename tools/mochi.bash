@@ -2,7 +2,7 @@
 
 _mochi_words() {
     case $1 in
-        '') mochi --help 2>/dev/null | sed -n 's/^  \([a-z]\+\)  .*/\1/p' ;;
+        '') mochi --help 2>/dev/null | sed -n 's/^  \([a-z-]\+\)  .*/\1/p' ;;
         *) mochi "$@" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*' | sort -u ;;
     esac
 }

@@ -42,6 +42,7 @@ typedef struct option_row {
 #define EMBED "embed --weights none --data mutag --out #.npy"
 #define FIT "fit @/Z.npy @/y.npy --head ridge --shots 4 --episodes 3 --json"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
+#define VERIFY "verify-resume @/noted"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
@@ -82,6 +83,7 @@ static const option_row rows[] = {
     {"train", "resume", PASSES, "train --out @/done --quiet", "--resume", NULL, {NULL}},
     {"train", "new-lr", ELSEWHERE, NULL, NULL, "test_cli_train.c", {BEST " --new-lr 0.01"}},
     {"train", "checkpoint-every", COSTS, PAPER, "--checkpoint-every 1", "/weights.safetensors", {NULL}},
+    {"train", "digest", FILE_OF, PAPER, "--digest", "/digests.jsonl", {PAPER " --digest --replay"}},
     {"train", "max-rows", FILE_OF, PAPER, "--max-rows 9", "/run.json", {NULL}},
     {"train", "features", COSTS, PAPER, "--features host", "/weights.safetensors", {NULL}},
     {"train", "memory", COSTS, PAPER, "--memory 4G", "/weights.safetensors", {NULL}},
@@ -94,6 +96,17 @@ static const option_row rows[] = {
     {"train", "threads", COSTS, PAPER, "--threads 1", "/weights.safetensors", {NULL}},
     {"train", "json", SAYS, RUN_OF, "--json", "\"gradient_norm\"", {NULL}},
     {"train", "quiet", SILENCES, RUN_OF, "--quiet", NULL, {RUN_OF " --json --quiet"}},
+    /* diff-run, verify-resume */
+    {"diff-run", "json", SAYS, "diff-run @/noted @/noted", "--json", "\"same\":true", {NULL}},
+    {"verify-resume", "steps", CHANGES, VERIFY, "--steps 1", NULL, {NULL}},
+    {"verify-resume", "memory", COSTS, VERIFY, "--memory 4G", NULL, {NULL}},
+    {"verify-resume", "max-expand", COSTS, VERIFY, "--max-expand 64", NULL, {NULL}},
+    {"verify-resume", "cache", FOLDER_OF, VERIFY, "--cache #c", "c", {NULL}},
+    {"verify-resume", "device", COSTS, VERIFY, "--device cpu", NULL, {NULL}},
+    {"verify-resume", "math", NEEDS_GPU, NULL, NULL, NULL, {VERIFY " --math tf32"}},
+    {"verify-resume", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {VERIFY " --device-memory 4G"}},
+    {"verify-resume", "threads", COSTS, VERIFY, "--threads 1", NULL, {NULL}},
+    {"verify-resume", "json", SAYS, VERIFY, "--json", "\"kind\":\"resume\"", {NULL}},
     /* eval */
     {"eval", "weights", CHANGES, MUTAG, "--weights random", NULL, {NULL}},
     {"eval", "recipe", FAILS, "eval --data mutag --shots 4 --seeds 2 --quiet", "--recipe paper", "best",
@@ -546,6 +559,8 @@ static void prepare(program *p) {
     static const char *const made[][2] = {
         {"@/y.npy", "embed --weights none --data enzymes --out @/Z.npy --labels @/y.npy --quiet"},
         {"@/done", "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --out @/done"},
+        {"@/noted",
+            "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --recipe paper --digest --out @/noted"},
         {"@/own", "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --encoder $/encoder_good.so --recipe "
                   "paper --out @/own"},
         {"@/kept", "data cache build mutag --cache @/kept --recipe paper"},
@@ -651,7 +666,7 @@ static void no_option_is_forgotten(void **state) {
     snprintf(page, sizeof page, "%s", p->out);
     for (const char *line = page; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         char command[32];
-        if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || sscanf(line, "  %31[a-z]  ", command) != 1 ||
+        if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || sscanf(line, "  %31[a-z-]  ", command) != 1 ||
             !strcmp(command, "mochi"))
             continue;
         commands++;

@@ -189,7 +189,7 @@ if command -v "${CXX:-c++}" >/dev/null; then
 fi
 
 # Every command has its place in the manual, and completion knows it.
-commands=$("$prefix/bin/mochi" --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p')
+commands=$("$prefix/bin/mochi" --help | sed -n 's/^  \([a-z-]\+\)  .*/\1/p')
 claim the_program_has_commands test "$(wc -w <<<"$commands")" -ge 8
 completes() {
     local replies

@@ -122,6 +122,14 @@ mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
 }
 
+mo_trainer_options recipe_training(const recipe *r) {
+    return (mo_trainer_options){.steps = r->steps,
+        .episodes_per_step = r->episodes_per_step,
+        .adamw = r->adamw,
+        .plan = r->plan,
+        .max_rows = r->max_rows};
+}
+
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name) {
     if (weights && name && strcmp(weights->recipe, name) != 0)
         mo_fail(ctx, MO_INVALID, "%s: expected weights of the recipe %s, found %s", file, name,

@@ -38,6 +38,8 @@ recipe recipe_defaults(int number);
 bool reads_itself(const recipe *r);
 /* A new model of the recipe for the graphs of a pool; its table is NULL on failure. */
 mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
+/* The options of a trainer that follow from the recipe; the others are zero. */
+mo_trainer_options recipe_training(const recipe *r);
 /* Raises if the weights of a file are not of the given recipe (NULL: any). */
 void require_recipe(mo_context *ctx, const mo_weights *weights, const char *file, const char *name);
 /* Raises if the weights of a file need a user's encoder other than the given one. */

@@ -35,6 +35,7 @@ enum {
     KEY_CLASSES,
     KEY_MAX_ROWS,
     KEY_CHECKPOINT,
+    KEY_DIGEST,
     KEY_FEATURES,
     KEY_REPLAY,
     KEY_OUT,

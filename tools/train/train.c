@@ -105,18 +105,13 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const recipe *r = &o->recipe;
     char *text = o->kept_text ? NULL : recipe_text(r);
     mo_model model = recipe_model(ctx, r, pool);
-    mo_trainer_options options = {
-        .steps = r->steps,
-        .episodes_per_step = r->episodes_per_step,
-        .adamw = r->adamw,
-        .plan = r->plan,
-        .max_rows = r->max_rows,
-        .checkpoint_every = o->checkpoint_every,
-        .replay = o->replay,
-        .out = o->out,
-        .settings = o->kept_text ? o->kept_text : text,
-        .other_rate = o->new_lr > 0,
-    };
+    mo_trainer_options options = recipe_training(r);
+    options.checkpoint_every = o->checkpoint_every;
+    options.replay = o->replay;
+    options.digest = o->digest;
+    options.out = o->out;
+    options.settings = o->kept_text ? o->kept_text : text;
+    options.other_rate = o->new_lr > 0;
     mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
     if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))

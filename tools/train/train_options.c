@@ -82,6 +82,10 @@ static const struct argp_option options[] = {
     {"new-lr", KEY_NEW_LR, "RATE", 0,
         "with --resume: continue at another learning rate after a failed step; the only setting that may change", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
+    {"digest", KEY_DIGEST, NULL, 0,
+        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters, which `mochi "
+        "diff-run` compares with another run's",
+        0},
     {"max-rows", KEY_MAX_ROWS, "N", 0,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)",
@@ -127,6 +131,8 @@ static void take_source(train_options *o, int key, const char *text, const struc
 static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_CHECKPOINT)
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
+    else if (key == KEY_DIGEST)
+        o->digest = true;
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_NEW_LR)

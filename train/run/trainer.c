@@ -30,6 +30,9 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
         mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
     else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
+    else if (o->digest && o->replay)
+        mo_fail(ctx, MO_INVALID,
+            "train: digest and replay are both asked for, expected one: replayed gradients cannot be read");
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
     else if (of_examples != model.table->of_examples)
@@ -121,6 +124,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
+    mo_run_digest_release(trainer->digest);
     mo_replay_release(trainer->replay);
     mo_prefetch_release(trainer->episodes);
     mo_optimizer_release(trainer->optimizer);
@@ -148,6 +152,8 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
         mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
     mo_run_path(trainer, "log.jsonl", path);
     trainer->log = mo_log_open(ctx, path, trainer->step);
+    if (trainer->options.digest && mo_ok(ctx))
+        trainer->digest = mo_run_digest_open(ctx, mo_run_path(trainer, MO_DIGESTS, path), trainer->step);
     return mo_context_status(ctx)->code;
 }
 

@@ -11,6 +11,9 @@
 
 enum { MO_TREE_LEVELS = 16 };
 
+/* Writes digests.jsonl (run_digest.c). */
+typedef struct mo_run_digest mo_run_digest;
+
 struct mo_trainer {
     mo_context *ctx;
     mo_model model;
@@ -35,6 +38,7 @@ struct mo_trainer {
     double *host_figures;
     bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
     int log;                /* file descriptor of log.jsonl, -1 before the first step */
+    mo_run_digest *digest;  /* NULL before the first step, and where options.digest is false */
     char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
 };
 
@@ -69,6 +73,19 @@ mo_code mo_compare_run(const mo_trainer *trainer);
 int mo_log_open(mo_context *ctx, const char *path, int64_t steps);
 /* One line a step, written at once. */
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
+/* Writes text to the file `name` of the run and a line feed, for which it takes the place of the closing zero. */
+mo_code mo_log_write(const mo_trainer *trainer, int file, const char *name, int64_t step, char *text);
+
+/* ---- run_digest.c ---- */
+
+#define MO_DIGESTS "digests.jsonl"
+/* Opens the file for the steps from `step` on; lines of earlier steps are kept. NULL on failure. */
+mo_run_digest *mo_run_digest_open(mo_context *ctx, const char *path, int64_t step);
+void mo_run_digest_release(mo_run_digest *d);
+/* Notes the tensors of episode j of a step; nothing without d. */
+void mo_run_digest_episode(mo_run_digest *d, int j, const mo_source *source, const mo_episode *e);
+/* Notes losses, gradients and the new parameters, and writes the line of the step; nothing without d. */
+mo_code mo_run_digest_step(mo_run_digest *d, const mo_trainer *trainer, mo_tensor *const *gradient);
 
 /* ---- checkpoint.c ---- */
 

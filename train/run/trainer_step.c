@@ -114,6 +114,16 @@ static void place_sum(mo_trainer *trainer, int j) {
     sum[level - 1] = free_level;
 }
 
+/* The gradients of a finished step, where they lie until the next one. */
+static mo_tensor *const *step_gradient(const mo_trainer *trainer) {
+    int E = trainer->options.episodes_per_step, highest = 0;
+    if (E == 1)
+        return trainer->grad;
+    while (E >> (highest + 1))
+        highest++;
+    return trainer->sum[highest];
+}
+
 /* The sum over all E episodes: joins the occupied levels from the lowest. */
 static mo_tensor *const *join_tree(mo_trainer *trainer) {
     mo_tensor *const *total = NULL;
@@ -166,6 +176,7 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_tape_reset(trainer->tape);
     if (mo_prefetch_take(trainer->episodes, trainer->tape, episode_number(trainer, j), &e, &sum->source[j]) != MO_OK)
         return;
+    mo_run_digest_episode(trainer->digest, j, sum->source[j], &e);
     e.max_rows = trainer->options.max_rows;
     trainer->task[j] = e.task;
     sum->asked[e.task] += mo_numel(e.query_label);
@@ -224,8 +235,10 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
     read_step_figures(trainer, &sum);
     fill_report(trainer, &sum, &r);
+    bool taken = mo_ok(ctx);
+    mo_run_digest_step(trainer->digest, trainer, step_gradient(trainer));
     mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
-    if (!mo_ok(ctx)) {
+    if (!taken) {
         if (trainer->optimizer->step > before)
             mo_optimizer_withdraw(trainer->optimizer);
         name_step(trainer);
