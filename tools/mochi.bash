@@ -36,6 +36,7 @@ _mochi() {
         *:--hop-activation:*) mapfile -t COMPREPLY < <(compgen -W 'none relu' -- "$current") ;;
         *:--feature-norm:*) mapfile -t COMPREPLY < <(compgen -W 'none layer' -- "$current") ;;
         *:--combine:*) mapfile -t COMPREPLY < <(compgen -W 'concat sum' -- "$current") ;;
+        eval:--protocol:*) mapfile -t COMPREPLY < <(compgen -W 'split episode public' -- "$current") ;;
         *:--metric:*)
             mapfile -t COMPREPLY < <(compgen -W 'accuracy auc ap mrr hits_rank hits_ogb hits_pooled' -- "$current") ;;
         *:--weights:*) mapfile -t COMPREPLY < <(compgen -f -W 'best random none' -- "$current") ;;

@@ -8,6 +8,16 @@
 
 /* ---- graph: one data set, a single graph or a set of graphs laid one after another ---- */
 
+/* The parts of the division of a graph's nodes that its authors published: the nodes whose labels a method may learn,
+ * may choose its settings by, and is tested on. */
+typedef enum mo_division {
+    MO_DIVISION_NONE = 0,
+    MO_DIVISION_TRAIN,
+    MO_DIVISION_VALIDATION,
+    MO_DIVISION_TEST,
+    MO_DIVISIONS
+} mo_division;
+
 /* Host arrays, owned by the graph. The adjacency is undirected, without duplicates and self-loops: both triangles,
  * columns rising. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
 struct mo_graph {
@@ -26,6 +36,8 @@ struct mo_graph {
     int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
     int64_t *label;   /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;
+    uint8_t *division; /* [nodes]: a mo_division, the part of each in the division that came with the data set; NULL if
+                          none did. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
     struct mo_node_names *names;               /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
@@ -104,6 +116,10 @@ MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_tas
  * replacement); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled
  * examples, a function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
+/* Protocol "public": the support is the training part of the division that came with the graph, all of its test part
+ * are queries, and plan->k is the number of training nodes in the smallest class. Classes keep their numbers. Raises
+ * MO_INVALID if the graph has no division, or a class without a training node. */
+MO_API mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan);
 MO_API void mo_plan_release(mo_plan *plan);
 
 #endif

@@ -106,14 +106,17 @@ MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 
-typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE } mo_protocol;
+/* public: the division that came with a graph of nodes (mo_plan_public): one problem, whose k is that of the division.
+ */
+typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
-MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode" */
+MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */
 
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
-    const int64_t *shots; /* k for nc and gc; for lp the number of support links of each class */
+    const int64_t *shots; /* k for nc and gc, of protocol public one number, whatever it is; for lp the number of
+                             support links of each class */
     int64_t episodes;     /* for protocol episode: 100 */
     int64_t queries;      /* per class, for protocol episode; 0: 30 */
     int64_t seeds;        /* for protocol split, and for links: 3 */

@@ -71,6 +71,55 @@ static void evaluations_are_compared_in_pairs_and_with_the_paper(void **state) {
     assert_non_null(strstr(p->out, "24.9 ±  1.5   34.9 ±  3.2"));
 }
 
+static void the_public_split_stands_beside_other_methods(void **state) {
+    program *p = *state;
+    unsetenv("MOCHI_DATA");
+    RUN(p, "eval", "--weights", "none", "--hop", "2", "--dim", "32", "--protocol", "public", "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,device,weights,protocol,seed");
+    assert_string_equal(json_text_of(run, "protocol"), "public");
+    json_decref(run);
+    json_t *cell = json_line(
+        p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values"); /* behind run and data */
+    assert_string_equal(json_text_of(cell, "protocol"), "public");
+    assert_int_equal(json_real_of(cell, "k"), 20);
+    assert_int_equal(json_real_of(cell, "n_test"), 1000);
+    assert_true(json_is_null(json_object_get(cell, "ci95")));
+    json_decref(cell);
+    assert_null(strstr(p->out, "\"kind\":\"pair\"")); /* one split has no spread */
+    assert_non_null(strstr(p->out, "\"kind\":\"absent\",\"data\":\"pubmed\""));
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_file(p, "public.jsonl", p->out));
+    RUN(p, "compare", path, "public", "--json");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 2);
+    json_t *first = json_line(p, 0,
+        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart");
+    assert_true(json_real_of(first, "other_mean") == 80.1);
+    assert_string_equal(json_text_of(first, "other_features"), "public best");
+    json_decref(first);
+    RUN(p, "compare", path, "public");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "GraphAny           C&S"));
+    RUN(p, "compare", path, "paper");
+    assert_ended(p, 1, "found none");
+    RUN(p, "eval", "--weights", "none", "--hop", "2", "--dim", "32", "--protocol", "public", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "ridge head, accuracy in %, the public split"));
+    assert_non_null(strstr(p->out, " 79.4          80.1 "));
+    assert_non_null(strstr(p->out, "not run, as the data are not there: pubmed nc"));
+    RUN(p, "eval", "--weights", "none", "--hop", "2", "--dim", "32", "--protocol", "public", "--data", "photo",
+        "--quiet");
+    assert_ended(p, 1, "public split of graph photo: expected labelled nodes and their division");
+}
+
+static void the_weights_best_name_the_graphs_that_they_have_seen(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--data", "citeseer,cora", "--protocol", "public", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "the weights best were trained on: citeseer\n"));
+}
+
 static void bad_suites_and_runs_end_with_one_line(void **state) {
     program *p = *state;
     char run[512];
@@ -107,6 +156,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_suite_runs_what_is_there_and_lists_the_rest),
         cmocka_unit_test(evaluations_are_compared_in_pairs_and_with_the_paper),
+        cmocka_unit_test(the_public_split_stands_beside_other_methods),
+        cmocka_unit_test(the_weights_best_name_the_graphs_that_they_have_seen),
         cmocka_unit_test(bad_suites_and_runs_end_with_one_line),
     };
     return cmocka_run_group_tests_name("cli_suite", tests, program_create, program_release);

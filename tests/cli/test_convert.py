@@ -162,6 +162,18 @@ class Conversion(unittest.TestCase):
             self.made("planetoid", source, self.out)
             self.assertEqual(described(self.out)["hash"], described(other)["hash"])
 
+    def test_planetoid_pickles_bring_the_public_split(self):
+        for source in SOURCES.glob("*/planetoid"):
+            self.made("planetoid", source, self.out)
+            members = zipfile.ZipFile(self.out)
+            parts = {key: array.array("q", members.read(key + ".npy")[128:]).tolist()
+                     for key in ("idx_train", "idx_val", "idx_test")}
+            trained = {"cora": 140, "citeseer": 120, "pubmed": 60}[source.parent.name]
+            self.assertEqual(parts["idx_train"], list(range(trained)))
+            self.assertEqual(parts["idx_val"], list(range(trained, trained + 500)))
+            self.assertEqual(len(set(parts["idx_test"])), 1000)
+            self.assertGreater(min(parts["idx_test"]), trained + 499)
+
     def test_equal_input_gives_equal_bytes(self):
         for out in (self.out, self.folder / "again.npz"):
             self.made("planetoid", SOURCES / "cora" / "planetoid", out)

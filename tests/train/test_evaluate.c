@@ -63,6 +63,37 @@ static void planted_classes_are_found_by_both_protocols(void **state) {
     mo_pool_release(pool);
 }
 
+/* A division of the planted graph: 6 nodes of each class to learn from, the last 60 to be tested on. */
+static void divide_planted(mo_graph *graph) {
+    graph->division = calloc((size_t)graph->nodes, 1);
+    for (int64_t i = 0; i < graph->nodes; i++)
+        graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
+}
+
+static void the_division_of_a_graph_gives_one_figure(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    const mo_source *source = planted_source(pool, MO_TASK_NC);
+    mo_eval_options o = usual_options(MO_PROTOCOL_PUBLIC);
+    mo_candidate c = hop_candidate("hop", 2);
+    table t = {0};
+    o.n_shots = 1;
+    o.seeds = o.episodes = 0;
+    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("public split of graph planted", "found no division"));
+    divide_planted((mo_graph *)source->graph);
+    evaluate(s->ctx, source, &c, 1, &o, &t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.row[0].n, 1);
+    assert_int_equal(t.row[0].k, 6);
+    assert_int_equal(t.row[0].n_test, 60);
+    assert_true(t.row[0].mean > 85 && isnan(t.row[0].ci95));
+    o.n_shots = 2;
+    mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
+    assert_failed(s->ctx, MO_INVALID, PARTS("protocol public of planted nc and 2 numbers of shots"));
+    mo_pool_release(pool);
+}
+
 static void labels_without_meaning_give_chance(void **state) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
@@ -257,6 +288,7 @@ static void impossible_requests_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_classes_are_found_by_both_protocols),
+        cmocka_unit_test(the_division_of_a_graph_gives_one_figure),
         cmocka_unit_test(labels_without_meaning_give_chance),
         cmocka_unit_test(candidates_are_compared_on_the_same_plans),
         cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),

@@ -110,7 +110,13 @@ def planetoid(folder, out):
     features = Features(columns)
     for columns_of_row, values in row:
         features.add(columns_of_row, values)
-    write_npz(out, {**sorted_rows(nodes, *zip(*ends)), **features.members(), "labels": array.array("q", label)})
+    # The public split: the rows of x, the 500 nodes behind them, and the nodes of tx.
+    trained = len(one_hot(part("y"), unpickled(part("y"), unpickle.PLANETOID)))
+    require(trained <= len(known), part("y"), f"at most {len(known)} rows", trained)
+    division = {"idx_train": range(trained), "idx_val": range(trained, min(trained + 500, len(known))),
+                "idx_test": sorted(set(test))}
+    write_npz(out, {**sorted_rows(nodes, *zip(*ends)), **features.members(), "labels": array.array("q", label),
+                    **{key: array.array("q", nodes_of) for key, nodes_of in division.items()}})
 
 
 def coo_entries(path, matrix):

@@ -48,6 +48,9 @@ def from_npz(path):
     for key in ("attr_indptr", "attr_indices", "attr_shape", "labels", "idx_unlabelled"):
         if key in source.files and source[key].size:
             arrays[key] = narrow(source[key])
+    for key in ("idx_train", "idx_val", "idx_test"):  # the public split of Planetoid
+        if key in source.files:
+            arrays[key] = narrow(source[key])
     if not (source["attr_data"] == 1).all():
         arrays["attr_data"] = source["attr_data"]
     return arrays

@@ -29,7 +29,8 @@ static const struct argp_option options[] = {
 };
 
 static const char description[] =
-    "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables. A column for "
+    "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables, `public` for "
+    "the figures of other methods on the public split (`mochi eval --protocol public`). A column for "
     "each kind of features of each file, and the difference between the first file and every other one.\v"
     "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
     "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
@@ -37,7 +38,8 @@ static const char description[] =
     "out 0.\n\n"
     "Examples:\n"
     "  mochi compare a.jsonl b.jsonl --head ridge --metric accuracy\n"
-    "  mochi compare a.jsonl paper";
+    "  mochi compare a.jsonl paper\n"
+    "  mochi eval --protocol public --json > p.jsonl; mochi compare p.jsonl public";
 
 /* ---- options ---- */
 
@@ -57,7 +59,7 @@ static error_t take_compare_option(int key, char *text, struct argp_state *state
         o->files[o->n++] = text;
     } else if (key == ARGP_KEY_END && o->n < 2) {
         refuse_command_line(
-            state, EXIT_USAGE, "expected two files of `mochi eval --json`, or one and paper, found %d", o->n);
+            state, EXIT_USAGE, "expected two files of `mochi eval --json`, or one and paper or public, found %d", o->n);
     } else {
         return ARGP_ERR_UNKNOWN;
     }
@@ -86,7 +88,7 @@ typedef struct comparison {
 static const char *find_minuend(const comparison *c, int file, const result *block, const char *first) {
     const results *r = &c->files[file];
     if (r->paper)
-        return "paper best";
+        return r->best;
     if (c->options->features && find_result(r, block, block->k, c->options->features, block->block))
         return c->options->features;
     if (first && find_result(r, block, block->k, first, block->block))
@@ -231,7 +233,7 @@ static bool names_occur(const comparison *c) {
 
 int compare_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_compare_option, .args_doc = "FILE FILE|paper..", .doc = description};
+        .options = options, .parser = take_compare_option, .args_doc = "FILE FILE|paper|public..", .doc = description};
     compare_options o = {0};
     comparison c = {.options = &o};
     char why[512];

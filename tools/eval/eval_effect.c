@@ -43,6 +43,10 @@ void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "task", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
     refuse_given(g, "encoder", o->weights.count && !count_weights(o, NULL),
         "expected --weights of that encoder beside it, found none");
+    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
+    refuse_given(g, "suite", public, "--protocol public has a task and a k of its own: expected --data or neither");
+    refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
+    refuse_given(g, "shots", public, "--protocol public has the k of its division");
     refuse_given(g, "pool", o->hop >= 0, "--hop says which hop is taken");
     refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
         "expected --features disk or --memory, as a hop stack in memory is of float32");
@@ -83,6 +87,8 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "episodes", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
     refuse_given(g, "queries", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
     refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
+    refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
+        "expected --protocol split: protocol public is one split");
     refuse_given(
         g, "transductive", !(tasks >> MO_TASK_NC & 1), "expected nodes: links and graphs have no such readout");
     refuse_given(g, "head", o->dot && !links, "dot: expected links, which alone are scored by inner products");

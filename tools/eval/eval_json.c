@@ -27,7 +27,7 @@ bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_we
         json_object_set_new(run, "suite", json_string(o->suite));
     if (e->protocol == MO_PROTOCOL_EPISODE)
         json_object_set_new(run, "episodes", json_integer(e->episodes));
-    else
+    else if (e->protocol == MO_PROTOCOL_SPLIT)
         json_object_set_new(run, "seeds", json_integer(e->seeds));
     return print_json(run);
 }
@@ -46,16 +46,16 @@ bool print_eval_data(const mo_source *s) {
 }
 
 bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
-    bool links = !strcmp(r->task, "lp"), episodes = !links && o->evaluation.protocol == MO_PROTOCOL_EPISODE;
+    mo_protocol protocol = strcmp(r->task, "lp") ? o->evaluation.protocol : MO_PROTOCOL_SPLIT;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
         json_array_append_new(values, json_number(r->values[i]));
     json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o}", "kind", "cell",
-        "data", r->data, "task", r->task, "protocol",
-        mo_protocol_name(episodes ? MO_PROTOCOL_EPISODE : MO_PROTOCOL_SPLIT), "features", r->features, "head", r->head,
-        "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd), "ci95",
-        json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
-    json_object_set_new(cell, episodes ? "episodes" : "seeds", json_integer(r->n));
+        "data", r->data, "task", r->task, "protocol", mo_protocol_name(protocol), "features", r->features, "head",
+        r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
+        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
+    if (protocol != MO_PROTOCOL_PUBLIC)
+        json_object_set_new(cell, protocol == MO_PROTOCOL_EPISODE ? "episodes" : "seeds", json_integer(r->n));
     if (r->small_classes)
         json_object_set_new(cell, "small_classes", json_integer(r->small_classes));
     if (block)

@@ -79,7 +79,9 @@ static const struct argp_option options[] = {
     {"protocol", KEY_PROTOCOL, "NAME", 0,
         "split: a tenth of the examples is the test set, support from the rest, as "
         "the paper does; episode: balanced episodes (default "
-        "split). Links: a fifth of the edges is the test set under both",
+        "split). Links: a fifth of the edges is the test set under both. public: the division of nodes that came with "
+        "a graph (Planetoid's: 20 labels a class, 1,000 test nodes); one figure, and of --data by default cora, "
+        "citeseer and pubmed, as far as they are there",
         0},
     {"shots", KEY_SHOTS, "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", 0},
     {"metric", KEY_METRIC, "NAMES", 0,
@@ -215,7 +217,8 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
     } else if (key == KEY_TASK) {
         o->task = parse_choice(state, "--task", text, (const char *[]){"nc", "lp", "gc"}, MO_TASKS);
     } else if (key == KEY_PROTOCOL) {
-        e->protocol = (mo_protocol)parse_choice(state, "--protocol", text, (const char *[]){"split", "episode"}, 2);
+        e->protocol = (mo_protocol)parse_choice(
+            state, "--protocol", text, (const char *[]){"split", "episode", "public"}, MO_PROTOCOLS);
     } else if (key == KEY_SHOTS) {
         take_eval_shots(o, text, state);
     } else if (key == KEY_METRIC) {
@@ -257,12 +260,17 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 10, .max_rows = 32768};
     o->given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, o);
+    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->evaluation.shots = o->shots;
+    if (public) { /* nodes, and the k of their division */
+        o->task = o->task < 0 ? MO_TASK_NC : o->task;
+        o->evaluation.n_shots = 1;
+    }
     refuse_eval_words(o);
     if (!o->weights.count)
         o->weights = parse_names(NULL, "--weights", "best");
     if (!o->data.count)
-        o->data = parse_names(NULL, "--data", DEFAULT_HELD_OUT);
+        o->data = parse_names(NULL, "--data", public ? PUBLIC_DATA : DEFAULT_HELD_OUT);
     if (!o->pool.count)
         o->pool = parse_names(NULL, "--pool", DEFAULT_POOL);
 }

@@ -26,7 +26,7 @@ bool starts_row(const results *list, int first, int i) {
 static bool in_paper(const results *paper, const result *block) {
     for (int i = 0; i < arrlen(paper->items); i++)
         if (same_subject(&paper->items[i], block) && (paper->items[i].k == block->k || !strcmp(block->task, "lp")))
-            return true;
+            return !strcmp(paper->items[i].protocol, "public") == !strcmp(block->protocol, "public");
     return false;
 }
 
@@ -37,17 +37,25 @@ static int add_column(table_column *c, const results *list, const char *features
     return 1;
 }
 
+/* Whether a figure is of the block: of published ones, which any readout may stand beside, but for the best of them. */
+static bool is_of_block(const results *list, const result *x, const result *block) {
+    if (!list->paper)
+        return same_block(block, x);
+    return strcmp(x->features, list->best) != 0 && find_result(list, block, block->k, x->features, block->block) == x;
+}
+
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block) {
     int start = n;
-    for (size_t i = 0; list->paper && i < sizeof paper_columns / sizeof *paper_columns && n < MAX_COLUMNS; i++)
+    bool tables = list->paper && !strcmp(list->label, "paper"); /* of too many methods to show */
+    for (size_t i = 0; tables && i < sizeof paper_columns / sizeof *paper_columns && n < MAX_COLUMNS; i++)
         if (find_result(list, block, block->k, paper_columns[i][0], block->block))
             n += add_column(&columns[n], list, paper_columns[i][0], paper_columns[i][1]);
-    for (int i = 0; !list->paper && i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
+    for (int i = 0; !tables && i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
         const result *x = &list->items[i];
         int known = start;
         while (known < n && strcmp(columns[known].features, x->features) != 0)
             known++;
-        if (same_block(block, x) && known == n)
+        if (is_of_block(list, x, block) && known == n)
             n += add_column(&columns[n], list, x->features, x->features);
     }
     return n - start;
@@ -89,6 +97,10 @@ static const char *other_head(const table_column *column, const result *block) {
 
 /* Prints the number of seeds or episodes behind a mean. Links are split under both protocols. */
 static void print_repeats(const result *block) {
+    if (!strcmp(block->protocol, "public")) {
+        printf(", the public split");
+        return;
+    }
     bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
     printf(", n = %" PRId64 " %s%s", block->n, episodes ? "episode" : "seed", block->n == 1 ? "" : "s");
 }

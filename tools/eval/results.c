@@ -118,24 +118,26 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
     return fine && arrlen(r->items);
 }
 
-/* ---- the paper ---- */
+/* ---- the paper, and other methods on the public split ---- */
 
 /* Adds the figure under each head that it stands for: for links the paper has one column for both of its readouts. */
-static void add_heads(results *r, mo_eval_row *figure) {
+static void add_heads(results *r, mo_eval_row *figure, const char *protocol) {
     bool both = !strcmp(figure->task, "lp") && !strncmp(figure->features, "MOCHI", 5);
     if (!strcmp(figure->task, "lp"))
         figure->head = both ? "mlp" : "";
-    results_add_row(r, figure, "split");
+    results_add_row(r, figure, protocol);
     if (both) {
         figure->head = "ridge";
-        results_add_row(r, figure, "split");
+        results_add_row(r, figure, protocol);
     }
 }
 
-/* Reads a row of a table: a figure for every method that has one, and the best of them as "paper best". */
+/* Reads a row of a table: a figure for every method that has one, and the best of them as "paper best" or "public
+ * best". */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
                  *sds = json_object_get(row, "sd");
+    const char *protocol = json_string_value(json_object_get(table, "protocol"));
     int64_t seeds = json_integer_value(json_object_get(table, "seeds"));
     int best = -1, first = (int)arrlen(r->items);
     for (size_t i = 0; i < json_array_size(methods); i++) {
@@ -153,27 +155,29 @@ static void take_row(results *r, const json_t *table, const json_t *row) {
             .sd = json_is_number(sd) ? json_number_value(sd) : NAN,
             .n = seeds};
         figure.ci95 = mo_student_975(seeds - 1) * figure.sd / sqrt((double)seeds);
-        add_heads(r, &figure);
+        add_heads(r, &figure, protocol ? protocol : "split");
         if (best < 0 || figure.mean > r->items[best].mean)
             best = (int)arrlen(r->items) - 1;
     }
     if (best >= first) {
         result copy = r->items[best];
-        put_printable(copy.features, sizeof copy.features, "paper best");
+        put_printable(copy.features, sizeof copy.features, r->best);
         put_printable(copy.head, sizeof copy.head, "");
         arrput(r->items, copy);
     }
 }
 
-static bool read_paper(results *r, char *why, size_t bytes) {
-    char path[PATH_MAX];
+static bool read_published(results *r, const char *name, char *why, size_t bytes) {
+    char path[PATH_MAX], file[32];
     json_error_t error = {.text = "not there"};
-    json_t *root = mo_data_file("paper.json", path, sizeof path) ? read_json_file(path, 0, &error) : NULL, *table, *row;
+    snprintf(file, sizeof file, "%s.json", name);
+    snprintf(r->best, sizeof r->best, "%s best", name);
+    json_t *root = mo_data_file(file, path, sizeof path) ? read_json_file(path, 0, &error) : NULL, *table, *row;
     size_t i, j;
     json_array_foreach(json_object_get(root, "tables"), i, table)
         json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);
     if (!root)
-        snprintf(why, bytes, "paper.json of the embedded data: %.120s", error.text);
+        snprintf(why, bytes, "%s of the embedded data: %.120s", file, error.text);
     json_decref(root);
     r->paper = true;
     return root;
@@ -184,7 +188,8 @@ bool results_read(results *r, const char *path, char *why, size_t bytes) {
     const char *name = strrchr(path, '/');
     put_printable(r->label, sizeof r->label, name ? name + 1 : path);
     r->label[strcspn(r->label, ".")] = '\0'; /* a.jsonl is run a */
-    return strcmp(path, "paper") == 0 ? read_paper(r, why, bytes) : read_eval_run(r, path, why, bytes);
+    bool published = !strcmp(path, "paper") || !strcmp(path, "public");
+    return published ? read_published(r, path, why, bytes) : read_eval_run(r, path, why, bytes);
 }
 
 /* ---- looking up, comparing ---- */
@@ -200,6 +205,8 @@ const result *find_result(const results *r, const result *subject, int64_t k, co
         const result *x = &r->items[i];
         bool links = !strcmp(x->task, "lp");
         bool any_head = r->paper && (links || !x->head[0]), any_k = links && (r->paper || x->k == 0);
+        if (r->paper && !strcmp(x->protocol, "public") != !strcmp(subject->protocol, "public"))
+            continue; /* a split of its own, which no other protocol has */
         if (same_subject(x, subject) && (x->k == k || any_k) && !strcmp(x->features, features) &&
             (any_head || !strcmp(x->block, block)))
             return x;

@@ -1,5 +1,5 @@
-/* tools/eval/results.h - figures of evaluations: of this run, of a file that `mochi eval --json` wrote, or of the
- * paper. */
+/* tools/eval/results.h - figures of evaluations: of this run, of a file that `mochi eval --json` wrote, of the paper,
+ * or of other methods on the public split. */
 #ifndef RESULTS_H
 #define RESULTS_H
 
@@ -18,13 +18,14 @@ typedef struct result {
 
 typedef struct results {
     char label[64];
-    bool paper;
+    bool paper;    /* published figures: of the paper, or of other methods on the public split */
+    char best[16]; /* of published figures: the features under which the best of any method stands */
     result *items; /* stb_ds array */
 } results;
 
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol);
-/* Reads a file that `mochi eval --json` wrote; "paper" names the paper's tables. Returns false with one line in `why`
- * that names file and line. */
+/* Reads a file that `mochi eval --json` wrote; "paper" names the paper's tables, "public" those of
+ * train/data/public.json. Returns false with one line in `why` that names file and line. */
 bool results_read(results *r, const char *path, char *why, size_t bytes);
 void results_free(results *r);
 

@@ -1,6 +1,6 @@
-/* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by both protocols: `split`, whose test part
- * keeps the natural frequencies, and `episode`, balanced. A plan is drawn once and given to every candidate, so that
- * differences between them are paired. */
+/* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by each protocol: `split`, whose test part
+ * keeps the natural frequencies, `episode`, balanced, and `public`, the division that came with a graph. A plan is
+ * drawn once and given to every candidate, so that differences between them are paired. */
 #include "train/evaluation/evaluation.h"
 
 enum { QUERIES = 30, MAX_CLASSES = 64 };
@@ -8,6 +8,8 @@ enum { QUERIES = 30, MAX_CLASSES = 64 };
 static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo_plan *plan) {
     const mo_source *s = ev->source;
     uint64_t seed = ev->options->seed;
+    if (ev->options->protocol == MO_PROTOCOL_PUBLIC)
+        return mo_plan_public(s->graph, plan);
     if (ev->options->protocol == MO_PROTOCOL_SPLIT)
         return mo_plan_split(s->graph, s->task, k, seed + (uint64_t)repeat, plan);
     int64_t q = ev->options->queries ? ev->options->queries : QUERIES;
@@ -36,9 +38,10 @@ void mo_evaluate_classes(mo_evaluation *ev) {
             mo_plan plan = {0};
             draw_split(ev, ev->options->shots[shot], repeat, &plan);
             ev->n_test = plan.n_query;
+            ev->public_k = ev->options->protocol == MO_PROTOCOL_PUBLIC ? plan.k : 0;
             mo_eval_note_classes(ev, shot, plan.classes, plan.small_classes);
             if (ev->options->on_plan && mo_ok(ev->ctx))
-                ev->options->on_plan(ev->source, &plan, ev->options->shots[shot], repeat, ev->options->state);
+                ev->options->on_plan(ev->source, &plan, plan.k, repeat, ev->options->state);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 mo_eval_values(ev, c, shot, 0)[repeat] = split_accuracy(ev, c, &plan);
                 mo_eval_failed(ev, c, shot); /* the value stays NaN */

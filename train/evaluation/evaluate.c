@@ -19,7 +19,8 @@ bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
 }
 
 const char *mo_protocol_name(mo_protocol protocol) {
-    return protocol == MO_PROTOCOL_EPISODE ? "episode" : "split";
+    static const char *const names[MO_PROTOCOLS] = {"split", "episode", "public"};
+    return names[protocol];
 }
 
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
@@ -30,8 +31,12 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
 static bool check_evaluation(
     mo_context *ctx, const mo_source *source, const mo_candidate *c, int n, const mo_eval_options *o) {
     bool links = source->task == MO_TASK_LP, episodes = !links && o->protocol == MO_PROTOCOL_EPISODE;
+    bool public = o->protocol == MO_PROTOCOL_PUBLIC;
     int64_t repeats = episodes ? o->episodes : o->seeds;
-    if (repeats < 1)
+    if (public && (source->task != MO_TASK_NC || o->n_shots != 1))
+        mo_fail(ctx, MO_INVALID, "evaluate: protocol public of %s %s and %d numbers of shots, expected nodes and one",
+            source->graph->name, mo_task_name(source->task), o->n_shots);
+    else if (repeats < 1 && !public)
         mo_fail(ctx, MO_INVALID, "evaluate: %s is %" PRId64 ", expected 1 or more", episodes ? "episodes" : "seeds",
             repeats);
     for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
@@ -104,7 +109,9 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : 1;
-    ev->repeats = links || ev->options->protocol == MO_PROTOCOL_SPLIT ? ev->options->seeds : ev->options->episodes;
+    ev->repeats = ev->options->seeds;
+    if (!links && ev->options->protocol != MO_PROTOCOL_SPLIT)
+        ev->repeats = ev->options->protocol == MO_PROTOCOL_PUBLIC ? 1 : ev->options->episodes;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
@@ -155,7 +162,9 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model.table->name,
                     .features = candidate->features,
-                    .k = candidate->dot ? 0 : ev->options->shots[shot],
+                    .k = candidate->dot ? 0
+                         : ev->public_k ? ev->public_k
+                                        : ev->options->shots[shot],
                     .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : "accuracy",
                     .mean = summary.mean,
                     .ci95 = summary.ci95,

@@ -18,6 +18,7 @@ typedef struct mo_evaluation {
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
     int64_t repeats, n_test; /* n_test: queries per repeat */
+    int64_t public_k;        /* of protocol public: the k of the division; else 0 */
     int64_t classes, *small; /* of a problem; [n_shots]: the most of any with too few examples for the support */
     double *value;           /* [n, n_shots, metrics, repeats], in percent */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the reason why there is no figure; "" if there is one */
@@ -50,7 +51,8 @@ mo_tensor *mo_population_logits(
 /* Share of the plan's queries whose first largest logit is at the label, in percent. NaN on failure. */
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
 
-/* embed.c: all nodes as a model's experts embed them, and their Gram matrix; release both. Null tensors on failure. */
+/* embed.c: all nodes or graphs as a model's experts embed them, and their Gram matrices; release both. Null tensors on
+ * failure. */
 mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows);
 
 /* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs

@@ -34,6 +34,7 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->feature_value);
     free(graph->label);
     mo_node_names_release(graph->names);
+    free(graph->division);
     free(graph);
 }
 

@@ -41,6 +41,21 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
         add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
 }
 
+/* The nodes of every part of the division. */
+static void add_division(mo_arrays *arrays, const mo_graph *graph) {
+    static const char *const keys[MO_DIVISIONS] = {
+        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
+    int64_t *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
+    for (int part = MO_DIVISION_TRAIN; node && part < MO_DIVISIONS; part++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < graph->nodes; i++)
+            if (graph->division[i] == part)
+                node[n++] = i;
+        add_member(arrays, keys[part], MO_I64, n, node);
+    }
+    free(node);
+}
+
 mo_code mo_graph_write(const mo_graph *graph, const char *path) {
     if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
         return graph ? mo_code_of(graph->ctx) : MO_INVALID;
@@ -54,6 +69,8 @@ mo_code mo_graph_write(const mo_graph *graph, const char *path) {
         add_features(arrays, graph);
     if (graph->n_labels > 0)
         add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
+    if (graph->division)
+        add_division(arrays, graph);
     if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, be it of one graph */
         add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
     }

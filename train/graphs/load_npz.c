@@ -2,9 +2,10 @@
  *
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
  * adj_data is 0 are not edges). attr_*: node features in the same form. If *_data is missing, all values are 1. labels:
- * one class per node, a negative number for none; idx_unlabelled: positions without a class. graph_offset makes it a
- * set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph. Integers may have any
- * width. */
+ * one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train, idx_val,
+ * idx_test: the nodes of the division that came with a graph, if each has one axis; several divisions are left aside.
+ * graph_offset makes it a set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph.
+ * Integers may have any width. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/npz_members.h"
@@ -127,6 +128,40 @@ static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
+/* Marks the nodes of one part, which no earlier part may have. */
+static bool read_part(const mo_npz_members *m, const char *key, mo_division part, mo_graph *graph) {
+    int64_t count;
+    int64_t *index = mo_npz_integers(m, key, -1, &count);
+    for (int64_t i = 0; index && i < count && mo_ok(m->ctx); i++) {
+        if (index[i] < 0 || index[i] >= graph->nodes)
+            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected 0..%lld, found %lld", m->path, key, (long long)i,
+                (long long)graph->nodes - 1, (long long)index[i]);
+        else if (graph->division[index[i]])
+            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected a node that is listed once, found %lld again", m->path,
+                key, (long long)i, (long long)index[i]);
+        else
+            graph->division[index[i]] = (uint8_t)part;
+    }
+    free(index);
+    return mo_ok(m->ctx);
+}
+
+/* Reads the division of a graph's nodes. A file may have several, one a column, which no protocol here reads. */
+static bool read_division(const mo_npz_members *m, mo_graph *graph) {
+    static const char *const keys[MO_DIVISIONS] = {
+        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
+    for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS; part++) {
+        const mo_tensor *T = mo_arrays_find(m->arrays, keys[part]);
+        if (T ? mo_ndim(T) != 1 : part != MO_DIVISION_VALIDATION)
+            return true;
+    }
+    graph->division = mo_host_array(m->ctx, graph->nodes, sizeof *graph->division);
+    for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS && mo_ok(m->ctx); part++)
+        if (mo_npz_has(m, keys[part]))
+            read_part(m, keys[part], (mo_division)part, graph);
+    return mo_ok(m->ctx);
+}
+
 static bool read_npz_labels(const mo_npz_members *m, mo_graph *graph) {
     return mo_npz_read_labels(m, graph->graph_offset ? graph->graphs : graph->nodes, graph) &&
            (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
@@ -136,7 +171,7 @@ static bool read_npz_graph(const mo_npz_members *m, mo_graph *graph) {
     return read_adjacency(m, graph) &&
            (!(mo_npz_has(m, "attr_shape") || mo_npz_has(m, "attr_indptr") || mo_npz_has(m, "attr_indices")) ||
                read_npz_features(m, graph)) &&
-           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph));
+           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph)) && (graph->graph_offset || read_division(m, graph));
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {

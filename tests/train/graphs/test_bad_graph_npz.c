@@ -172,6 +172,37 @@ static void features_that_are_not_finite_are_refused_with_their_place(void **sta
     assert_refused(s, (member){"adj_data", MO_F32, 3, {1, 1, NAN}}, MO_INVALID, PARTS("adj_data[2] (row 3, column 2)"));
 }
 
+/* The right arrays with idx_train and idx_test, the first of which may be another. */
+static mo_graph *open_divided(mo_context *ctx, const member *train) {
+    static const member usual = {"idx_train", MO_U8, 2, {0, 1}}, test = {"idx_test", MO_I64, 1, {3}};
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    for (int i = 0; i < MEMBERS; i++)
+        mo_arrays_take(arrays, right[i].key, make_member(ctx, &right[i]));
+    mo_arrays_take(arrays, "idx_train", make_member(ctx, train ? train : &usual));
+    mo_arrays_take(arrays, "idx_test", make_member(ctx, &test));
+    mo_graph *graph = mo_graph_from_arrays(arrays, "bad", "bad.npz");
+    mo_arrays_release(arrays);
+    return graph;
+}
+
+static void divisions_are_read_and_checked(void **state) {
+    scratch *s = *state;
+    mo_graph *g = open_divided(s->ctx, NULL), *whole = open_with(s->ctx, NULL);
+    assert_non_null(g);
+    assert_memory_equal(
+        g->division, ((uint8_t[]){MO_DIVISION_TRAIN, MO_DIVISION_TRAIN, MO_DIVISION_NONE, MO_DIVISION_TEST}), 4);
+    assert_null(whole->division);
+    assert_memory_equal(g->hash, whole->hash, sizeof g->hash); /* it is no content of the graph */
+    mo_graph_release(g);
+    mo_graph_release(whole);
+    assert_null(open_divided(s->ctx, &(member){"idx_train", MO_I64, 2, {0, 4}}));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("bad.npz: idx_train[1]: expected 0..3, found 4"));
+    assert_null(open_divided(s->ctx, &(member){"idx_train", MO_I64, 2, {0, -1}}));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("idx_train[1]: expected 0..3, found -1"));
+    assert_null(open_divided(s->ctx, &(member){"idx_train", MO_I64, 2, {0, 3}}));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("idx_test[0]: expected a node that is listed once, found 3 again"));
+}
+
 static void labels_out_of_range_are_refused(void **state) {
     scratch *s = *state;
     assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
@@ -245,6 +276,7 @@ int main(void) {
         cmocka_unit_test(matrices_that_are_not_csr_are_refused),
         cmocka_unit_test(shapes_that_disagree_or_overflow_are_refused),
         cmocka_unit_test(features_that_are_not_finite_are_refused_with_their_place),
+        cmocka_unit_test(divisions_are_read_and_checked),
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(any_negative_label_means_none),
         cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),

@@ -11,6 +11,9 @@ static void assert_survives(scratch *s, const char *name) {
     if (!copy)
         fail_msg("%s", mo_context_status(s->ctx)->message);
     assert_memory_equal(graph->hash, copy->hash, sizeof copy->hash);
+    assert_true(!graph->division == !copy->division);
+    if (graph->division)
+        assert_memory_equal(graph->division, copy->division, (size_t)graph->nodes);
     assert_int_equal(copy->dropped_loops + copy->dropped_duplicates, 0);
     mo_graph_release(graph);
     mo_graph_release(copy);

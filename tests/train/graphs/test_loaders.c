@@ -188,6 +188,9 @@ static void embedded_graphs_equal_their_sources(void **state) {
         assert_string_not_equal(embedded->source, source->source);
         assert_string_equal(embedded->name, source->name);
         assert_memory_equal(embedded->hash, source->hash, sizeof source->hash);
+        assert_true(!embedded->division == !source->division);
+        if (source->division)
+            assert_memory_equal(embedded->division, source->division, (size_t)source->nodes);
         mo_graph_release(embedded);
         mo_graph_release(source);
     }

@@ -1,0 +1,75 @@
+/* tests/train/test_plan_public.c - protocol "public": the division that came with a graph, whole and in the order of
+ * its nodes. */
+#include "tests/labelled_graph.h"
+
+/* 12 nodes of three classes in turn and one without a label; all are of the part. */
+static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
+    mo_graph *graph = labelled_graph(ctx, (int64_t[]){4, 4, 4}, 3);
+    graph->division = malloc((size_t)graph->nodes);
+    memset(graph->division, part, (size_t)graph->nodes);
+    return graph;
+}
+
+static void support_and_queries_are_the_parts(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    memset(graph->division, MO_DIVISION_TRAIN, 5); /* classes 0, 1, 2, 0, 1 */
+    graph->division[5] = MO_DIVISION_VALIDATION;
+    mo_plan plan;
+    assert_int_equal(mo_plan_public(graph, &plan), MO_OK);
+    assert_int_equal(plan.classes, 3);
+    assert_int_equal(plan.k, 1); /* of class 2 */
+    assert_int_equal(plan.n_support, 5);
+    assert_memory_equal(plan.support[0], ((int64_t[]){0, 1, 2, 3, 4}), 5 * sizeof(int64_t));
+    assert_memory_equal(plan.support_label, ((int64_t[]){0, 1, 2, 0, 1}), 5 * sizeof(int64_t));
+    assert_int_equal(plan.n_query, 6); /* the last node is of the test part, and unlabelled */
+    assert_memory_equal(plan.query[0], ((int64_t[]){6, 7, 8, 9, 10, 11}), 6 * sizeof(int64_t));
+    assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 2, 0, 1, 2}), 6 * sizeof(int64_t));
+    mo_plan_release(&plan);
+    mo_graph_release(graph);
+}
+
+static void divisions_that_pose_no_problem_are_refused(void **state) {
+    scratch *s = *state;
+    mo_graph *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2), *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
+             *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
+    mo_plan plan;
+    assert_int_equal(mo_plan_public(plain, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("public split of graph labelled", "idx_train and idx_test", "no division"));
+    assert_int_equal(mo_plan_public(trained, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("to learn from and to test on, found 12 and 0"));
+    memset(tested->division, MO_DIVISION_TRAIN, 2);
+    assert_int_equal(mo_plan_public(tested, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("a training node of every class, found none of class 2"));
+    assert_null(plan.support[0]);
+    mo_graph_release(plain);
+    mo_graph_release(trained);
+    mo_graph_release(tested);
+}
+
+/* Planetoid's: 20 nodes of each class first, 1,000 nodes in the test part. */
+static void planetoid_came_with_a_division(void **state) {
+    scratch *s = *state;
+    static const char *const names[] = {"cora", "citeseer"};
+    static const int64_t classes[] = {7, 6};
+    for (int i = 0; i < 2; i++) {
+        mo_graph *graph = mo_graph_open(s->ctx, names[i]);
+        mo_plan plan;
+        assert_non_null(graph);
+        assert_int_equal(mo_plan_public(graph, &plan), MO_OK);
+        assert_int_equal(plan.k, 20);
+        assert_int_equal(plan.n_support, 20 * classes[i]);
+        assert_int_equal(plan.n_query, 1000);
+        mo_plan_release(&plan);
+        mo_graph_release(graph);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(support_and_queries_are_the_parts),
+        cmocka_unit_test(divisions_that_pose_no_problem_are_refused),
+        cmocka_unit_test(planetoid_came_with_a_division),
+    };
+    return cmocka_run_group_tests_name("plan_public", tests, scratch_create, scratch_release);
+}

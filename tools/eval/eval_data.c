@@ -1,0 +1,170 @@
+/* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
+ * it, collects the figures and prints its table or lines. */
+#include "tools/data/default_data.h"
+#include "tools/eval/eval_draws.h"
+#include "tools/eval/eval_effect.h"
+#include "tools/eval/eval_run.h"
+#include "tools/eval/eval_table.h"
+#include "tools/eval/pairs.h"
+
+#include <stb/stb_ds.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The number of splits of links if more than CHEAP_LINKS are held out, as each split computes rows of its own. */
+enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
+
+static mo_task task_of(const mo_eval_row *r) {
+    int task = 0;
+    while (task < MO_TASKS - 1 && strcmp(r->task, mo_task_name((mo_task)task)) != 0)
+        task++;
+    return (mo_task)task;
+}
+
+static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
+    int metric = METRIC_ACCURACY;
+    for (int i = 0; i < MO_LINK_METRICS; i++)
+        if (!strcmp(mo_link_metric_name(i), r->metric))
+            metric = i;
+    if (e->options->metrics)
+        return e->options->metrics >> metric & 1;
+    return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
+}
+
+/* The head under whose name a figure is shown if another head made it; NULL: its own. */
+static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
+    const char *head = e->subjects[0].block_head;
+    return head && strcmp(head, r->head) != 0 ? head : NULL;
+}
+
+static void take_eval_row(const mo_eval_row *r, void *state) {
+    evaluation *e = state;
+    if (!is_wanted(e, r))
+        return;
+    if (r->failure && !e->options->quiet)
+        fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
+            (long long)r->k, r->failure);
+    results_add_row(&e->rows, r, mo_protocol_name(e->options->evaluation.protocol));
+    const char *block = eval_block_of(e, r);
+    if (block)
+        snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
+    if (e->options->json && !e->lost_output)
+        e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)], block);
+}
+
+static void print_eval_notice(const char *line, void *state) {
+    const evaluation *e = state;
+    if (!e->options->quiet)
+        fprintf(stderr, "%s\n", line);
+}
+
+/* ---- evaluation ---- */
+
+/* Chooses the hop that is best for a task on the pool, unless the weights or the user name one. */
+static void choose_hop(evaluation *e, subject *s, mo_task task) {
+    const eval_options *o = e->options;
+    if (s->best_hop[task] >= 0)
+        return;
+    mo_pool *pool = mo_pool_open(e->ctx, (const char *const *)o->pool.items, o->pool.count, &s->features,
+        MO_EVAL_LINK_SHARE, print_eval_notice, e);
+    for (int i = 0; pool && i < MO_TASKS; i++)
+        if (s->best_hop[i] < 0)
+            s->best_hop[i] =
+                mo_best_hop(e->ctx, pool, (mo_task)i, s->candidates[0].head, s->lambda, o->evaluation.seed);
+    mo_pool_release(pool);
+    if (s->best_hop[task] < 0 && mo_ok(e->ctx)) {
+        s->best_hop[task] = 2;
+        print_eval_notice("the pool has no graph for this task: hop 2 stands for the best hop", e);
+    }
+}
+
+/* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all nodes needs
+ * nodes. */
+static bool can_do(const mo_candidate *c, mo_task task) {
+    return !(c->transductive && task != MO_TASK_NC) && !(c->dot && task != MO_TASK_LP);
+}
+
+/* Notes a graph that the weights `best` were trained on, whose figure is none of an unseen graph. */
+static void note_seen(evaluation *e, const subject *s, const char *name) {
+    static const char pool[] = "," BEST_POOL ",";
+    char item[80];
+    snprintf(item, sizeof item, ",%.70s,", name);
+    bool known = e->seen.count && !strcmp(e->seen.items[e->seen.count - 1], name);
+    if (!s->has_weights || strcmp(s->weights.file, "best") != 0 || !strstr(pool, item) || known)
+        return;
+    append_name(&e->seen, name);
+    if (e->options->json) {
+        char line[120];
+        snprintf(line, sizeof line, "%.70s: the weights best were trained on it", name);
+        print_eval_notice(line, e);
+    }
+}
+
+static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
+    const eval_options *o = e->options;
+    mo_eval_options options = o->evaluation;
+    mo_candidate able[MAX_CANDIDATES];
+    int n = 0;
+    if (o->draws) {
+        options.on_plan = write_draw;
+        options.state = (void *)o->draws;
+    }
+    if (source->task == MO_TASK_LP && !o->seeds_said && source->links->n_positive > CHEAP_LINKS)
+        options.seeds = FEW_SEEDS;
+    if (o->metrics && !(o->metrics & metrics_of(source->task)))
+        return;
+    if (s == e->subjects) {
+        choose_hop(e, s, source->task);
+        e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
+    }
+    note_seen(e, s, source->graph->name);
+    for (int i = 0; i < s->n_candidates; i++) {
+        if (!can_do(&s->candidates[i], source->task))
+            continue;
+        able[n] = s->candidates[i];
+        if (!strcmp(able[n].features, "hop"))
+            able[n].hop = s->best_hop[source->task];
+        n++;
+    }
+    mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
+}
+
+/* Every data set is opened, evaluated and released before the next, once for each form of features. */
+void evaluate_name(evaluation *e, const char *name, int task) {
+    char restricted[4096];
+    const char *item = task >= 0 ? restricted : name;
+    int first = (int)arrlen(e->rows.items);
+    if (task >= 0)
+        snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)task));
+    for (int j = 0; j < e->n_subjects && mo_ok(e->ctx); j++) {
+        subject *s = &e->subjects[j];
+        mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
+        for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
+            evaluate_source(e, s, mo_pool_source(pool, i));
+        mo_pool_release(pool);
+    }
+    if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
+        e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
+    if (mo_ok(e->ctx) && !e->options->json)
+        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
+}
+
+void report_absent(evaluation *e, const mo_suite_task *t) {
+    char line[200];
+    snprintf(line, sizeof line, "%.150s %s", t->data, mo_task_name(t->task));
+    append_name(&e->absent, line);
+    if (e->options->json)
+        e->lost_output |= !print_eval_absent(t);
+}
+
+void evaluate_data(evaluation *e) {
+    const eval_options *o = e->options;
+    bool chosen = is_given(&o->given, "data") || o->evaluation.protocol != MO_PROTOCOL_PUBLIC;
+    for (int i = 0; i < o->data.count && mo_ok(e->ctx) && !e->lost_output; i++) {
+        char *name = o->data.items[i];
+        if (chosen || mo_graph_exists(name))
+            evaluate_name(e, name, o->task);
+        else
+            report_absent(e, &(mo_suite_task){.data = name, .task = MO_TASK_NC});
+    }
+}
