@@ -58,8 +58,8 @@ typedef struct mo_mixture {
 MO_API mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight);
 
-/* All rows of a graph as every expert embeds them: Z [N, M (d + 1)], the experts side by side, each followed by a
- * column of ones, and gram = Z^T Z. */
+/* All nodes of a graph, or all graphs of a set, as every expert embeds them: Z [N, M (d + 1)], the experts side by
+ * side, each followed by a column of ones; gram: of nodes Z^T Z, of graphs Z_m Z_m^T of every expert, [M, N, N]. */
 typedef struct mo_population {
     mo_tensor *Z, *gram;
 } mo_population;
@@ -71,6 +71,9 @@ typedef struct mo_transduction {
 /* The mixture fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), then refitted on all rows
  * under the assumption that classes are of equal size (ridge_transduce.c) -> logits [N, C] of all rows. */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
+    const mo_mixture *mix, const mo_transduction *options);
+/* The same of a population of graphs, under the mixture's kernels (kernel_transduce.c). */
+MO_API mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_mixture *mix, const mo_transduction *options);
 
 /* ---- episode ---- */

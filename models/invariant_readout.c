@@ -54,5 +54,7 @@ mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episod
     mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     mo_tensor *temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL));
     mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, 2, 0)};
-    return mo_mul(t, mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
+    mo_tensor *logits = e->task == MO_TASK_GC ? mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o)
+                                              : mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o);
+    return mo_mul(t, logits, temperature);
 }

@@ -147,7 +147,7 @@ typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model model;
-    bool transductive; /* nodes only: the model's readout that reads all nodes, mo_model_transduce */
+    bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
     int hop;
     const mo_head *head;
     double lambda;

@@ -11,15 +11,16 @@
  * scaled or copied: the roots go into the system, whose size is that of the embedding; besides Z, memory holds only [N,
  * C] arrays. */
 #include "models/heads/ridge_mixture.h"
+#include "models/heads/transduce.h"
 #include "tensor/given.h"
 
 /* The tensors that all rounds share. */
 typedef struct system {
-    mo_tensor *Z, *Zt;   /* [N, D], D = M (d + 1) */
-    mo_tensor *root;     /* [D, 1]: the root of the share of each column's expert */
-    mo_tensor *L;        /* the Cholesky factor of the system */
-    mo_tensor *Zs_Ys;    /* [D, C] */
-    mo_tensor *Y, *mine; /* labels of the support's rows [N, C], 0 elsewhere; 1 for rows of the support [N, 1] */
+    mo_tensor *Z, *Zt; /* [N, D], D = M (d + 1) */
+    mo_tensor *root;   /* [D, 1]: the root of the share of each column's expert */
+    mo_tensor *L;      /* the Cholesky factor of the system */
+    mo_tensor *Zs_Ys;  /* [D, C] */
+    mo_placed_labels labels;
     double r;
 } system;
 
@@ -34,32 +35,11 @@ static mo_tensor *ridge_transduce_scaled(mo_tape *t, mo_tensor *A, mo_tensor *ro
     return mo_mul(t, mo_mul(t, A, root), mo_transpose(t, root));
 }
 
-/* Geometric mean of the penalties, weighed by their shares. */
-static mo_tensor *mean_lambda(mo_tape *t, mo_tensor *lambda, mo_tensor *share) {
-    return mo_exp(t, mo_sum(t, mo_mul(t, share, mo_log(t, lambda)), 0, MO_DROP_AXES));
-}
-
-/* The support's labels among all rows; a row drawn twice counts once. */
-static void place_labels(mo_tape *t, system *s, mo_tensor *support, mo_tensor *Ys) {
-    int64_t N = mo_dim(s->Z, 0);
-    mo_tensor *sum = mo_scatter_add_rows(t, Ys, support, N), *times = mo_sum(t, sum, MO_AXIS(1), MO_KEEP_AXES);
-    s->Y = mo_div_or_zero(t, sum, times);
-    s->mine = mo_greater_equal(t, times, mo_scalar(t, mo_tensor_dtype(times), 0.5));
-}
-
 static void make_system(mo_tape *t, system *s, mo_tensor *gram, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
     mo_tensor *Zst = mo_transpose(t, Zs);
     mo_tensor *G = mo_add(t, mo_gram(t, Zst), mo_scale(t, gram, s->r, 0));
     s->L = mo_cholesky(t, mo_add_diag(t, ridge_transduce_scaled(t, G, s->root), lambda));
     s->Zs_Ys = mo_matmul(t, Zst, Ys);
-}
-
-/* softmax(sharpness logits), balanced, with the support's own labels. */
-static mo_tensor *predictions(mo_tape *t, const system *s, mo_tensor *logits, mo_tensor *sharpness) {
-    mo_tensor *P = mo_softmax(t, mo_mul(t, logits, sharpness), -1);
-    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(0), MO_KEEP_AXES));
-    P = mo_div_or_zero(t, P, mo_sum(t, P, MO_AXIS(1), MO_KEEP_AXES));
-    return mo_where(t, s->mine, s->Y, P);
 }
 
 static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P) {
@@ -111,9 +91,9 @@ mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *s
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     s.root = of_columns(t, mo_sqrt(t, mo_sum(t, share, MO_AXIS(1), MO_KEEP_AXES)), mo_dim(Zs, 1));
-    place_labels(t, &s, support, Ys);
-    make_system(t, &s, all->gram, Zs, Ys, mean_lambda(t, mix->lambda, share));
+    s.labels = mo_place_labels(t, support, Ys, mo_dim(all->Z, 0));
+    make_system(t, &s, all->gram, Zs, Ys, mo_mean_lambda(t, mix->lambda, share));
     for (int round = 0; round < o->rounds; round++)
-        logits = refit(t, &s, predictions(t, &s, logits, o->sharpness));
+        logits = refit(t, &s, mo_balanced_predictions(t, &s.labels, logits, o->sharpness));
     return logits;
 }

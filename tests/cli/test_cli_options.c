@@ -123,7 +123,7 @@ static const option_row rows[] = {
     {"eval", "dim", CHANGES, MUTAG, "--dim 9", NULL, {"eval --data mutag --dim 9"}},
     {"eval", "transductive", SAYS, "eval --data cora --task nc --shots 4 --seeds 1 --quiet", "--transductive",
         "trained+T",
-        {MUTAG " --transductive", "eval --data mutag --task gc --transductive",
+        {MUTAG " --transductive", "eval --data cora --task lp --transductive",
             "eval --data cora --head ridge --transductive"}},
     {"eval", "suite", CHANGES, "eval --weights none --hop 1 --dim 8 --quiet --suite @/one.json", "--suite @/two.json",
         NULL, {NULL}},

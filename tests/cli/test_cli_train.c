@@ -281,7 +281,7 @@ static void eval_prints_the_paper_beside_its_table(void **state) {
     assert_null(strstr(p->out, "trained"));
 }
 
-static void transductive_adds_a_column_on_nodes(void **state) {
+static void transductive_adds_a_column_on_nodes_and_graphs(void **state) {
     program *p = *state;
     RUN(p, "eval", "--transductive", "--data", "cora", "--task", "nc", "--shots", "4", "--seeds", "2", "--json");
     assert_ended(p, 0, NULL);
@@ -295,6 +295,9 @@ static void transductive_adds_a_column_on_nodes(void **state) {
         json_decref(o);
     }
     assert_true(mean[0] > 55 && mean[1] > mean[0]);
+    RUN(p, "eval", "--transductive", "--data", "mutag", "--shots", "4", "--seeds", "2", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, " trained+T "));
     RUN(p, "eval", "--transductive", "--weights", "none", "--hop", "2", "--data", "cora", "--task", "nc");
     assert_ended(p, 2, "expected weights of the recipe best");
 }
@@ -435,7 +438,7 @@ int main(void) {
         cmocka_unit_test(weights_below_the_untrained_encoder_say_so),
         cmocka_unit_test(eval_has_a_row_for_each_baseline),
         cmocka_unit_test(eval_prints_the_paper_beside_its_table),
-        cmocka_unit_test(transductive_adds_a_column_on_nodes),
+        cmocka_unit_test(transductive_adds_a_column_on_nodes_and_graphs),
         cmocka_unit_test(support_beyond_a_class_is_said),
         cmocka_unit_test(the_number_of_splits_is_said),
         cmocka_unit_test(metrics_are_chosen),

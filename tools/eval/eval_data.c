@@ -78,10 +78,10 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     }
 }
 
-/* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all nodes needs
- * nodes. */
+/* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all examples nodes
+ * or graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
-    return !(c->transductive && task != MO_TASK_NC) && !(c->dot && task != MO_TASK_LP);
+    return !(c->transductive && task == MO_TASK_LP) && !(c->dot && task != MO_TASK_LP);
 }
 
 /* Notes a graph that the weights `best` were trained on, whose figure is none of an unseen graph. */

@@ -62,9 +62,9 @@ static const struct argp_option options[] = {
         0},
     {"dim", KEY_DIM, "D", 0, "width of the features without weights (default 512)", 0},
     {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
-        "on nodes, a further column for all weights of the recipe best, with +T behind its name: the readout "
-        "refitted "
-        "on its own predictions for all nodes, with equally many nodes assumed per class",
+        "on nodes and graphs, a further column for all weights of the recipe best, with +T behind its name: the "
+        "readout "
+        "refitted on its own predictions for all of them, with equally many assumed per class",
         0},
     {NULL, 0, NULL, 0, "Data and protocol", 2},
     {"suite", KEY_SUITE, "SUITE|FILE.json", 0,

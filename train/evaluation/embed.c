@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+enum { MOST_GRAPHS = 8192 }; /* of a population: a kernel of 256 MiB */
+
 /* Examples first .. last - 1 are encoded together; for graphs `segment` holds their offsets. */
 typedef struct block {
     int64_t first, last, rows;
@@ -164,19 +166,45 @@ int64_t mo_embedding_width(mo_model model, const mo_source *source) {
     return mo_ok(ctx) ? width : 0;
 }
 
+/* A graph may have any number of nodes, as their system is as wide as an embedding; the system of a set of graphs has a
+ * row of each. */
+static bool check_population(mo_model model, const mo_source *source) {
+    mo_context *ctx = source->graph->ctx;
+    if (mo_model_validate(ctx, model) &&
+        !(model.table->of_examples && model.table->transduce && source->task != MO_TASK_LP))
+        mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model.table->name,
+            source->graph->name, mo_task_name(source->task));
+    else if (source->task == MO_TASK_GC && source->graph->graphs > MOST_GRAPHS)
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "embed: %s has %" PRId64 " graphs, expected at most %d for a readout of all, whose kernel is that wide",
+            source->graph->name, source->graph->graphs, MOST_GRAPHS);
+    return mo_ok(ctx);
+}
+
+/* Z^T Z of nodes; Z_m Z_m^T of graphs, for every expert m. Each of the M experts has a column of ones in Z, which the
+ * width of an embedding does not count. */
+static mo_tensor *population_gram(mo_tape *t, mo_model model, const mo_source *source, mo_tensor *Z) {
+    if (source->task != MO_TASK_GC)
+        return mo_gram(t, mo_transpose(t, Z));
+    int64_t M = mo_dim(Z, 1) - mo_embedding_width(model, source), N = mo_dim(Z, 0);
+    if (!mo_ok(mo_tape_context(t)))
+        return mo_null_tensor(mo_tape_context(t));
+    mo_tensor *experts = mo_reshape(t, Z, 3, (int64_t[]){N, M, mo_dim(Z, 1) / M});
+    return mo_gram(t, mo_contiguous(t, mo_permute(t, experts, (const int[]){1, 0, 2})));
+}
+
 mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows) {
     mo_context *ctx = source->graph->ctx;
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    if (mo_model_validate(ctx, model) &&
-        !(model.table->of_examples && model.table->transduce && source->task == MO_TASK_NC))
-        mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model.table->name,
-            source->graph->name, mo_task_name(source->task));
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
+        int64_t shape[MO_MAX_AXES];
         all.Z = embed_source(model, source, max_rows, true);
-        mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
+        mo_tensor *gram = population_gram(t, model, source, all.Z);
+        for (int i = 0; i < mo_ndim(gram); i++)
+            shape[i] = mo_dim(gram, i);
         if (mo_ok(ctx)) {
-            all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), 2, (int64_t[]){mo_dim(gram, 0), mo_dim(gram, 1)});
+            all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), mo_ndim(gram), shape);
             mo_tensor_copy(all.gram, gram);
         }
     }
