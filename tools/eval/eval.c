@@ -1,6 +1,7 @@
 /* tools/eval/eval.c - `mochi eval`: evaluates trained weights and the baselines on graphs outside the training pool,
  * named one by one or by a suite. */
 #include "tools/eval/aggregate.h"
+#include "tools/eval/eval_average.h"
 #include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_run.h"
 
@@ -56,6 +57,8 @@ static void print_legend(const evaluation *e) {
     printf("\n%s; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
         public ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
         hop[MO_TASK_LP], hop[MO_TASK_GC]);
+    if (e->options->average)
+        printf("average: the mean over %d weights; ± is the standard deviation between them\n", e->n_subjects);
     if (e->in_paper && public)
         puts("other methods as their sources give them (public.json among the embedded data)");
     else if (e->in_paper)
@@ -95,6 +98,8 @@ static void evaluate_choices(evaluation *e) {
     }
     if (mo_ok(e->ctx))
         refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
+    if (o->average && mo_ok(e->ctx))
+        require_one_recipe(e);
     if (o->json && mo_ok(e->ctx))
         e->lost_output = !print_eval_run(o, weights, n_weights);
     if (e->suite && mo_ok(e->ctx))

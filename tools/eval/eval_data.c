@@ -1,6 +1,7 @@
 /* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
+#include "tools/eval/eval_average.h"
 #include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_run.h"
@@ -143,10 +144,13 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
+    if (mo_ok(e->ctx) && e->options->average)
+        add_averages(e, first);
     if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
         e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
     if (mo_ok(e->ctx) && !e->options->json)
-        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
+        e->in_paper |=
+            print_eval_table(&e->rows, first, &e->paper, e->options->average ? "average" : e->subjects[0].label);
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {

@@ -47,6 +47,8 @@ void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "suite", public, "--protocol public has a task and a k of its own: expected --data or neither");
     refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
     refuse_given(g, "shots", public, "--protocol public has the k of its division");
+    refuse_given(g, "average", o->weights.count < 2 || count_weights(o, NULL) < o->weights.count,
+        "expected two or more files of --weights, of one recipe");
     refuse_given(g, "pool", o->hop >= 0, "--hop says which hop is taken");
     refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
         "expected --features disk or --memory, as a hop stack in memory is of float32");

@@ -45,7 +45,7 @@ bool print_eval_data(const mo_source *s) {
     return print_json(o);
 }
 
-bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
+static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, const char *block) {
     mo_protocol protocol = strcmp(r->task, "lp") ? o->evaluation.protocol : MO_PROTOCOL_SPLIT;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
@@ -62,8 +62,23 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const
         json_object_set_new(cell, "block", json_string(block));
     if (r->failure)
         json_object_set_new(cell, "failure", json_string(r->failure));
+    return cell;
+}
+
+bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
+    json_t *cell = eval_cell(o, r, block);
     if (!strcmp(r->features, "hop"))
         json_object_set_new(cell, "hop", json_integer(hop));
+    return print_json(cell);
+}
+
+bool print_eval_average(const eval_options *o, const mo_eval_row *r, const char *block, const double *means, int n) {
+    json_t *cell = eval_cell(o, r, block), *each = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(each, json_number(means[i]));
+    json_object_set_new(cell, "weights", json_integer(n));
+    json_object_set_new(cell, "sd_weights", json_number(mo_summarize(means, n).sd));
+    json_object_set_new(cell, "means", each);
     return print_json(cell);
 }
 

@@ -27,6 +27,7 @@ enum {
     KEY_DIM,
     KEY_SEED,
     KEY_TRANSDUCTIVE,
+    KEY_AVERAGE,
     KEY_MAX_ROWS,
     KEY_DRAWS,
     KEY_FEATURES,
@@ -65,6 +66,10 @@ static const struct argp_option options[] = {
         "on nodes and graphs, a further column for all weights of the recipe best, with +T behind its name: the "
         "readout "
         "refitted on its own predictions for all of them, with equally many assumed per class",
+        0},
+    {"average", KEY_AVERAGE, NULL, 0,
+        "one column for all --weights, which are of one recipe with equal settings: their mean, and the standard "
+        "deviation between them",
         0},
     {NULL, 0, NULL, 0, "Data and protocol", 2},
     {"suite", KEY_SUITE, "SUITE|FILE.json", 0,
@@ -198,6 +203,8 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_TRANSDUCTIVE)
         o->transductive = true;
+    else if (key == KEY_AVERAGE)
+        o->average = true;
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == KEY_QUIET)

@@ -32,7 +32,7 @@ typedef struct eval_options {
     mo_dtype stack;
     int threads;
     mo_context_options device; /* device and math mode */
-    bool transductive, json, quiet;
+    bool transductive, average, json, quiet;
     int argc; /* the command's words; argv[0] is its full name */
     char **argv;
 } eval_options;

@@ -80,7 +80,8 @@ void print_figures(const table_column *columns, int n, const result *block, int6
     printf("%6" PRId64, k);
     for (int i = 0; i < n; i++) {
         const result *x = find_result(columns[i].list, block, k, columns[i].features, block->block);
-        print_value(x ? x->mean : NAN, !x ? NAN : columns[i].list->paper ? x->sd : x->ci95);
+        double width = !x ? NAN : columns[i].list->paper ? x->sd : x->n_weights ? x->sd_weights : x->ci95;
+        print_value(x ? x->mean : NAN, width);
     }
 }
 

@@ -22,7 +22,8 @@ int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, c
 /* "cora nc, ridge_mixture head (x0: ridge, hop: ridge), accuracy in %": names the columns of another head. */
 void print_subject(const table_column *columns, int n, const result *block);
 void print_titles(const table_column *columns, int n);
-/* One line without its newline: k, then a figure per column; the paper's with its standard deviation. */
+/* One line without its newline: k, then a figure per column; the paper's with its standard deviation, a mean over
+ * weights with that between them. */
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);
 /* Twelve columns of the terminal: "51.2 ± 3.4"; "-" if there is no mean. */
 void print_value(double mean, double width);

@@ -25,6 +25,7 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
     x->classes = row->classes;
     x->small_classes = row->small_classes;
+    x->n_test = row->n_test;
     put_printable(x->data, sizeof x->data, row->data);
     put_printable(x->task, sizeof x->task, row->task);
     put_printable(x->protocol, sizeof x->protocol, protocol);
@@ -76,6 +77,8 @@ static bool take_cell(results *r, const json_t *o) {
     row.values = copy;
     results_add_row(r, &row, protocol);
     free(copy);
+    arrlast(r->items).n_weights = json_integer_value(json_object_get(o, "weights"));
+    arrlast(r->items).sd_weights = number_of(o, "sd_weights");
     if (json_object_get(o, "block"))
         put_printable(
             arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));

@@ -13,6 +13,9 @@ typedef struct result {
     double mean, sd, ci95;
     int64_t n;                      /* seeds or episodes */
     int64_t small_classes, classes; /* as in mo_eval_row; 0 if unknown */
+    int64_t n_test;                 /* queries per seed or episode; 0 if unknown */
+    int64_t n_weights;              /* the weights that the figure is the mean of; 0: it is of one */
+    double sd_weights;              /* and the standard deviation between them */
     double *values;                 /* one per seed or episode; owned, NULL if unknown */
 } result;
 
