@@ -1,18 +1,45 @@
-/* tests/ops/test_lapack.c - every solve as LAPACK's own tests look at one: residuals forward and adjoint over sizes,
- * right-hand sides and conditions up to 1/eps.
+/* tests/ops/test_lapack.c - test_lapack [every]: every solve as LAPACK's own tests look at one: residuals forward and
+ * adjoint over sizes, right-hand sides, conditions up to 1/eps, and LAPACK's kinds of matrices. With "every", the large
+ * sizes meet the large numbers of right-hand sides too.
  *
  * A ratio |A X - B| / (n eps |A| |X|) below 30 says that X solves a system that is A up to rounding, at any condition
  * (Anderson et al. 1999, LAPACK Working Note 41). Matrices are D scaled from both sides by products of reflections, D
- * graded from 1 down to the reciprocal condition. A solve may refuse a matrix whose condition is within 10 of 1/eps, by
- * name: such a one may be singular to working precision. */
+ * graded from 1 down to the reciprocal condition; then the kinds of the same paper: diagonal, triangular, scaled to
+ * the edge of underflow and of overflow, and with columns of zeros, which a solve refuses. A solve may refuse a matrix
+ * whose condition is within 10 of 1/eps, by name: such a one may be singular to working precision. */
 #include "tests/host_matrices.h"
 
 static const int orders[] = {0, 1, 2, 3, 5, 10, 50, 512}, right_hand_sides[] = {0, 1, 2, 15, 1025};
-enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, CONDITIONS = 4, SAFE_CONDITIONS = 2 };
+enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, FEW_ELEMENTS = 512 * 15 };
 
-static double condition_of(int level, mo_dtype dtype) {
+typedef enum kind {
+    WELL, /* condition 2 */
+    HALF, /* 0.1 / sqrt(eps) */
+    EDGE, /* 0.1 / eps: the solve may refuse it */
+    OVER, /* 1 / eps: as well */
+    DIAGONAL,
+    UPPER,
+    LOWER,
+    TINY,       /* condition 2, the largest entries at a quarter of the smallest normal number over eps */
+    VAST,       /* the reciprocal */
+    ZERO_FIRST, /* the first column is zero (and the row, in a symmetric matrix): singular */
+    ZERO_LAST,
+    ZERO_HALF, /* the last n / 2 */
+    KINDS
+} kind;
+
+static const char *const kinds[KINDS] = {"condition 2", "condition 0.1 / sqrt(eps)", "condition 0.1 / eps",
+    "condition 1 / eps", "diagonal", "upper triangle", "lower triangle", "tiny", "vast", "first column zero",
+    "last column zero", "half of the columns zero"};
+static bool every;
+
+static double condition_of(kind k, mo_dtype dtype) {
     const double levels[] = {2, 0.1 / sqrt(epsilon(dtype)), 0.1 / epsilon(dtype), 1 / epsilon(dtype)};
-    return levels[level];
+    return k <= OVER ? levels[k] : 2;
+}
+
+static bool is_singular(kind k, int n) {
+    return n > 0 && (k == ZERO_FIRST || k == ZERO_LAST || (k == ZERO_HALF && n > 1));
 }
 
 /* What a family of solves is: the op, its matrices, and which system the adjoint solves. */
@@ -23,6 +50,7 @@ typedef struct family {
 } family;
 
 typedef struct tally {
+    kind kind;
     int solved, refused;
     double worst;
 } tally;
@@ -86,6 +114,26 @@ static void draw_lower(fixture *f, double *A, int n, double condition) {
     free(order);
 }
 
+static double scale_of(kind k, mo_dtype dtype) {
+    double small = 0.25 * (dtype == MO_F64 ? DBL_MIN : (double)FLT_MIN) / epsilon(dtype);
+    return k == TINY ? small : k == VAST ? 1 / small : 1;
+}
+
+/* Makes a matrix of condition 2 one of its kind; a symmetric one stays symmetric, a triangle a triangle. */
+static void shape_kind(double *A, int n, kind k, bool symmetric, mo_dtype dtype) {
+    int first = k == ZERO_LAST ? n - 1 : k == ZERO_HALF ? n - n / 2 : 0, last = k == ZERO_FIRST ? 1 : n;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double *a = &A[i * n + j];
+            bool zero = (k == DIAGONAL && i != j) || (k == UPPER && i > j) || (k == LOWER && i < j);
+            if (k >= ZERO_FIRST)
+                zero = (j >= first && j < last) || (symmetric && i >= first && i < last);
+            *a = zero ? 0 : *a * scale_of(k, dtype);
+            if ((k == UPPER || k == LOWER) && i == j)
+                *a += *a < 0 ? -1 : 1; /* a triangle of the entries alone may be far worse than 2 */
+        }
+}
+
 static mo_tensor *solve_lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_solve_triangular(t, A, B, MO_LOWER);
 }
@@ -111,7 +159,7 @@ static double residual_ratio(fixture *f, mo_tensor *A, mo_tensor *X, mo_tensor *
 
 static void expect_ratio(const family *s, tally *sum, const char *what, double ratio, int n, int m) {
     if (!(ratio < threshold))
-        fail_msg("%s, n = %d, %d right-hand sides, %s: ratio %g", s->name, n, m, what, ratio);
+        fail_msg("%s, %s, n = %d, %d right-hand sides, %s: ratio %g", s->name, kinds[sum->kind], n, m, what, ratio);
     sum->worst = fmax(sum->worst, ratio);
 }
 
@@ -127,6 +175,9 @@ static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *x
     mo_tensor *B_bar = wide(f, grads[1]), *A_bar = wide(f, grads[0]);
     expect_ratio(s, sum, "forward", residual_ratio(f, A, wide(f, X), wide(f, xs[1]), dtype), n, m);
     expect_ratio(s, sum, "adjoint", residual_ratio(f, mo_transpose(f->t, A), B_bar, wide(f, G), dtype), n, m);
+    sum->solved++;
+    if (sum->kind == TINY || sum->kind == VAST) /* A_bar = -B_bar X^T is beyond the range of numbers, or below it */
+        return;
     mo_tensor *M = mo_neg(f->t, mo_matmul(f->t, B_bar, mo_transpose(f->t, wide(f, X))));
     if (s->draw == draw_spd)
         M = mo_scale(f->t, mo_add(f->t, M, mo_transpose(f->t, M)), 0.5, 0);
@@ -135,38 +186,64 @@ static void check_solution(fixture *f, const family *s, tally *sum, mo_tensor *x
     double size = norm_of(f, B_bar) * norm_of(f, mo_transpose(f->t, wide(f, X))) * m * epsilon(dtype);
     double error = norm_of(f, mo_sub(f->t, A_bar, M));
     expect_ratio(s, sum, "A_bar", error == 0 ? 0 : error / size, n, m);
-    sum->solved++;
 }
 
-static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, int level, tally *sum) {
+/* The solve has refused the matrix: by name, and with reason. */
+static void check_refusal(fixture *f, const family *s, mo_dtype dtype, int n, tally *sum) {
+    const mo_status *status = mo_context_status(f->ctx);
+    bool may =
+        is_singular(sum->kind, n) || (n > 1 && (sum->kind == EDGE || sum->kind == OVER) && s->draw != draw_lower);
+    if (!may || status->code != MO_NUMERICAL || !strstr(status->message, s->refusal))
+        fail_msg("%s, %s, n = %d, %s: %s", s->name, kinds[sum->kind], n, mo_dtype_name(dtype), status->message);
+    sum->refused++;
+    mo_clear_error(f->ctx);
+}
+
+static void run(fixture *f, const family *s, mo_dtype dtype, int n, int m, tally *sum) {
     double *A = zeros(n, n), *B = normals(f, n, m);
-    s->draw(f, A, n, condition_of(level, dtype));
+    s->draw(f, A, n, condition_of(sum->kind, dtype));
+    if (sum->kind > OVER)
+        shape_kind(A, n, sum->kind, s->draw == draw_spd, dtype);
     mo_tensor *xs[] = {mo_require_grad(matrix(f, dtype, n, n, A)), mo_require_grad(matrix(f, dtype, n, m, B))};
     mo_tensor *X = s->solve(f->t, xs[0], xs[1]);
-    if (mo_ok(f->ctx)) {
+    if (!mo_ok(f->ctx)) {
+        check_refusal(f, s, dtype, n, sum);
+    } else {
+        if (is_singular(sum->kind, n))
+            fail_msg("%s, %s, n = %d, %d right-hand sides: solved", s->name, kinds[sum->kind], n, m);
         assert_true(mo_dim(X, 0) == n && mo_dim(X, 1) == m);
         if (n && m)
             check_solution(f, s, sum, xs, X);
-    } else {
-        const mo_status *status = mo_context_status(f->ctx);
-        if (level < SAFE_CONDITIONS || n < 2 || status->code != MO_NUMERICAL || !strstr(status->message, s->refusal))
-            fail_msg("%s, n = %d, condition %g: %s", s->name, n, condition_of(level, dtype), status->message);
-        sum->refused++;
-        mo_clear_error(f->ctx);
     }
     free(A);
     free(B);
     mo_tape_reset(f->t);
 }
 
+/* A triangular part is no matrix of a symmetric family, and not another one of a triangular family. */
+static bool has_kind(const family *s, kind k) {
+    return s->draw == draw_general || (k != UPPER && k != LOWER);
+}
+
 static void run_family(fixture *f, const family *s) {
-    tally sum = {0};
-    for (int d = 0; d < 2; d++)
-        for (int i = 0; i < ORDERS; i++)
-            for (int j = 0; j < RIGHT_HAND_SIDES; j++)
-                for (int level = 0; level < CONDITIONS; level++)
-                    run(f, s, d ? MO_F64 : MO_F32, orders[i], right_hand_sides[j], level, &sum);
-    print_message("%s: %d solved, worst ratio %.3g; %d refused\n", s->name, sum.solved, sum.worst, sum.refused);
+    int solved = 0, refused = 0;
+    double worst = 0;
+    for (int k = 0; k < KINDS; k++) {
+        tally sum = {.kind = (kind)k};
+        for (int run_of = 0; has_kind(s, sum.kind) && run_of < 2 * ORDERS * RIGHT_HAND_SIDES; run_of++) {
+            int n = orders[run_of / 2 / RIGHT_HAND_SIDES], m = right_hand_sides[run_of / 2 % RIGHT_HAND_SIDES];
+            if (every || n * m <= FEW_ELEMENTS)
+                run(f, s, run_of & 1 ? MO_F64 : MO_F32, n, m, &sum);
+        }
+        if (every && has_kind(s, sum.kind))
+            print_message("%-16s %-26s %4d solved, worst ratio %6.3f; %3d refused\n", s->name, kinds[k], sum.solved,
+                sum.worst, sum.refused);
+        solved += sum.solved;
+        refused += sum.refused;
+        worst = fmax(worst, sum.worst);
+    }
+    print_message("%s: %d solved, worst ratio %.3g; %d refused\n", s->name, solved, worst, refused);
+    assert_true(solved >= 100 && refused >= 50);
 }
 
 static void solve_leaves_small_residuals(void **state) {
@@ -179,10 +256,12 @@ static void solve_spd_leaves_small_residuals(void **state) {
 }
 
 static void solve_triangular_leaves_small_residuals(void **state) {
-    run_family(*state, &(family){"solve_triangular", "nothing", solve_lower, draw_lower});
+    run_family(*state,
+        &(family){"solve_triangular", "solve_triangular: the matrix is singular: entry ", solve_lower, draw_lower});
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    every = argc > 1 && !strcmp(argv[1], "every");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(solve_leaves_small_residuals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(solve_spd_leaves_small_residuals, set_up, tear_down),
