@@ -2,6 +2,7 @@
 #include "autograd/watch.h"
 
 #include "tensor/files/number_text.h"
+#include "tensor/given.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static bool check_input(mo_call *c, int i) {
 
 static bool check_call(mo_call *c, mo_tensor *const *in) {
     const mo_op *op = c->op;
-    if (!mo_ok(c->ctx))
+    if (!mo_ok(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
         return false;
     if (c->n_in < op->min_in || c->n_in > op->max_in || c->n_in > MO_MAX_INPUTS) {
         mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, op->min_in, op->max_in);

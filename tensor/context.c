@@ -1,6 +1,7 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/team.h"
 #include "tensor/fits.h"
+#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <sched.h>
@@ -68,6 +69,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
+    mo_usual_arithmetic(ctx, "context"); /* which its threads inherit */
     start_threads(ctx);
     open_backend(ctx);
     ctx->empty_bytes = ctx->counters.bytes_live;

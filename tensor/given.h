@@ -9,4 +9,8 @@ mo_code mo_code_of(const mo_context *ctx);
 /* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
 
+/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as every thread does that has not been told
+ * otherwise; raises if not, as all results would have other bits. */
+bool mo_usual_arithmetic(mo_context *ctx, const char *function);
+
 #endif

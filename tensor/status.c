@@ -1,6 +1,13 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
 #include "tensor/files/number_text.h"
+#include "tensor/given.h"
 #include "tensor/storage.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#else
+#include <fenv.h>
+#endif
 
 void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
@@ -51,4 +58,28 @@ const char *mo_code_name(mo_code code) {
     static const char *const names[] = {
         "ok", "invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state"};
     return (unsigned)code < sizeof names / sizeof *names ? names[code] : "unknown";
+}
+
+/* fesetround, a compiler's -ffast-math and similar settings of the host live in a register of each thread. */
+static const char *unusual_arithmetic(void) {
+#if defined(__SSE2__)
+    static const unsigned rounding = 0x6000, flush = 0x8040; /* of MXCSR: its rounding mode; FTZ and DAZ */
+    unsigned control = _mm_getcsr();
+    return !(control & (rounding | flush)) ? NULL
+           : control & rounding            ? "does not round to nearest"
+                                           : "flushes subnormal numbers to zero";
+#else
+    return fegetround() == FE_TONEAREST ? NULL : "does not round to nearest";
+#endif
+}
+
+bool mo_usual_arithmetic(mo_context *ctx, const char *function) {
+    const char *found = unusual_arithmetic();
+    if (!found)
+        return true;
+    mo_fail(ctx, MO_STATE,
+        "%s: the calling thread %s, with which results would have other bits: call "
+        "fesetenv(FE_DFL_ENV) before it",
+        function, found);
+    return false;
 }

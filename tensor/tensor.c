@@ -1,7 +1,6 @@
 /* tensor/tensor.c - tensors that own their storage, and windows onto it. */
 #include "tensor/storage.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,8 +80,9 @@ mo_tensor *mo_tensor_map(
 }
 
 mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
-    assert(mo_is_contiguous(T) && ctx->device == MO_CPU && T->ctx->device == MO_CPU);
-    mo_storage *S = mo_host_alloc(ctx, sizeof *S);
+    if (mo_ok(ctx) && (!mo_is_contiguous(T) || ctx->device != MO_CPU || T->ctx->device != MO_CPU))
+        mo_fail(ctx, MO_INVALID, "tensor: expected a contiguous tensor on the cpu to borrow");
+    mo_storage *S = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *S) : NULL;
     if (S)
         *S = (mo_storage){.ctx = ctx,
             .data = mo_tensor_view(T).data,

@@ -54,7 +54,7 @@ else
 fi
 
 prints='stdout|stderr|_IO_2_1_.*|v?printf|puts|putchar|putc|perror|psignal|err|errx|warn|warnx|syslog|__v?printf_chk'
-ends='exit|_exit|_Exit|quick_exit|abort|raise|kill|atexit|on_exit|__cxa_atexit|execv?.*|fork|system'
+ends='__assert_fail|exit|_exit|_Exit|quick_exit|abort|raise|kill|atexit|on_exit|__cxa_atexit|execv?.*|fork|system'
 sets='signal|sigaction|sigprocmask|pthread_sigmask|setlocale|fesetround|fesetenv|feholdexcept|fesetexceptflag'
 sets+='|feenableexcept|fedisableexcept|feraiseexcept|omp_set_.*|openblas_set_.*|setenv|unsetenv|putenv|clearenv|chdir'
 # These read numbers as the host's locale writes them; tensor/files/number_text.c reads and writes them as C does, and puts

@@ -126,6 +126,33 @@ static void runs_write_and_resume_the_same_files(void **state) {
     folder_remove(plain);
 }
 
+/* Numbers and the masks of dropout that a random position gives. */
+static void draw(mo_context *ctx, double drawn[300]) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 7);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    for (int i = 0; i < 100; i++) {
+        drawn[i] = mo_random_normal(&r);
+        drawn[100 + i] = (double)mo_random_below(&r, 1000003);
+    }
+    mo_tensor *kept = mo_dropout(t, mo_full(t, MO_F64, 1, (int64_t[]){100}, 1), 0.3, &r);
+    mo_tensor_read(kept, drawn + 200, 100 * sizeof *drawn);
+    mo_tape_release(t);
+}
+
+static void random_draws_have_the_same_bits(void **state) {
+    scratch *s = *state;
+    double plain[300], other[300];
+    draw(s->ctx, plain);
+    for (int i = 0; i < LOCALES; i++) {
+        enter_locale(i);
+        draw(s->ctx, other);
+        leave_locale();
+        assert_memory_equal(other, plain, sizeof plain);
+    }
+    assert_true(mo_ok(s->ctx));
+    print_message("300 draws under %d locales\n", (int)LOCALES);
+}
+
 static void weights_are_read(void **state) {
     scratch *s = *state;
     char folder[400], path[600];
@@ -179,6 +206,7 @@ int main(void) {
         cmocka_unit_test(the_locale_of_a_thread_is_put_back),
         cmocka_unit_test(messages_have_a_point),
         cmocka_unit_test(runs_write_and_resume_the_same_files),
+        cmocka_unit_test(random_draws_have_the_same_bits),
         cmocka_unit_test(weights_are_read),
         cmocka_unit_test(shares_of_links_are_read),
     };

@@ -10,7 +10,6 @@
 #include "tensor/host_array.h"
 #include "train/fit/fit_batch.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -205,7 +204,8 @@ static bool validate_by_refits(const mo_fitting *f, const mo_fit_batch *b, const
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query) {
     int folds = k < MOST_FOLDS ? (int)k : MOST_FOLDS;
-    assert(b->B == 1 || !repeated);
+    if (b->B != 1 && repeated)
+        mo_fail(f->ctx, MO_INVALID, "fit: folds of repeated examples are of one problem, found %" PRId64, b->B);
     int64_t *count = mo_host_array(f->ctx, f->classes, sizeof *count);
     int8_t *fold = mo_host_array(f->ctx, b->B * b->n_s, sizeof *fold);
     bool fine = count && fold;

@@ -1,0 +1,111 @@
+/* tests/tensor/test_hosts.c - a host with threads, OpenMP regions and BLAS calls of its own: its results and the
+ * library's are those that each has alone. */
+#include "ops/ops.h"
+#include "tests/scratch.h"
+
+#include <cblas.h>
+#include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
+
+/* Products, a factorization and draws: the bits that a context computes. */
+static void compute(mo_context *ctx, double result[SIZE]) {
+    static const int64_t shape[2] = {SIZE, SIZE};
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double *values = malloc(SIZE * SIZE * sizeof *values);
+    for (int i = 0; i < SIZE * SIZE; i++)
+        values[i] = mo_random_normal(&r);
+    mo_tensor *X = mo_from(t, MO_F64, 2, shape, values);
+    mo_tensor *K = mo_add_diag(t, mo_matmul(t, X, mo_transpose(t, X)), mo_scalar(t, MO_F64, 1));
+    mo_tensor *B = mo_slice(t, X, 1, 0, 1);
+    mo_tensor *A = mo_reshape(t, mo_solve_spd(t, K, B), 1, (int64_t[]){SIZE});
+    if (mo_ok(ctx))
+        mo_tensor_read(A, result, SIZE * sizeof *result);
+    free(values);
+    mo_tape_release(t);
+}
+
+static int host_products_wrong(void) {
+    enum { N = 150 };
+    double *A = malloc(3 * N * N * sizeof *A), *B = A + N * N, *C = B + N * N;
+    int wrong = 0;
+    for (int i = 0; i < N * N; i++) {
+        A[i] = 1 + i % 3;
+        B[i] = i / N == i % N ? 2 : 0;
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, A, N, B, N, 0, C, N);
+    for (int i = 0; i < N * N; i++)
+        wrong += C[i] != 2 * A[i];
+    free(A);
+    return wrong;
+}
+
+typedef struct host {
+    atomic_bool ends;
+    int products, wrong;
+} host;
+
+static void *multiply_until_the_end(void *state) {
+    host *h = state;
+    do {
+        h->wrong += host_products_wrong();
+        h->products++;
+    } while (!h->ends);
+    return NULL;
+}
+
+static void a_host_with_its_own_blas(void **state) {
+    scratch *s = *state;
+    double alone[SIZE], beside[SIZE];
+    host h = {.products = 0};
+    pthread_t thread;
+    compute(s->ctx, alone);
+    assert_int_equal(pthread_create(&thread, NULL, multiply_until_the_end, &h), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + i % 3});
+        compute(ctx, beside);
+        assert_true(mo_ok(ctx));
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+        assert_memory_equal(beside, alone, sizeof alone);
+    }
+    h.ends = true;
+    pthread_join(thread, NULL);
+    assert_int_equal(h.wrong, 0);
+    assert_true(h.products > 0);
+    print_message("%d rounds beside %d products of the host\n", ROUNDS, h.products);
+}
+
+/* A context for each thread of the host's own parallel region. */
+static void a_host_with_its_own_openmp(void **state) {
+    scratch *s = *state;
+    double alone[SIZE], within[REGION][SIZE];
+    int failed = 0, met = 0;
+    compute(s->ctx, alone);
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(within, 0, sizeof within);
+#pragma omp parallel for num_threads(REGION) schedule(static, 1) reduction(+ : failed, met)
+        for (int i = 0; i < REGION; i++) {
+            mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2});
+            compute(ctx, within[i]);
+            failed += !mo_ok(ctx) || mo_context_release(ctx) != MO_OK;
+            met++;
+        }
+        for (int i = 0; i < REGION; i++)
+            assert_memory_equal(within[i], alone, sizeof alone);
+    }
+    assert_int_equal(failed, 0);
+    assert_int_equal(met, ROUNDS * REGION);
+    assert_int_equal(host_products_wrong(), 0);
+    print_message("%d contexts in %d regions of the host\n", met, ROUNDS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_with_its_own_blas),
+        cmocka_unit_test(a_host_with_its_own_openmp),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}
