@@ -38,7 +38,7 @@ _mochi() {
         *:--combine:*) mapfile -t COMPREPLY < <(compgen -W 'concat sum' -- "$current") ;;
         eval:--protocol:*) mapfile -t COMPREPLY < <(compgen -W 'split episode public' -- "$current") ;;
         *:--metric:*)
-            mapfile -t COMPREPLY < <(compgen -W 'accuracy auc ap mrr hits_rank hits_ogb hits_pooled' -- "$current") ;;
+            mapfile -t COMPREPLY < <(compgen -W 'accuracy nll ece auc ap mrr hits_rank hits_ogb hits_pooled' -- "$current") ;;
         *:--weights:*) mapfile -t COMPREPLY < <(compgen -f -W 'best random none' -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
         fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;

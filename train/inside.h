@@ -125,12 +125,18 @@ typedef struct mo_eval_options {
     /* Called with each plan of nodes and graphs before it is evaluated, borrowed for the call; may be NULL. */
     void (*on_plan)(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
     void *state;
+    bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
 } mo_eval_options;
+
+#define MO_CLASS_METRICS 3
+/* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
+ * expected calibration error in percent, of each seed or episode by itself. */
+MO_API const char *mo_class_metric_name(int i);
 
 typedef struct mo_eval_row {
     const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
-    const char *metric;    /* accuracy, or mo_link_metric_name */
+    const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
     int64_t n;             /* number of seeds or episodes */
     const double *values;  /* one per seed or episode, paired between candidates; borrowed for the visit */

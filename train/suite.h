@@ -27,7 +27,7 @@ MO_API mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path
 MO_API void mo_pool_file_release(mo_pool_file *file);
 
 #define MO_LINK_METRICS 6
-/* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled"; nodes and graphs have "accuracy" only. */
+/* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled"; of nodes and graphs a suite has "accuracy" only. */
 MO_API const char *mo_link_metric_name(int i);
 
 /* One data set and task of a suite. */

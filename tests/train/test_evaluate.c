@@ -94,6 +94,28 @@ static void the_division_of_a_graph_gives_one_figure(void **state) {
     mo_pool_release(pool);
 }
 
+/* Figures of probabilities that are the class frequencies: nll log 3, ece 0; of planted classes the readout does
+ * better. */
+static void probabilities_have_figures(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_candidate c[] = {hop_candidate("hop", 2), hop_candidate("flat", 2)};
+    mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
+    table t;
+    c[0].head = &mo_head_logistic;
+    c[0].lambda = 0.01;
+    c[1].lambda = 1e12; /* logits of 0 */
+    o.calibration = true;
+    evaluate(s->ctx, planted_source(pool, MO_TASK_NC), c, 2, &o, &t);
+    assert_int_equal(t.n, 2 * 2 * MO_CLASS_METRICS);
+    assert_true(fabs(mean_of(&t, "flat", 16, "nll") - 100 * log(3)) < 0.1);
+    assert_true(mean_of(&t, "hop", 16, "nll") < 60);
+    assert_true(mean_of(&t, "hop", 16, "ece") > 0 && mean_of(&t, "hop", 16, "ece") < 20);
+    assert_true(mean_of(&t, "hop", 16, "accuracy") > 85);
+    assert_null(mo_class_metric_name(MO_CLASS_METRICS));
+    mo_pool_release(pool);
+}
+
 static void labels_without_meaning_give_chance(void **state) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
@@ -289,6 +311,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_classes_are_found_by_both_protocols),
         cmocka_unit_test(the_division_of_a_graph_gives_one_figure),
+        cmocka_unit_test(probabilities_have_figures),
         cmocka_unit_test(labels_without_meaning_give_chance),
         cmocka_unit_test(candidates_are_compared_on_the_same_plans),
         cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),

@@ -23,10 +23,9 @@ static mo_task task_of(const mo_eval_row *r) {
 }
 
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
-    int metric = METRIC_ACCURACY;
-    for (int i = 0; i < MO_LINK_METRICS; i++)
-        if (!strcmp(mo_link_metric_name(i), r->metric))
-            metric = i;
+    int metric = 0;
+    while (metric < N_METRICS - 1 && strcmp(metric_name(metric), r->metric) != 0)
+        metric++;
     if (e->options->metrics)
         return e->options->metrics >> metric & 1;
     return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 unsigned metrics_of(mo_task task) {
-    return task == MO_TASK_LP ? (1u << MO_LINK_METRICS) - 1 : 1u << METRIC_ACCURACY;
+    unsigned links = (1u << MO_LINK_METRICS) - 1;
+    return task == MO_TASK_LP ? links : ((1u << N_METRICS) - 1) & ~links;
 }
 
 /* ---- the subjects of the evaluation ---- */

@@ -90,7 +90,8 @@ static const struct argp_option options[] = {
         0},
     {"shots", KEY_SHOTS, "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", 0},
     {"metric", KEY_METRIC, "NAMES", 0,
-        "only these metrics, separated by commas: accuracy (nodes and graphs), auc, ap, mrr, hits_rank, hits_ogb, "
+        "only these metrics, separated by commas: accuracy, nll (cross-entropy in hundredths of a nat), ece (expected "
+        "calibration error; both only if named) of nodes and graphs, auc, ap, mrr, hits_rank, hits_ogb, "
         "hits_pooled (links) (default: all)",
         0},
     {"episodes", KEY_EPISODES, "N", 0, "episodes of protocol episode (default 100)", 0},
@@ -167,14 +168,19 @@ static void take_eval_shots(eval_options *o, const char *text, const struct argp
     free_names(&list);
 }
 
+const char *metric_name(int i) {
+    return i < METRIC_ACCURACY ? mo_link_metric_name(i) : mo_class_metric_name(i - METRIC_ACCURACY);
+}
+
 static void take_metrics(eval_options *o, const char *text, const struct argp_state *state) {
     const char *metric[N_METRICS];
     for (int i = 0; i < N_METRICS; i++)
-        metric[i] = i == METRIC_ACCURACY ? "accuracy" : mo_link_metric_name(i);
+        metric[i] = metric_name(i);
     names list = parse_names(state, "--metric", text);
     o->metrics = 0;
     for (int i = 0; i < list.count; i++)
         o->metrics |= 1u << parse_choice(state, "--metric", list.items[i], metric, N_METRICS);
+    o->evaluation.calibration = o->metrics >> METRIC_ACCURACY > 1;
     free_names(&list);
 }
 

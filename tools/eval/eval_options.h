@@ -6,8 +6,10 @@
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
-/* Metrics: those of links by their numbers in the library, then accuracy, of nodes and graphs. */
-enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS };
+/* Metrics: those of links by their numbers in the library, then those of nodes and graphs, of which accuracy is the
+ * first. */
+enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS = MO_LINK_METRICS + MO_CLASS_METRICS };
+const char *metric_name(int i);
 
 typedef struct eval_options {
     const char *recipe; /* the recipe that the weights must have, or NULL */

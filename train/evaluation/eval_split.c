@@ -1,7 +1,12 @@
 /* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by each protocol: `split`, whose test part
  * keeps the natural frequencies, `episode`, balanced, and `public`, the division that came with a graph. A plan is
  * drawn once and given to every candidate, so that differences between them are paired. */
+#include "tensor/host_array.h"
 #include "train/evaluation/evaluation.h"
+#include "train/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
 
 enum { QUERIES = 30, MAX_CLASSES = 64 };
 
@@ -23,13 +28,33 @@ static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo
     return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
 }
 
-static double split_accuracy(const mo_evaluation *ev, int c, const mo_plan *plan) {
+/* Cross-entropy and calibration error of the logits, as the metrics behind accuracy. */
+static void put_calibration(const mo_evaluation *ev, mo_tensor *logits, const mo_plan *plan, double figure[]) {
+    int64_t C = plan->classes, count = plan->n_query * C;
+    double *host = mo_ok(ev->ctx) ? mo_host_array(ev->ctx, count, sizeof *host) : NULL;
+    mo_calibration c = {0};
+    mo_tensor *wide = mo_cast(ev->t, logits, MO_F64);
+    if (host && mo_tensor_read(wide, host, (size_t)count * sizeof *host) == MO_OK) {
+        mo_calibration_add(&c, host, plan->query_label, plan->n_query, C, 1);
+        figure[1] = 100 * c.nll / (double)c.n;
+        figure[2] = 100 * mo_calibration_ece(&c);
+    }
+    free(host);
+}
+
+/* The figures of a candidate on one problem, of every metric. */
+static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, const mo_plan *plan) {
     const mo_candidate *candidate = &ev->candidate[c];
+    double figure[MO_CLASS_METRICS] = {NAN, NAN, NAN};
     mo_tape_reset(ev->t);
     mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
                                                 : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan,
                                                       ev->options->max_rows);
-    return mo_plan_accuracy(ev->t, logits, plan);
+    figure[0] = mo_plan_accuracy(ev->t, logits, plan);
+    if (ev->options->calibration)
+        put_calibration(ev, logits, plan, figure);
+    for (int metric = 0; metric < ev->metrics; metric++)
+        mo_eval_values(ev, c, shot, metric)[repeat] = figure[metric];
 }
 
 void mo_evaluate_classes(mo_evaluation *ev) {
@@ -43,7 +68,7 @@ void mo_evaluate_classes(mo_evaluation *ev) {
             if (ev->options->on_plan && mo_ok(ev->ctx))
                 ev->options->on_plan(ev->source, &plan, plan.k, repeat, ev->options->state);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
-                mo_eval_values(ev, c, shot, 0)[repeat] = split_accuracy(ev, c, &plan);
+                put_figures(ev, c, shot, repeat, &plan);
                 mo_eval_failed(ev, c, shot); /* the value stays NaN */
             }
             mo_plan_release(&plan);

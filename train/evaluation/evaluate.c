@@ -23,6 +23,11 @@ const char *mo_protocol_name(mo_protocol protocol) {
     return names[protocol];
 }
 
+const char *mo_class_metric_name(int i) {
+    static const char *const names[MO_CLASS_METRICS] = {"accuracy", "nll", "ece"};
+    return i >= 0 && i < MO_CLASS_METRICS ? names[i] : NULL;
+}
+
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
     int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
     return ev->value + at * ev->repeats;
@@ -108,7 +113,7 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
 
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
-    ev->metrics = links ? MO_LINK_METRICS : 1;
+    ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
     ev->repeats = ev->options->seeds;
     if (!links && ev->options->protocol != MO_PROTOCOL_SPLIT)
         ev->repeats = ev->options->protocol == MO_PROTOCOL_PUBLIC ? 1 : ev->options->episodes;
@@ -165,7 +170,7 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .k = candidate->dot ? 0
                          : ev->public_k ? ev->public_k
                                         : ev->options->shots[shot],
-                    .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : "accuracy",
+                    .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : mo_class_metric_name(metric),
                     .mean = summary.mean,
                     .ci95 = summary.ci95,
                     .sd = summary.sd,
