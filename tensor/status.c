@@ -19,6 +19,9 @@ void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     va_start(args, format);
     mo_format_list(ctx->status.message, sizeof ctx->status.message, format, args);
     va_end(args);
+    for (char *at = ctx->status.message; *at; at++) /* a name from a file or from the caller keeps it one line */
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            *at = '?';
 }
 
 bool mo_ok(const mo_context *ctx) {

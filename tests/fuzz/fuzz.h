@@ -11,10 +11,30 @@
 
 #include "tensor/inside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Inputs that were read without an error, which fuzz_driver.c counts too. */
+__attribute__((weak)) int64_t fuzz_accepted;
+
+/* Ends the program, saying what is wrong. */
+_Noreturn static inline void fuzz_fail(const char *what, const char *message) {
+    fprintf(stderr, "%s: '%s'\n", what, message);
+    abort();
+}
+
+/* Fails unless the reader has succeeded or raised one line. */
+static inline void fuzz_check_status(mo_context *ctx, bool succeeded) {
+    const char *message = mo_context_status(ctx)->message;
+    if (succeeded != mo_ok(ctx))
+        fuzz_fail(succeeded ? "an error beside a result" : "no result and no error", message);
+    if (!succeeded && (!message[0] || strchr(message, '\n')))
+        fuzz_fail("expected one line", message);
+    fuzz_accepted += succeeded;
+}
 
 static inline mo_context *fuzz_start(int64_t *live) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
@@ -24,13 +44,11 @@ static inline mo_context *fuzz_start(int64_t *live) {
     return ctx;
 }
 
-/* Aborts unless the reader has succeeded or raised one line, and the context has all its memory back. */
+/* The same, and the context has all its memory back. */
 static inline void fuzz_finish(mo_context *ctx, int64_t live, bool succeeded) {
-    const char *message = mo_context_status(ctx)->message;
-    if (succeeded != mo_ok(ctx) || (!succeeded && (!message[0] || strchr(message, '\n'))))
-        abort();
+    fuzz_check_status(ctx, succeeded);
     if (mo_context_counters(ctx).bytes_live != live)
-        abort();
+        fuzz_fail("memory is not given back", mo_context_status(ctx)->message);
     mo_context_release(ctx);
 }
 

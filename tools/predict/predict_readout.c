@@ -132,6 +132,8 @@ bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *
     const char *kind = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;
     if (kind && strcmp(kind, format) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`, found %s", path, kind);
+    text_of(ctx, path, metadata, "xxh3_header"); /* verified by now, where they are there */
+    text_of(ctx, path, metadata, "xxh3_tensors");
     if (mo_ok(ctx))
         check_belongs(path, graph, o, metadata);
     if (mo_ok(ctx))

@@ -1,0 +1,21 @@
+/* tests/fuzz/fuzz_embeddings.c - any bytes as what `mochi fit` reads: the labels, ended by '|', then the rows. */
+#include "fuzz_files.h"
+#include "train/fit.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const names[] = {"y.npy", "Z.npy"};
+    fuzz_folder folder;
+    char rows[160], labels[160];
+    int64_t live;
+    fuzz_open(&folder, names, 2, data, size);
+    mo_context *ctx = fuzz_start(&live);
+    mo_embeddings *E =
+        mo_embeddings_open(ctx, fuzz_path(&folder, names[1], rows), fuzz_path(&folder, names[0], labels));
+    bool read = E;
+    if (E && (E->graph->nodes < 1 || E->graph->classes < 2))
+        abort();
+    mo_embeddings_release(E);
+    fuzz_finish(ctx, live, read);
+    fuzz_remove(&folder);
+    return 0;
+}
