@@ -89,11 +89,17 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
     mo_tape *t = c->t;
     bool free_intercept = ((const options *)c->attributes)->free_intercept;
     mo_tensor *X = items(t, in[0], first, stop), *Y = items(t, in[1], first, stop), *weight = mo_class_sum(t, Y);
-    mo_logistic_system s = mo_logistic_open(t, dual, free_intercept, X, weight, items(t, in[2], first, stop), NULL);
+    mo_tensor *lambda = items(t, in[2], first, stop);
+    mo_logistic_system s = mo_logistic_open(t, dual, free_intercept, X, weight, lambda, NULL), solved = s;
     mo_krylov_vector W;
-    if (!mo_logistic_minimise(c, &s, Y, &W))
+    if (!mo_logistic_minimise(c, &solved, Y, &W) && dual && mo_context_status(c->ctx)->code == MO_NUMERICAL) {
+        mo_clear_error(c->ctx); /* equal rows: K is so singular that coordinates on the rows may be rounding alone */
+        solved = mo_logistic_open(t, false, free_intercept, X, weight, lambda, NULL);
+        mo_logistic_minimise(c, &solved, Y, &W);
+    }
+    if (!mo_ok(c->ctx))
         return false;
-    mo_tensor *weights = mo_logistic_weights(&s, W.x), *out = c->out[0];
+    mo_tensor *weights = mo_logistic_weights(&solved, W.x), *out = c->out[0];
     int64_t size[] = {stop - first, mo_dim(weights, 1), mo_dim(weights, 2)}, stride[] = {size[1] * size[2], size[2], 1};
     mo_tensor *window = mo_tape_window(t, out, 3, size, stride, first * stride[0]);
     mo_view from = mo_tensor_view(weights), to = mo_tensor_view(window);

@@ -226,6 +226,37 @@ static void a_weight_of_two_is_a_row_twice(void **state) {
     mo_tape_release(t);
 }
 
+/* Two equal rows of more columns: X X^T is singular, and coordinates on the rows may be all rounding. The solution and
+ * the gradient are those of one row with the sum of the labels. */
+static void equal_rows_are_one_row_with_both_weights(void **state) {
+    mo_context *ctx = *state;
+    enum { ROWS = 2, COLUMNS = 5, CLASSES = 7 };
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 2);
+        double x[COLUMNS], y[ROWS * CLASSES];
+        for (int i = 0; i < COLUMNS; i++)
+            x[i] = mo_random_normal(&r);
+        for (int i = 0; i < ROWS * CLASSES; i++)
+            y[i] = 0.5 + mo_random_uniform(&r);
+        mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 2, (int64_t[]){1, COLUMNS}, x));
+        mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){ROWS, CLASSES}, y), *lambda = mo_scalar(t, MO_F64, 1);
+        mo_tensor *twice = mo_concat(t, (mo_tensor *[]){X, X}, 2, 0), *W[2], *grads[2];
+        mo_tensor *sums = mo_add(t, mo_slice(t, Y, 0, 0, 1), mo_slice(t, Y, 0, 1, 2));
+        W[0] = mo_logistic(t, twice, Y, lambda, MO_INTERCEPT_FREE);
+        W[1] = mo_logistic(t, X, sums, lambda, MO_INTERCEPT_FREE);
+        for (int k = 0; k < 2; k++)
+            mo_grad(t, &W[k], &W[1], 1, &X, &grads[k], 1, MO_RETAIN);
+        if (!mo_ok(ctx))
+            fail_msg("seed %llu: %s", (unsigned long long)seed, mo_context_status(ctx)->message);
+        double apart = largest_difference(t, W[0], W[1]), bent = largest_difference(t, grads[0], grads[1]);
+        if (!(apart < 1e-7 && bent < 1e-6)) /* the gradient of the objective is below 1e-8 */
+            fail_msg("seed %llu: solutions differ by %g, gradients by %g", (unsigned long long)seed, apart, bent);
+        mo_tape_reset(t);
+    }
+    mo_tape_release(t);
+}
+
 /* Columns of very different scale: the gradient falls to the noise of its own sum, 1e-8 of the largest column here. */
 static void columns_of_very_different_scale_are_no_obstacle(void **state) {
     mo_context *ctx = *state;
@@ -259,6 +290,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(derivatives_hold_at_the_size_of_an_episode, begin, end),
         cmocka_unit_test_setup_teardown(one_node_is_recorded_and_backward_never_factorizes, begin, end),
         cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, begin, end),
+        cmocka_unit_test_setup_teardown(equal_rows_are_one_row_with_both_weights, begin, end),
         cmocka_unit_test_setup_teardown(columns_of_very_different_scale_are_no_obstacle, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,8 +122,8 @@ static void every_op_has_its_derivatives_in_every_layout(void **state) {
                 fail_msg("%s: it refuses every variant of the column \"%s\"", op->name, titles[c]);
         ops++;
     }
-    print_message("%d ops, %d variants at orders 1 and 2, %d refused; worst dot %.2g, quotient %.2g\n", ops,
-        T.all.checked, T.all.refused, T.all.dot, T.all.quotient);
+    print_message("%d ops, %d variants at orders 1 and 2; worst dot %.2g, quotient %.2g\n", ops, T.all.checked,
+        T.all.dot, T.all.quotient);
     assert_true(ops >= 60);
     mo_context_release(T.ctx);
 }
