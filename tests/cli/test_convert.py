@@ -174,6 +174,20 @@ class Conversion(unittest.TestCase):
             self.assertEqual(len(set(parts["idx_test"])), 1000)
             self.assertGreater(min(parts["idx_test"]), trained + 499)
 
+    @unittest.skipUnless(MOCHI, "needs the program")
+    def test_drawn_graphs_have_the_homophily_of_their_names(self):
+        script = ROOT / "tools" / "bench" / "drawn_graphs.py"
+        subprocess.run([sys.executable, "-B", str(script), str(self.folder)], check=True)
+        for percent in (10, 50, 90):
+            path = self.folder / f"homophily{percent}.npz"
+            found = described(path)
+            self.assertEqual([found["nodes"], found["features"], found["classes"]], [2000, 500, [400] * 5])
+            members = zipfile.ZipFile(path)
+            pointer = array.array("q", members.read("adj_indptr.npy")[-8 * 2001:])
+            column = array.array("i", members.read("adj_indices.npy")[-4 * pointer[-1]:])
+            same = sum(u % 5 == v % 5 for u in range(2000) for v in column[pointer[u]:pointer[u + 1]])
+            self.assertLess(abs(same / len(column) - percent / 100), 0.02)
+
     def test_equal_input_gives_equal_bytes(self):
         for out in (self.out, self.folder / "again.npz"):
             self.made("planetoid", SOURCES / "cora" / "planetoid", out)
