@@ -28,8 +28,8 @@ typedef struct mo_fold_options {
 } mo_fold_options;
 /* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
  * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
- * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or the device has no such kernel;
- * call mo_logistic for each fold then. */
+ * Returns false, having done nothing, if lambda is 0, there are more than 16 folds, the device has no such kernel or a
+ * fit does not converge (equal rows); call mo_logistic for each fold then. */
 MO_API bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
 /* The same for the Crammer-Singer machine, which has no intercept and is always solved to rounding. */
