@@ -81,6 +81,41 @@ static void solve_spd_factorizes_each_matrix_once(void **state) {
     mo_context_release(ctx);
 }
 
+static int sets; /* inputs seen, counted in this file alone */
+
+/* A gradient in a symmetric matrix is symmetric; in a triangle it has zeros beside it: steps along it stay in the set.
+ * Not that of implicit_solve, to which its matrix is any input of graph code. */
+static void check_set_of_gradients(op_case *c) {
+    if (!strcmp(c->op->name, "implicit_solve"))
+        return;
+    op_result r = op_case_plain(c);
+    for (int i = 0; i < c->sample->n_in; i++) {
+        const mo_sample_input *in = &c->sample->in[i];
+        bool symmetric = in->draw == MO_DRAW_SPD || in->draw == MO_DRAW_SYMMETRIC;
+        if (r.grad[i].n <= 0 || (!symmetric && in->draw != MO_DRAW_TRIANGULAR))
+            continue;
+        int64_t n = in->shape[in->ndim - 1];
+        sets++;
+        for (int64_t k = 0; k < r.grad[i].n; k++) {
+            int64_t row = k / n % n, column = k % n, mirror = k - row * n - column + column * n + row;
+            double expected = symmetric ? r.grad[i].x[mirror] : column > row ? 0 : r.grad[i].x[k];
+            if (!(fabs(r.grad[i].x[k] - expected) <= 1e-12))
+                fail_msg("%s: the gradient of input %d at [%lld, %lld] is %.17g, expected %.17g", op_case_name(c), i,
+                    (long long)row, (long long)column, r.grad[i].x[k], expected);
+        }
+    }
+    op_result_release(&r);
+}
+
+static void gradients_keep_to_the_set_of_their_input(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, check_set_of_gradients);
+    print_message("%d symmetric and triangular inputs\n", sets);
+    assert_true(sets >= 10);
+    mo_context_release(ctx);
+}
+
 static void ops_without_samples_are_refused(void **state) {
     (void)state;
     mo_context *ctx = op_context(1);
@@ -102,6 +137,7 @@ int main(void) {
         cmocka_unit_test(every_gradient_has_the_gradient_it_claims),
         cmocka_unit_test(no_backward_factorizes),
         cmocka_unit_test(solve_spd_factorizes_each_matrix_once),
+        cmocka_unit_test(gradients_keep_to_the_set_of_their_input),
         cmocka_unit_test(ops_without_samples_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
