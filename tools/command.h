@@ -16,6 +16,7 @@ int verify_resume_command(int argc, char **argv);
 int eval_command(int argc, char **argv);
 int compare_command(int argc, char **argv);
 int embed_command(int argc, char **argv);
+int suggest_command(int argc, char **argv);
 int predict_command(int argc, char **argv);
 int explain_command(int argc, char **argv);
 int fit_command(int argc, char **argv);

@@ -23,6 +23,7 @@ static const command commands[] = {
     {"compare", "mochi compare", "evaluations side by side, or beside the paper's tables", compare_command},
     {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
     {"predict", "mochi predict", "the labels of a graph's nodes, or of a set's graphs, from a few", predict_command},
+    {"suggest", "mochi suggest", "which nodes of a graph, or graphs of a set, to label next", suggest_command},
     {"fit", "mochi fit", "few-shot accuracy and calibration of readouts on your own embeddings", fit_command},
     {"explain", "mochi explain", "an op or a readout on a small example, its adjoint line by line", explain_command},
     {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},

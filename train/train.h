@@ -146,5 +146,9 @@ MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
  * Return the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
 MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
+/* Which n examples to label next, the most useful first, besides the n_known that are labelled: those that lower the
+ * mean posterior variance of a ridge readout over all examples the most (V-optimal design, Fedorov 1972). Needs no fit.
+ * Returns the status. */
+MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
 
 #endif

@@ -272,7 +272,7 @@ static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) 
 }
 
 bool mo_path_ends_with(const char *path, const char *ending) {
-    size_t length = strlen(path), n = strlen(ending);
+    size_t length = path ? strlen(path) : 0, n = ending ? strlen(ending) : length;
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 

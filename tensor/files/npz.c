@@ -154,9 +154,10 @@ static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo
 static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_context *ctx = arrays->ctx;
     mo_tensor *T = mo_npy_tensor_of(ctx, h);
-    if (!mo_is_null(T))
-        fill_tensor(arrays, m, h, T);
-    if (!mo_is_null(T) || !mo_ok(ctx))
+    bool direct = !mo_is_null(T);
+    if (direct)
+        fill_tensor(arrays, m, h, T); /* takes T over */
+    if (direct || !mo_ok(ctx))
         return;
     mo_file_bytes content = {.data = mo_host_alloc(ctx, (size_t)m->st.size), .n = (size_t)m->st.size};
     zip_file_t *file = content.data ? open_member(ctx, m) : NULL;

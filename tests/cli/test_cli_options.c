@@ -41,6 +41,7 @@ typedef struct option_row {
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
 #define FIT "fit @/Z.npy @/y.npy --head ridge --shots 4 --episodes 3 --json"
+#define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
 #define VERIFY "verify-resume @/noted"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
@@ -217,6 +218,21 @@ static const option_row rows[] = {
     {"predict", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {PREDICT " --device-memory 4G"}},
     {"predict", "threads", COSTS, PREDICT, "--threads 1", NULL, {NULL}},
     {"predict", "quiet", HUSHES, "predict --data mutag --labels @/seeds.csv", "--quiet", NULL, {NULL}},
+    /* suggest */
+    {"suggest", "data", CHANGES, SUGGEST, "--data enzymes", NULL, {NULL}},
+    {"suggest", "n", CHANGES, SUGGEST, "--n 7", NULL, {NULL}},
+    {"suggest", "labels", CHANGES, SUGGEST, "--labels @/seeds.csv", NULL, {NULL}},
+    {"suggest", "known", CHANGES, "suggest --data enzymes --n 3", "--known @/y.npy", NULL,
+        {SUGGEST " --labels @/seeds.csv --known @/y.npy"}},
+    {"suggest", "out", FILE_OF, SUGGEST, "--out #.csv", ".csv", {NULL}},
+    {"suggest", "weights", CHANGES, SUGGEST, "--weights @/done/weights.safetensors", NULL, {NULL}},
+    {"suggest", "memory", COSTS, SUGGEST, "--memory 4G", NULL, {NULL}},
+    {"suggest", "max-expand", COSTS, SUGGEST, "--max-expand 64", NULL, {NULL}},
+    {"suggest", "cache", FOLDER_OF, "suggest --data cora --n 2", "--cache #c", "c", {NULL}},
+    {"suggest", "threads", COSTS, SUGGEST, "--threads 1", NULL, {NULL}},
+    {"suggest", "device", COSTS, SUGGEST, "--device cpu", NULL, {NULL}},
+    {"suggest", "math", NEEDS_GPU, NULL, NULL, NULL, {SUGGEST " --math tf32"}},
+    {"suggest", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {SUGGEST " --device-memory 4G"}},
     /* fit */
     {"fit", "head", CHANGES, FIT, "--head svm", NULL, {NULL}},
     {"fit", "shots", CHANGES, FIT, "--shots 5", NULL, {NULL}},

@@ -160,6 +160,42 @@ static void predicts_what_an_evaluation_measures(void **state) {
     }
 }
 
+/* Two clubs of ten members each, and a bridge; the classes are the clubs. */
+static void names_go_in_and_out(void **state) {
+    program *p = *state;
+    char edges[4000] = "a,b\n", features[4000] = "who,x,y\n";
+    for (int club = 0; club < 2; club++)
+        for (int i = 0; i < 10; i++) {
+
+            sprintf(features + strlen(features), club ? "\"R, S %d\",1,%d\n" : "Tom %d,0,%d\n", i, i % 3);
+            for (int j = 0; j < i; j += 1 + i % 2)
+                sprintf(edges + strlen(edges), club ? "\"R, S %d\",\"R, S %d\"\n" : "Tom %d,Tom %d\n", i, j);
+        }
+    strcat(edges, "Tom 0,\"R, S 0\"\n");
+    mkdir(in_folder(p, "clubs"), 0777);
+    write_text(in_folder(p, "clubs/edges.csv"), edges);
+    write_text(in_folder(p, "clubs/features.csv"), features);
+    write_text(in_folder(p, "clubs/seeds.csv"),
+        "who,club\nTom 1,\"tea, \"\"cake\"\"\"\nTom 2,\"tea, \"\"cake\"\"\"\n\"R, S 1\",chess\n\"R, S 2\",chess\n");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--labels", in_folder(p, "clubs/seeds.csv"), "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\nTom 7,\"tea, \"\"cake\"\"\","));
+    assert_non_null(strstr(p->out, "\n\"R, S 7\",chess,"));
+    assert_int_equal(count_lines(p->out), 1 + 16);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--labels", in_folder(p, "clubs/seeds.csv"), "--quiet", "--out",
+        in_folder(p, "clubs.jsonl"));
+    static char text[1 << 18];
+    read_text(in_folder(p, "clubs.jsonl"), text);
+    assert_non_null(strstr(text, "{\"node\":\"R, S 7\",\"label\":\"chess\","));
+    RUN(p, "suggest", "--data", in_folder(p, "clubs"), "--n", "4", "--out", in_folder(p, "next.csv"));
+    assert_ended(p, 0, NULL);
+    read_text(in_folder(p, "next.csv"), text);
+    assert_int_equal(count_lines(text), 1 + 4);
+    assert_int_equal(strncmp(text, "node,label\n", 11), 0);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--labels", in_folder(p, "next.csv"));
+    assert_ended(p, 1, "next.csv:2: expected a class, found nothing"); /* it is for a person to fill in */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicts_every_node_without_a_label),
@@ -167,6 +203,7 @@ int main(void) {
         cmocka_unit_test(refuses_bad_labels_with_their_line),
         cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
         cmocka_unit_test(predicts_what_an_evaluation_measures),
+        cmocka_unit_test(names_go_in_and_out),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -6,13 +6,15 @@
 
 int64_t mo_first_largest(const double *x, int64_t n) {
     int64_t best = 0;
-    for (int64_t c = 1; c < n; c++)
+    for (int64_t c = 1; x && c < n; c++)
         if (x[c] > x[best])
             best = c;
     return best;
 }
 
 void mo_softmax_logits(double *logits, int64_t n, double temperature) {
+    if (!logits || n < 1)
+        return;
     double most = logits[mo_first_largest(logits, n)], sum = 0;
     for (int64_t c = 0; c < n; c++)
         sum += logits[c] = exp((logits[c] - most) / temperature);

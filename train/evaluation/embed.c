@@ -71,14 +71,17 @@ static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z
     return mo_ok(ctx);
 }
 
-static mo_tensor *embed_nodes(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows) {
+static mo_tensor *embed_nodes(
+    mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
     mo_context *ctx = mo_tape_context(t);
     int64_t examples = example_count(source);
     mo_tensor *all = NULL;
     for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
         block b = next_block(source, done, max_rows);
         mo_tensor *Z = encode_block(t, model, source, &b);
-        if (check_embeddings(ctx, model, Z, &b) && !all)
+        bool fine = check_embeddings(ctx, model, Z, &b);
+        Z = fine && sketch ? mo_matmul(t, Z, sketch) : Z;
+        if (fine && !all)
             all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
         if (mo_ok(ctx))
             store_block(t, all, &b, Z);
@@ -106,13 +109,15 @@ static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source
     return Z;
 }
 
-static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
+static mo_tensor *embed_examples(
+    mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
     mo_context *ctx = mo_tape_context(t);
     int64_t examples = mo_dim(mo_arrays_find(source->features->arrays, "extras"), 0);
     mo_tensor *all = NULL;
     for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
         int64_t left = examples - done, n = max_rows > 0 && max_rows < left ? max_rows : left;
         mo_tensor *Z = embed_some(t, model, source, done, n, ones);
+        Z = sketch ? mo_matmul(t, Z, sketch) : Z;
         if (!all && mo_ok(ctx))
             all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
         if (mo_ok(ctx))
@@ -122,7 +127,9 @@ static mo_tensor *embed_examples(mo_tape *t, mo_model model, const mo_source *so
     return all;
 }
 
-static mo_tensor *embed_source(mo_model model, const mo_source *source, int64_t max_rows, bool ones) {
+/* sketch (may be NULL): a matrix that the rows are multiplied with. */
+static mo_tensor *embed_source(
+    mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
     if (!source || !source->graph)
         return NULL;
     mo_context *ctx = source->graph->ctx;
@@ -137,8 +144,8 @@ static mo_tensor *embed_source(mo_model model, const mo_source *source, int64_t 
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     mo_tensor *all = NULL;
     if (t)
-        all = model.table->of_examples ? embed_examples(t, model, source, max_rows, ones)
-                                       : embed_nodes(t, model, source, max_rows);
+        all = model.table->of_examples ? embed_examples(t, model, source, max_rows, ones, sketch)
+                                       : embed_nodes(t, model, source, max_rows, sketch);
     mo_tape_release(t);
     if (mo_ok(ctx) && all)
         return all;
@@ -147,7 +154,11 @@ static mo_tensor *embed_source(mo_model model, const mo_source *source, int64_t 
 }
 
 mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
-    return embed_source(model, source, max_rows, false);
+    return embed_source(model, source, max_rows, false, NULL);
+}
+
+mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
+    return embed_source(model, source, max_rows, false, sketch);
 }
 
 int64_t mo_embedding_width(mo_model model, const mo_source *source) {
@@ -199,7 +210,7 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
     mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
         int64_t shape[MO_MAX_AXES];
-        all.Z = embed_source(model, source, max_rows, true);
+        all.Z = embed_source(model, source, max_rows, true, NULL);
         mo_tensor *gram = population_gram(t, model, source, all.Z);
         for (int i = 0; i < mo_ndim(gram); i++)
             shape[i] = mo_dim(gram, i);

@@ -51,6 +51,8 @@ mo_tensor *mo_population_logits(
 /* Share of the plan's queries whose first largest logit is at the label, in percent. NaN on failure. */
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
 
+/* embed.c: mo_embed_all with every row multiplied by a matrix [d, r] (NULL: as it is), block by block. */
+mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch);
 /* embed.c: all nodes or graphs as a model's experts embed them, and their Gram matrices; release both. Null tensors on
  * failure. */
 mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows);

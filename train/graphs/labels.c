@@ -138,8 +138,10 @@ static void number_classes(
 }
 
 bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) {
-    *labels = (mo_labels){0};
-    if (!graph || !mo_given(graph->ctx, "labels", "the path", path))
+    if (labels)
+        *labels = (mo_labels){0};
+    if (!graph || !mo_given(graph->ctx, "labels", "the path", path) ||
+        !mo_given(graph->ctx, "labels", "labels", labels))
         return false;
     mo_context *ctx = graph->ctx;
     label_table t = {.graph = graph};
@@ -161,6 +163,10 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
 }
 
 bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels) {
+    if (labels)
+        *labels = (mo_labels){0};
+    if (!mo_given(ctx, "labels", "the array", label) || !mo_given(ctx, "labels", "labels", labels))
+        return false;
     char number[24];
     *labels =
         (mo_labels){.id = mo_host_array(ctx, n, sizeof(int64_t)), .label = mo_host_array(ctx, n, sizeof(int64_t))};
@@ -184,6 +190,8 @@ bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int
 }
 
 void mo_labels_release(mo_labels *labels) {
+    if (!labels)
+        return;
     for (int64_t c = 0; labels->name && c < labels->classes; c++)
         free(labels->name[c]);
     free(labels->name);

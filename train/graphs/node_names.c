@@ -72,7 +72,9 @@ int64_t mo_graph_find_example(const mo_graph *graph, const char *name) {
 }
 
 const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]) {
-    const struct mo_node_names *names = graph->names;
+    if (!number)
+        return NULL;
+    const struct mo_node_names *names = graph ? graph->names : NULL;
     if (names && !names->id)
         return mo_words_get(&names->words, i);
     snprintf(number, 24, "%" PRId64, names ? names->id[i] : i);

@@ -1,0 +1,143 @@
+/* tests/train/test_suggest.c - what to label next: each choice lowers the mean posterior variance the most, by the
+ * definition instead of the updates of suggest.c; equal lists at any thread count; bad requests are refused. */
+#include "tests/scratch.h"
+#include "train/evaluation/evaluation.h"
+#include "train/few_shot/few_shot.h"
+
+#include <math.h>
+
+enum { LISTED = 8, KNOWN = 3 };
+
+/* The posterior covariance k [N, N] of the logits, by products G [N, N] of the rows: after a label of i every entry
+ * k_ab changes by - k_ai k_bi / (1 + k_ii). */
+static void condition(double *k, int64_t N, int64_t i) {
+    double *column = malloc((size_t)N * sizeof *column), s = 1 + k[i * N + i];
+    for (int64_t a = 0; a < N; a++)
+        column[a] = k[a * N + i];
+    for (int64_t a = 0; a < N; a++)
+        for (int64_t b = 0; b < N; b++)
+            k[a * N + b] -= column[a] * column[b] / s;
+    free(column);
+}
+
+/* Mean over all examples of the variance that a label of i takes away. */
+static double gain_of(const double *k, int64_t N, int64_t i) {
+    double sum = 0;
+    for (int64_t a = 0; a < N; a++)
+        sum += k[a * N + i] * k[a * N + i];
+    return sum / (double)N / (1 + k[i * N + i]);
+}
+
+/* k before any label, from the embeddings of the object's graph: unit rows around their mean, penalty 0.7. */
+static double *prior_of(mo_few_shot *f, int64_t *N) {
+    mo_tensor *T = mo_embed_all(f->candidate.model, &f->source, 0);
+    int64_t d = mo_dim(T, 1);
+    *N = mo_dim(T, 0);
+    float *z = malloc((size_t)(*N * d) * sizeof *z);
+    double *x = calloc((size_t)(*N * d), sizeof *x), *k = calloc((size_t)(*N * *N), sizeof *k);
+    assert_int_equal(mo_tensor_read(T, z, (size_t)(*N * d) * sizeof *z), MO_OK);
+    for (int64_t j = 0; j < d; j++) {
+        double mean = 0;
+        for (int64_t i = 0; i < *N; i++)
+            mean += z[i * d + j] / (double)*N;
+        for (int64_t i = 0; i < *N; i++)
+            x[i * d + j] = z[i * d + j] - mean;
+    }
+    for (int64_t i = 0; i < *N; i++) {
+        double norm = 0;
+        for (int64_t j = 0; j < d; j++)
+            norm += x[i * d + j] * x[i * d + j];
+        for (int64_t j = 0; j < d; j++)
+            x[i * d + j] /= sqrt(norm);
+    }
+    for (int64_t a = 0; a < *N; a++)
+        for (int64_t b = 0; b <= a; b++) {
+            for (int64_t j = 0; j < d; j++)
+                k[a * *N + b] += x[a * d + j] * x[b * d + j] / 0.7;
+            k[b * *N + a] = k[a * *N + b];
+        }
+    free(x);
+    free(z);
+    mo_tensor_release(T);
+    return k;
+}
+
+static void each_choice_lowers_the_variance_the_most(void **state) {
+    scratch *s = *state;
+    static const int64_t known[KNOWN] = {5, 100, 5};
+    int64_t id[LISTED], N;
+    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    double *k = prior_of(f, &N);
+    assert_int_equal(mo_few_shot_suggest(f, known, KNOWN, LISTED, id), MO_OK);
+    condition(k, N, 5);
+    condition(k, N, 100);
+    for (int c = 0; c < LISTED; c++) {
+        double most = 0;
+        for (int64_t i = 0; i < N; i++)
+            most = fmax(most, gain_of(k, N, i));
+        /* embeddings of 4 experts are sketched: their products move by some percent, and so may the best by a little */
+        if (gain_of(k, N, id[c]) < 0.85 * most)
+            fail_msg("choice %d, graph %d: gain %g of at most %g", c, (int)id[c], gain_of(k, N, id[c]), most);
+        assert_true(id[c] != 5 && id[c] != 100);
+        for (int b = 0; b < c; b++)
+            assert_int_not_equal(id[b], id[c]);
+        condition(k, N, id[c]);
+    }
+    free(k);
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+}
+
+static void threads_and_calls_change_nothing(void **state) {
+    int64_t id[3][LISTED];
+    (void)state;
+    for (int run = 0; run < 3; run++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = run == 1 ? 3 : 1});
+        mo_register_ops(ctx);
+        mo_graph *graph = mo_graph_open(ctx, "mutag");
+        mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+        assert_int_equal(mo_few_shot_suggest(f, NULL, 0, LISTED, id[run]), MO_OK);
+        if (run == 2) { /* what is known already is what was listed first: the list goes on */
+            assert_int_equal(mo_few_shot_suggest(f, id[0], 4, LISTED - 4, id[2] + 4), MO_OK);
+            assert_memory_equal(id[2], id[0], 4 * sizeof **id);
+        }
+        assert_memory_equal(id[run], id[0], sizeof *id);
+        mo_few_shot_release(f);
+        mo_graph_release(graph);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+    }
+}
+
+static void what_cannot_be_listed_is_refused(void **state) {
+    scratch *s = *state;
+    int64_t id[LISTED];
+    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    assert_int_equal(mo_few_shot_suggest(NULL, NULL, 0, 1, id), MO_INVALID);
+    mo_few_shot_suggest(f, NULL, 0, 189, id);
+    assert_failed(s->ctx, MO_INVALID, PARTS("suggest: 189 examples of 188, of which 0 are known"));
+    mo_few_shot_suggest(f, NULL, 0, 0, id);
+    assert_failed(s->ctx, MO_INVALID, PARTS("suggest: 0 examples of 188"));
+    mo_few_shot_suggest(f, (int64_t[]){188}, 1, 1, id);
+    assert_failed(s->ctx, MO_INVALID, PARTS("suggest: example 0 is 188, expected 0 to 187"));
+    mo_few_shot_suggest(f, NULL, 1, 1, id);
+    assert_failed(s->ctx, MO_INVALID, PARTS("suggest: known is NULL"));
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+}
+
+static int create(void **state) {
+    int failed = scratch_create(state);
+    mo_register_ops(((scratch *)*state)->ctx);
+    return failed;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_choice_lowers_the_variance_the_most),
+        cmocka_unit_test(threads_and_calls_change_nothing),
+        cmocka_unit_test(what_cannot_be_listed_is_refused),
+    };
+    return cmocka_run_group_tests(tests, create, scratch_release);
+}
