@@ -220,7 +220,7 @@ def main():
         print(f"{n} mutations of {len(ops)} ops, {stillborn} more do not compile, in {time.monotonic() - start:.0f} s")
         print("caught by " + ", ".join(f"{test}: {k}" for test, k in by.items()))
         print(f"caught: {sum(by.values())} of {n}, {100 * sum(by.values()) / max(n, 1):.1f}%")
-        enough = n == a.count and len(ops) >= min(60, a.count)
+        enough = n > 0 and n == a.count and len(ops) >= min(60, a.count)
         return 0 if enough and sum(by.values()) >= LEAST_SHARE * n else 1
 
 
