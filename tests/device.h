@@ -14,6 +14,12 @@ static inline mo_device test_device(void) {
     return name && strcmp(name, "cuda") == 0 ? MO_CUDA : MO_CPU;
 }
 
+/* Whether tests take the shorter of their lists, by MOCHI_BRIEF: on the emulated device, where one launch takes the
+ * time of thousands; the suite `long` takes the whole lists there. */
+static inline bool test_is_brief(void) {
+    return getenv("MOCHI_BRIEF") != NULL;
+}
+
 /* A context of the device; ends the program as skipped if there is none. */
 static inline mo_context *device_context_of(mo_device device, int threads) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = device, .threads = threads});

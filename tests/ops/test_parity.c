@@ -199,6 +199,8 @@ static void every_op_agrees(void **state) {
             int n = op->samples[k].prepare ? 0 : sizes_of(&op->samples[k], found);
             for (int i = 0; i < n * SIZES; i++) {
                 variant v = {.op = op, .sample = op->samples[k], .from = found[i / SIZES], .to = sizes[i % SIZES]};
+                if (covered[i % SIZES] && test_is_brief())
+                    continue; /* one sample of each size */
                 if (v.from != v.to && resize(&v) && agree(p, &v))
                     covered[i % SIZES] = true;
             }

@@ -13,6 +13,8 @@ typedef struct problem {
     mo_tensor *X, *Y, *lambda_tensor;
 } problem;
 
+enum { LONG = 110 }; /* dual variables of an item, whose fit takes thousands of launches */
+
 static void draw_problem(mo_tape *t, problem *p) {
     mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 2);
     int64_t rows = p->batch * p->n;
@@ -46,6 +48,8 @@ static void primal_and_dual_values_meet(void **state) {
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         problem p = problems[i];
+        if (test_is_brief() && p.n * p.classes > LONG)
+            continue;
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
         draw_problem(t, &p);
         mo_tensor *Xt = mo_transpose(t, p.X), *K = mo_matmul(t, p.X, Xt);
