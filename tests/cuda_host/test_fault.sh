@@ -20,3 +20,4 @@ if ! grep -qF -- "$text" "$folder/log"; then
     exit 1
 fi
 grep -F -- "$text" "$folder/log" | head -n 1
+echo "1 planted fault found"

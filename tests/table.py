@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""tests/table.py - counts the results of `meson test`, and prints what each test ran.
+
+Usage: tests/table.py [--table] LOG.json...      the testlog.json files of one or more runs
+
+--table: a line per test with its time and how much it ran: the number of its test functions, and the last line of figures
+that it printed. A test that passed and says nothing of what it ran has failed: it may have run nothing. The last line
+counts all: N passed, N failed, N skipped.
+"""
+import json
+import re
+import sys
+
+PASSED = ("OK", "EXPECTEDFAIL")
+# What cmocka and the claims of scripts print around the words of a test.
+FRAME = re.compile(r"^\s*(\[[ =]|\d+ (FAILED|PASSED) TEST|$)|\.sh: line \d+: ")
+
+
+def words(result):
+    """The lines that the test printed itself."""
+    text = result.get("stdout", "") + "\n" + result.get("stderr", "")
+    return [line.strip() for line in text.splitlines() if not FRAME.match(line) and not re.search(r"\.sh: line \d+: ", line)]
+
+
+def functions(result):
+    """How many test functions, or claims of a script, passed."""
+    text = result.get("stdout", "") + "\n" + result.get("stderr", "")
+    return len(re.findall(r"^\[ +OK +\]", text, re.M))
+
+
+def ran(result):
+    """How much a test ran, as text; empty if it says nothing."""
+    figures = [line for line in words(result) if re.search(r"[1-9]", line)]
+    count = functions(result)
+    parts = [f"{count} checks"] if count else []
+    return "; ".join(parts + [line[:100] for line in figures[-1:]])
+
+
+def main(arguments):
+    table = arguments[:1] == ["--table"]
+    results = [json.loads(line) for path in arguments[table:] for line in open(path)]
+    silent = [r["name"] for r in results if r["result"] in PASSED and not ran(r)]
+    if table:
+        for r in sorted(results, key=lambda r: r["name"]):
+            name = r["name"].split(":", 1)[-1].replace(" / ", " ")
+            print(f"{name:<42} {r['result'].lower():<8} {r['duration']:8.1f} s  {ran(r) if r['result'] != 'SKIP' else ''}".rstrip())
+        print(f"{len(results)} tests, {sum(map(functions, results))} checks, {sum(r['duration'] for r in results) / 60:.0f} minutes of tests")
+    for name in silent:
+        print(f"{name}: passed without a word about what it ran: it may have run nothing")
+    passed = sum(r["result"] in PASSED for r in results) - len(silent)
+    skipped = sum(r["result"] == "SKIP" for r in results)
+    failed = len(results) - passed - skipped
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
