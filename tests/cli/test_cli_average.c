@@ -7,7 +7,7 @@
 static void train(program *p, const char *name, const char *option, const char *value, char weights[512]) {
     char folder[512];
     snprintf(folder, sizeof folder, "%s", in_folder(p, name));
-    RUN(p, "train", "--pool", "mutag", "--k", "2:4", "--q", "2:5", "--steps", "20", "--quiet", "--out", folder, option,
+    RUN(p, "train", "--pool", "mutag", "--k", "2:4", "--q", "2:5", "--steps", "8", "--quiet", "--out", folder, option,
         value);
     assert_ended(p, 0, NULL);
     snprintf(weights, 512, "%.480s/weights.safetensors", folder);
@@ -19,7 +19,7 @@ static void the_average_is_that_of_each_episode(void **state) {
     train(p, "a", "--seed", "0", a);
     train(p, "b", "--seed", "1", b);
     snprintf(list, sizeof list, "%s,%s", a, b);
-    RUN(p, "eval", "--weights", list, "--average", "--data", "proteins", "--shots", "4", "--protocol", "episode",
+    RUN(p, "eval", "--weights", list, "--average", "--data", "mutag", "--shots", "4", "--protocol", "episode",
         "--episodes", "6", "--transductive", "--json", "--quiet");
     assert_ended(p, 0, NULL);
     /* run, data; of the first weights trained, +T and three baselines; of the second two; the averages; pairs of the
@@ -55,7 +55,7 @@ static void the_average_is_that_of_each_episode(void **state) {
     for (int i = 0; i < 3; i++)
         json_decref(cell[i]);
     assert_non_null(strstr(p->out, "\"features\":\"average+T\""));
-    RUN(p, "eval", "--weights", list, "--average", "--data", "proteins", "--shots", "4", "--seeds", "2", "--quiet");
+    RUN(p, "eval", "--weights", list, "--average", "--data", "mutag", "--shots", "4", "--seeds", "2", "--quiet");
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "     k       average        random            x0           hop "));
     assert_non_null(strstr(p->out, "average - random, of pairs: k = 4 "));
