@@ -48,13 +48,15 @@ mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode 
     return mo_mul(t, logits, mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
 }
 
+/* Graphs are refitted on the readout's own probabilities, nodes on sharper ones. */
 mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all) {
     const invariant *m = model;
     mo_mixture mix = mixture(t, m, e->task);
     mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     mo_tensor *temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL));
-    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, 2, 0)};
-    mo_tensor *logits = e->task == MO_TASK_GC ? mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o)
-                                              : mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o);
+    bool graphs = e->task == MO_TASK_GC;
+    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, graphs ? 1 : 2, 0)};
+    mo_tensor *logits = graphs ? mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o)
+                               : mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o);
     return mo_mul(t, logits, temperature);
 }
