@@ -98,7 +98,7 @@ static void drop_single(evaluation *e, int first) {
             if (strcmp(features, e->subjects[j].label) != 0 && strcmp(features, e->subjects[j].transductive_label) != 0)
                 continue;
             free(e->rows.items[i].values);
-            arrdel(e->rows.items, i);
+            arrdel(e->rows.items, (size_t)i);
             break;
         }
 }

@@ -59,7 +59,7 @@ bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;
             for (int quarter = 1; quarter < MO_NORM_PARTS; quarter++)
-                part[i] += norm[i] >= sorted[n - 1 - n * quarter / MO_NORM_PARTS];
+                part[i] = (uint8_t)(part[i] + (norm[i] >= sorted[n - 1 - n * quarter / MO_NORM_PARTS]));
             *row_scale += (norm[i] * norm[i] + 1) / (double)n;
         }
     }
