@@ -1,11 +1,7 @@
 /* tests/fuzz/fuzz.h - libFuzzer's entry for a fuzz target, and the checks that hold for any bytes.
  *
- * Under meson a target is linked to fuzz_driver.c. With libFuzzer, in the source folder:
- *     CC=clang meson setup build-fuzz -Db_sanitize=address,undefined -Db_lundef=false \
- *         -Dc_args=-fsanitize=fuzzer-no-link && ninja -C build-fuzz libmochi.a
- *     clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. tests/fuzz/fuzz_npz.c build-fuzz/libmochi.a \
- *         $(pkg-config --libs libzip zlib libxxhash jansson openblas) -fopenmp -lm -o build-fuzz/fuzz_npz
- *     mkdir -p build-fuzz/corpus && build-fuzz/fuzz_npz -max_total_time=60 build-fuzz/corpus tests/arrays */
+ * Under meson a target is linked to fuzz_driver.c; fuzz/run_long builds all with libFuzzer. One target alone, then:
+ *     ninja -C build/fuzz tests/fuzz_npz && build/fuzz/tests/fuzz_npz -max_total_time=60 CORPUS tests/arrays */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -30,7 +30,7 @@ static inline void fuzz_put(const fuzz_folder *f, const char *name, const uint8_
  * number of files. */
 static inline int fuzz_open(fuzz_folder *f, const char *const *names, int n, const uint8_t *data, size_t size) {
     int written = 0;
-    snprintf(f->path, sizeof f->path, "/tmp/fuzz-XXXXXX");
+    snprintf(f->path, sizeof f->path, "%s/fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     if (!mkdtemp(f->path))
         abort();
     for (; written < n && size; written++) {

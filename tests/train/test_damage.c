@@ -1,6 +1,8 @@
 /* tests/train/test_damage.c - flipped bits and truncations of a small checkpoint, of small weights and of small entries
- * of a cache are refused: every one in the suite `long`, and of files above 1 KiB every seventh otherwise. */
+ * of a cache and a saved readout are refused: every one in the suite `long`, and of files above 1 KiB every seventh
+ * otherwise. */
 #include "tests/training_run.h"
+#include "tools/predict/predict_readout.h"
 #include "train/features/hop_file.h"
 
 typedef struct subject {
@@ -8,6 +10,8 @@ typedef struct subject {
     mo_trainer *trainer;
     const mo_cache *cache;
     const mo_arrays *arrays; /* of the entry of that cache */
+    const mo_graph *graph;   /* of a readout, and its weights */
+    const char *weights;
     char path[600];
 } subject;
 
@@ -25,6 +29,14 @@ static bool reads_weights(subject *s) {
 
 static bool reads_checkpoint(subject *s) {
     return mo_checkpoint_read(s->trainer) == MO_OK;
+}
+
+static bool reads_readout(subject *s) {
+    mo_labels known = {0};
+    mo_few_shot_options o = {.weights = s->weights};
+    bool read = load_readout(s->path, s->graph, &o, &known);
+    mo_labels_release(&known);
+    return read;
 }
 
 static bool reads_entry(subject *s) {
@@ -93,6 +105,22 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes_release(&whole);
 }
 
+/* A readout of four nodes over those weights. */
+static void damage_readout(scratch *s, const char *weights) {
+    mo_graph *graph = planted_graph(s->ctx, "planted", 30, 2, 0.5, 0.1, 1);
+    mo_few_shot_options o = {.weights = weights, .head = &mo_head_ridge, .lambda = 0.5};
+    mo_labels known;
+    subject of = {.ctx = s->ctx, .graph = graph, .weights = weights};
+    assert_true(mo_labels_of(s->ctx, (int64_t[]){0, 1, -1, 1, 0, -1}, NULL, 6, &known));
+    snprintf(of.path, sizeof of.path, "%s/readout.safetensors", s->folder);
+    if (!save_readout(of.path, graph, &o, &known))
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    expect_no_silent_damage(&of, reads_readout);
+    assert_int_equal(unlink(of.path), 0);
+    mo_labels_release(&known);
+    mo_graph_release(graph);
+}
+
 /* A finished run of the invariant encoder, whose files are small. */
 static void small_files_are_refused_damaged(void **state) {
     scratch *s = *state;
@@ -107,6 +135,9 @@ static void small_files_are_refused_damaged(void **state) {
     subject of = {.ctx = run.ctx, .trainer = run.trainer};
     snprintf(of.path, sizeof of.path, "%s/weights.safetensors", folder);
     expect_no_silent_damage(&of, reads_weights);
+    damage_readout(s, of.path);
+    snprintf(of.path, sizeof of.path, "%s/checkpoint.previous.safetensors", folder);
+    assert_int_equal(unlink(of.path), 0); /* or it would be read too each time, in order to be offered */
     snprintf(of.path, sizeof of.path, "%s/checkpoint.safetensors", folder);
     expect_no_silent_damage(&of, reads_checkpoint);
     run_close(&run);

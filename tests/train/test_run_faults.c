@@ -85,6 +85,7 @@ static void expect_cuts_are_taken_up(scratch *s, bool named_only) {
         assert_false(train_until_killed(folder, plan, k));
         *(take_up(folder) ? &resumed : &fresh) += 1;
         assert_same_run(whole, folder);
+        assert_int_equal(left_over(folder), 0);
         folder_remove(folder);
     }
     print_message("killed at %d of %ld calls: %d times resumed, %d times begun anew\n", kills, n, resumed, fresh);

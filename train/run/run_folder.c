@@ -8,7 +8,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +36,21 @@ static void make_folder(mo_context *ctx, const char *folder) {
 static bool is_left_over_write(const char *name) {
     size_t n = strlen(name);
     return strncmp(name, ".mochi-", 7) == 0 && n > 11 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+/* Whether the process that makes such a file may still run: .mochi-PID-N.tmp. */
+static bool is_being_written(const char *name) {
+    long process = strtol(name + strlen(".mochi-"), NULL, 10);
+    return process > 0 && process != (long)getpid() && kill((pid_t)process, 0) == 0;
+}
+
+void mo_run_tidy(const char *folder) {
+    DIR *listing = opendir(folder);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (is_left_over_write(entry->d_name) && !is_being_written(entry->d_name))
+            unlinkat(dirfd(listing), entry->d_name, 0);
+    if (listing)
+        closedir(listing);
 }
 
 /* Raises if the folder is not empty: its files may be of value. */

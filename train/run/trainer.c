@@ -147,6 +147,8 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
         return mo_context_status(ctx)->code;
     if (!trainer->resumed)
         mo_run_folder(ctx, trainer->options.out);
+    if (mo_ok(ctx))
+        mo_run_tidy(trainer->options.out);
     mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
     if (!trainer->restored)
         mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */

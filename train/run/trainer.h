@@ -53,6 +53,8 @@ mo_code mo_trainer_start(mo_trainer *trainer);
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 /* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
 bool mo_run_is_begun(const char *folder);
+/* Removes temporary files that a killed process left in the folder. */
+void mo_run_tidy(const char *folder);
 
 /* ---- settings.c ---- */
 
