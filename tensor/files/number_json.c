@@ -4,13 +4,17 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Returns whether a text gives an equal value again: the lexer of jansson drops a letter for which it has no memory,
- * and the next number in the text resets errno. */
-static bool decodes_again(const json_t *value, const char *text, size_t n, size_t flags) {
-    json_t *again = json_loadb(text, n, flags, NULL);
-    bool equal = json_equal(value, again);
+/* Returns whether a text gives an equal value again, or the same error: the lexer of jansson drops a letter for which
+ * it has no memory, be it a quote or a bracket, and the next number in the text resets errno. */
+static bool decodes_again(const json_t *value, const json_error_t *error, const char *text, size_t n, size_t flags) {
+    json_error_t other = {.text = ""};
+    json_t *again = json_loadb(text, n, flags, &other);
+    bool equal =
+        value ? json_equal(value, again)
+              : !again && errno != ENOMEM && other.position == error->position && !strcmp(other.text, error->text);
     json_decref(again);
     return equal;
 }
@@ -18,9 +22,12 @@ static bool decodes_again(const json_t *value, const char *text, size_t n, size_
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error) {
     locale_t before = mo_locale_enter_c();
     errno = 0; /* what tells a failed allocation: malloc sets it to ENOMEM */
-    json_t *value = json_loadb(text, n, flags, error);
-    bool lacked = errno == ENOMEM || (value && !decodes_again(value, text, n, flags));
+    json_error_t first = {.text = ""};
+    json_t *value = json_loadb(text, n, flags, &first);
+    bool lacked = errno == ENOMEM || !decodes_again(value, &first, text, n, flags);
     mo_locale_leave_c(before);
+    if (error)
+        *error = first;
     if (!lacked)
         return value;
     json_decref(value);
@@ -45,7 +52,13 @@ json_t *mo_json_metadata(mo_context *ctx, const char *label, const char *text) {
 
 char *mo_json_encode(const json_t *value, size_t flags) {
     locale_t before = mo_locale_enter_c();
-    char *text = json_dumps(value, flags);
+    size_t n = json_dumpb(value, NULL, 0, flags); /* json_dumps loses what it has no memory for, unseen */
+    char *text = n ? malloc(n + 1) : NULL;
+    bool whole = text && json_dumpb(value, text, n, flags) == n;
     mo_locale_leave_c(before);
-    return text;
+    if (whole)
+        text[n] = '\0';
+    else
+        free(text);
+    return whole ? text : NULL;
 }

@@ -2,14 +2,19 @@
  * behind it: the calls report it, give back what they took, and the context can be used again.
  *
  * The linker puts the functions __wrap_* in the place of the C library's (--wrap) in the objects of the library and of
- * this test. At most MOST allocations of a scenario fail in turn; beyond, MOST drawn ones. */
+ * this test. Of a scenario with more allocations than its
+ * `most`, or with the argument `every` than MANY, that many drawn ones fail. */
+#include "tests/folder.h"
 #include "tests/scratch.h"
+#include "train/fit.h"
 #include "train/inside.h"
 
 #include <errno.h>
 #include <jansson.h>
 
-enum { MOST = 400 };
+enum { MANY = 1000 };
+
+static bool every;
 
 /* ---- allocations that fail ---- */
 
@@ -147,6 +152,92 @@ static double open_model(mo_context *ctx, scratch *s) {
     return value;
 }
 
+/* A set of eight paths and rings, whose sides differ. */
+static mo_graph *small_set(mo_context *ctx) {
+    return mo_graph_open(ctx, "tests/graphs/rings.txt");
+}
+
+static bool add_loss(const mo_step_report *r, void *sum) {
+    *(double *)sum += r->loss;
+    return true;
+}
+
+/* Two steps with a checkpoint each, resumed for a third, and the weights. */
+static double train(mo_context *ctx, scratch *s) {
+    char folder[400];
+    double sum = 0;
+    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    if (pool)
+        mo_pool_add(pool, small_set(ctx), 1u << MO_TASK_GC);
+    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_trainer_options o = {.steps = 2,
+        .episodes_per_step = 2,
+        .adamw = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
+        .plan = {.k_min = 1, .k_max = 1, .q_min = 1, .q_max = 1, .max_classes = 8, .seed = 1},
+        .checkpoint_every = 1,
+        .out = folder};
+    for (int again = 0; again < 2; again++) {
+        mo_trainer *trainer = mo_ok(ctx) ? mo_trainer_create(model, pool, &o) : NULL;
+        if (again && trainer)
+            mo_trainer_resume(trainer);
+        mo_trainer_run(trainer, add_loss, &sum);
+        if (mo_trainer_finish(trainer) == MO_OK)
+            sum += 1;
+        mo_trainer_release(trainer);
+    }
+    mo_model_release(model);
+    mo_pool_release(pool);
+    folder_remove(folder);
+    return sum;
+}
+
+/* Labels of a set from a few. */
+static double predict(mo_context *ctx, scratch *s) {
+    (void)s;
+    double p[6] = {0}, value = 0;
+    mo_few_shot_options o = {.weights = "tests/fuzz/seeds/small.safetensors", .head = &mo_head_ridge};
+    mo_graph *graph = small_set(ctx);
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, &o);
+    if (f && mo_few_shot_fit(f, (int64_t[]){0, 1, 2, 3}, (int64_t[]){0, 1, 0, 1}, 4) == MO_OK &&
+        mo_few_shot_probabilities(f, (int64_t[]){4, 5, 6}, 3, p) == MO_OK)
+        value = 1 + p[0] + 2 * p[2] + 4 * p[4] + mo_few_shot_expect(f).temperature;
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+    return value;
+}
+
+static void add_row(const mo_fit_row *row, void *sum) {
+    *(double *)sum += row->failure ? 0 : row->accuracy + row->nll;
+}
+
+/* Heads on episodes of rows, and where the prototypes lie. */
+static double fit(mo_context *ctx, scratch *s) {
+    (void)s;
+    float z[48];
+    int64_t y[24];
+    double sum = 0;
+    for (int i = 0; i < 48; i++)
+        z[i] = (float)((i * 29 % 31) / 31.0 + (i / 2 % 2 ? 1 : 0));
+    for (int i = 0; i < 24; i++)
+        y[i] = i % 2;
+    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_svm, &mo_head_prototype_inner};
+    mo_tensor *Z = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
+    mo_tensor *label = mo_tensor_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
+    mo_embeddings *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
+    mo_fit_options o = {.n_shots = 1, .shots = (int64_t[]){3}, .episodes = 2, .queries = 2, .ways = 64};
+    mo_diagnosis d = {0};
+    mo_diagnosis_options diagnosed = {.epsilon = 0.1};
+    if (E && mo_fit(E, heads, 3, &o, add_row, &sum) == MO_OK && mo_diagnose(E, &diagnosed, &d) == MO_OK)
+        sum += d.offset;
+    mo_diagnosis_release(&d);
+    mo_embeddings_release(E);
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+    return mo_ok(ctx) ? sum : 0;
+}
+
 /* ---- all of them ---- */
 
 /* One run: a value, or a status; all memory back, the context usable. Returns the number of allocations. */
@@ -180,7 +271,9 @@ static void lack_of_memory_is_a_status(void **state) {
     static const struct {
         const char *name;
         scenario *f;
-    } all[] = {{"differentiate", differentiate}, {"store", store}, {"load", load}, {"open a model", open_model}};
+        long most;
+    } all[] = {{"differentiate", differentiate, 400}, {"store", store, 400}, {"load", load, 400},
+        {"open a model", open_model, 400}, {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}};
     scratch *s = *state;
     uint64_t x = 1;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -189,10 +282,11 @@ static void lack_of_memory_is_a_status(void **state) {
         if (!mo_ok(ctx) || expected == 0)
             fail_msg("%s: %g, '%s'", all[i].name, expected, mo_context_status(ctx)->message);
         assert_int_equal(mo_context_release(ctx), MO_OK);
-        long n = run(all[i].name, all[i].f, s, 0, false, expected), runs = n < MOST ? n : MOST;
+        long n = run(all[i].name, all[i].f, s, 0, false, expected), most = every ? MANY : all[i].most;
+        long runs = n < most ? n : most;
         for (long r = 1; r <= runs; r++) {
             x = x * 6364136223846793005u + 1442695040888963407u;
-            long k = n <= MOST ? r : 1 + (long)((x >> 33) % (uint64_t)n);
+            long k = n <= most ? r : 1 + (long)((x >> 33) % (uint64_t)n);
             run(all[i].name, all[i].f, s, k, false, expected);
             run(all[i].name, all[i].f, s, k, true, expected);
         }
@@ -201,8 +295,9 @@ static void lack_of_memory_is_a_status(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lack_of_memory_is_a_status)};
+    every = argc > 1 && !strcmp(argv[1], "every");
     json_set_alloc_funcs(__wrap_malloc, __wrap_free);
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }
