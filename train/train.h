@@ -121,6 +121,7 @@ typedef struct mo_few_shot_options {
     double lambda;       /* the head's parameter of that name; 0: the trained value */
     const char *cache;   /* folder of cached features; NULL: none */
     int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
+    bool transductive;   /* the readout is refitted on its own predictions for all examples, classes of equal size */
 } mo_few_shot_options;
 
 /* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time;

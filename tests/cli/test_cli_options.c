@@ -210,6 +210,8 @@ static const option_row rows[] = {
         {"predict --data mutag --readout @/kept.safetensors --head ridge"}},
     {"predict", "lambda", CHANGES, PREDICT " --head ridge", "--lambda 9", NULL,
         {"predict --data mutag --readout @/kept.safetensors --lambda 9"}},
+    {"predict", "transductive", CHANGES, PREDICT, "--transductive", NULL,
+        {"predict --data mutag --readout @/kept.safetensors --transductive"}},
     {"predict", "memory", COSTS, PREDICT, "--memory 4G", NULL, {NULL}},
     {"predict", "max-expand", COSTS, PREDICT, "--max-expand 64", NULL, {NULL}},
     {"predict", "cache", FOLDER_OF, "predict --data cora --labels @/seeds.csv --quiet", "--cache #c", "c", {NULL}},

@@ -134,18 +134,21 @@ static void predicts_what_an_evaluation_measures(void **state) {
     program *p = *state;
     static const char *const data[][2] = {{"cora", "node"}, {"mutag", "graph"}};
     static char test[MAX_TEXT], csv[MAX_TEXT];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
+        const char *const *set = data[i % 2], *task = i % 2 ? "gc" : "nc";
+        bool transductive = i > 1;
         char name[64];
-        RUN(p, "eval", "--weights", "best", "--data", data[i][0], "--task", i ? "gc" : "nc", "--shots", "4", "--seeds",
-            "2", "--draws", in_folder(p, "draws"), "--json", "--quiet");
+        RUN(p, "eval", "--weights", "best", "--data", set[0], "--task", task, "--shots", "4", "--seeds", "2", "--draws",
+            in_folder(p, "draws"), "--json", "--quiet", transductive ? "--transductive" : "--json");
         assert_ended(p, 0, NULL);
-        const char *row = strstr(p->out, "\"trained\"");
+        const char *row = strstr(p->out, transductive ? "\"trained+T\"" : "\"trained\"");
         double measured = number_after(strstr(row, "\"values\":["), "\"values\":[");
-        snprintf(name, sizeof name, "draws/%s-%s-4-0.support.csv", data[i][0], i ? "gc" : "nc");
-        RUN(p, "predict", "--data", data[i][0], "--labels", in_folder(p, name), "--quiet");
+        snprintf(name, sizeof name, "draws/%s-%s-4-0.support.csv", set[0], task);
+        RUN(p, "predict", "--data", set[0], "--labels", in_folder(p, name), "--quiet",
+            transductive ? "--transductive" : "--quiet");
         assert_ended(p, 0, NULL);
         snprintf(csv, sizeof csv, "%s", p->out);
-        snprintf(name, sizeof name, "draws/%s-%s-4-0.test.csv", data[i][0], i ? "gc" : "nc");
+        snprintf(name, sizeof name, "draws/%s-%s-4-0.test.csv", set[0], task);
         read_text(in_folder(p, name), test);
         int n = 0, right = 0;
         for (char *line = strchr(test, '\n'); line && line[1]; line = strchr(line + 1, '\n'), n++) {

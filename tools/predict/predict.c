@@ -21,6 +21,7 @@ enum {
     KEY_READOUT,
     KEY_HEAD,
     KEY_LAMBDA,
+    KEY_TRANSDUCTIVE,
     KEY_PROBABILITIES,
     KEY_MIN_CONFIDENCE,
     KEY_THREADS,
@@ -60,6 +61,8 @@ static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "the readout's penalty (default: that of the weights)", 0},
+    {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
+        "refit the readout on its own predictions for all examples, with equally many assumed per class", 0},
     KEEPING_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the predictions do not depend on it (default: all processors)", 0},
     DEVICE_OPTIONS,
@@ -79,6 +82,7 @@ static void refuse_options(const predict_options *o) {
     static const char why[] = "a kept readout has its own";
     refuse_given(&o->given, "head", o->readout, why);
     refuse_given(&o->given, "lambda", o->readout, why);
+    refuse_given(&o->given, "transductive", o->readout, why);
     refuse_given(&o->given, "save", o->readout, "it is kept already");
     refuse_math_on_cpu(&o->given, o->device.device);
 }
@@ -109,6 +113,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->few_shot.head = parse_head(state, text);
     else if (key == KEY_LAMBDA)
         o->few_shot.lambda = parse_positive(state, "--lambda", text);
+    else if (key == KEY_TRANSDUCTIVE)
+        o->few_shot.transductive = true;
     else if (key == KEY_PROBABILITIES)
         o->probabilities = true;
     else if (key == KEY_MIN_CONFIDENCE)

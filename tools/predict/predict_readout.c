@@ -36,8 +36,9 @@ static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *
     for (int64_t c = 0; c < known->classes; c++)
         json_array_append_new(names, json_string(known->name[c]));
     char *classes = needed(json_dumps(names, JSON_COMPACT));
-    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "weights", weights, "data", data,
-        "head", o->head ? o->head->name : "", "lambda", lambda, "classes", classes);
+    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "weights", weights, "data",
+        data, "head", o->head ? o->head->name : "", "lambda", lambda, "transductive", o->transductive ? "yes" : "no",
+        "classes", classes);
     char *text = needed(json_dumps(metadata, JSON_COMPACT));
     json_decref(metadata);
     json_decref(names);
@@ -87,10 +88,12 @@ static void check_belongs(
 
 static void take_readout(mo_context *ctx, const char *path, const json_t *metadata, mo_few_shot_options *o) {
     const char *head = text_of(ctx, path, metadata, "head"), *lambda = text_of(ctx, path, metadata, "lambda");
-    if (!head || !lambda)
+    const char *transductive = text_of(ctx, path, metadata, "transductive");
+    if (!head || !lambda || !transductive)
         return;
     o->head = head[0] ? mo_find_head(head) : NULL;
     o->lambda = strtod(lambda, NULL);
+    o->transductive = !strcmp(transductive, "yes");
     if (head[0] && !o->head)
         mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
 }

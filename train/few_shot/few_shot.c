@@ -4,6 +4,7 @@
 
 #include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "train/evaluation/evaluation.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -37,10 +38,13 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     if (!weights)
         return;
     mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
-    f->candidate = (mo_candidate){.features = "trained", .model = mo_weights_model_as(weights, &choice)};
+    f->candidate = (mo_candidate){
+        .features = "trained", .transductive = o->transductive, .model = mo_weights_model_as(weights, &choice)};
     if (mo_ok(f->ctx))
         f->source.features = few_shot_features(f, &weights->features, o);
-    if (mo_ok(f->ctx) && !f->candidate.model.table->of_examples)
+    if (mo_ok(f->ctx) && o->transductive)
+        f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
+    else if (mo_ok(f->ctx) && !f->candidate.model.table->of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
     mo_weights_release(weights);
 }
@@ -76,6 +80,8 @@ void mo_few_shot_release(mo_few_shot *f) {
         return;
     few_shot_forget(f);
     mo_tensor_release(f->rows);
+    mo_tensor_release(f->all.Z);
+    mo_tensor_release(f->all.gram);
     mo_features_release(f->source.features);
     mo_model_release(f->candidate.model);
     mo_tape_release(f->t);

@@ -11,6 +11,7 @@ struct mo_few_shot {
     mo_source source;       /* owns its features */
     mo_candidate candidate; /* owns its model */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
+    mo_population all;      /* of a transductive readout; else null */
     mo_tape *t;             /* MO_EVAL */
     int64_t max_rows;
     int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */

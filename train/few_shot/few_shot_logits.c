@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* Logits of at most MO_FEW_SHOT_ROWS examples. zero: labels of queries, which nothing reads. */
+/* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
+ * zero: labels of queries, which nothing reads. */
 static mo_code few_shot_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
@@ -20,13 +21,15 @@ static mo_code few_shot_block(
         .support_label = (int64_t *)s->label,
         .query_label = zero};
     mo_tape_reset(f->t);
-    mo_tensor *Y = mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows);
+    mo_tensor *Y = f->candidate.transductive
+                       ? mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan)
+                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n_query, double *logits) {
-    int64_t most = n_query < MO_FEW_SHOT_ROWS ? n_query : MO_FEW_SHOT_ROWS;
+    int64_t most = n_query < MO_FEW_SHOT_ROWS || f->candidate.transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
     for (int64_t first = 0; zero && first < n_query && mo_ok(f->ctx); first += most) {
         int64_t n = n_query - first < most ? n_query - first : most;
