@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PARTS = ("meson.build", "meson_options.txt", "README.md", "LICENSE", "autograd", "models", "ops", "tensor", "tests", "tools",
          "train")
-TESTS = ("ops_gradient", "op_table", "op_shapes", "ops_inputs", "ops_forward", "implicit")
+TESTS = ("ops_gradient", "op_table", "op_shapes", "ops_inputs", "ops_forward", "where", "implicit")
 LEAST_SHARE = 0.95
 FUNCTION = re.compile(r"^(?:static )?[\w ]+[ *](\w+)\([^;{}]*\) \{\n(.*?)^\}", re.M | re.S)
 DESCRIPTOR = re.compile(r'\.name = "(\w+)",((?:(?!\.name = ).)*?)\.vjp = (\w+)', re.S)
