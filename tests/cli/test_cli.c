@@ -95,7 +95,7 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
         {{"eval", "--weights", "none", "--shots", "4,,8"}, "--shots"},
         {{"eval", "--weights", "none", "--shots", "4,x"}, "'x'"},
         {{"eval", "--weights", "none", "--task", "cv"}, "cv"},
-        {{"eval", "--weights", "none", "--protocol", "guess"}, "split or episode"},
+        {{"eval", "--weights", "none", "--protocol", "guess"}, "split, episode or public"},
         {{"embed", "--weights", "w"}, "--data"},
         {{"embed", "--data", "cora", "--out", "Z.npy", "--hop", "1"}, "--weights none"},
         {{"data"}, "list"},
