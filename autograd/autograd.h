@@ -88,11 +88,11 @@ MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, i
     mo_tensor **grads, int nx, unsigned flags);
 
 /* Jacobian-vector product: tangents[i] = sum_j (d ys[i] / d xs[j]) vs[j], the exact derivative of ys where xs moves in
- * the direction vs; vs[j] has the shape and dtype of xs[j]. Tensors of the tape, zero if no path leads from xs to ys[i].
- * Two reverse sweeps, the second over the first; so it works through every op, and the recorded graph stays as it was.
- * flags: MO_CREATE_GRAPH, so that the tangents can be differentiated; MO_ALLOW_UNUSED, as for mo_grad, and for inputs
- * that need no gradient. With ys = gradients taken with MO_CREATE_GRAPH it is the product with the Hessian. Returns the
- * status. */
+ * the direction vs; vs[j] has the shape and dtype of xs[j]. Tensors of the tape, zero if no path leads from xs to
+ * ys[i]. Two reverse sweeps, the second over the first; so it works through every op, and the recorded graph stays as
+ * it was. flags: MO_CREATE_GRAPH, so that the tangents can be differentiated; MO_ALLOW_UNUSED, as for mo_grad, and for
+ * inputs that need no gradient. With ys = gradients taken with MO_CREATE_GRAPH it is the product with the Hessian.
+ * Returns the status. */
 MO_API mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor *const *vs, int nx,
     mo_tensor **tangents, unsigned flags);
 

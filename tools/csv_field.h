@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* Writes a field; with a comma, a tab, a quote or a line end inside it stands in quotes, which are doubled (RFC 4180). */
+/* Writes a field; with a comma, a tab, a quote or a line end inside it stands in quotes, which are doubled (RFC 4180).
+ */
 void put_csv_field(FILE *out, const char *text);
 
 #endif

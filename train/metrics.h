@@ -61,8 +61,9 @@ MO_API void mo_calibration_merge(mo_calibration *c, const mo_calibration *other)
 MO_API double mo_calibration_ece(const mo_calibration *c);
 /* The temperature T > 0 that minimises the cross-entropy of softmax(logits / T) against the labels (Guo et al. 2017);
  * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = C / ((C - 1) (n + 2)),
- * which is mo_platt_smoothing, the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every prediction is right. T
- * is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of every row are equal. */
+ * which is mo_platt_smoothing, the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if
+ * every prediction is right. T is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of
+ * every row are equal. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 

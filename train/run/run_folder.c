@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +37,12 @@ static bool is_left_over_write(const char *name) {
     return strncmp(name, ".mochi-", 7) == 0 && n > 11 && strcmp(name + n - 4, ".tmp") == 0;
 }
 
-/* Whether the process that makes such a file may still run: .mochi-PID-N.tmp. */
+/* Whether the process that makes such a file may still run: .mochi-PID-N.tmp. Without /proc it may. */
 static bool is_being_written(const char *name) {
+    char path[64];
     long process = strtol(name + strlen(".mochi-"), NULL, 10);
-    return process > 0 && process != (long)getpid() && kill((pid_t)process, 0) == 0;
+    snprintf(path, sizeof path, "/proc/%ld", process);
+    return process > 0 && process != (long)getpid() && (access(path, F_OK) == 0 || access("/proc/self", F_OK) != 0);
 }
 
 void mo_run_tidy(const char *folder) {
