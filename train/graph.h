@@ -69,6 +69,12 @@ MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *l
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
+/* Reads pairs of nodes: CSV or TSV with a header and two columns of names (or numbers, where the data has none). u and
+ * v
+ * [*n]: owned by the caller, who frees them also on failure. Returns false on failure; the status names file and line.
+ */
+MO_API bool mo_pairs_read(const mo_graph *graph, const char *path, int64_t **u, int64_t **v, int64_t *n);
+
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);

@@ -151,5 +151,10 @@ MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int6
  * mean posterior variance of a ridge readout over all examples the most (V-optimal design, Fedorov 1972). Needs no fit.
  * Returns the status. */
 MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
+/* Scores n pairs of nodes (u[i], v[i]) that are not linked: the higher, the likelier is a missing link. A score is the
+ * readout's logit of a link less that of none; the readout is fitted on at most 512 of the graph's own links, held out,
+ * and as many non-edges. Beyond rounding it does not depend on the other pairs. Returns the status. */
+MO_API mo_code mo_few_shot_links(
+    mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
 #endif

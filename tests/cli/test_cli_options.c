@@ -196,6 +196,8 @@ static const option_row rows[] = {
     {"predict", "data", CHANGES, PREDICT, "--data enzymes", NULL, {NULL}},
     {"predict", "task", FAILS, PREDICT, "--task nc", "expected labels of graphs", {NULL}},
     {"predict", "labels", PASSES, "predict --data mutag --quiet", "--labels @/seeds.csv", NULL, {NULL}},
+    {"predict", "pairs", PASSES, "predict --data gnutella06 --task lp", "--pairs @/pairs.csv", NULL,
+        {"predict --data cora --task lp --pairs @/seeds.csv --quiet", "predict --data cora --pairs @/seeds.csv"}},
     {"predict", "known", PASSES, "predict --data enzymes --head ridge --quiet", "--known @/y.npy", NULL,
         {PREDICT " --known @/y.npy"}},
     {"predict", "readout", PASSES, "predict --data mutag --quiet", "--readout @/kept.safetensors", NULL,
@@ -591,6 +593,7 @@ static void prepare(program *p) {
         {"@/kept", "data cache build mutag --cache @/kept --recipe paper"},
         {"@/kept.safetensors", "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet"},
     };
+    write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
     write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (is_read(made[i][0])) {

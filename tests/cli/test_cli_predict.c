@@ -91,7 +91,7 @@ static void refuses_bad_labels_with_their_line(void **state) {
     assert_ended(p, 2, "--data NAME is missing");
     write_text(in_folder(p, "seeds.csv"), seeds);
     RUN(p, "predict", "--data", "cora", "--task", "lp", "--labels", in_folder(p, "seeds.csv"));
-    assert_ended(p, 1, "found links");
+    assert_ended(p, 2, "--task lp needs --pairs FILE");
     RUN(p, "predict", "--data", "cora", "--task", "gc", "--labels", in_folder(p, "seeds.csv"));
     assert_ended(p, 1, "expected labels of nodes");
     run_program_to(p, "/dev/full",
@@ -190,6 +190,15 @@ static void names_go_in_and_out(void **state) {
     static char text[1 << 18];
     read_text(in_folder(p, "clubs.jsonl"), text);
     assert_non_null(strstr(text, "{\"node\":\"R, S 7\",\"label\":\"chess\","));
+    write_text(in_folder(p, "pairs.tsv"), "a\tb\nTom 3\tTom 8\nTom 3\t\"R, S 8\"\nTom 1\tTom 0\nTom 1\tTom 1\n");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"));
+    assert_ended(p, 0, NULL);
+    double inside = number_after(p->out, "\nTom 3,Tom 8,"), across = number_after(p->out, "\nTom 3,\"R, S 8\",");
+    assert_true(inside > across);
+    assert_non_null(strstr(p->out, "\nTom 1,Tom 0,,yes\nTom 1,Tom 1,,same\n"));
+    write_text(in_folder(p, "pairs.tsv"), "a\tb\nTom 3\tAnn\n");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"));
+    assert_ended(p, 1, "pairs.tsv:2: expected a node of clubs, found 'Ann'");
     RUN(p, "suggest", "--data", in_folder(p, "clubs"), "--n", "4", "--out", in_folder(p, "next.csv"));
     assert_ended(p, 0, NULL);
     read_text(in_folder(p, "next.csv"), text);

@@ -16,6 +16,7 @@ enum {
     KEY_TASK,
     KEY_LABELS,
     KEY_KNOWN,
+    KEY_PAIRS,
     KEY_OUT,
     KEY_SAVE,
     KEY_READOUT,
@@ -29,7 +30,7 @@ enum {
 };
 
 typedef struct predict_options {
-    const char *data, *labels, *known, *out, *save, *readout, *cache;
+    const char *data, *labels, *known, *pairs, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
     double least;
     mo_few_shot_options few_shot;
@@ -41,13 +42,19 @@ typedef struct predict_options {
 
 static const struct argp_option options[] = {
     {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
-    {"task", KEY_TASK, "TASK", 0, "nc (nodes) or gc (graphs); default: nodes of a single graph, graphs of a set", 0},
+    {"task", KEY_TASK, "TASK", 0,
+        "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set", 0},
     {"labels", KEY_LABELS, "FILE", 0,
         "the labels that are known: CSV or TSV with a header, of lines NODE,CLASS (nodes by their names in the data, "
         "or by their numbers from 0; a class is any text), or .npy, one whole number for each example, negative where "
         "unknown",
         0},
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
+    {"pairs", KEY_PAIRS, "FILE", 0,
+        "of --task lp: pairs of nodes to score, CSV or TSV with a header and two columns; the readout is fitted on "
+        "links of the graph "
+        "itself",
+        0},
     {"out", KEY_OUT, "FILE", 0,
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
         "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
@@ -84,6 +91,10 @@ static void refuse_options(const predict_options *o) {
     refuse_given(&o->given, "lambda", o->readout, why);
     refuse_given(&o->given, "transductive", o->readout, why);
     refuse_given(&o->given, "save", o->readout, "it is kept already");
+    static const char *const of_labels[] = {
+        "labels", "known", "readout", "save", "probabilities", "min-confidence", "transductive", "quiet"};
+    for (size_t i = 0; i < sizeof of_labels / sizeof *of_labels; i++)
+        refuse_given(&o->given, of_labels[i], o->pairs, "links have no such thing: --pairs is all");
     refuse_math_on_cpu(&o->given, o->device.device);
 }
 
@@ -101,6 +112,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->labels = text;
     else if (key == KEY_KNOWN)
         o->known = text;
+    else if (key == KEY_PAIRS)
+        o->pairs = text;
     else if (key == KEY_OUT)
         o->out = text;
     else if (key == KEY_SAVE)
@@ -127,7 +140,11 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
     else if (key == ARGP_KEY_END && !o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
-    else if (key == ARGP_KEY_END && !!o->labels + !!o->known + !!o->readout != 1)
+    else if (key == ARGP_KEY_END && o->task == MO_TASK_LP && !o->pairs)
+        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
+    else if (key == ARGP_KEY_END && o->pairs && o->task != MO_TASK_LP)
+        refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
+    else if (key == ARGP_KEY_END && !o->pairs && !!o->labels + !!o->known + !!o->readout != 1)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     else if (key == ARGP_KEY_END)
         refuse_options(o);
@@ -247,10 +264,11 @@ int predict_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    bool written = graph && (o.labels     ? read_labels(graph, o.labels, &known)
-                                : o.known ? take_own_labels(graph, o.known, &known)
-                                          : load_readout(o.readout, graph, &o.few_shot, &known));
-    written = written && predict(ctx, &o, graph, &known);
+    bool written = graph && (o.pairs       ? predict_links(graph, &o.few_shot, o.pairs, o.out)
+                                : o.labels ? read_labels(graph, o.labels, &known)
+                                : o.known  ? take_own_labels(graph, o.known, &known)
+                                           : load_readout(o.readout, graph, &o.few_shot, &known));
+    written = written && (o.pairs || predict(ctx, &o, graph, &known));
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
     mo_graph_release(graph);

@@ -25,6 +25,9 @@ typedef struct predictions {
 /* Writes them by the suffix of path, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64: the numbers of the
  * classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
+/* Scores the pairs of a table and writes them: from, to, score, and whether they are linked already (then without a
+ * score). Returns false on failure. */
+bool predict_links(mo_graph *graph, const mo_few_shot_options *o, const char *pairs, const char *path);
 /* The first largest probability of example i, and the difference to the second. */
 int64_t predicted_class(const predictions *p, int64_t i, double *margin);
 

@@ -1,9 +1,10 @@
-/* train/graphs/load_named_edges.c - edges between nodes that have names: CSV or TSV with a header, whose first two
- * columns are the ends, or text of two words per line, comments from '#' on.
+/* train/graphs/load_named_edges.c - edges, or pairs, of nodes that have names: CSV or TSV with a header, whose first
+ * two columns are the ends, or text of two words per line, comments from '#' on.
  *
  * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
  * their bytes. */
 #include "tensor/files/file.h"
+#include "tensor/given.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
@@ -67,18 +68,18 @@ static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *
 
 bool mo_edge_list_has_names(mo_context *ctx, const char *path) {
     mo_text_reader r;
-    bool found = false, numbers = true;
+    bool found = false, names = false;
     if (mo_text_open(&r, ctx, path))
         while (!found && mo_text_line(&r))
             if (!mo_text_blank(&r) && *r.cursor != '#') {
                 found = true;
                 for (int end = 0; end < 2; end++) {
                     const char *word = cut_word(&r);
-                    numbers &= word && word[strspn(word, "+-.,0123456789")] == '\0';
+                    names |= word && word[strspn(word, "+-.,0123456789")] != '\0';
                 }
             }
     mo_text_close(&r);
-    return mo_ok(ctx) && found && !numbers;
+    return mo_ok(ctx) && names;
 }
 
 /* ---- tables ---- */
@@ -136,23 +137,53 @@ static bool take_nodes(mo_graph *graph, const mo_words *ends) {
     return mo_ok(ctx);
 }
 
-static bool join_named_ends(mo_graph *graph, const char *path, const named_edges *e, mo_edges *edges) {
-    for (int64_t i = 0; i < e->words.n; i += 2) {
-        int64_t node[2];
-        for (int end = 0; end < 2; end++) {
-            const char *name = mo_words_get(&e->words, i + end);
-            node[end] = mo_graph_find_example(graph, name);
-            if (node[end] < 0) {
-                char quoted[64];
-                mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a node of the features beside it, found '%s'", path,
-                    (long long)e->line[i / 2], mo_quote(name, strlen(name), quoted, sizeof quoted));
-                return false;
-            }
-        }
-        if (!mo_edges_add(graph->ctx, edges, node[0], node[1]))
+/* The nodes of pair i. of: what they should be a node of, for the message. */
+static bool find_named_ends(
+    const mo_graph *graph, const char *path, const named_edges *e, int64_t i, const char *of, int64_t node[2]) {
+    for (int end = 0; end < 2; end++) {
+        const char *name = mo_words_get(&e->words, 2 * i + end);
+        node[end] = mo_graph_find_example(graph, name);
+        if (node[end] < 0) {
+            char quoted[64];
+            mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a node of %s, found '%s'", path, (long long)e->line[i],
+                of, mo_quote(name, strlen(name), quoted, sizeof quoted));
             return false;
+        }
     }
     return true;
+}
+
+static bool join_named_ends(mo_graph *graph, const char *path, const named_edges *e, mo_edges *edges) {
+    int64_t node[2];
+    for (int64_t i = 0; i < e->words.n / 2; i++)
+        if (!find_named_ends(graph, path, e, i, "the features beside it", node) ||
+            !mo_edges_add(graph->ctx, edges, node[0], node[1]))
+            return false;
+    return true;
+}
+
+bool mo_pairs_read(const mo_graph *graph, const char *path, int64_t **u, int64_t **v, int64_t *n) {
+    if (!u || !v || !n)
+        return false;
+    *u = *v = NULL;
+    *n = 0;
+    if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
+        return false;
+    mo_context *ctx = graph->ctx;
+    named_edges e = {0};
+    bool fine = read_edge_table(ctx, path, &e);
+    int64_t count = e.words.n / 2, node[2];
+    if (fine && count == 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a header and lines of two nodes, found no pair", path);
+    *u = mo_ok(ctx) ? mo_host_array(ctx, count, sizeof **u) : NULL;
+    *v = mo_ok(ctx) ? mo_host_array(ctx, count, sizeof **v) : NULL;
+    for (; mo_ok(ctx) && *n < count && find_named_ends(graph, path, &e, *n, graph->name, node); ++*n) {
+        (*u)[*n] = node[0];
+        (*v)[*n] = node[1];
+    }
+    mo_words_release(&e.words);
+    free(e.line);
+    return mo_ok(ctx);
 }
 
 bool mo_load_named_edges(mo_graph *graph, const char *path) {

@@ -1,0 +1,78 @@
+/* tests/train/test_link_scores.c - scores of missing links: links that were taken away are found again, a score depends
+ * neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
+#include "tests/scratch.h"
+#include "train/few_shot/few_shot.h"
+#include "train/metrics.h"
+
+#include <math.h>
+
+enum { ASKED = 200 };
+
+/* Scores of n links taken away from Cora and n pairs that never were: positives first. */
+static void score_cora(int threads, int64_t first, int64_t n, double *score) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    mo_register_ops(ctx);
+    mo_graph *cora = mo_graph_open(ctx, "cora");
+    mo_links *links = mo_links_create(cora, 0.05, ASKED, 7);
+    assert_non_null(links);
+    assert_true(links->n_positive >= ASKED);
+    int64_t u[2 * ASKED], v[2 * ASKED];
+    for (int64_t i = 0; i < n; i++)
+        for (int side = 0; side < 2; side++) {
+            int64_t *const *end = side ? links->negative : links->positive;
+            u[side * n + i] = end[side][first + i]; /* non-edges the other way round */
+            v[side * n + i] = end[!side][first + i];
+        }
+    if (mo_few_shot_links(links->masked, NULL, u, v, 2 * n, score) != MO_OK)
+        fail_msg("%s", mo_context_status(ctx)->message);
+    mo_links_release(links);
+    mo_graph_release(cora);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void links_that_were_taken_away_are_found(void **state) {
+    (void)state;
+    static double score[2 * ASKED], again[2 * ASKED], few[20];
+    score_cora(1, 0, ASKED, score);
+    double auc = mo_auc((mo_scores){score, ASKED, score + ASKED, ASKED});
+    print_message("AUC %.3f\n", auc);
+    assert_true(auc > 0.93);
+    score_cora(3, 0, ASKED, again);
+    assert_memory_equal(again, score, sizeof score);
+    score_cora(2, 5, 10, few);
+    for (int i = 0; i < 20; i++) /* float32 products of another number of rows round otherwise */
+        assert_true(fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]) < 1e-4);
+}
+
+static void what_is_no_missing_link_is_refused(void **state) {
+    scratch *s = *state;
+    double score[2];
+    mo_graph *g = mo_graph_open(s->ctx, "cora");
+    int64_t v = g->column[g->row_pointer[3]];
+    assert_int_equal(mo_few_shot_links(NULL, NULL, &v, &v, 1, score), MO_INVALID);
+    mo_few_shot_links(g, NULL, (int64_t[]){3}, &v, 1, score);
+    assert_failed(s->ctx, MO_INVALID, PARTS("links: pair 0: nodes 3 and", "are linked already"));
+    mo_few_shot_links(g, NULL, (int64_t[]){3}, (int64_t[]){3}, 1, score);
+    assert_failed(s->ctx, MO_INVALID, PARTS("nodes 3 and 3 are the same"));
+    mo_few_shot_links(g, NULL, (int64_t[]){3}, (int64_t[]){2708}, 1, score);
+    assert_failed(s->ctx, MO_INVALID, PARTS("links: pair 0 is 3, 2708, expected nodes 0 to 2707"));
+    mo_graph_release(g);
+    g = mo_graph_from_edges(s->ctx, "short", 3, 1, (int64_t[]){0}, (int64_t[]){1});
+    mo_few_shot_links(g, NULL, (int64_t[]){0}, (int64_t[]){2}, 1, score);
+    assert_failed(s->ctx, MO_INVALID, PARTS("links: short has 1 edges in 1 graphs, expected 2 or more in one"));
+    mo_graph_release(g);
+}
+
+static int create(void **state) {
+    int failed = scratch_create(state);
+    mo_register_ops(((scratch *)*state)->ctx);
+    return failed;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_that_were_taken_away_are_found),
+        cmocka_unit_test(what_is_no_missing_link_is_refused),
+    };
+    return cmocka_run_group_tests(tests, create, scratch_release);
+}
