@@ -117,7 +117,7 @@ static int invariant_n_parameters(const void *model) {
     return n;
 }
 
-/* Number i of those that the model has. */
+/* The i-th parameter of this model, which leaves out those of parts that it lacks. */
 static mo_tensor *invariant_parameter(const void *model, int i) {
     const invariant *m = model;
     int at = 0;

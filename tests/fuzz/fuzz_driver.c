@@ -1,5 +1,5 @@
-/* tests/fuzz/fuzz_driver.c - runs a fuzz target without libFuzzer: on files, all their prefixes, or so many
- * of them, and seeded mutations.
+/* tests/fuzz/fuzz_driver.c - runs a fuzz target without libFuzzer: on files, on their prefixes (all of them, or
+ * about PREFIXES), and on seeded mutations.
  *
  *     fuzz_npy MUTATIONS[:PREFIXES] FILE|FOLDER ...
  *

@@ -18,32 +18,6 @@ static inline int fuzz_file(const uint8_t *data, size_t size, char *path, size_t
     return fd;
 }
 
-/* Parts of the bytes, each but the last ended by '|', as files of a folder; none where the bytes have ended. */
-static inline void fuzz_write_parts(
-    const char *folder, const char *const *names, int n, const uint8_t *data, size_t size) {
-    char path[80];
-    for (int k = 0; k < n && size; k++) {
-        const uint8_t *bar = k < n - 1 ? memchr(data, '|', size) : NULL;
-        size_t length = bar ? (size_t)(bar - data) : size;
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        FILE *file = fopen(path, "wb");
-        if (!file || fwrite(data, 1, length, file) != length || fclose(file) != 0)
-            abort();
-        size -= length + (bar ? 1 : 0);
-        data += length + (bar ? 1 : 0);
-    }
-}
-
-/* Removes these files and the folder. */
-static inline void fuzz_remove_parts(const char *folder, const char *const *names, int n) {
-    char path[80];
-    for (int k = 0; k < n; k++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
 static inline void fuzz_check_rows(const mo_graph *g) {
     for (int64_t u = 0; u < g->nodes; u++)
         for (int64_t i = g->row_pointer[u]; i < g->row_pointer[u + 1]; i++)

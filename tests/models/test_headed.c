@@ -1,37 +1,8 @@
 /* tests/models/test_headed.c - an encoder under a head other than its own: gradients hold, embeddings are the
  * encoder's, logits are the head's on them, and weights are read back. */
-#include "tests/copies.h"
+#include "tests/models/drawn_episode.h"
 
-enum {
-    SUPPORT = 6,
-    QUERIES = 4,
-    DRAWN_WIDTH = 5,
-    EXTRAS = 3,
-    EMBEDDED = 2 * (2 * DRAWN_WIDTH + EXTRAS)
-}; /* of nodes and graphs 2 EMBEDDED: the initial row too */
-
-static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    double x[1024];
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    for (int64_t i = 0; i < n; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_from(t, MO_F64, ndim, shape, x);
-}
-
-static mo_episode drawn_episode(mo_tape *t, mo_task task) {
-    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
-    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
-    int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, 4, (int64_t[]){2, 4, n, DRAWN_WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, 2, (int64_t[]){2, DRAWN_WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
-    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
-    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
-    return e;
-}
+enum { EMBEDDED = 2 * (2 * WIDTH + EXTRAS) /* of nodes and graphs twice that: the initial row too */ };
 
 /* Class means in a learned projection. */
 static mo_tensor *projected(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -62,25 +33,11 @@ static mo_model headed_model(mo_context *ctx, mo_temperature temperature) {
     return model;
 }
 
-typedef struct problem {
-    mo_model model;
-    mo_task task;
-} problem;
-
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the model's own parameters */
-    (void)n_in;
-    (void)n_out;
-    const problem *p = state;
-    mo_episode e = drawn_episode(t, p->task);
-    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
-}
-
 /* 1e-5, as for the invariant model itself. */
 static void gradients_hold_in_encoder_head_and_temperature(void **state) {
     scratch *s = *state;
     for (int i = 0; i < 2 * MO_TASKS; i++) {
-        problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2)};
+        problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
         mo_tensor *in[16];
         int n = mo_model_n_parameters(p.model);
         assert_int_equal(n, 5 + 1 + MO_TASKS);

@@ -1,47 +1,8 @@
 /* tests/models/test_invariant.c - the invariant encoder: gradients hold, rows that do not fit are named, a run repeats
  * and resumes bit for bit. */
-#include "tests/copies.h"
+#include "tests/models/drawn_episode.h"
 
 #include <math.h>
-
-enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
-
-static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    double x[1024];
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    for (int64_t i = 0; i < n; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
-}
-
-static mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
-    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
-    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
-    int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
-    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
-    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
-    return e;
-}
-
-typedef struct problem {
-    mo_model model;
-    mo_task task;
-} problem;
-
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the model's own parameters */
-    (void)n_in;
-    (void)n_out;
-    const problem *p = state;
-    mo_episode e = drawn_episode(t, MO_F64, p->task);
-    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
-}
 
 /* Checks all parameters, or all without the Gaussian kernel's. */
 static void check_gradients(scratch *s, bool linear, int expected) {
@@ -55,7 +16,7 @@ static void check_gradients(scratch *s, bool linear, int expected) {
     assert_int_equal(numbers, expected);
     for (int task = 0; task < MO_TASKS; task++)
         for (int order = 1; order <= 2; order++) {
-            problem p = {model, (mo_task)task};
+            problem p = {model, (mo_task)task, NULL};
             mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
             if (!r.pass)
                 print_message("%s\n", r.worst);

@@ -1,40 +1,27 @@
 /* tests/models/test_invariant_parts.c - the parts of the invariant encoder that can be left out: gradients hold with
  * the rows that they read, an encoder without them is the first form, and a rotation of their coordinates changes no
  * logit. */
-#include "tests/copies.h"
+#include "tests/models/drawn_episode.h"
 
 #include "ops/inside.h"
 
-enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3, ROTATED = 8 };
+enum { ROTATED = 8 };
 
-static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
-    double x[1024];
-    int64_t n = 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    for (int64_t i = 0; i < n; i++)
-        x[i] = mo_random_normal(&r);
-    return mo_from(t, MO_F64, ndim, shape, x);
-}
-
-/* With the rows of every part of the task, or with the first three alone. */
-static mo_episode drawn_episode(mo_tape *t, mo_task task, bool parts) {
+/* Adds the rows of every part of the task. */
+static void add_parts(mo_tape *t, mo_episode *e) {
     static const char *const names[MO_TASKS][3] = {
         [MO_TASK_LP] = {"walks", "matches"}, [MO_TASK_GC] = {"statistics", "subtrees", "waves"}};
-    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
-    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
     int64_t n = SUPPORT + QUERIES;
-    e.rows[0] = (mo_named){"blocks", draw(t, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
-    e.rows[1] = (mo_named){"spectrum", draw(t, 2, (int64_t[]){2, WIDTH}, 2), NULL};
-    e.rows[2] = (mo_named){"extras", draw(t, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
-    for (int i = 0; i < 3 && parts && names[task][i]; i++)
-        e.rows[e.n_rows++] = (mo_named){
-            names[task][i], mo_l2_normalize(t, draw(t, 2, (int64_t[]){n, 2 + i}, 4 + (uint64_t)i), 1e-9), NULL};
-    if (parts && task == MO_TASK_NC)
-        e.rows[e.n_rows++] = (mo_named){"diffused", draw(t, 4, (int64_t[]){2, 2, n, WIDTH}, 7), NULL};
-    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
-    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
+    for (int i = 0; i < 3 && names[e->task][i]; i++)
+        e->rows[e->n_rows++] = (mo_named){names[e->task][i],
+            mo_l2_normalize(t, draw(t, MO_F64, 2, (int64_t[]){n, 2 + i}, 4 + (uint64_t)i), 1e-9), NULL};
+    if (e->task == MO_TASK_NC)
+        e->rows[e->n_rows++] = (mo_named){"diffused", draw(t, MO_F64, 4, (int64_t[]){2, 2, n, WIDTH}, 7), NULL};
+}
+
+static mo_episode episode_with_parts(mo_tape *t, mo_task task) {
+    mo_episode e = drawn_episode(t, MO_F64, task);
+    add_parts(t, &e);
     return e;
 }
 
@@ -48,20 +35,6 @@ static mo_model create(mo_context *ctx, unsigned without) {
 
 /* ---- gradients ---- */
 
-typedef struct problem {
-    mo_model model;
-    mo_task task;
-} problem;
-
-static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)in; /* the model's own parameters */
-    (void)n_in;
-    (void)n_out;
-    const problem *p = state;
-    mo_episode e = drawn_episode(t, p->task, true);
-    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
-}
-
 static void gradients_hold_with_the_rows_of_every_part(void **state) {
     scratch *s = *state;
     mo_model model = moved_model(s->ctx, MO_F64, false);
@@ -71,7 +44,7 @@ static void gradients_hold_with_the_rows_of_every_part(void **state) {
         in[i] = mo_model_parameter(model, i);
     for (int task = 0; task < MO_TASKS; task++)
         for (int order = 1; order <= 2; order++) {
-            problem p = {model, (mo_task)task};
+            problem p = {model, (mo_task)task, add_parts};
             mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
             if (!r.pass)
                 fail_msg("%s, order %d: %s", mo_task_name((mo_task)task), order, r.worst);
@@ -96,7 +69,7 @@ static void a_part_left_out_reads_no_row_of_it(void **state) {
     assert_int_equal(mo_model_n_parameters(first), 13);
     for (int task = 0; task < MO_TASKS; task++) {
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_episode all = drawn_episode(t, (mo_task)task, true), three = drawn_episode(t, (mo_task)task, false);
+        mo_episode all = episode_with_parts(t, (mo_task)task), three = drawn_episode(t, MO_F64, (mo_task)task);
         read_embeddings(t, first, &all, with, &width[0]);
         read_embeddings(t, first, &three, without, &width[1]);
         assert_int_equal(width[0], 2 * WIDTH + EXTRAS);
@@ -118,7 +91,7 @@ static void the_initial_row_stands_beside_the_trained_one(void **state) {
     int64_t width[2];
     mo_model trained = moved_model(s->ctx, MO_F64, false), untrained = create(s->ctx, 1u << MO_PART_INITIAL);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-    mo_episode e = drawn_episode(t, MO_TASK_NC, true);
+    mo_episode e = episode_with_parts(t, MO_TASK_NC);
     read_embeddings(t, trained, &e, moved, &width[0]);
     read_embeddings(t, untrained, &e, first, &width[1]);
     assert_int_equal(width[0], 2 * width[1]);
@@ -139,12 +112,12 @@ static void rows_of_parts_that_do_not_fit_are_named(void **state) {
     scratch *s = *state;
     mo_model model = create(s->ctx, 0);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-    mo_episode e = drawn_episode(t, MO_TASK_NC, true);
-    e.rows[3].tensor = draw(t, 4, (int64_t[]){2, 3, SUPPORT + QUERIES, WIDTH}, 7);
+    mo_episode e = episode_with_parts(t, MO_TASK_NC);
+    e.rows[3].tensor = draw(t, MO_F64, 4, (int64_t[]){2, 3, SUPPORT + QUERIES, WIDTH}, 7);
     assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("expected diffused [2, 2, n, d]", "[2, 3, 10, 5]"));
-    e = drawn_episode(t, MO_TASK_GC, true);
-    e.rows[4].tensor = draw(t, 2, (int64_t[]){SUPPORT, 3}, 7);
+    e = episode_with_parts(t, MO_TASK_GC);
+    e.rows[4].tensor = draw(t, MO_F64, 2, (int64_t[]){SUPPORT, 3}, 7);
     assert_true(mo_is_null(mo_model_encode(t, model, &e, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("expected subtrees [n, p]", "[6, 3]"));
     mo_tape_release(t);
@@ -171,7 +144,7 @@ static void lists_of_parts_are_read_as_written(void **state) {
 /* X [n, w] := X Q, Q a random rotation of the first columns. */
 static void rotate(mo_tape *t, mo_tensor *X) {
     mo_tensor *Q, *R, *left = mo_slice(t, X, 1, 0, ROTATED);
-    mo_qr(t, mo_cast(t, draw(t, 2, (int64_t[]){ROTATED, ROTATED}, 11), MO_F32), &Q, &R);
+    mo_qr(t, mo_cast(t, draw(t, MO_F64, 2, (int64_t[]){ROTATED, ROTATED}, 11), MO_F32), &Q, &R);
     mo_tensor *turned = mo_contiguous(t, mo_matmul(t, left, Q));
     mo_tensor_copy(left, turned);
 }

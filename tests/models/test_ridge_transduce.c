@@ -1,46 +1,9 @@
 /* tests/models/test_ridge_transduce.c - the mixture refitted on all rows, against loops that follow the formulas. */
-#include "models/inside.h"
+#include "tests/models/transduced.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { N = 26, DIM = 3, M = 2, R = 2, C = 3, WIDTH = DIM + 1, D = M * WIDTH, SUPPORT = 7, ROUNDS = 4 };
+enum { N = 26 };
 
 static const int64_t support[SUPPORT] = {4, 20, 11, 4, 0, 25, 7}; /* row 4 twice */
-static const int64_t label[SUPPORT] = {0, 1, 2, 0, 1, 2, 0};
-static const double lambda[M * R] = {0.2, 3, 0.5, 1.5}, sharpness = 6;
-
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-/* Normal rows [N, M, DIM + 1], the last of a row 1. */
-static void draw_rows(double *z) {
-    mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 1);
-    for (int i = 0; i < N * M; i++)
-        for (int j = 0; j < WIDTH; j++)
-            z[i * WIDTH + j] = j < DIM ? 0.6 * mo_random_normal(&r) : 1;
-}
-
-static mo_mixture constant_mixture(mo_tape *t) {
-    return (mo_mixture){mo_from(t, MO_F64, 2, (int64_t[]){M, R}, lambda), mo_full(t, MO_F64, 2, (int64_t[]){M, R}, 0),
-        mo_scalar(t, MO_F64, 0.3), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 4), NULL};
-}
-
-static mo_tensor *support_labels(mo_tape *t) {
-    return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);
-}
 
 static mo_tensor *support_rows(mo_tape *t) {
     return mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, support);
@@ -48,65 +11,10 @@ static mo_tensor *support_rows(mo_tape *t) {
 
 /* ---- the reference: loops over [N, D] ---- */
 
-/* Solves A X = B by elimination with pivots; both are destroyed, X is left in B. */
-static void eliminate(double A[D][D], double B[D][C]) {
-    for (int p = 0; p < D; p++) {
-        int best = p;
-        for (int i = p + 1; i < D; i++)
-            best = fabs(A[i][p]) > fabs(A[best][p]) ? i : best;
-        for (int j = 0; j < D; j++) {
-            double swap = A[p][j];
-            A[p][j] = A[best][j];
-            A[best][j] = swap;
-        }
-        for (int c = 0; c < C; c++) {
-            double swap = B[p][c];
-            B[p][c] = B[best][c];
-            B[best][c] = swap;
-        }
-        for (int i = 0; i < D; i++) {
-            double f = i == p ? 0 : A[i][p] / A[p][p];
-            for (int j = 0; j < D; j++)
-                A[i][j] -= f * A[p][j];
-            for (int c = 0; c < C; c++)
-                B[i][c] -= f * B[p][c];
-        }
-    }
-    for (int i = 0; i < D; i++)
-        for (int c = 0; c < C; c++)
-            B[i][c] /= A[i][i];
-}
-
-/* softmax(sharpness logits), columns to sum 1, rows to sum 1, labels where they are known. */
-static void reference_predictions(double logits[N][C], double P[N][C]) {
-    for (int i = 0; i < N; i++) {
-        double sum = 0;
-        for (int c = 0; c < C; c++)
-            sum += exp(sharpness * logits[i][c]);
-        for (int c = 0; c < C; c++)
-            P[i][c] = exp(sharpness * logits[i][c]) / sum;
-    }
-    for (int c = 0; c < C; c++) {
-        double sum = 0;
-        for (int i = 0; i < N; i++)
-            sum += P[i][c];
-        for (int i = 0; i < N; i++)
-            P[i][c] /= sum;
-    }
-    for (int i = 0; i < N; i++) {
-        double sum = P[i][0] + P[i][1] + P[i][2];
-        for (int c = 0; c < C; c++)
-            P[i][c] /= sum;
-    }
-    for (int s = 0; s < SUPPORT; s++)
-        for (int c = 0; c < C; c++)
-            P[support[s]][c] = label[s] == c;
-}
-
 static void reference_round(double Z[N][D], double penalty, double logits[N][C]) {
     static double P[N][C];
     double A[D][D] = {{0}}, B[D][C] = {{0}}, r = (double)SUPPORT / N;
-    reference_predictions(logits, P);
+    reference_predictions(N, logits, support, P);
     for (int i = 0; i < D; i++) {
         A[i][i] = penalty;
         for (int n = 0; n < N; n++) {
@@ -121,7 +29,7 @@ static void reference_round(double Z[N][D], double penalty, double logits[N][C])
             B[i][label[s]] += Z[support[s]][i];
         }
     }
-    eliminate(A, B);
+    eliminate(D, A, B);
     for (int n = 0; n < N; n++)
         for (int c = 0; c < C; c++) {
             logits[n][c] = 0;
@@ -130,41 +38,19 @@ static void reference_round(double Z[N][D], double penalty, double logits[N][C])
         }
 }
 
-/* Logits and shares of the mixture, which has its own tests. */
-static void inductive(mo_tape *t, const double *z, double logits[N][C], double share[M][R]) {
-    mo_tensor *Z = mo_permute(t, mo_from(t, MO_F64, 3, (int64_t[]){N, M, WIDTH}, z), (const int[]){1, 0, 2});
-    mo_tensor *rows[SUPPORT], *weight;
-    for (int s = 0; s < SUPPORT; s++)
-        rows[s] = mo_slice(t, mo_slice(t, Z, 1, support[s], support[s] + 1), 2, 0, DIM);
-    mo_mixture mix = constant_mixture(t);
-    mo_tensor *Y = mo_ridge_mixture(
-        t, mo_concat(t, rows, SUPPORT, 1), support_labels(t), mo_slice(t, Z, 2, 0, DIM), &mix, &weight);
-    assert_int_equal(mo_tensor_read(Y, logits, sizeof(double) * N * C), MO_OK);
-    assert_int_equal(mo_tensor_read(weight, share, sizeof(double) * M * R), MO_OK);
-}
-
 static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, const mo_mixture *mix, int rounds) {
     mo_population all = {Z, mo_matmul(t, mo_transpose(t, Z), Z)};
     mo_transduction o = {rounds, mo_scalar(t, MO_F64, sharpness)};
     return mo_ridge_transduce(t, &all, support_rows(t), support_labels(t), mix, &o);
 }
 
-static double largest_difference(mo_tensor *got, double expected[N][C]) {
-    static double y[N][C];
-    double worst = 0;
-    assert_int_equal(mo_tensor_read(got, y, sizeof y), MO_OK);
-    for (int i = 0; i < N; i++)
-        for (int c = 0; c < C; c++)
-            worst = fmax(worst, fabs(y[i][c] - expected[i][c]));
-    return worst;
-}
-
 static void every_round_equals_the_formulas_in_loops(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     static double z[N * D], Z[N][D], logits[N][C], first[N][C];
     double share[M][R], penalty = 0;
-    draw_rows(z);
-    inductive(t, z, logits, share);
+    draw_rows(N, z);
+    mo_mixture mix = constant_mixture(t, NULL);
+    inductive(t, N, z, support, &mix, logits, share);
     memcpy(first, logits, sizeof first);
     for (int m = 0; m < M; m++)
         for (int r = 0; r < R; r++)
@@ -173,12 +59,11 @@ static void every_round_equals_the_formulas_in_loops(void **state) {
         for (int j = 0; j < D; j++)
             Z[i][j] = z[i * D + j] * sqrt(share[j / WIDTH][0] + share[j / WIDTH][1]);
     mo_tensor *rows = mo_from(t, MO_F64, 2, (int64_t[]){N, D}, z);
-    mo_mixture mix = constant_mixture(t);
     for (int round = 0; round <= ROUNDS; round++) {
-        assert_true(largest_difference(transduce(t, rows, &mix, round), logits) < 1e-10);
+        assert_true(largest_difference(transduce(t, rows, &mix, round), N, logits) < 1e-10);
         reference_round(Z, exp(penalty), logits);
     }
-    assert_true(largest_difference(transduce(t, rows, &mix, ROUNDS), first) > 1e-2); /* the rounds do something */
+    assert_true(largest_difference(transduce(t, rows, &mix, ROUNDS), N, first) > 1e-2); /* the rounds do something */
     assert_true(mo_ok(*state));
     mo_tape_release(t);
 }
@@ -188,7 +73,7 @@ static void transduce_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
     (void)n_in;
     (void)n_out;
     (void)state;
-    mo_mixture mix = constant_mixture(t);
+    mo_mixture mix = constant_mixture(t, NULL);
     mix.lambda = mo_exp(t, in[1]);
     out[0] = transduce(t, in[0], &mix, 2);
 }
@@ -196,7 +81,7 @@ static void transduce_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
 static void gradients_hold_to_order_two(void **state) {
     static double z[N * D];
     double log_lambda[M * R];
-    draw_rows(z);
+    draw_rows(N, z);
     for (int i = 0; i < M * R; i++)
         log_lambda[i] = log(lambda[i]);
     mo_tensor *in[] = {mo_require_grad(mo_tensor_from(*state, MO_F64, 2, (int64_t[]){N, D}, z)),
@@ -214,9 +99,9 @@ static void gradients_hold_to_order_two(void **state) {
 static void one_factorization_serves_all_rounds(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     static double z[N * D];
-    draw_rows(z);
+    draw_rows(N, z);
     mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){N, D}, z);
-    mo_mixture mix = constant_mixture(t);
+    mo_mixture mix = constant_mixture(t, NULL);
     int64_t count[2];
     for (int i = 0; i < 2; i++) {
         int64_t before = mo_context_counters(*state).factorizations;
@@ -261,7 +146,7 @@ static void rows_without_labels_correct_a_misleading_support(void **state) {
 static void shapes_that_do_not_fit_are_named(void **state) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_mixture mix = constant_mixture(t);
+    mo_mixture mix = constant_mixture(t, NULL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){N, D - 1}, 1);
     assert_true(mo_is_null(transduce(t, Z, &mix, 1)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_transduce: expected Z [N, M (d + 1)]"));

@@ -1,6 +1,7 @@
 /* tests/train/test_damage.c - flipped bits and truncations of a small checkpoint, of small weights and of small entries
  * of a cache and a saved readout are refused: every one in the suite `long`, and of files above 1 KiB every seventh
  * otherwise. */
+#include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict_readout.h"
 #include "train/features/hop_file.h"
@@ -183,37 +184,15 @@ static void small_entries_are_refused_damaged(void **state) {
     folder_remove(folder);
 }
 
-/* Hop 0 counts from 1 on. */
-static mo_tensor *first_hop(mo_tape *t, mo_hop_store *s, int64_t side) {
-    float rows[6] = {1, 2, 3, 4, 5, 6};
-    s->quality[0] = 0.5 + (double)side;
-    return mo_from(t, MO_F32, 2, (int64_t[]){3, 2}, rows);
-}
-
 static void small_stacks_are_refused_damaged(void **state) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
-    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
-    mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
-    mo_hop_store store = {.cache = {.ctx = s->ctx, .folder = folder},
-        .key = entry_key,
-        .name = "path",
-        .A = A,
-        .sides = 1,
-        .hops = 2,
-        .nodes = 3,
-        .columns = 2,
-        .dtype = MO_F32,
-        .first = first_hop};
-    mo_tensor *stack = mo_hop_store_open(&store);
-    assert_true(mo_ok(s->ctx) && !mo_is_null(stack));
-    mo_tensor_release(stack);
+    assert_true(open_small_stack(s->ctx, folder, entry_key, 2) != 0);
+    assert_true(mo_ok(s->ctx));
     subject of = {.ctx = s->ctx};
     snprintf(of.path, sizeof of.path, "%s/%s.stack", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_stack);
-    mo_csr_release(A);
-    mo_graph_release(graph);
     folder_remove(folder);
 }
 

@@ -6,7 +6,7 @@
 #include "tests/failing_disk.h"
 #include "tests/folder.h"
 #include "tests/planted.h"
-#include "train/features/hop_store.h"
+#include "tests/small_stack.h"
 #include "train/run/trainer.h"
 
 static const char entry_key[] = "format 1 graph 0123 dim 3";
@@ -359,36 +359,8 @@ static void a_fault_in_a_reader_is_told_or_changes_nothing(void **state) {
 
 /* ---- hop stacks, which grow in place under another name until they are whole ---- */
 
-static mo_tensor *first_hop(mo_tape *t, mo_hop_store *s, int64_t side) {
-    float rows[6] = {1, 2, 3, 4, 5, 6};
-    s->quality[0] = 0.5 + (double)side;
-    return mo_from(t, MO_F32, 2, (int64_t[]){3, 2}, rows);
-}
-
-/* The sum of the stack; 0 on failure. */
 static double open_stack(scratch *s, const char *folder) {
-    mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
-    mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
-    mo_hop_store store = {.cache = {.ctx = s->ctx, .folder = folder},
-        .key = entry_key,
-        .name = "path",
-        .A = A,
-        .sides = 1,
-        .hops = 3,
-        .nodes = 3,
-        .columns = 2,
-        .dtype = MO_F32,
-        .first = first_hop};
-    mo_tensor *stack = mo_hop_store_open(&store);
-    double sum = 0;
-    float x[18];
-    if (mo_ok(s->ctx) && mo_tensor_read(stack, x, sizeof x) == MO_OK)
-        for (int i = 0; i < 18; i++)
-            sum += (i + 1) * x[i] + store.quality[0];
-    mo_tensor_release(stack);
-    mo_csr_release(A);
-    mo_graph_release(graph);
-    return sum;
+    return open_small_stack(s->ctx, folder, entry_key, SMALL_STACK_HOPS);
 }
 
 /* With a whole stack there, or without. Fails unless the stack is right in spite of the fault, or told, and right when

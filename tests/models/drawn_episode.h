@@ -1,0 +1,53 @@
+/* tests/models/drawn_episode.h - an episode of drawn rows for the invariant encoder, and its loss as a function of the
+ * model's parameters. */
+#ifndef DRAWN_EPISODE_H
+#define DRAWN_EPISODE_H
+
+#include "tests/copies.h"
+
+enum { SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
+
+/* Standard normal values, at most 1024. */
+static inline mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, stream);
+    double x[1024];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
+}
+
+/* With the three kinds of rows that every encoder reads. */
+static inline mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) {
+    static const int64_t labels[] = {0, 1, 0, 1, 1, 0};
+    mo_episode e = {.task = task, .classes = 2, .n_rows = 3};
+    int64_t n = SUPPORT + QUERIES;
+    e.rows[0] = (mo_named){"blocks", draw(t, real, 4, (int64_t[]){2, 4, n, WIDTH}, 1), NULL};
+    e.rows[1] = (mo_named){"spectrum", draw(t, real, 2, (int64_t[]){2, WIDTH}, 2), NULL};
+    e.rows[2] = (mo_named){"extras", draw(t, real, 2, (int64_t[]){n, EXTRAS}, 3), NULL};
+    e.support_label = mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, labels);
+    e.query_label = mo_from(t, MO_I64, 1, (int64_t[]){QUERIES}, labels);
+    return e;
+}
+
+typedef struct problem {
+    mo_model model;
+    mo_task task;
+    void (*more)(mo_tape *t, mo_episode *e); /* adds rows of parts; or NULL */
+} problem;
+
+/* For mo_check_function; state: a problem of float64. */
+static inline void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)in; /* the model's own parameters */
+    (void)n_in;
+    (void)n_out;
+    const problem *p = state;
+    mo_episode e = drawn_episode(t, MO_F64, p->task);
+    if (p->more)
+        p->more(t, &e);
+    out[0] = mo_model_loss(t, p->model, &e, NULL, NULL);
+}
+
+#endif
