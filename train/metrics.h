@@ -81,6 +81,8 @@ typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;
 } mo_summary;
+/* Wilson's (1927) 95% interval of a share that was found in that many trials, within 0 .. 1. */
+MO_API void mo_wilson(double share, double trials, double interval[2]);
 /* The 0.975 quantile of Student's t, to 1.5e-8; NaN where degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);

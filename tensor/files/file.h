@@ -1,8 +1,8 @@
-/* tensor/files/file.h - whole files in and out, shared objects, and foreign text made fit for a one-line message
- * (library internal). */
+/* tensor/files/file.h - whole files in and out, and shared objects (library internal). */
 #ifndef MO_FILE_H
 #define MO_FILE_H
 
+#include "tensor/files/foreign_text.h"
 #include "tensor/inside.h"
 
 #include <sys/types.h>
@@ -25,10 +25,9 @@ ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
 /* fsync, again if a signal interrupts it. */
 int mo_file_sync(int fd);
 
-bool mo_is_utf8(const char *text, size_t n);
-/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII if the
- * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
-const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
+/* Whether a file of this name is what a replacement that was cut short left: .mochi-...tmp. */
+bool mo_is_temporary(const char *name);
+
 /* dlopen, after a check that the file is whole. Returns NULL on failure; label, the purpose, starts the message. */
 void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
 /* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */

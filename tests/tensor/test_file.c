@@ -208,23 +208,6 @@ static void what_is_no_file_is_not_read(void **state) {
     scratch_files(s, true);
 }
 
-static void quoted_text_is_one_short_line_of_utf8(void **state) {
-    (void)state;
-    char buffer[16];
-    assert_string_equal(mo_quote("a\nb\tc\x7F", 6, buffer, sizeof buffer), "a?b?c?");
-    assert_string_equal(mo_quote("\xC3\xA9", 2, buffer, sizeof buffer), "\xC3\xA9");
-    assert_string_equal(mo_quote("\xF0\x9F\x98\x80", 4, buffer, sizeof buffer), "\xF0\x9F\x98\x80");
-    assert_string_equal(mo_quote("x\xC3", 2, buffer, sizeof buffer), "x?");
-    assert_string_equal(mo_quote("\xED\xA0\x80", 3, buffer, sizeof buffer), "???"); /* a surrogate */
-    assert_string_equal(mo_quote("\xC0\x80", 2, buffer, sizeof buffer), "??");      /* overlong */
-    assert_string_equal(mo_quote("0123456789abcde", 15, buffer, sizeof buffer), "0123456789abcde");
-    assert_string_equal(mo_quote("0123456789abcdef", 16, buffer, sizeof buffer), "...456789abcdef");
-    assert_string_equal(mo_quote("0123\xC3\xA9"
-                                 "456789abcde",
-                            17, buffer, sizeof buffer),
-        "...456789abcde");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replace_creates_and_overwrites),
@@ -240,7 +223,6 @@ int main(void) {
         cmocka_unit_test(a_failed_context_writes_nothing),
         cmocka_unit_test(a_file_is_read_whole),
         cmocka_unit_test(what_is_no_file_is_not_read),
-        cmocka_unit_test(quoted_text_is_one_short_line_of_utf8),
         cmocka_unit_test(nothing_is_left_behind),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

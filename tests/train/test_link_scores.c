@@ -63,16 +63,10 @@ static void what_is_no_missing_link_is_refused(void **state) {
     mo_graph_release(g);
 }
 
-static int create(void **state) {
-    int failed = scratch_create(state);
-    mo_register_ops(((scratch *)*state)->ctx);
-    return failed;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_that_were_taken_away_are_found),
         cmocka_unit_test(what_is_no_missing_link_is_refused),
     };
-    return cmocka_run_group_tests(tests, create, scratch_release);
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

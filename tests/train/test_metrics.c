@@ -152,6 +152,19 @@ static void the_interval_has_student_quantiles(void **state) {
         assert_true(fabs(unit_interval(quantiles[i].degrees + 1) / quantiles[i].t - 1) < quantiles[i].error);
 }
 
+/* Both ends x solve (share - x)^2 = z^2 x (1 - x) / trials. */
+static void the_interval_of_a_share_is_wilsons(void **state) {
+    (void)state;
+    static const double share[] = {0.8, 0, 1, 0.5}, trials[] = {10, 20, 7, 1000}, z = 1.959963984540054;
+    for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
+        double end[2];
+        mo_wilson(share[i], trials[i], end);
+        assert_true(end[0] >= 0 && end[1] <= 1 && end[1] > end[0]);
+        for (int j = 0; j < 2; j++)
+            assert_true(fabs(pow(share[i] - end[j], 2) - z * z * end[j] * (1 - end[j]) / trials[i]) < 1e-15);
+    }
+}
+
 static void summaries_of_too_few_values_are_nan(void **state) {
     (void)state;
     mo_summary one = mo_summarize((double[]){3}, 1), none = mo_summarize(NULL, 0);
@@ -169,6 +182,7 @@ int main(void) {
         cmocka_unit_test(metrics_without_a_value_are_nan),
         cmocka_unit_test(summaries_equal_scipy),
         cmocka_unit_test(the_interval_has_student_quantiles),
+        cmocka_unit_test(the_interval_of_a_share_is_wilsons),
         cmocka_unit_test(summaries_of_too_few_values_are_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,6 @@ static void threads_and_calls_change_nothing(void **state) {
     (void)state;
     for (int run = 0; run < 3; run++) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = run == 1 ? 3 : 1});
-        mo_register_ops(ctx);
         mo_graph *graph = mo_graph_open(ctx, "mutag");
         mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
         assert_int_equal(mo_few_shot_suggest(f, NULL, 0, LISTED, id[run]), MO_OK);
@@ -127,17 +126,11 @@ static void what_cannot_be_listed_is_refused(void **state) {
     mo_graph_release(graph);
 }
 
-static int create(void **state) {
-    int failed = scratch_create(state);
-    mo_register_ops(((scratch *)*state)->ctx);
-    return failed;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_choice_lowers_the_variance_the_most),
         cmocka_unit_test(threads_and_calls_change_nothing),
         cmocka_unit_test(what_cannot_be_listed_is_refused),
     };
-    return cmocka_run_group_tests(tests, create, scratch_release);
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

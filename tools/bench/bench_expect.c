@@ -8,7 +8,6 @@
 #include "tools/memory.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,15 +81,15 @@ static int64_t drop_repeats(const mo_graph *graph, mo_plan *plan) {
 }
 
 static void tally(expect_figures *t, mo_few_shot_estimate e, double accuracy) {
-    double m = (double)e.labelled, z = 1.959963984540054, p = e.accuracy;
-    double wilson = 2 * z / (1 + z * z / m) * sqrt(p * (1 - p) / m + z * z / (4 * m * m));
+    double wilson[2];
+    mo_wilson(e.accuracy, (double)e.labelled, wilson);
     t->draws++;
     t->below += accuracy < e.low;
     t->above += accuracy > e.high;
     t->covered += accuracy >= e.low && accuracy <= e.high;
     t->expected += e.accuracy;
     t->accuracy += accuracy;
-    t->width += (e.high - e.low) / wilson;
+    t->width += (e.high - e.low) / (wilson[1] - wilson[0]);
 }
 
 static void judge_draw(mo_few_shot *f, const mo_graph *graph, mo_plan *plan, expect_figures *t) {

@@ -1,31 +1,25 @@
 /* tools/eval/eval_draws.c - what an evaluation drew, as tables that `mochi predict` and other programs read. */
 #include "tools/eval/eval_draws.h"
 
-#include "tools/csv_field.h"
-#include "tools/memory.h"
+#include "tools/table_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 /* Lines of example and class; a support that repeats an example, as small classes make it, names it again. */
 static void write_list(
     const mo_graph *graph, const char *path, const char *header, const int64_t *id, const int64_t *label, int64_t n) {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_text(&text, &bytes);
-    fprintf(out, "%s,label\n", header);
+    table_file t;
+    open_table(&t, path);
+    fprintf(t.out, "%s,label\n", header);
     for (int64_t i = 0; i < n; i++) {
-        char number[24];
-        put_csv_field(out, mo_graph_example_name(graph, id[i], number));
-        fprintf(out, ",%" PRId64 "\n", label[i]);
+        put_example(&t, graph, id[i]);
+        fprintf(t.out, ",%" PRId64 "\n", label[i]);
     }
-    close_text(out, &text);
-    mo_file_replace(graph->ctx, path, text, bytes);
-    free(text);
+    close_table(graph->ctx, &t);
 }
 
 void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state) {

@@ -264,10 +264,9 @@ int predict_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    bool written = graph && (o.pairs       ? predict_links(graph, &o.few_shot, o.pairs, o.out)
-                                : o.labels ? read_labels(graph, o.labels, &known)
-                                : o.known  ? take_own_labels(graph, o.known, &known)
-                                           : load_readout(o.readout, graph, &o.few_shot, &known));
+    bool written = graph && (o.pairs        ? predict_links(graph, &o.few_shot, o.pairs, o.out)
+                                : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
+                                            : read_known(graph, o.labels, o.known, &known));
     written = written && (o.pairs || predict(ctx, &o, graph, &known));
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);

@@ -4,11 +4,10 @@
 
 #include "tools/command.h"
 
-/* Reads labels of a graph's examples: CSV or TSV with a header (two columns: example and class), or .npy (int64
- * [examples], negative: unknown). Returns false on failure; the status names file and line. */
-bool read_labels(const mo_graph *graph, const char *path, mo_labels *known);
-/* The graph's own labels where the mask (.npy, [examples], nonzero: known) says so. */
-bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known);
+/* Labels of a graph's examples: of a file, CSV or TSV with a header (two columns: example and class), or .npy (int64
+ * [examples], negative: unknown); where labels is NULL the graph's own, where the mask (.npy, [examples], nonzero:
+ * known) says so. Returns false on failure; the status names file and line. */
+bool read_known(const mo_graph *graph, const char *labels, const char *mask, mo_labels *known);
 
 /* Predictions of n examples. */
 typedef struct predictions {

@@ -32,7 +32,7 @@ static bool take_array(
     return mo_ok(ctx);
 }
 
-bool read_labels(const mo_graph *graph, const char *path, mo_labels *known) {
+static bool read_labels(const mo_graph *graph, const char *path, mo_labels *known) {
     mo_context *ctx = graph->ctx;
     if (!mo_path_ends_with(path, ".npy"))
         return mo_labels_read(graph, path, known);
@@ -42,7 +42,7 @@ bool read_labels(const mo_graph *graph, const char *path, mo_labels *known) {
     return fine;
 }
 
-bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known) {
+static bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known) {
     mo_context *ctx = graph->ctx;
     int64_t examples = mo_graph_examples(graph);
     if (graph->n_labels != examples) {
@@ -53,4 +53,8 @@ bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known) 
     bool fine = mo_ok(ctx) && take_array(ctx, mask, graph->label, use, examples, known);
     free(use);
     return fine;
+}
+
+bool read_known(const mo_graph *graph, const char *labels, const char *mask, mo_labels *known) {
+    return labels ? read_labels(graph, labels, known) : take_own_labels(graph, mask, known);
 }

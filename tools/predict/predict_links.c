@@ -1,7 +1,7 @@
 /* tools/predict/predict_links.c - pairs of nodes in, a score of each out. */
-#include "tools/csv_field.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
+#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,30 +35,23 @@ static bool score_pair_list(mo_graph *graph, const mo_few_shot_options *o, pair_
     return fine;
 }
 
-static void put_pair(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i, char comma) {
-    char number[24];
-    put_csv_field(out, mo_graph_example_name(graph, p->u[i], number));
-    putc(comma, out);
-    put_csv_field(out, mo_graph_example_name(graph, p->v[i], number));
+static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, int64_t i) {
+    put_example(t, graph, p->u[i]);
+    putc(t->comma, t->out);
+    put_example(t, graph, p->v[i]);
     if (isnan(p->score[i]))
-        fprintf(out, "%c%c%s\n", comma, comma, p->u[i] == p->v[i] ? "same" : "yes");
+        fprintf(t->out, "%c%c%s\n", t->comma, t->comma, p->u[i] == p->v[i] ? "same" : "yes");
     else
-        fprintf(out, "%c%.6f%cno\n", comma, p->score[i], comma);
+        fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
 static bool write_pair_list(const mo_graph *graph, const pair_list *p, const char *path) {
-    char *text = NULL, comma = path && mo_path_ends_with(path, ".tsv") ? '\t' : ',';
-    size_t bytes = 0;
-    FILE *out = path ? open_text(&text, &bytes) : stdout;
-    fprintf(out, "from%cto%cscore%clinked\n", comma, comma, comma);
+    table_file t;
+    open_table(&t, path);
+    fprintf(t.out, "from%cto%cscore%clinked\n", t.comma, t.comma, t.comma);
     for (int64_t i = 0; i < p->n; i++)
-        put_pair(out, graph, p, i, comma);
-    if (!path)
-        return fflush(stdout) == 0 && !ferror(stdout);
-    close_text(out, &text);
-    mo_file_replace(graph->ctx, path, text, bytes);
-    free(text);
-    return mo_ok(graph->ctx);
+        put_pair(&t, graph, p, i);
+    return close_table(graph->ctx, &t);
 }
 
 bool predict_links(mo_graph *graph, const mo_few_shot_options *o, const char *pairs, const char *path) {

@@ -1,7 +1,7 @@
 /* tools/predict/predict_write.c - predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
-#include "tools/csv_field.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
+#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,25 +18,24 @@ int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
     return best;
 }
 
-static void put_table(FILE *out, const predictions *p, char comma) {
-    fprintf(out, "%s%clabel%cprobability%cmargin", p->what, comma, comma, comma);
+static void put_table(table_file *t, const predictions *p) {
+    fprintf(t->out, "%s%clabel%cprobability%cmargin", p->what, t->comma, t->comma, t->comma);
     for (int64_t c = 0; p->all && c < p->classes; c++) {
-        putc(comma, out);
-        put_csv_field(out, p->name[c]);
+        putc(t->comma, t->out);
+        put_field(t, p->name[c]);
     }
-    putc('\n', out);
+    putc('\n', t->out);
     for (int64_t i = 0; i < p->n; i++) {
-        char number[24];
         double margin;
         int64_t best = predicted_class(p, i, &margin);
         const double *row = p->probability + i * p->classes;
-        put_csv_field(out, mo_graph_example_name(p->graph, p->id[i], number));
-        putc(comma, out);
-        put_csv_field(out, row[best] < p->least ? "" : p->name[best]);
-        fprintf(out, "%c%.6f%c%.6f", comma, row[best], comma, margin);
+        put_example(t, p->graph, p->id[i]);
+        putc(t->comma, t->out);
+        put_field(t, row[best] < p->least ? "" : p->name[best]);
+        fprintf(t->out, "%c%.6f%c%.6f", t->comma, row[best], t->comma, margin);
         for (int64_t c = 0; p->all && c < p->classes; c++)
-            fprintf(out, "%c%.6f", comma, row[c]);
-        putc('\n', out);
+            fprintf(t->out, "%c%.6f", t->comma, row[c]);
+        putc('\n', t->out);
     }
 }
 
@@ -80,17 +79,11 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path) 
         write_array(ctx, p, path);
         return mo_ok(ctx);
     }
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = path ? open_text(&text, &bytes) : stdout;
+    table_file t;
+    open_table(&t, path);
     if (path && mo_path_ends_with(path, ".jsonl"))
-        put_lines(out, p);
+        put_lines(t.out, p);
     else
-        put_table(out, p, path && mo_path_ends_with(path, ".tsv") ? '\t' : ',');
-    if (!path)
-        return fflush(stdout) == 0 && !ferror(stdout);
-    close_text(out, &text);
-    mo_file_replace(ctx, path, text, bytes);
-    free(text);
-    return mo_ok(ctx);
+        put_table(&t, p);
+    return close_table(ctx, &t);
 }

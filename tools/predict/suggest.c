@@ -1,8 +1,8 @@
 /* tools/predict/suggest.c - `mochi suggest`: which nodes of a graph, or graphs of a set, to label next. */
-#include "tools/csv_field.h"
 #include "tools/given.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
+#include "tools/table_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,21 +75,14 @@ static error_t take_suggest_option(int key, char *text, struct argp_state *state
 }
 
 static bool write_suggestions(const mo_graph *graph, const char *path, const int64_t *id, int64_t n) {
-    char *text = NULL, comma = path && mo_path_ends_with(path, ".tsv") ? '\t' : ',';
-    size_t bytes = 0;
-    FILE *out = path ? open_text(&text, &bytes) : stdout;
-    fprintf(out, "%s%clabel\n", graph->graphs > 1 ? "graph" : "node", comma);
+    table_file t;
+    open_table(&t, path);
+    fprintf(t.out, "%s%clabel\n", graph->graphs > 1 ? "graph" : "node", t.comma);
     for (int64_t i = 0; i < n; i++) {
-        char number[24];
-        put_csv_field(out, mo_graph_example_name(graph, id[i], number));
-        fprintf(out, "%c\n", comma);
+        put_example(&t, graph, id[i]);
+        fprintf(t.out, "%c\n", t.comma);
     }
-    if (!path)
-        return fflush(stdout) == 0 && !ferror(stdout);
-    close_text(out, &text);
-    mo_file_replace(graph->ctx, path, text, bytes);
-    free(text);
-    return mo_ok(graph->ctx);
+    return close_table(graph->ctx, &t);
 }
 
 /* Returns whether the list was written. */
@@ -114,10 +107,8 @@ int suggest_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    if (graph && o.labels)
-        read_labels(graph, o.labels, &known);
-    else if (graph && o.known)
-        take_own_labels(graph, o.known, &known);
+    if (graph && (o.labels || o.known))
+        read_known(graph, o.labels, o.known, &known);
     bool written = mo_ok(ctx) && suggest(&o, graph, &known);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);

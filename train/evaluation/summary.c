@@ -1,7 +1,10 @@
-/* train/evaluation/summary.c - mean, spread and 95% interval of repeated measurements. */
+/* train/evaluation/summary.c - mean, spread and 95% interval of repeated measurements, and of a share of trials. */
 #include "train/inside.h"
 
 #include <math.h>
+
+/* The 0.975 quantile of the normal distribution. */
+static const double normal_975 = 1.959963984540054;
 
 /* The 0.975 quantile of Student's t for 1..30 degrees of freedom. */
 static const double t_quantile[] = {12.7062047362, 4.30265272975, 3.18244630528, 2.7764451052, 2.57058183564,
@@ -17,12 +20,22 @@ double mo_student_975(int64_t degrees) {
         return NAN;
     if (degrees <= (int64_t)(sizeof t_quantile / sizeof *t_quantile))
         return t_quantile[degrees - 1];
-    double z = 1.959963984540054, s = z * z, v = (double)degrees;
+    double z = normal_975, s = z * z, v = (double)degrees;
     double g1 = z * (s + 1) / 4;
     double g2 = z * (5 * s * s + 16 * s + 3) / 96;
     double g3 = z * (3 * s * s * s + 19 * s * s + 17 * s - 15) / 384;
     double g4 = z * (79 * s * s * s * s + 776 * s * s * s + 1482 * s * s - 1920 * s - 945) / 92160;
     return z + (g1 + (g2 + (g3 + g4 / v) / v) / v) / v;
+}
+
+void mo_wilson(double share, double trials, double interval[2]) {
+    if (!interval)
+        return;
+    double z = normal_975, m = trials;
+    double centre = (share + z * z / (2 * m)) / (1 + z * z / m);
+    double half = z / (1 + z * z / m) * sqrt(share * (1 - share) / m + z * z / (4 * m * m));
+    interval[0] = fmax(0, centre - half);
+    interval[1] = fmin(1, centre + half);
 }
 
 mo_summary mo_summarize(const double *values, int64_t n) {

@@ -4,6 +4,7 @@
  * in the folder only those of interrupted writes are touched. */
 #include "train/features/hop_file.h"
 
+#include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
@@ -46,8 +47,7 @@ static bool is_entry(const char *name) {
 }
 
 static bool is_left_over_entry(const char *name) {
-    return (!strncmp(name, ".mochi-", 7) && mo_path_ends_with(name, ".tmp")) ||
-           mo_path_ends_with(name, ".stack.partial");
+    return mo_is_temporary(name) || mo_path_ends_with(name, ".stack.partial");
 }
 
 static int by_use(const void *a, const void *b) {

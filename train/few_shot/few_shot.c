@@ -23,30 +23,31 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
-/* The rows that the weights read. */
-static mo_features *few_shot_features(
-    mo_few_shot *f, const mo_feature_options *of_weights, const mo_few_shot_options *options) {
-    mo_feature_options o = *of_weights;
-    o.cache = options->cache;
-    o.memory = options->memory;
-    return mo_task_features_open(f->source.graph, f->source.task, NULL, &o);
+mo_code mo_few_shot_candidate(
+    mo_context *ctx, const mo_few_shot_options *o, mo_candidate *candidate, mo_feature_options *features) {
+    mo_weights *weights = mo_weights_read(ctx, o->weights ? o->weights : "best");
+    if (weights) {
+        mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
+        *candidate = (mo_candidate){
+            .features = "trained", .transductive = o->transductive, .model = mo_weights_model_as(weights, &choice)};
+        *features = weights->features;
+        features->cache = o->cache;
+        features->memory = o->memory;
+    }
+    mo_weights_release(weights);
+    return mo_code_of(ctx);
 }
 
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
-    mo_weights *weights = mo_weights_read(f->ctx, o->weights ? o->weights : "best");
-    if (!weights)
+    mo_feature_options features;
+    if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
         return;
-    mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
-    f->candidate = (mo_candidate){
-        .features = "trained", .transductive = o->transductive, .model = mo_weights_model_as(weights, &choice)};
-    if (mo_ok(f->ctx))
-        f->source.features = few_shot_features(f, &weights->features, o);
+    f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && o->transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
     else if (mo_ok(f->ctx) && !f->candidate.model.table->of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
-    mo_weights_release(weights);
 }
 
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {

@@ -22,6 +22,11 @@ struct mo_few_shot {
     mo_few_shot_estimate estimate;
 };
 
+/* few_shot.c: the model that the options ask for, owned by the candidate, and the options of the rows that it reads.
+ * Returns the status. */
+mo_code mo_few_shot_candidate(
+    mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
+
 /* few_shot_logits.c: logits [n_query, classes] of examples by the readout that is fitted on those of a support,
  * computed in blocks of MO_FEW_SHOT_ROWS examples. Returns the status. */
 typedef struct mo_few_shot_support {

@@ -53,15 +53,6 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Wilson's interval of a share of m trials at 95%. */
-static void wilson(double share, double m, double interval[2]) {
-    const double z = 1.959963984540054;
-    double centre = (share + z * z / (2 * m)) / (1 + z * z / m);
-    double half = z / (1 + z * z / m) * sqrt(share * (1 - share) / m + z * z / (4 * m * m));
-    interval[0] = fmax(0, centre - half);
-    interval[1] = fmin(1, centre + half);
-}
-
 /* Whether a fit on these examples gave `logits`; one without a solution leaves its examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits) {
     mo_few_shot_support rest = {p->id, p->label, p->n, f->classes};
@@ -120,7 +111,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, double without_two, c
         return;
     double interval[2];
     f->estimate.accuracy = few_shot_carry_on(f, share / (double)classes, without_two);
-    wilson(f->estimate.accuracy, (double)held / shared, interval);
+    mo_wilson(f->estimate.accuracy, (double)held / shared, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
     f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);

@@ -45,27 +45,21 @@ static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int6
 }
 
 static void link_scorer_open(link_scorer *s, const mo_few_shot_options *options) {
-    mo_weights *weights = mo_weights_read(s->ctx, options->weights ? options->weights : "best");
-    if (!weights)
-        return;
-    mo_model_choice choice = {.head = options->head, .lambda = options->lambda};
-    mo_feature_options o = weights->features;
+    mo_feature_options o;
     int64_t edges = s->graph->nnz / 2;
     double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
-    s->candidate = (mo_candidate){.features = "trained", .model = mo_weights_model_as(weights, &choice)};
-    if (mo_ok(s->ctx) && o.form != MO_FEATURES_OF_EXAMPLES)
+    s->t = mo_tape_create(s->ctx, MO_EVAL);
+    if (mo_few_shot_candidate(s->ctx, options, &s->candidate, &o) != MO_OK)
+        return;
+    if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
-    if (mo_ok(s->ctx))
+    else
         s->links = mo_links_create(s->graph, share, edges < MOST_SUPPORT ? edges : MOST_SUPPORT, 0);
-    o.cache = options->cache;
-    o.memory = options->memory;
     if (s->links) {
         if (s->links->n_negative > s->links->n_positive)
             s->links->n_negative = s->links->n_positive;
         s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     }
-    s->t = mo_tape_create(s->ctx, MO_EVAL);
-    mo_weights_release(weights);
 }
 
 /* The support's lists with room for n pairs behind its non-edges. */

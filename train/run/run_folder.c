@@ -3,6 +3,7 @@
  *
  * A run writes run.json, then its first checkpoint, then opens the log. Where only run.json is there, no step has been
  * taken: the run is resumed from its beginning. */
+#include "tensor/files/file.h"
 #include "tensor/given.h"
 #include "train/run/trainer.h"
 
@@ -31,12 +32,6 @@ static void make_folder(mo_context *ctx, const char *folder) {
     }
 }
 
-/* Whether a file is what a write that was cut short left. */
-static bool is_left_over_write(const char *name) {
-    size_t n = strlen(name);
-    return strncmp(name, ".mochi-", 7) == 0 && n > 11 && strcmp(name + n - 4, ".tmp") == 0;
-}
-
 /* Whether the process that makes such a file may still run: .mochi-PID-N.tmp. Without /proc it may. */
 static bool is_being_written(const char *name) {
     char path[64];
@@ -48,7 +43,7 @@ static bool is_being_written(const char *name) {
 void mo_run_tidy(const char *folder) {
     DIR *listing = opendir(folder);
     for (struct dirent *entry; listing && (entry = readdir(listing));)
-        if (is_left_over_write(entry->d_name) && !is_being_written(entry->d_name))
+        if (mo_is_temporary(entry->d_name) && !is_being_written(entry->d_name))
             unlinkat(dirfd(listing), entry->d_name, 0);
     if (listing)
         closedir(listing);
@@ -62,7 +57,7 @@ static void require_empty(mo_context *ctx, const char *folder) {
         return;
     }
     for (struct dirent *entry; mo_ok(ctx) && (entry = readdir(listing));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_left_over_write(entry->d_name))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !mo_is_temporary(entry->d_name))
             mo_fail(ctx, MO_STATE,
                 "train: the folder %s holds %s already: continue its run with --resume or name another folder", folder,
                 entry->d_name);
