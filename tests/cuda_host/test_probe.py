@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_probe (tensor/cuda/probe) on the emulated device: each question is answered, with the device's own answer.
+"""gpu_probe (tools/bench/probe) on the emulated device: each question is answered, with the device's own answer.
 
 Usage: test_probe.py GPU_PROBE"""
 import json

@@ -1,5 +1,5 @@
-/* tensor/cuda/probe/measure.c - a piece of work, timed three ways; memory of the device. */
-#include "tensor/cuda/probe/probe.h"
+/* tools/bench/probe/measure.c - a piece of work, timed three ways; memory of the device. */
+#include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* tensor/cuda/probe/products.c - the epilogues that cuBLASLt has for the products of a step in each math mode, the time
+/* tools/bench/probe/products.c - the epilogues that cuBLASLt has for the products of a step in each math mode, the time
  * of its search, and how it treats NaN, 0 and the low bits of float32. */
-#include "tensor/cuda/probe/probe.h"
+#include "tools/bench/probe/probe.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* tensor/cuda/probe/launches.cu - the cost of a step's cheapest pieces (a kernel of one block, fills, copies), and of
+/* tools/bench/probe/launches.cu - the cost of a step's cheapest pieces (a kernel of one block, fills, copies), and of
  * loads each of which waits for the one before. */
 #include "tensor/cuda/launch.h"
-#include "tensor/cuda/probe/probe.h"
+#include "tools/bench/probe/probe.h"
 
 static __global__ void touch_kernel(float *x) {
     if (threadIdx.x == 0)

@@ -1,5 +1,5 @@
-/* tensor/cuda/probe/probe.c - the program gpu_probe. */
-#include "tensor/cuda/probe/probe.h"
+/* tools/bench/probe/probe.c - the program gpu_probe. */
+#include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
 #include <string.h>

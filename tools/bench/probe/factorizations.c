@@ -1,6 +1,6 @@
-/* tensor/cuda/probe/factorizations.c - whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be recorded,
+/* tools/bench/probe/factorizations.c - whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be recorded,
  * which no documentation says, and which triangle and which routine are faster. */
-#include "tensor/cuda/probe/probe.h"
+#include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

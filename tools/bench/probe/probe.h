@@ -1,4 +1,4 @@
-/* tensor/cuda/probe/probe.h - the first minute on a device: checks through the seams what the backend assumes of the
+/* tools/bench/probe/probe.h - the first minute on a device: checks through the seams what the backend assumes of the
  * vendor's libraries. It prints one JSON object per line on standard output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
