@@ -41,6 +41,7 @@ struct mo_graph {
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
     struct mo_node_names *names;               /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
+    char **class_name;                         /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
     uint64_t hash[2];                          /* XXH3-128 of the content */
 };
 
@@ -55,6 +56,9 @@ MO_API int64_t mo_graph_examples(const mo_graph *graph);
  * borrowed, or its number, which is written to `number`. */
 MO_API int64_t mo_graph_find_example(const mo_graph *graph, const char *name);
 MO_API const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]);
+
+/* A class as the file calls it: by its name, borrowed, or by its number, which is written to `number`. */
+MO_API const char *mo_graph_class_name(const mo_graph *graph, int64_t c, char number[24]);
 
 /* Classes of n examples: 0 .. classes - 1, with what they are called. Owned; release. */
 typedef struct mo_labels {
@@ -74,6 +78,26 @@ MO_API void mo_labels_release(mo_labels *labels);
  * [*n]: owned by the caller, who frees them also on failure. Returns false on failure; the status names file and line.
  */
 MO_API bool mo_pairs_read(const mo_graph *graph, const char *path, int64_t **u, int64_t **v, int64_t *n);
+
+/* ---- tables: CSV and TSV, plain or gzipped, one field after the other ---- */
+
+/* Where a field stands. Row 0 is the header. */
+typedef struct mo_table_place {
+    mo_context *ctx;
+    const char *path;
+    int64_t row, column, line; /* line: of the file, from 1 */
+} mo_table_place;
+
+/* What a reader of a table does with it; each returns false to stop, with an error raised. */
+typedef struct mo_table_visit {
+    bool (*field)(void *state, const mo_table_place *at, const char *text);
+    bool (*row)(void *state, const mo_table_place *at); /* after its fields; at->column: how many */
+    void *state;
+} mo_table_visit;
+
+/* Reads a table whose first line is a header. Fields have commas between them, or tabs where the first line has one;
+ * quotes as in RFC 4180. Empty lines are passed over. Returns false on failure. */
+MO_API bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit);
 
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(

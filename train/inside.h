@@ -179,6 +179,10 @@ typedef struct mo_paired {
 MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
+/* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy
+ * [N, 2], row-major. Needs no fit. Returns the status. */
+MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
+
 /* The hop on whose rows the head is most accurate over the pool's sources of that task (a few seeded episodes at k = 4
  * .. 32); -1 without sources. */
 MO_API int mo_best_hop(

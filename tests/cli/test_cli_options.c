@@ -206,6 +206,8 @@ static const option_row rows[] = {
         {"predict --data mutag --readout @/kept.safetensors --save #.safetensors"}},
     {"predict", "out", FILE_OF, PREDICT, "--out #.csv", ".csv", {NULL}},
     {"predict", "probabilities", CHANGES, PREDICT, "--probabilities", NULL, {NULL}},
+    {"predict", "pca", CHANGES, PREDICT, "--pca", NULL,
+        {PREDICT " --pca --out #.npy", "predict --data cora --task lp --pairs @/pairs.csv --pca"}},
     {"predict", "min-confidence", CHANGES, PREDICT, "--min-confidence 1", NULL, {NULL}},
     {"predict", "weights", CHANGES, PREDICT, "--weights @/done/weights.safetensors", NULL, {NULL}},
     {"predict", "head", CHANGES, PREDICT, "--head logistic", NULL,

@@ -208,6 +208,43 @@ static void names_go_in_and_out(void **state) {
     assert_ended(p, 1, "next.csv:2: expected a class, found nothing"); /* it is for a person to fill in */
 }
 
+/* Classes of the data's own, by their names, and places for a picture. */
+static void a_picture_has_known_labels_truth_and_places(void **state) {
+    program *p = *state;
+    static char text[MAX_TEXT];
+    char edges[4000] = "a,b\n", labels[2000] = "who,club\n";
+    for (int i = 1; i < 20; i++) {
+        sprintf(edges + strlen(edges), "m%d,m%d\n", i, i < 10 ? i / 2 : 10 + (i - 10) / 2);
+        sprintf(labels + strlen(labels), "m%d,%s\n", i, i < 10 ? "chess" : "\"tea, cake\"");
+    }
+    strcat(edges, "m0,m10\n");
+    mkdir(in_folder(p, "own"), 0777);
+    write_text(in_folder(p, "own/edges.csv"), edges);
+    write_text(in_folder(p, "own/labels.csv"), labels);
+    write_text(in_folder(p, "some.csv"), "who,club\nm1,chess\nm2,chess\nm11,\"tea, cake\"\nm12,\"tea, cake\"\n");
+    RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca", "--probabilities");
+    assert_ended(p, 0, NULL);
+    assert_memory_equal(p->out, "node,label,probability,margin,known,truth,x,y,chess,\"tea, cake\"\nm0,", 67);
+    assert_int_equal(count_lines(p->out), 1 + 20); /* those whose label is known too */
+    assert_non_null(strstr(p->out, "\nm1,chess,,,yes,chess,"));
+    assert_non_null(strstr(p->out, "\nm11,\"tea, cake\",,,yes,\"tea, cake\","));
+    assert_non_null(strstr(p->out, ",no,chess,"));
+    assert_non_null(strstr(p->err, "16 predictions\nof the data's own labels "));
+    assert_non_null(strstr(p->err, " of 15 are as predicted: "));
+    RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca", "--out",
+        in_folder(p, "own.jsonl"), "--quiet");
+    read_text(in_folder(p, "own.jsonl"), text);
+    assert_non_null(strstr(text, "{\"node\":\"m1\",\"label\":\"chess\",\"known\":true,\"truth\":\"chess\",\"x\":"));
+    /* Classes that the data does not have cannot be right or wrong. */
+    write_text(in_folder(p, "some.csv"), "who,club\nm1,chess\nm2,chess\nm11,go\nm12,go\n");
+    RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca");
+    assert_non_null(strstr(p->out, "\nm1,chess,,,yes,,"));
+    assert_null(strstr(p->err, "own labels"));
+    RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca", "--out",
+        in_folder(p, "own.npy"));
+    assert_ended(p, 2, "an array of classes has no places");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicts_every_node_without_a_label),
@@ -216,6 +253,7 @@ int main(void) {
         cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
         cmocka_unit_test(predicts_what_an_evaluation_measures),
         cmocka_unit_test(names_go_in_and_out),
+        cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

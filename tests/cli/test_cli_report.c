@@ -162,6 +162,68 @@ static void embeddings_have_their_reliability_and_hull(void **state) {
     assert_int_equal(count(page, "<svg class='chart'"), 4 + 1 + 2);
 }
 
+#define PLACED "node,label,probability,margin,known,truth,x,y\n"
+
+static void predictions_have_a_picture_and_the_least_sure(void **state) {
+    program *p = *state;
+    skip_without_gnuplot();
+    char lines[8192] = PLACED "s1,a,,,yes,a,0,0\n\"s2 <b>\",b,,,yes,b,1,1\n";
+    for (int i = 0; i < 30; i++)
+        snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "n%d,%c,0.%d,0.1,no,%c,0.%d,%d\n", i,
+            i % 2 ? 'a' : 'b', 99 - i, i % 3 ? 'a' : 'b', i, i % 5);
+    write_text(in_folder(p, "p.csv"), lines);
+    RUN(p, "report", in_folder(p, "p.csv"), "--out", in_folder(p, "report.html"));
+    assert_ended(p, 0, NULL);
+    const char *page = read_page(p);
+    assert_int_equal(count(page, "<svg class='chart'"), 3);
+    /* i % 2 is 1 where it says a; i % 3 is not 0 where that is true */
+    assert_non_null(
+        strstr(page, "<p>30 predictions from 2 labels. Of 30 whose class the data has, 15 are right: 50.0%."));
+    assert_int_equal(count(page, "<tr><td class='t'>n"), 20);
+    const char *first = strstr(page, "<tr><td class='t'>n");
+    assert_memory_equal(first,
+        "<tr><td class='t'>n29</td><td class='t'>a</td><td>0.700</td><td>0.100</td>"
+        "<td class='t'>a</td></tr>",
+        99);
+    assert_null(strstr(page, ">n9<"));
+    assert_null(strstr(page, "<b>"));
+    /* Without places and truth: the histogram and the least sure. Given twice: two sections. */
+    write_text(in_folder(p, "q.tsv"), "graph\tlabel\tprobability\tmargin\n7\t\t0.5\t0\n8\tb\t1\t1\n");
+    RUN(p, "report", in_folder(p, "q.tsv"), in_folder(p, "p.csv"), "--out", in_folder(p, "report.html"));
+    assert_ended(p, 0, NULL);
+    page = read_page(p);
+    assert_int_equal(count(page, "<svg class='chart'"), 4);
+    assert_non_null(strstr(page, "<p>2 predictions, 1 of them too unsure for a label.</p>"));
+    assert_non_null(strstr(page, "<code>mochi predict --pca</code>"));
+    assert_non_null(strstr(page, "<td class='t'>7</td><td class='t'>none</td><td>0.500</td>"));
+}
+
+static void a_damaged_table_of_predictions_is_refused_with_its_line(void **state) {
+    program *p = *state;
+    static const char *const bad[][2] = {
+        {"", "expected a header and predictions, found none"},
+        {PLACED, "expected a header and predictions, found none"},
+        {"from,to,score,linked\na,b,1,no\n",
+            "in.csv:1: expected a table of mochi predict, which begins with node or graph"},
+        {"node,label\n1,a\n", "in.csv:1: expected the columns node or graph, label, probability and margin"},
+        {PLACED "1,a,0.5,0.5,no,,1\n", "in.csv:2: expected 8 columns, as the header has, found 7"},
+        {PLACED "1,a,1.5,0.5,no,,1,1\n", "in.csv:2: expected a number of 0 to 1, found '1.5'"},
+        {PLACED "1,a,nan,0.5,no,,1,1\n", "in.csv:2: expected a number of 0 to 1, found 'nan'"},
+        {PLACED "1,a,,,no,,1,1\n", "in.csv:2: expected a probability and a margin"},
+        {PLACED "1,,,,yes,,1,1\n", "in.csv:2: expected a label that is known"},
+        {PLACED "1,a,,,maybe,,1,1\n", "in.csv:2: expected yes or no, found 'maybe'"},
+        {PLACED "1,a,0.5,0.5,no,,1,\n", "in.csv:2: expected a place, x and y"},
+        {PLACED "1,a,0.5,0.5,no,,inf,1\n", "in.csv:2: expected a finite number, found 'inf'"},
+        {PLACED "1,\"a\n", "in.csv:2: expected the quote that ends a field"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text(in_folder(p, "in.csv"), bad[i][0]);
+        RUN(p, "report", in_folder(p, "in.csv"), "--out", in_folder(p, "never.html"));
+        assert_ended(p, 1, bad[i][1]);
+        assert_int_equal(access(in_folder(p, "never.html"), F_OK), -1);
+    }
+}
+
 static void what_is_not_known_is_refused_with_file_and_line(void **state) {
     program *p = *state;
     static const struct {
@@ -221,6 +283,8 @@ int main(void) {
         cmocka_unit_test(the_papers_links_are_of_one_k),
         cmocka_unit_test(nothing_in_a_page_runs_or_is_fetched),
         cmocka_unit_test(embeddings_have_their_reliability_and_hull),
+        cmocka_unit_test(predictions_have_a_picture_and_the_least_sure),
+        cmocka_unit_test(a_damaged_table_of_predictions_is_refused_with_its_line),
         cmocka_unit_test(what_is_not_known_is_refused_with_file_and_line),
         cmocka_unit_test(a_page_that_cannot_be_written_leaves_the_old_one),
     };

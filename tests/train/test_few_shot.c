@@ -159,12 +159,43 @@ static void bad_labels_are_refused_by_number(void **state) {
     mo_graph_release(graph);
 }
 
+/* By the definition: coordinates are the centred rows' inner products with an eigenvector, so that Z Z^T maps each
+ * column of points to its squared length times itself; the first column is the longer one. */
+static void the_plane_is_that_of_the_principal_components(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_open(s->ctx, "mutag");
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    int64_t N = graph->graphs;
+    double *xy = calloc((size_t)(4 * N), sizeof *xy), *image = xy + 2 * N, length[2] = {0}, mean[2] = {0};
+    assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
+    mo_tensor *rows = mo_few_shot_short_rows(f), *Z = mo_cast(t, rows, MO_F64);
+    Z = mo_sub(t, Z, mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES));
+    mo_tensor *P = mo_from(t, MO_F64, 2, (int64_t[]){N, 2}, xy);
+    mo_tensor *I = mo_matmul(t, Z, mo_matmul(t, mo_transpose(t, Z), P));
+    assert_int_equal(mo_tensor_read(I, image, (size_t)(2 * N) * sizeof *image), MO_OK);
+    for (int64_t i = 0; i < 2 * N; i++) {
+        length[i % 2] += xy[i] * xy[i];
+        mean[i % 2] += xy[i] / (double)N;
+    }
+    assert_true(length[0] > length[1] && length[1] > 0);
+    for (int64_t i = 0; i < 2 * N; i++) /* the products are of single precision */
+        assert_true(fabs(image[i] - length[i % 2] * xy[i]) < 1e-4 * length[0] * sqrt(length[i % 2]));
+    assert_true(fabs(mean[0]) + fabs(mean[1]) < 1e-4);
+    free(xy);
+    mo_tensor_release(rows);
+    mo_tape_release(t);
+    mo_few_shot_release(f);
+    mo_graph_release(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_thread_count_gives_the_same_bits),
         cmocka_unit_test(logits_are_those_of_an_evaluation),
         cmocka_unit_test(a_graph_takes_many_sets_of_labels),
         cmocka_unit_test(bad_labels_are_refused_by_number),
+        cmocka_unit_test(the_plane_is_that_of_the_principal_components),
     };
     return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

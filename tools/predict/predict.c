@@ -24,6 +24,7 @@ enum {
     KEY_LAMBDA,
     KEY_TRANSDUCTIVE,
     KEY_PROBABILITIES,
+    KEY_PCA,
     KEY_MIN_CONFIDENCE,
     KEY_THREADS,
     KEY_QUIET
@@ -36,7 +37,7 @@ typedef struct predict_options {
     mo_few_shot_options few_shot;
     mo_context_options device;
     int threads;
-    bool probabilities, quiet;
+    bool probabilities, pca, quiet;
     given_options given;
 } predict_options;
 
@@ -64,6 +65,10 @@ static const struct argp_option options[] = {
         "in place of --labels: a fit that was kept, of the same weights and data; the predictions are the same bytes",
         0},
     {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 0},
+    {"pca", KEY_PCA, NULL, 0,
+        "for `mochi report`: also the examples whose label is known, the class that the data itself has for each, and "
+        "its place in the plane of the embedding's first two principal components (known, truth, x, y)",
+        0},
     {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "examples whose probability is below P get no label", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
@@ -92,9 +97,10 @@ static void refuse_options(const predict_options *o) {
     refuse_given(&o->given, "transductive", o->readout, why);
     refuse_given(&o->given, "save", o->readout, "it is kept already");
     static const char *const of_labels[] = {
-        "labels", "known", "readout", "save", "probabilities", "min-confidence", "transductive", "quiet"};
+        "labels", "known", "readout", "save", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
     for (size_t i = 0; i < sizeof of_labels / sizeof *of_labels; i++)
         refuse_given(&o->given, of_labels[i], o->pairs, "links have no such thing: --pairs is all");
+    refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
     refuse_math_on_cpu(&o->given, o->device.device);
 }
 
@@ -130,6 +136,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->few_shot.transductive = true;
     else if (key == KEY_PROBABILITIES)
         o->probabilities = true;
+    else if (key == KEY_PCA)
+        o->pca = true;
     else if (key == KEY_MIN_CONFIDENCE)
         o->least = parse_real(state, "--min-confidence", text, 0, 1);
     else if (key == KEY_THREADS)
@@ -181,23 +189,22 @@ static void print_counts(const mo_labels *known) {
     free(count);
 }
 
-/* The data's own labels as a check: the share of predictions that are right, if every class is one of the data's. */
-static void print_truth(const mo_graph *graph, const predictions *p) {
+/* The data's own labels as a check: the share of predictions that are right. */
+static void print_truth(const predictions *p) {
     int64_t right = 0, n = 0;
-    for (int64_t i = 0; graph->n_labels && i < p->n; i++) {
+    for (int64_t i = 0; i < p->n; i++) {
+        char number[24];
         double margin;
-        int64_t truth = graph->label[p->id[i]];
-        char text[32];
-        snprintf(text, sizeof text, "%" PRId64, truth);
-        n += truth >= 0;
-        right += truth >= 0 && !strcmp(p->name[predicted_class(p, i, &margin)], text);
+        const char *truth = true_class(p, p->id[i], number);
+        n += truth != NULL;
+        right += truth && !strcmp(p->name[predicted_class(p, i, &margin)], truth);
     }
-    if (right > 0)
+    if (n > 0)
         fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
             100.0 * (double)right / (double)n);
 }
 
-static void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_graph *graph, const predictions *p) {
+static void print_summary(const mo_labels *known, const mo_few_shot *f, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     int64_t unsure = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -219,7 +226,7 @@ static void print_summary(const mo_labels *known, const mo_few_shot *f, const mo
     if (unsure)
         fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
     fputc('\n', stderr);
-    print_truth(graph, p);
+    print_truth(p);
 }
 
 /* Returns whether everything was written. */
@@ -231,7 +238,9 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
     int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     mo_few_shot_fit(f, known->id, known->label, known->n);
+    double *plane = o->pca ? needed(malloc((size_t)examples * 2 * sizeof *plane + 1)) : NULL;
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
+    fine = fine && (!plane || mo_few_shot_plane(f, plane) == MO_OK);
     predictions p = {.graph = graph,
         .n = n,
         .classes = known->classes,
@@ -240,12 +249,16 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
         .name = known->name,
         .what = set ? "graph" : "node",
         .all = o->probabilities,
-        .least = o->least};
+        .least = o->least,
+        .known = known,
+        .truth = find_truth(graph, known),
+        .plane = plane};
     if (fine && !o->quiet)
-        print_summary(known, f, graph, &p);
+        print_summary(known, f, &p);
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, known));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);
+    free(plane);
     free(probability);
     free(id);
     return fine;

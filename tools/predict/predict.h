@@ -9,6 +9,13 @@
  * known) says so. Returns false on failure; the status names file and line. */
 bool read_known(const mo_graph *graph, const char *labels, const char *mask, mo_labels *known);
 
+/* How the data's own labels say whether a prediction is right. */
+typedef enum truth_kind {
+    TRUTH_NONE = 0, /* it has none, or a known class is none of its classes */
+    TRUTH_NAMES,    /* every known class is one of the data's, as the data calls it */
+    TRUTH_NUMBERS   /* the same, by the number of the class */
+} truth_kind;
+
 /* Predictions of n examples. */
 typedef struct predictions {
     const mo_graph *graph; /* for the examples' names */
@@ -19,7 +26,15 @@ typedef struct predictions {
     const char *what;          /* "node" or "graph" */
     bool all;                  /* with every class's probability */
     double least;              /* examples whose probability is below it have no label */
+    const mo_labels *known;
+    truth_kind truth;
+    const double *plane; /* [examples, 2]: the place of each example in a picture of the embedding, for `mochi report`;
+                            known examples are written too then. NULL: neither */
 } predictions;
+
+truth_kind find_truth(const mo_graph *graph, const mo_labels *known);
+/* The class of an example by the data's own labels, borrowed; NULL where it has none or the truth is TRUTH_NONE. */
+const char *true_class(const predictions *p, int64_t id, char number[24]);
 
 /* Writes them by the suffix of path, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64: the numbers of the
  * classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */

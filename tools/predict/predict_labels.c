@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* An array [examples] of a file as that dtype, in host memory. */
 static void *read_array(mo_context *ctx, const char *path, int64_t examples, mo_dtype dtype) {
@@ -42,6 +43,15 @@ static bool read_labels(const mo_graph *graph, const char *path, mo_labels *know
     return fine;
 }
 
+/* The classes' names in place of their numbers, where the data has names. */
+static void name_own_classes(const mo_graph *graph, mo_labels *known) {
+    for (int64_t c = 0; graph->class_name && c < known->classes; c++) {
+        char *name = needed(strdup(graph->class_name[atoll(known->name[c])]));
+        free(known->name[c]);
+        known->name[c] = name;
+    }
+}
+
 static bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *known) {
     mo_context *ctx = graph->ctx;
     int64_t examples = mo_graph_examples(graph);
@@ -51,6 +61,8 @@ static bool take_own_labels(const mo_graph *graph, const char *mask, mo_labels *
     }
     double *use = read_array(ctx, mask, examples, MO_F64);
     bool fine = mo_ok(ctx) && take_array(ctx, mask, graph->label, use, examples, known);
+    if (fine)
+        name_own_classes(graph, known);
     free(use);
     return fine;
 }

@@ -18,46 +18,98 @@ int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
     return best;
 }
 
+/* An example of the table: a prediction, or a known label. */
+typedef struct example {
+    int64_t id;
+    const char *label;          /* NULL: below `least` */
+    const double *row;          /* probabilities; NULL: known */
+    double probability, margin; /* of a prediction */
+} example;
+
+static example predicted_example(const predictions *p, int64_t i) {
+    double margin;
+    int64_t best = predicted_class(p, i, &margin);
+    const double *row = p->probability + i * p->classes;
+    return (example){p->id[i], row[best] < p->least ? NULL : p->name[best], row, row[best], margin};
+}
+
+/* Calls visit for every prediction and, beside a picture of the embedding, for every known example, ids rising. */
+static void visit_examples(
+    const predictions *p, void (*visit)(const predictions *p, const example *e, void *state), void *state) {
+    const mo_labels *known = p->known;
+    int64_t n_known = p->plane ? known->n : 0;
+    for (int64_t i = 0, k = 0; i < p->n || k < n_known;) {
+        bool is_known = k < n_known && (i == p->n || known->id[k] < p->id[i]);
+        example e =
+            is_known ? (example){.id = known->id[k], .label = known->name[known->label[k]]} : predicted_example(p, i);
+        visit(p, &e, state);
+        k += is_known;
+        i += !is_known;
+    }
+}
+
+static void put_place(table_file *t, const predictions *p, const example *e) {
+    char number[24];
+    const char *truth = true_class(p, e->id, number);
+    fprintf(t->out, "%c%s%c", t->comma, e->row ? "no" : "yes", t->comma);
+    put_field(t, truth ? truth : "");
+    fprintf(t->out, "%c%.6g%c%.6g", t->comma, p->plane[2 * e->id], t->comma, p->plane[2 * e->id + 1]);
+}
+
+static void put_table_line(const predictions *p, const example *e, void *state) {
+    table_file *t = state;
+    put_example(t, p->graph, e->id);
+    putc(t->comma, t->out);
+    put_field(t, e->label ? e->label : "");
+    if (e->row)
+        fprintf(t->out, "%c%.6f%c%.6f", t->comma, e->probability, t->comma, e->margin);
+    else
+        fprintf(t->out, "%c%c", t->comma, t->comma);
+    if (p->plane)
+        put_place(t, p, e);
+    for (int64_t c = 0; p->all && c < p->classes; c++)
+        if (e->row)
+            fprintf(t->out, "%c%.6f", t->comma, e->row[c]);
+        else
+            putc(t->comma, t->out);
+    putc('\n', t->out);
+}
+
 static void put_table(table_file *t, const predictions *p) {
     fprintf(t->out, "%s%clabel%cprobability%cmargin", p->what, t->comma, t->comma, t->comma);
+    if (p->plane)
+        fprintf(t->out, "%cknown%ctruth%cx%cy", t->comma, t->comma, t->comma, t->comma);
     for (int64_t c = 0; p->all && c < p->classes; c++) {
         putc(t->comma, t->out);
         put_field(t, p->name[c]);
     }
     putc('\n', t->out);
-    for (int64_t i = 0; i < p->n; i++) {
-        double margin;
-        int64_t best = predicted_class(p, i, &margin);
-        const double *row = p->probability + i * p->classes;
-        put_example(t, p->graph, p->id[i]);
-        putc(t->comma, t->out);
-        put_field(t, row[best] < p->least ? "" : p->name[best]);
-        fprintf(t->out, "%c%.6f%c%.6f", t->comma, row[best], t->comma, margin);
-        for (int64_t c = 0; p->all && c < p->classes; c++)
-            fprintf(t->out, "%c%.6f", t->comma, row[c]);
-        putc('\n', t->out);
-    }
+    visit_examples(p, put_table_line, t);
 }
 
-static void put_lines(FILE *out, const predictions *p) {
-    for (int64_t i = 0; i < p->n; i++) {
-        double margin;
-        int64_t best = predicted_class(p, i, &margin);
-        const double *row = p->probability + i * p->classes;
-        char number[24];
-        const char *name = mo_graph_example_name(p->graph, p->id[i], number);
-        json_t *example = p->graph->names ? json_string(name) : json_integer(p->id[i]);
-        json_t *line = json_pack("{s:o, s:s?, s:f, s:f}", p->what, example, "label",
-            row[best] < p->least ? NULL : p->name[best], "probability", row[best], "margin", margin);
-        json_t *all = p->all ? json_object() : NULL;
-        for (int64_t c = 0; all && c < p->classes; c++)
-            json_object_set_new(all, p->name[c], json_real(row[c]));
-        if (all)
-            json_object_set_new(line, "probabilities", all);
-        json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
-        json_decref(line);
-        putc('\n', out);
+static void put_json_line(const predictions *p, const example *e, void *state) {
+    char number[24];
+    const char *name = mo_graph_example_name(p->graph, e->id, number), *truth = true_class(p, e->id, number);
+    json_t *line =
+        json_pack("{s:o, s:s?}", p->what, p->graph->names ? json_string(name) : json_integer(e->id), "label", e->label);
+    if (e->row) {
+        json_object_set_new(line, "probability", json_real(e->probability));
+        json_object_set_new(line, "margin", json_real(e->margin));
     }
+    if (p->plane) {
+        json_object_set_new(line, "known", json_boolean(!e->row));
+        json_object_set_new(line, "truth", truth ? json_string(truth) : json_null());
+        json_object_set_new(line, "x", json_real(p->plane[2 * e->id]));
+        json_object_set_new(line, "y", json_real(p->plane[2 * e->id + 1]));
+    }
+    json_t *all = p->all && e->row ? json_object() : NULL;
+    for (int64_t c = 0; all && c < p->classes; c++)
+        json_object_set_new(all, p->name[c], json_real(e->row[c]));
+    if (all)
+        json_object_set_new(line, "probabilities", all);
+    json_dumpf(line, state, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(line);
+    putc('\n', state);
 }
 
 static void write_array(mo_context *ctx, const predictions *p, const char *path) {
@@ -82,7 +134,7 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path) 
     table_file t;
     open_table(&t, path);
     if (path && mo_path_ends_with(path, ".jsonl"))
-        put_lines(t.out, p);
+        visit_examples(p, put_json_line, t.out);
     else
         put_table(&t, p);
     return close_table(ctx, &t);

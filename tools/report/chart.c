@@ -148,6 +148,7 @@ static void write_style(FILE *f, const chart_series *s) {
     static const char *const with[] = {[CHART_LINE] = "lines",
         [CHART_LINE_POINTS] = "linespoints",
         [CHART_POINTS] = "points",
+        [CHART_DOTS] = "points",
         [CHART_RINGS] = "points",
         [CHART_STARS] = "points",
         [CHART_THIN] = "lines",
@@ -158,7 +159,7 @@ static void write_style(FILE *f, const chart_series *s) {
     fprintf(f, "using 1:2 with %s lc rgb '%s' lw %g", with[s->style], strokes[s->colour].colour,
         s->style == CHART_THIN ? 0.7 : 2.0);
     if (s->style >= CHART_LINE_POINTS && s->style <= CHART_STARS)
-        fprintf(f, " pt %d ps %g", point, s->style == CHART_LINE_POINTS ? 0.55 : 0.75);
+        fprintf(f, " pt %d ps %g", point, s->style == CHART_LINE_POINTS ? 0.55 : s->style == CHART_DOTS ? 0.3 : 0.75);
     if (dash)
         fprintf(f, " dt (%s)", dash);
 }

@@ -10,6 +10,7 @@ typedef enum chart_style {
     CHART_LINE = 0, /* each colour has its own dash, for print */
     CHART_LINE_POINTS,
     CHART_POINTS,
+    CHART_DOTS, /* small points */
     CHART_RINGS,
     CHART_STARS,
     CHART_THIN, /* background */

@@ -20,7 +20,8 @@ static const char description[] =
     "One self-contained page of results: training curves by family, accuracy against k beside the baselines and the "
     "paper's figures, calibration, the hull of prototypes, cost, profile, and the commands, versions and digests that "
     "repeat them. Charts are drawn by gnuplot; the page has no script and fetches nothing.\v"
-    "INPUT: a folder of mochi train, or a file of lines that one of these wrote with --json:\n"
+    "INPUT: a folder of mochi train; a table .csv or .tsv of mochi predict (--pca adds a picture of the embedding); or "
+    "a file of lines that one of these wrote with --json:\n"
     "  mochi eval, mochi fit (--diagnose adds reliability and hull), mochi pitfalls, mochi bench step (--profile)\n\n"
     "Example:\n"
     "  mochi train --out runs/a\n"
@@ -37,7 +38,8 @@ static error_t take_report_option(int key, char *text, struct argp_state *state)
     else if (key == ARGP_KEY_ARG)
         o->inputs[o->n++] = text;
     else if (key == ARGP_KEY_END && !o->n)
-        usage_error(state, "INPUT", "a folder of mochi train or a file of --json lines", "nothing");
+        usage_error(
+            state, "INPUT", "a folder of mochi train, a table of mochi predict or a file of --json lines", "nothing");
     else if (key == ARGP_KEY_END && !o->out)
         usage_error(state, "--out", "the file of the page", "nothing");
     else if (key != ARGP_KEY_END)

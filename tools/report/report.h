@@ -5,11 +5,13 @@
 #include "tools/command.h"
 #include "tools/eval/results.h"
 #include "tools/report/chart.h"
+#include "tools/report/report_predictions.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* ---- report_input.c: runs of `mochi train`, and lines that other commands write with --json ---- */
+/* ---- report_input.c: runs of `mochi train`, tables of `mochi predict`, and lines that other commands write with
+ * --json ---- */
 
 typedef enum report_kind {
     LINE_RUN = 0,     /* the command that wrote the lines after it */
@@ -52,6 +54,7 @@ typedef struct report {
     json_t *lines[LINE_KINDS]; /* arrays */
     report_file *files;        /* stb_ds arrays */
     report_run *runs;
+    prediction_table *tables;
     results paper; /* the paper's figures */
     FILE *page;
     chart *charts; /* charts of the page, in the order of their places */
@@ -89,6 +92,7 @@ double training_seconds(const report_run *run);
 
 /* ---- the sections; each writes nothing if it has nothing to show ---- */
 
+void report_predictions(report *r);
 void report_trainings(report *r);
 void report_cells(report *r);
 void report_aggregates(report *r); /* part of the section before */

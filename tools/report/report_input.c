@@ -253,12 +253,27 @@ static void read_report_run(report *r, const char *folder) {
     arrput(r->runs, run);
 }
 
+/* ---- predictions ---- */
+
+static void read_predictions(report *r, const char *path) {
+    report_file file = {.path = path};
+    prediction_table table;
+    read_report_lines(r, &file, skip_line, NULL);
+    arrput(r->files, file);
+    if (!mo_ok(r->ctx))
+        return;
+    prediction_table_read(r->ctx, path, &table);
+    arrput(r->tables, table);
+}
+
 mo_code report_read(report *r, const char *path) {
     struct stat status;
     for (int i = 0; i < LINE_KINDS; i++)
         r->lines[i] = r->lines[i] ? r->lines[i] : json_array();
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
         read_report_run(r, path);
+    else if (is_prediction_table(path))
+        read_predictions(r, path);
     else
         read_results(r, path);
     return mo_context_status(r->ctx)->code;
@@ -273,7 +288,10 @@ void report_release(report *r) {
     }
     for (int i = 0; i < arrlen(r->charts); i++)
         chart_free(&r->charts[i]);
+    for (int i = 0; i < arrlen(r->tables); i++)
+        prediction_table_release(&r->tables[i]);
     results_free(&r->paper);
+    arrfree(r->tables);
     arrfree(r->files);
     arrfree(r->runs);
     arrfree(r->charts);

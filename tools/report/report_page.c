@@ -158,8 +158,8 @@ static char *assemble_page(const char *body, char **drawn, size_t *size) {
 }
 
 mo_code report_write(report *r, const char *path) {
-    static void (*const sections[])(report *) = {report_cells, report_costs, report_trainings, report_fits,
-        report_hulls, report_pitfalls, report_benches, report_repeat};
+    static void (*const sections[])(report *) = {report_predictions, report_cells, report_costs, report_trainings,
+        report_fits, report_hulls, report_pitfalls, report_benches, report_repeat};
     char *body = NULL, *page = NULL, **drawn = NULL;
     size_t size = 0;
     r->page = open_text(&body, &size);

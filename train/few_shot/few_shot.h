@@ -36,6 +36,9 @@ typedef struct mo_few_shot_support {
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
 
+/* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
+mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);
+
 /* few_shot_held_out.c: temperature and estimate from the labelled examples alone. Returns the status. */
 mo_code mo_few_shot_hold_out(mo_few_shot *f);
 

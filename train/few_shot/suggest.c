@@ -12,9 +12,8 @@
  *     v_i = z_i^T M z_i       by  - (z_i^T u)^2 / s,
  *     w_i = z_i^T M C M z_i   by  - 2 (z_i^T u) (z_i^T M C u) / s + (z_i^T u)^2 (u^T C u) / s^2,
  *
- * so that a choice takes two products of all rows with a vector, and M is kept as its list of u. Rows of more than
- * `MOST_COLUMNS` numbers are first multiplied with a random matrix (Johnson and Lindenstrauss 1984), which keeps inner
- * products to about 4%. */
+ * so that a choice takes two products of all rows with a vector, and M is kept as its list of u. Rows are short
+ * (few_shot_rows.c), which keeps inner products to about 4%. */
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
@@ -25,8 +24,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-
-enum { MOST_COLUMNS = 512, SKETCH = 1 /* stream of random numbers */ };
 
 /* The penalty on rows of unit length; of 0.1 to 1.5, which choose alike, the one in whose middle most graphs lie. */
 static const double penalty = 0.7;
@@ -42,23 +39,9 @@ typedef struct design {
     double *u, *s; /* [most, r], [most]: M = (I / lambda - sum u u^T / s) of n labels */
 } design;
 
-/* An owned random matrix [d, MOST_COLUMNS]; NULL where rows are short enough, and on failure. */
-static mo_tensor *suggest_sketch(mo_context *ctx, int64_t d) {
-    int64_t shape[] = {d, MOST_COLUMNS};
-    float *x = d > MOST_COLUMNS ? mo_host_array(ctx, d * MOST_COLUMNS, sizeof *x) : NULL;
-    mo_random r = mo_random_at(0, MO_PURPOSE_SVD, SKETCH);
-    for (int64_t i = 0; x && i < d * MOST_COLUMNS; i++)
-        x[i] = (float)(mo_random_normal(&r) / sqrt(MOST_COLUMNS));
-    mo_tensor *S = x ? mo_tensor_from(ctx, MO_F32, 2, shape, x) : NULL;
-    free(x);
-    return S;
-}
-
 /* Owned rows [N, r]: centred, of unit length. */
 static mo_tensor *suggest_rows(mo_few_shot *f) {
-    mo_tensor *S = suggest_sketch(f->ctx, mo_embedding_width(f->candidate.model, &f->source));
-    mo_tensor *Z = mo_embed_sketched(f->candidate.model, &f->source, f->max_rows, S);
-    mo_tensor_release(S);
+    mo_tensor *Z = mo_few_shot_short_rows(f);
     mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
     mo_tensor *unit = mo_l2_normalize(t, mo_sub(t, Z, mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES)), 1e-12);
     if (mo_ok(f->ctx))

@@ -33,6 +33,9 @@ void mo_graph_release(mo_graph *graph) {
     free(graph->feature_column);
     free(graph->feature_value);
     free(graph->label);
+    for (int64_t c = 0; graph->class_name && c < graph->classes; c++)
+        free(graph->class_name[c]);
+    free(graph->class_name);
     mo_node_names_release(graph->names);
     free(graph->division);
     free(graph);

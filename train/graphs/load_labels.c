@@ -112,11 +112,19 @@ static bool take_label_numbers(mo_graph *graph, const char *path, const line *li
     return graph->label;
 }
 
+static bool take_label_names(mo_graph *graph, const line *lines) {
+    graph->class_name = mo_host_array(graph->ctx, graph->classes, sizeof *graph->class_name);
+    for (int64_t i = 0; graph->class_name && i < graph->nodes && mo_ok(graph->ctx); i++)
+        if (lines[i].text && !graph->class_name[lines[i].number])
+            graph->class_name[lines[i].number] = mo_text_copy(graph->ctx, lines[i].text);
+    return mo_ok(graph->ctx);
+}
+
 static bool read_label_text(mo_graph *graph, const char *path) {
     line *lines = mo_host_array(graph->ctx, graph->nodes, sizeof *lines);
-    bool fine = lines && read_label_lines(graph, path, lines) &&
-                (number_integers(lines, graph->nodes) || number_names(graph->ctx, lines, graph->nodes)) &&
-                take_label_numbers(graph, path, lines);
+    bool fine = lines && read_label_lines(graph, path, lines), named = fine && !number_integers(lines, graph->nodes);
+    fine = fine && (!named || number_names(graph->ctx, lines, graph->nodes)) &&
+           take_label_numbers(graph, path, lines) && (!named || take_label_names(graph, lines));
     for (int64_t i = 0; lines && i < graph->nodes; i++)
         free(lines[i].text);
     free(lines);
@@ -132,6 +140,8 @@ static bool take_label_table(mo_graph *graph, const char *path) {
     if (graph->label && mo_labels_read(graph, path, &labels)) {
         graph->n_labels = graph->nodes;
         graph->classes = labels.classes;
+        graph->class_name = labels.name;
+        labels.name = NULL; /* the graph's from here on */
         for (int64_t i = 0; i < graph->nodes; i++)
             graph->label[i] = -1;
         for (int64_t i = 0; i < labels.n; i++)

@@ -80,3 +80,12 @@ const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[
     snprintf(number, 24, "%" PRId64, names ? names->id[i] : i);
     return number;
 }
+
+const char *mo_graph_class_name(const mo_graph *graph, int64_t c, char number[24]) {
+    if (!number)
+        return NULL;
+    if (graph && graph->class_name && c >= 0 && c < graph->classes)
+        return graph->class_name[c];
+    snprintf(number, 24, "%" PRId64, c);
+    return number;
+}

@@ -3,6 +3,7 @@
 #include "train/graphs/table_reader.h"
 
 #include "tensor/files/file.h"
+#include "tensor/given.h"
 #include "train/graphs/text_reader.h"
 
 #include <csv.h>
@@ -64,6 +65,10 @@ static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t)
 }
 
 bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit) {
+    if (!mo_given(ctx, "table", "the path", path) || !mo_given(ctx, "table", "visit", visit) ||
+        !mo_given(ctx, "table", "visit->field", (const void *)(uintptr_t)visit->field) ||
+        !mo_given(ctx, "table", "visit->row", (const void *)(uintptr_t)visit->row))
+        return false;
     mo_text_reader r;
     struct csv_parser parser;
     mo_table t = {.at = {.ctx = ctx, .path = path}, .visit = visit, .fine = true};
