@@ -12,6 +12,8 @@ typedef struct mo_embeddings {
     mo_tensor *Z;           /* [n, d] float32 or float64: the labelled rows */
     mo_graph *graph;        /* of n nodes without edges, for the plans: label 0 .. classes - 1 */
     int64_t *value, *count; /* [classes]: the labels as they were given, rising, and the rows of each */
+    char **name;            /* [classes]: what the labels are called: their texts, or the numbers */
+    bool texts;             /* the labels were texts: value[c] is c */
     int64_t *row;           /* [n]: the number that each row has among those that were given */
     int64_t unlabelled;     /* given rows that are left out, as their label is negative */
     mo_dtype given;         /* of the rows before they became those of Z */
@@ -22,7 +24,10 @@ typedef struct mo_embeddings {
  * means unlabelled: its row is left out. Raises where lengths differ, a number or the squared norm of a kept row is not
  * finite or there are fewer than two classes. NULL on failure; the name is used in errors. */
 MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name);
-/* Reads rows and labels from files: .npy, .npz or .safetensors; FILE:NAME picks one of several arrays of a file. */
+/* Reads rows and labels from files: .npy, .npz or .safetensors; FILE:NAME picks one of several arrays of a file. Labels
+ * may also be texts: of an .npy array, a .txt of one label a line, or a column of a .csv or .tsv with a header (its
+ * only one, the one named `label`, or FILE:NAME). Texts that are all whole numbers are those numbers, others classes in
+ * the order of their bytes, empty ones unlabelled. Real numbers are refused. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
 MO_API void mo_embeddings_release(mo_embeddings *E);
 

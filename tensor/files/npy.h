@@ -27,6 +27,11 @@ bool mo_npy_header_fits(mo_context *ctx, const char *label, mo_npy_header *heade
  * error, where they must be converted or copied to a device. */
 mo_tensor *mo_npy_tensor_of(mo_context *ctx, const mo_npy_header *header);
 
+/* Visits the texts of an array of one axis, of kind U or S, as UTF-8; data: where its elements begin. False on failure,
+ * or where take returns false. */
+bool mo_npy_texts(mo_context *ctx, const char *label, const mo_npy_header *header, const unsigned char *data,
+    bool (*take)(void *state, const char *text), void *state);
+
 /* Bytes of a tensor as an .npy array; 0 and an error where the format lacks its dtype. */
 size_t mo_npy_encoded_size(const char *label, const mo_tensor *T);
 /* Fills a buffer of exactly that size. Returns the status. */

@@ -22,7 +22,7 @@ static void bad_input_is_one_line(void **state) {
         const char *Z, *y, *head, *part;
     } uses[] = {
         {"Z.npy", "short.npy", "ridge", "one label for each of 90 rows, found labels [89]"},
-        {"Z.npy", "Z.npy", "ridge", "one label for each of 90 rows, found labels [90, 4]"},
+        {"Z.npy", "Z.npy", "ridge", "one label for each row, [n] or [n, 1], found labels [90, 4]"},
         {"nan.npy", "y.npy", "ridge", "found nan in row 1, column 1"},
         {"large.npy", "y.npy", "ridge", "squared norm is a float32, found a larger one in row 1: scale the rows"},
         {"Z.npy", "one.npy", "ridge", "two classes or more, found the one label 0"},
@@ -60,15 +60,41 @@ static void labels_of_another_kind_say_how_to_make_them(void **state) {
     write_npy(p, "half.npy", "<f4", "(90,)", real, sizeof real);
     write_npy(p, "wide.npy", "<i8", "(4,)", y, 4 * sizeof *y);
     write_npy(p, "words.npy", "<U5", "(3,)", y, 60);
+    write_npy(p, "wide_words.npy", "<U1", "(1, 2)", "a\0\0\0b\0\0\0", 8);
+    write_npy(p, "broken.npy", "<U1", "(2,)", "a\0\0\0\0\xd8\0\0", 8);
+    write_npy(p, "latin.npy", "|S2", "(1,)", "\xe9t", 2);
+    write_npy(p, "half_words.npy", "|S3", "(3,)", "a\0\0b\0\0" "2.5", 9);
     write_text(in_folder(p, "labels.txt"), "0\n1\n2\n");
+    write_text(in_folder(p, "labels.dat"), "0\n1\n2\n");
+    write_text(in_folder(p, "half.txt"), "0\n1\n0.25\n");
+    write_text(in_folder(p, "half.csv"), "kind\n1e-3\n");
+    write_text(in_folder(p, "latin.txt"), "a\n\xe9t\xe9\n");
+    write_text(in_folder(p, "empty.txt"), "");
+    write_text(in_folder(p, "two.csv"), "a,b\n1,x\n2\n");
+    char one[200] = "a\na\n";
+    memset(one + 4, '\n', 88);
+    write_text(in_folder(p, "one.txt"), one);
     write_text(in_folder(p, "y.pt"), "PK\x03\x04 and more");
     static const struct {
         const char *y, *part;
     } uses[] = {
         {"half.npy", "labels that are whole numbers, found 0.5 in row 1 of float32 labels"},
         {"wide.npy", "found labels [4]: are the rows transposed? rows are [n, d]"},
-        {"words.npy", "holds text ('<U5'): expected numbers; NumPy's unique(y, return_inverse=True)[1] numbers labels"},
-        {"labels.txt", "expected an .npy array, found text: NumPy's save("},
+        {"wide_words.npy", "one label for each row, [n] or [n, 1], found labels of 2 axes"},
+        {"broken.npy", "broken.npy: element 1: expected text in Unicode without zeroes inside it"},
+        {"latin.npy", "latin.npy: element 0: expected text in UTF-8 without zeroes inside it"},
+        {"words.npy", "expected one label for each of 90 rows, found labels [3]"},
+        {"half_words.npy", "half_words.npy: row 2: expected a class, as real numbers are no classes, found '2.5'"},
+        {"half.txt", "half.txt:3: expected a class, as real numbers are no classes, found '0.25'"},
+        {"half.csv", "half.csv:2: expected a class, as real numbers are no classes, found '1e-3'"},
+        {"latin.txt", "latin.txt:2: expected text in UTF-8"},
+        {"labels.txt", "expected one label for each of 90 rows, found labels [3]"},
+        {"one.txt", "expected labels of two classes or more, found the one label 'a' (88 of 90 labels are empty"},
+        {"empty.txt", "empty.txt: expected labels, found none"},
+        {"two.csv", "two.csv:1: expected one column, a column named label, or FILE:NAME, found 2 other columns"},
+        {"two.csv:kind", "two.csv:1: expected a column named kind, found 2 other columns"},
+        {"two.csv:b", "two.csv:3: expected 2 columns, or more, found 1"},
+        {"labels.dat", "expected an .npy array, found text: NumPy's save("},
         {"y.pt", "expected an .npy array, found a zip archive"},
     };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {

@@ -123,7 +123,7 @@ static void bad_input_names_what_is_wrong(void **state) {
     assert_null(mo_embeddings_create(fine, two, "Z"));
     assert_failed(s->ctx, MO_INVALID, PARTS("each of 3 rows", "[2]", "transposed? rows are [n, d]"));
     assert_null(mo_embeddings_create(fine, fine, "Z"));
-    assert_failed(s->ctx, MO_INVALID, PARTS("each of 3 rows", "[3, 2]"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("one label for each row", "[3, 2]"));
     assert_null(mo_embeddings_create(fine, part, "Z"));
     assert_failed(s->ctx, MO_INVALID, PARTS("whole numbers", "0.5 in row 1 of float32 labels", "-1 means unlabelled"));
     assert_null(mo_embeddings_create(y, y, "Z"));

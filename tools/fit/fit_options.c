@@ -57,8 +57,11 @@ static const struct argp_option options[] = {
 
 static const char description[] =
     "Few-shot accuracy and calibration of readouts on your own embeddings. Z: rows [n, d] of numbers (.npy, .npz or "
-    ".safetensors; FILE:NAME takes one array of several); y: a whole number for each row, its class; a negative one "
-    "means unlabelled, and the row is left out. Computes in float32, or in float64 where the rows are float64 or "
+    ".safetensors; FILE:NAME takes one array of several); y: the class of each row, a whole number (negative: "
+    "unlabelled) "
+    "or a text (empty: unlabelled), as such an array, as .txt with one label a line, or as .csv or .tsv with a header "
+    "(its only column, the one named label, or FILE:NAME). Unlabelled rows are left out; real numbers are refused. "
+    "Computes in float32, or in float64 where the rows are float64 or "
     "integers that float32 cannot hold.\v"
     "Of the prototypes, prototype_euclidean takes distances to class means, as prototypical networks and nearest "
     "centroids "

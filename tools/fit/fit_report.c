@@ -93,21 +93,21 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
         printf("        (%" PRId64 " pairs drawn of %" PRId64 ")\n", x->drawn, x->pairs);
     printf("hull    %" PRId64 " of %" PRId64 " prototypes inside the hull of the others, %" PRId64
            " within epsilon = %g, %" PRId64 " flagged as interior;\n"
-           "        nearest: class %" PRId64 ", %.3f of the mean distance, wins a score by %.3g at most\n",
-        inside, x->classes, included, epsilon, flagged, E->value[nearest], x->prototype[nearest].distance,
+           "        nearest: class %s, %.3f of the mean distance, wins a score by %.3g at most\n",
+        inside, x->classes, included, epsilon, flagged, E->name[nearest], x->prototype[nearest].distance,
         x->prototype[nearest].distance * x->mean_distance * x->radius);
 }
 
 static void print_prototypes(const mo_embeddings *E, const mo_diagnosis *x) {
     int width = 12; /* width of the longest label */
     for (int64_t c = 0; c < x->classes; c++) {
-        int own = snprintf(NULL, 0, "%" PRId64, E->value[c]);
+        int own = (int)strlen(E->name[c]);
         width = own > width ? own : width;
     }
     printf("\n%*s%8s%10s%16s%12s\n", width, "class", "rows", "|p|", "hull distance", "normalised");
     for (int64_t c = 0; c < x->classes; c++) {
         const mo_prototype *p = &x->prototype[c];
-        printf("%*" PRId64 "%8" PRId64 "%10.4g%16.4g%12.4f  %s%s%s\n", width, E->value[c], E->count[c], p->norm,
+        printf("%*s%8" PRId64 "%10.4g%16.4g%12.4f  %s%s%s\n", width, E->name[c], E->count[c], p->norm,
             p->distance * x->mean_distance, p->distance, p->outer ? "outer " : "",
             p->inside     ? "INSIDE "
             : p->included ? "epsilon-included "
@@ -164,11 +164,11 @@ void fit_print_diagnosis(
 
 static bool print_prototype_object(const mo_embeddings *E, const mo_diagnosis *x, int64_t c) {
     const mo_prototype *p = &x->prototype[c];
-    return print_json(json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:[o, o]}", "diagnosis", "class",
-        "class", (json_int_t)E->value[c], "rows", (json_int_t)E->count[c], "norm", json_number(p->norm),
+    return print_json(json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:b, s:b, s:b, s:b, s:[o, o], s:s*}", "diagnosis",
+        "class", "class", (json_int_t)E->value[c], "rows", (json_int_t)E->count[c], "norm", json_number(p->norm),
         "hull_distance", json_number(p->distance * x->mean_distance), "hull_distance_normalised",
         json_number(p->distance), "inside", p->inside, "epsilon_included", p->included, "outer", p->outer, "flagged",
-        p->flagged, "plane", json_number(p->x), json_number(p->y)));
+        p->flagged, "plane", json_number(p->x), json_number(p->y), "name", E->texts ? E->name[c] : NULL));
 }
 
 static bool print_norm_object(const mo_fit_row *r, int part) {

@@ -1,6 +1,7 @@
 /* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and
  * classes numbered from 0. */
 #include "tensor/given.h"
+#include "train/fit/label_column.h"
 #include "train/graphs/graph_build.h"
 
 #include <float.h>
@@ -9,43 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The array of that name, or the only one; the error lists the names in the file. */
-static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
-    mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
-    char names[256] = "";
-    for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
-    if (!T)
-        mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays (%s)", path,
-            name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names);
-    return T;
-}
-
-/* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure. */
-static mo_tensor *read_embedding_array(mo_context *ctx, const char *path) {
-    char file[4096];
-    const char *colon = strrchr(path, ':'), *name = NULL;
-    snprintf(file, sizeof file, "%s", path);
-    if (colon && colon > path && (size_t)(colon - path) < sizeof file) {
-        file[colon - path] = '\0';
-        if (mo_path_ends_with(file, ".npz") || mo_path_ends_with(file, ".safetensors"))
-            name = colon + 1;
-        else
-            file[colon - path] = ':';
-    }
-    if (!mo_path_ends_with(file, ".npz") && !mo_path_ends_with(file, ".safetensors"))
-        return mo_npy_read(ctx, path);
-    mo_arrays *arrays = mo_path_ends_with(file, ".npz") ? mo_npz_read(ctx, file) : mo_safetensors_read(ctx, file);
-    mo_tensor *T = arrays ? choose_array(ctx, arrays, file, name) : NULL, *own = mo_null_tensor(ctx);
-    for (int64_t i = 0; T && i < arrays->count; i++)
-        if (arrays->items[i].tensor == T) {
-            own = T;
-            arrays->items[i].tensor = mo_null_tensor(ctx);
-        }
-    mo_arrays_release(arrays);
-    return own;
-}
 
 /* ---- rows ---- */
 
@@ -123,56 +87,15 @@ static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype d
 
 /* ---- labels ---- */
 
-/* Checks for one label per row, [n] or [n, 1]; the error for another shape suggests that the rows may be transposed. */
-static bool check_label_shape(const mo_tensor *label, const mo_tensor *Z, const char *name) {
-    int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1), count = mo_numel(label);
-    bool column = mo_ndim(label) == 1 || (mo_ndim(label) == 2 && mo_dim(label, 1) == 1);
-    char shape[64];
-    if (!column || count != n)
+/* Checks for one label per row; the error for another number suggests that the rows may be transposed, or that a header
+ * was taken for none. */
+static bool check_label_count(const mo_label_column *column, const mo_tensor *Z, const char *name) {
+    int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
+    if (column->n != n)
         mo_fail(mo_tensor_context(Z), MO_INVALID,
-            "%s: expected one label for each of %" PRId64 " rows, found labels %s%s", name, n,
-            mo_shape_string(label, shape, sizeof shape),
-            column && count == d ? ": are the rows transposed? rows are [n, d]" : "");
-    return column && count == n;
-}
-
-/* Labels of a real dtype, which must be whole numbers: NumPy writes labels so if they came from a table of floats. */
-static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value, const char *name) {
-    mo_context *ctx = mo_tensor_context(label);
-    mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(label), (int64_t[]){n, 1});
-    double *real = mo_host_array(ctx, n, sizeof *real);
-    bool read =
-        real && mo_tensor_copy(wide, label) == MO_OK && mo_tensor_read(wide, real, (size_t)n * sizeof *real) == MO_OK;
-    for (int64_t i = 0; read && i < n && mo_ok(ctx); i++) {
-        value[i] = fabs(real[i]) <= 0x1p53 ? (int64_t)real[i] : INT64_MIN;
-        if ((double)value[i] != real[i])
-            mo_fail(ctx, MO_INVALID,
-                "%s: expected labels that are whole numbers, found %g in row %" PRId64
-                " of %s labels (-1 means unlabelled)",
-                name, real[i], i, mo_dtype_name(mo_tensor_dtype(label)));
-    }
-    free(real);
-    mo_tensor_release(wide);
-}
-
-/* The labels as int64; NULL with an error raised. */
-static int64_t *read_embedding_labels(const mo_tensor *label, const mo_tensor *Z, const char *name) {
-    mo_context *ctx = mo_tensor_context(Z);
-    int64_t n = mo_dim(Z, 0);
-    mo_dtype dtype = mo_tensor_dtype(label);
-    int64_t *value = check_label_shape(label, Z, name) ? mo_host_array(ctx, n, sizeof *value) : NULL;
-    if (value && dtype != MO_I32 && dtype != MO_I64 && dtype != MO_U8) {
-        read_whole_numbers(label, n, value, name);
-    } else if (value) {
-        mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ndim(label), (int64_t[]){n, 1});
-        if (mo_tensor_copy(wide, label) == MO_OK)
-            mo_tensor_read(wide, value, (size_t)n * sizeof *value);
-        mo_tensor_release(wide);
-    }
-    if (mo_ok(ctx))
-        return value;
-    free(value);
-    return NULL;
+            "%s: expected one label for each of %" PRId64 " rows, found labels [%" PRId64 "]%s", name, n, column->n,
+            column->n == d ? ": are the rows transposed? rows are [n, d]" : "");
+    return column->n == n;
 }
 
 /* Lists the numbers of the labelled rows and moves their labels to the front; a negative label means unlabelled.
@@ -188,81 +111,110 @@ static int64_t keep_labelled(mo_embeddings *E, int64_t *label, int64_t n) {
     return kept;
 }
 
-/* Makes the graph that plans are drawn from, and the table of the given labels. */
-static void take_labels(mo_embeddings *E, const int64_t *label, int64_t n, const char *name) {
+/* What a class is called: its text, or its number. */
+static char *name_class(mo_context *ctx, const mo_label_column *column, int64_t value) {
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, value);
+    return mo_text_copy(ctx, column->name ? column->name[value] : number);
+}
+
+/* Makes the graph that plans are drawn from, and the table of the given labels, of which the first n are kept. */
+static void take_labels(mo_embeddings *E, const mo_label_column *column, int64_t n, const char *name) {
     mo_context *ctx = mo_tensor_context(E->Z);
+    const int64_t *label = column->value;
     mo_graph *graph = E->graph = mo_graph_from_edges(ctx, name, n, 0, NULL, NULL);
     if (!graph || !mo_graph_set_classes(graph, label, n))
         return;
     E->value = mo_host_array(ctx, graph->classes, sizeof *E->value);
     E->count = mo_host_array(ctx, graph->classes, sizeof *E->count);
+    E->texts = column->name;
+    E->name = mo_host_array(ctx, graph->classes, sizeof *E->name);
     for (int64_t i = 0; mo_ok(ctx) && i < n; i++) {
         E->value[graph->label[i]] = label[i];
         E->count[graph->label[i]]++;
     }
+    for (int64_t c = 0; mo_ok(ctx) && c < graph->classes; c++)
+        E->name[c] = name_class(ctx, column, E->value[c]);
 }
 
 /* Raises unless the kept labels have two classes. */
-static void check_classes(mo_context *ctx, const int64_t *label, int64_t kept, int64_t n, const char *name) {
+static void check_classes(mo_context *ctx, const mo_label_column *column, int64_t kept, const char *name) {
+    const int64_t *label = column->value, n = column->n;
     char found[64] = "none", unlabelled[128] = "";
     for (int64_t i = 1; i < kept; i++)
         if (label[i] != label[0])
             return;
-    if (kept)
+    if (kept && column->name)
+        snprintf(found, sizeof found, "the one label '%.40s'", column->name[label[0]]);
+    else if (kept)
         snprintf(found, sizeof found, "the one label %" PRId64, label[0]);
-    if (kept < n)
+    if (kept < n && column->name)
+        snprintf(
+            unlabelled, sizeof unlabelled, " (%" PRId64 " of %" PRId64 " labels are empty: unlabelled)", n - kept, n);
+    else if (kept < n)
         snprintf(unlabelled, sizeof unlabelled,
             " (%" PRId64 " of %" PRId64 " labels are negative, which means unlabelled: number classes from 0)",
             n - kept, n);
     mo_fail(ctx, MO_INVALID, "%s: expected labels of two classes or more, found %s%s", name, found, unlabelled);
 }
 
-mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name) {
-    mo_context *ctx = Z ? mo_tensor_context(Z) : NULL;
-    if (!ctx || !label || !mo_ok(ctx))
-        return NULL;
+/* Embeddings of these rows and labels, whose values are moved. */
+static mo_embeddings *make_embeddings(const mo_tensor *Z, mo_label_column *column, const char *name) {
+    mo_context *ctx = mo_tensor_context(Z);
     mo_embeddings *E = mo_host_array(ctx, 1, sizeof *E);
     mo_dtype dtype = E ? choose_dtype(Z, name) : MO_F32;
-    int64_t n = mo_ok(ctx) ? mo_dim(Z, 0) : 0, kept = 0,
-            *value = mo_ok(ctx) ? read_embedding_labels(label, Z, name) : NULL;
-    if (value && (E->row = mo_host_array(ctx, n, sizeof *E->row))) {
-        kept = keep_labelled(E, value, n);
-        check_classes(ctx, value, kept, n, name);
+    int64_t kept = 0;
+    if (mo_ok(ctx) && check_label_count(column, Z, name) && (E->row = mo_host_array(ctx, column->n, sizeof *E->row))) {
+        kept = keep_labelled(E, column->value, column->n);
+        check_classes(ctx, column, kept, name);
     }
     if (mo_ok(ctx))
         take_embedding_rows(E, Z, dtype, kept, name);
     if (mo_ok(ctx))
-        take_labels(E, value, kept, name);
-    free(value);
+        take_labels(E, column, kept, name);
     if (mo_ok(ctx))
         return E;
     mo_embeddings_release(E);
     return NULL;
 }
 
+mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *label, const char *name) {
+    mo_context *ctx = Z ? mo_tensor_context(Z) : NULL;
+    if (!ctx || !label || !mo_ok(ctx))
+        return NULL;
+    mo_label_column column;
+    mo_embeddings *E = mo_label_column_of(label, name, &column) ? make_embeddings(Z, &column, name) : NULL;
+    mo_label_column_release(&column);
+    return E;
+}
+
 mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
         return NULL;
-    mo_tensor *Z = read_embedding_array(ctx, rows),
-              *label = mo_is_null(Z) ? mo_null_tensor(ctx) : read_embedding_array(ctx, labels);
+    mo_tensor *Z = mo_embedding_array(ctx, rows);
+    mo_label_column column = {0};
     mo_embeddings *E = NULL;
-    if (!mo_is_null(Z) && !mo_is_null(label)) {
+    bool read = !mo_is_null(Z) && mo_label_column_read(ctx, labels, &column);
+    if (read && column.n > 0) {
         char name[512];
         snprintf(name, sizeof name, "%.240s with %.240s", rows, labels);
-        E = mo_embeddings_create(Z, label, name);
+        E = make_embeddings(Z, &column, name);
     } else if (mo_ok(ctx))
-        mo_fail(ctx, MO_INVALID, "%s: expected rows, found an empty array", mo_is_null(Z) ? rows : labels);
+        mo_fail(ctx, MO_INVALID, "%s: expected %s, found none", read ? labels : rows, read ? "labels" : "rows");
     mo_tensor_release(Z);
-    mo_tensor_release(label);
+    mo_label_column_release(&column);
     return E;
 }
 
 void mo_embeddings_release(mo_embeddings *E) {
     if (!E)
         return;
+    for (int64_t c = 0; E->name && c < E->graph->classes; c++)
+        free(E->name[c]);
     mo_tensor_release(E->Z);
     mo_graph_release(E->graph);
+    free(E->name);
     free(E->row);
     free(E->value);
     free(E->count);
