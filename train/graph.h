@@ -150,6 +150,12 @@ MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uin
  * are queries, and plan->k is the number of training nodes in the smallest class. Classes keep their numbers. Raises
  * MO_INVALID if the graph has no division, or a class without a training node. */
 MO_API mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan);
+/* The division [examples] of a user's own: the examples that the file `train` lists are learned from, those of `test`
+ * tested on; where one of the two is NULL, its part is all others. A list is .npy (whole numbers from 0) or text, the
+ * first field of each line (names, or numbers from 0) after a header or none. what: "nodes" or "rows", for messages.
+ * Raises where an example is listed twice. Returns false on failure. */
+MO_API bool mo_division_read(
+    const mo_graph *graph, const char *train, const char *test, const char *what, uint8_t *division);
 MO_API void mo_plan_release(mo_plan *plan);
 
 #endif

@@ -37,6 +37,7 @@ typedef struct option_row {
 #define NONE "eval --weights none --hop 1 --dim 8 --shots 4 --seeds 2 --quiet"
 #define MUTAG NONE " --data mutag"
 #define CORA NONE " --data cora"
+#define OWN "eval --weights none --hop 1 --dim 8 --quiet --data cora"
 #define EPISODES                                                                                                       \
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
@@ -138,6 +139,13 @@ static const option_row rows[] = {
     {"eval", "protocol", CHANGES, MUTAG, "--protocol episode --episodes 2", NULL,
         {"eval --data cora --task lp --protocol episode", "eval --data cora --task lp --protocol public",
             "eval --suite @/one.json --protocol public"}},
+    {"eval", "train", CHANGES, OWN, "--train @/nodes.txt", NULL,
+        {OWN " --protocol public --train @/nodes.txt",
+            "eval --weights none --hop 1 --suite @/one.json --train @/nodes.txt",
+            "eval --data cora --task lp --train @/nodes.txt"}},
+    {"eval", "test", CHANGES, OWN " --train @/nodes.txt", "--test @/late.txt", NULL,
+        {OWN " --shots 4 --test @/late.txt", OWN " --seeds 4 --test @/late.txt",
+            "eval --data cora,citeseer --test @/late.txt"}},
     {"eval", "shots", CHANGES, MUTAG, "--shots 8", NULL,
         {"eval --weights none --hop 1 --data cora --task lp --head dot --shots 8", "eval --protocol public --shots 8"}},
     {"eval", "metric", CHANGES, CORA, "--metric auc", NULL,
@@ -582,6 +590,15 @@ static void prepare_lines(program *p) {
     }
 }
 
+/* The numbers from first to before end, one a line. */
+static void write_numbers(const char *path, int first, int end) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = first; i < end; i++)
+        fprintf(file, "%d\n", i);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Makes the files that the lines of the chosen commands read. */
 static void prepare(program *p) {
     static outcome r;
@@ -596,6 +613,8 @@ static void prepare(program *p) {
         {"@/kept.safetensors", "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet"},
     };
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
+    write_numbers(in_folder(p, "nodes.txt"), 0, 140);
+    write_numbers(in_folder(p, "late.txt"), 2000, 2708);
     write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (is_read(made[i][0])) {

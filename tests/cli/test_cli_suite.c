@@ -110,7 +110,7 @@ static void the_public_split_stands_beside_other_methods(void **state) {
     assert_non_null(strstr(p->out, "not run, as the data are not there: pubmed nc"));
     RUN(p, "eval", "--weights", "none", "--hop", "2", "--dim", "32", "--protocol", "public", "--data", "photo",
         "--quiet");
-    assert_ended(p, 1, "public split of graph photo: expected labelled nodes and their division");
+    assert_ended(p, 1, "split of graph photo: expected labelled nodes and their division");
 }
 
 static void the_weights_best_name_the_graphs_that_they_have_seen(void **state) {

@@ -80,7 +80,7 @@ static void the_division_of_a_graph_gives_one_figure(void **state) {
     o.n_shots = 1;
     o.seeds = o.episodes = 0;
     mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
-    assert_failed(s->ctx, MO_INVALID, PARTS("public split of graph planted", "found no division"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph planted", "found no division"));
     divide_planted((mo_graph *)source->graph);
     evaluate(s->ctx, source, &c, 1, &o, &t);
     assert_int_equal(t.n, 1);

@@ -35,7 +35,7 @@ static void divisions_that_pose_no_problem_are_refused(void **state) {
              *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
     mo_plan plan;
     assert_int_equal(mo_plan_public(plain, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("public split of graph labelled", "idx_train and idx_test", "no division"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled", "idx_train and idx_test", "no division"));
     assert_int_equal(mo_plan_public(trained, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("to learn from and to test on, found 12 and 0"));
     memset(tested->division, MO_DIVISION_TRAIN, 2);
@@ -45,6 +45,36 @@ static void divisions_that_pose_no_problem_are_refused(void **state) {
     mo_graph_release(plain);
     mo_graph_release(trained);
     mo_graph_release(tested);
+}
+
+/* A user's own division: lists of text with a header or without, and arrays; a part without a list is the rest. */
+static void a_division_is_read_from_lists(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
+    uint8_t part[13];
+    char train[600], test[600];
+    assert_int_equal(graph->nodes, 13);
+    snprintf(train, sizeof train, "%s", scratch_path(s, "train.csv"));
+    FILE *file = fopen(train, "w");
+    fputs("node,label\n3,x\n0,y\n\n12,z\n", file);
+    fclose(file);
+    snprintf(test, sizeof test, "%s", scratch_path(s, "test.npy"));
+    mo_tensor *T = mo_tensor_from(s->ctx, MO_I32, 2, (int64_t[]){2, 1}, (int32_t[]){5, 1});
+    mo_npy_write(T, test);
+    mo_tensor_release(T);
+    assert_true(mo_division_read(graph, train, test, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN
+                                  : i == 1 || i == 5          ? MO_DIVISION_TEST
+                                                              : MO_DIVISION_NONE);
+    assert_true(mo_division_read(graph, NULL, test, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 1 || i == 5 ? MO_DIVISION_TEST : MO_DIVISION_TRAIN);
+    assert_true(mo_division_read(graph, train, NULL, "nodes", part));
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(part[i], i == 0 || i == 3 || i == 12 ? MO_DIVISION_TRAIN : MO_DIVISION_TEST);
+    mo_graph_release(graph);
+    scratch_files(s, true);
 }
 
 /* Planetoid's: 20 nodes of each class first, 1,000 nodes in the test part. */
@@ -69,6 +99,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(support_and_queries_are_the_parts),
         cmocka_unit_test(divisions_that_pose_no_problem_are_refused),
+        cmocka_unit_test(a_division_is_read_from_lists),
         cmocka_unit_test(planetoid_came_with_a_division),
     };
     return cmocka_run_group_tests_name("plan_public", tests, scratch_create, scratch_release);

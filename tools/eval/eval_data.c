@@ -7,9 +7,11 @@
 #include "tools/eval/eval_run.h"
 #include "tools/eval/eval_table.h"
 #include "tools/eval/pairs.h"
+#include "tools/memory.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The number of splits of links if more than CHEAP_LINKS are held out, as each split computes rows of its own. */
@@ -44,7 +46,7 @@ static void take_eval_row(const mo_eval_row *r, void *state) {
     if (r->failure && !e->options->quiet)
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
-    results_add_row(&e->rows, r, mo_protocol_name(e->options->evaluation.protocol));
+    results_add_row(&e->rows, r, eval_protocol_name(e->options, r->task));
     const char *block = eval_block_of(e, r);
     if (block)
         snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
@@ -100,8 +102,17 @@ static void note_seen(evaluation *e, const subject *s, const char *name) {
     }
 }
 
+/* Gives a graph the user's split in place of the one that came with it. */
+static bool take_own_split(const eval_options *o, mo_graph *graph) {
+    free(graph->division);
+    graph->division = needed(malloc((size_t)graph->nodes + 1));
+    return mo_division_read(graph, o->train, o->test, "nodes", graph->division);
+}
+
 static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
     const eval_options *o = e->options;
+    if ((o->train || o->test) && !take_own_split(o, source->graph))
+        return;
     mo_eval_options options = o->evaluation;
     mo_candidate able[MAX_CANDIDATES];
     int n = 0;

@@ -36,7 +36,23 @@ static bool has_lambda(const subject *s, bool of_models) {
     return has;
 }
 
+const char *eval_protocol_name(const eval_options *o, const char *task) {
+    bool links = !strcmp(task, "lp");
+    return links ? "split" : o->train || o->test ? "own" : mo_protocol_name(o->evaluation.protocol);
+}
+
 /* ---- refused by the command line alone ---- */
+
+static void refuse_own_split(const eval_options *o) {
+    const given_options *g = &o->given;
+    static const char *const lists[] = {"train", "test"};
+    refuse_given(g, "protocol", o->train || o->test, "--train and --test are a split of their own");
+    for (int i = 0; i < 2; i++) {
+        refuse_given(g, lists[i], o->suite, "--suite has splits of its own: expected --data NAME");
+        refuse_given(g, lists[i], o->data.count != 1, "expected --data with one graph, whose nodes it lists");
+        refuse_given(g, lists[i], o->task != MO_TASK_NC, "expected --task nc: links and graphs have no such list");
+    }
+}
 
 void refuse_eval_words(const eval_options *o) {
     const given_options *g = &o->given;
@@ -44,7 +60,9 @@ void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "task", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
     refuse_given(g, "encoder", o->weights.count && !count_weights(o, NULL),
         "expected --weights of that encoder beside it, found none");
-    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
+    refuse_own_split(o);
+    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC, own = o->train || o->test;
+    refuse_given(g, "shots", own, "--train and --test have the k of their split");
     refuse_given(g, "suite", public, "--protocol public has a task and a k of its own: expected --data or neither");
     refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
     refuse_given(g, "shots", public, "--protocol public has the k of its division");
@@ -91,7 +109,8 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "queries", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
     refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
     refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
-        "expected --protocol split: protocol public is one split");
+        o->train || o->test ? "--train and --test are one split"
+                            : "expected --protocol split: protocol public is one split");
     refuse_given(g, "transductive", !classes, "expected nodes or graphs: links have no such readout");
     refuse_given(g, "head", o->dot && !links, "dot: expected links, which alone are scored by inner products");
     for (int task = 0; task < MO_TASKS; task++)

@@ -21,7 +21,7 @@ bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_we
     const mo_eval_options *e = &o->evaluation;
     json_t *run = command_object(o->argc, o->argv);
     json_t *more = json_pack("{s:s, s:o, s:s, s:I}", "device", o->device.device == MO_CUDA ? "cuda" : "cpu", "weights",
-        list_weights(weights, n_weights), "protocol", mo_protocol_name(e->protocol), "seed", (json_int_t)e->seed);
+        list_weights(weights, n_weights), "protocol", eval_protocol_name(o, ""), "seed", (json_int_t)e->seed);
     json_object_update_new(run, more);
     if (o->suite)
         json_object_set_new(run, "suite", json_string(o->suite));
@@ -51,7 +51,7 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, const char
     for (int64_t i = 0; i < r->n; i++)
         json_array_append_new(values, json_number(r->values[i]));
     json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o}", "kind", "cell",
-        "data", r->data, "task", r->task, "protocol", mo_protocol_name(protocol), "features", r->features, "head",
+        "data", r->data, "task", r->task, "protocol", eval_protocol_name(o, r->task), "features", r->features, "head",
         r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
         "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
     if (protocol != MO_PROTOCOL_PUBLIC)

@@ -30,6 +30,8 @@ enum {
     KEY_AVERAGE,
     KEY_MAX_ROWS,
     KEY_DRAWS,
+    KEY_TRAIN,
+    KEY_TEST,
     KEY_FEATURES,
     KEY_THREADS,
     KEY_JSON,
@@ -41,8 +43,7 @@ static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILES", 0,
         "weights.safetensors of a run (or converted released weights), or several of them, separated by commas, each a "
         "column named by its recipe, with the baselines of the first; best: the weights that come with mochi "
-        "(default); "
-        "random: an untrained encoder; none: baselines without an encoder",
+        "(default); random: an untrained encoder; none: baselines without an encoder",
         0},
     {"recipe", KEY_RECIPE, "NAME", 0,
         "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
@@ -58,14 +59,11 @@ static const struct argp_option options[] = {
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: the weights' own, else 10)", 0},
     {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},
     {"pool", KEY_POOL, "NAMES", 0,
-        "graphs that choose the best hop if the weights do not name one (default: the "
-        "embedded pool)",
-        0},
+        "graphs that choose the best hop if the weights do not name one (default: the embedded pool)", 0},
     {"dim", KEY_DIM, "D", 0, "width of the features without weights (default 512)", 0},
     {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
         "on nodes and graphs, a further column for all weights of the recipe best, with +T behind its name: the "
-        "readout "
-        "refitted on its own predictions for all of them, with equally many assumed per class",
+        "readout refitted on its own predictions for all of them, with equally many assumed per class",
         0},
     {"average", KEY_AVERAGE, NULL, 0,
         "one column for all --weights, which are of one recipe with equal settings: their mean, and the standard "
@@ -74,20 +72,25 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Data and protocol", 2},
     {"suite", KEY_SUITE, "SUITE|FILE.json", 0,
         "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline "
-        "(the "
-        "part available offline), or a file of that form (train/episodes/README.md). Missing data sets are listed as "
+        "(the part available offline), or a file of that form (train/episodes/README.md). Missing data sets are listed "
+        "as "
         "not run",
         0},
     {"data", KEY_DATA, "NAMES", 0, "graphs, separated by commas (default: the embedded held-out graphs)", 0},
     {"task", KEY_TASK, "TASK", 0, "nc (nodes), lp (links) or gc (graphs) only (default: all that a graph can serve)",
         0},
     {"protocol", KEY_PROTOCOL, "NAME", 0,
-        "split: a tenth of the examples is the test set, support from the rest, as "
-        "the paper does; episode: balanced episodes (default "
-        "split). Links: a fifth of the edges is the test set under both. public: the division of nodes that came with "
+        "split: a tenth of the examples is the test set, support from the rest, as the paper does; episode: balanced "
+        "episodes (default split). Links: a fifth of the edges is the test set under both. public: the division of "
+        "nodes that came with "
         "a graph (Planetoid's: 20 labels a class, 1,000 test nodes); one figure, and of --data by default cora, "
         "citeseer and pubmed, as far as they are there",
         0},
+    {"train", KEY_TRAIN, "FILE", 0,
+        "a split of your own, of the nodes of one graph: those to learn from, .npy or text, a node a line by its name "
+        "or number; --test FILE: those to test on. With one of the two, the other part is all other nodes",
+        0},
+    {"test", KEY_TEST, "FILE", 0, "see --train", 0},
     {"shots", KEY_SHOTS, "K,..", 0, "support examples per class (default 4,8,16,32,64,512)", 0},
     {"metric", KEY_METRIC, "NAMES", 0,
         "only these metrics, separated by commas: accuracy, nll (cross-entropy in hundredths of a nat), ece (expected "
@@ -109,8 +112,7 @@ static const struct argp_option options[] = {
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
     {"features", KEY_FEATURES, "PLACE", 0,
         "where features are kept: device, host memory, or disk, as files in --cache; rows are copied to the device as "
-        "they are encoded "
-        "(default: device, and host for a graph whose features do not fit)",
+        "they are encoded (default: device, and host for a graph whose features do not fit)",
         0},
     KEEPING_OPTIONS,
     STACK_OPTION,
@@ -127,8 +129,8 @@ static const struct argp_option options[] = {
 
 static const char description[] =
     "Few-shot evaluation on graphs outside the training pool. Columns: `trained`, the encoder of the weights; "
-    "`random`, "
-    "the same encoder untrained; `x0` and `hop`, the same head on the frozen features and on their best hop; the "
+    "`random`, the same encoder untrained; `x0` and `hop`, the same head on the frozen features and on their best hop; "
+    "the "
     "paper's figures beside them if it has any.\v"
     "Values are in percent: mean ± half width of the 95% interval (Student's t).\n\n"
     "Examples:\n"
@@ -245,6 +247,8 @@ static void take_task(eval_options *o, int key, const char *text, const struct a
         e->seeds = parse_integer(state, "--seeds", text, 1, INT32_MAX);
     } else if (key == KEY_SEED) {
         e->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
+    } else if (key == KEY_TRAIN || key == KEY_TEST) {
+        *(key == KEY_TRAIN ? &o->train : &o->test) = text;
     } else if (key == KEY_MAX_ROWS) {
         e->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     }
@@ -268,11 +272,13 @@ static error_t take_eval_option(int key, char *text, struct argp_state *state) {
 void parse_eval_options(eval_options *o, int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_eval_option, .doc = description, .help_filter = name_heads};
-    *o =
-        (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}, .argc = argc, .argv = argv};
+    *o = (eval_options){.task = -1, .hop = -1, .dim = 512, .shots = {4, 8, 16, 32, 64, 512}, .argc = argc};
+    o->argv = argv;
     o->evaluation = (mo_eval_options){.n_shots = 6, .episodes = 100, .seeds = 10, .max_rows = 32768};
     o->given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, o);
+    if (o->train || o->test)
+        o->evaluation.protocol = MO_PROTOCOL_PUBLIC; /* with another division */
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->evaluation.shots = o->shots;
     if (public) { /* nodes, and the k of their division */
@@ -280,8 +286,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
         o->evaluation.n_shots = 1;
     }
     refuse_eval_words(o);
-    if (!o->weights.count)
-        o->weights = parse_names(NULL, "--weights", "best");
+    o->weights = o->weights.count ? o->weights : parse_names(NULL, "--weights", "best");
     if (!o->data.count)
         o->data = parse_names(NULL, "--data", public ? PUBLIC_DATA : DEFAULT_HELD_OUT);
     if (!o->pool.count)

@@ -29,6 +29,7 @@ typedef struct eval_options {
     int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
+    const char *train, *test;  /* lists of a split of the user's own, or NULL */
     int64_t memory;            /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
     mo_dtype stack;
@@ -42,5 +43,7 @@ typedef struct eval_options {
 /* Reads the command line; ends the program on wrong usage. */
 void parse_eval_options(eval_options *o, int argc, char **argv);
 void free_eval_options(eval_options *o);
+/* The protocol of a task as the figures name it: "own" for a split of the user's own. */
+const char *eval_protocol_name(const eval_options *o, const char *task);
 
 #endif

@@ -102,6 +102,10 @@ static void print_repeats(const result *block) {
         printf(", the public split");
         return;
     }
+    if (!strcmp(block->protocol, "own")) {
+        printf(", the split of --train and --test");
+        return;
+    }
     bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
     printf(", n = %" PRId64 " %s%s", block->n, episodes ? "episode" : "seed", block->n == 1 ? "" : "s");
 }

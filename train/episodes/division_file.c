@@ -1,0 +1,137 @@
+/* train/episodes/division_file.c - a division of examples by a user's own lists of those to learn from and to test on.
+ */
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/graphs/table_reader.h"
+#include "train/inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct example_list {
+    const mo_graph *graph;
+    const char *path, *what;
+    int64_t *id, *line; /* [n]; line: of the file, of an array the position */
+    int64_t n, ids, lines;
+} example_list;
+
+static void example_expected(const example_list *l, char *text, size_t bytes) {
+    snprintf(text, bytes,
+        l->graph->names ? "the name of one of %" PRId64 " %s" : "the number of one of %" PRId64 " %s, from 0",
+        mo_graph_examples(l->graph), l->what);
+}
+
+static bool add_example(example_list *l, int64_t id, int64_t line) {
+    mo_context *ctx = l->graph->ctx;
+    int64_t *ids = mo_host_array_grow(ctx, l->id, &l->ids, l->n + 1, sizeof *ids);
+    l->id = ids ? ids : l->id;
+    int64_t *lines = ids ? mo_host_array_grow(ctx, l->line, &l->lines, l->n + 1, sizeof *lines) : NULL;
+    l->line = lines ? lines : l->line;
+    if (!lines)
+        return false;
+    l->id[l->n] = id;
+    l->line[l->n++] = line;
+    return true;
+}
+
+static bool on_list_field(void *state, const mo_table_place *at, const char *text) {
+    example_list *l = state;
+    if (at->column > 0)
+        return true;
+    int64_t id = mo_graph_find_example(l->graph, text);
+    if (id >= 0)
+        return add_example(l, id, at->line);
+    char expected[160];
+    example_expected(l, expected, sizeof expected);
+    bool number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
+    return (at->row == 0 && !number) || mo_table_unexpected(at, expected, text); /* a first row may be a header */
+}
+
+static bool on_list_row(void *state, const mo_table_place *at) {
+    (void)state, (void)at;
+    return true;
+}
+
+static void read_list_array(example_list *l) {
+    mo_context *ctx = l->graph->ctx;
+    mo_tensor *T = mo_npy_read(ctx, l->path);
+    mo_dtype dtype = mo_ok(ctx) ? mo_tensor_dtype(T) : MO_I64;
+    char shape[64];
+    bool column = mo_ok(ctx) && (mo_ndim(T) == 1 || (mo_ndim(T) == 2 && mo_dim(T, 1) == 1));
+    if (mo_ok(ctx) && (!column || (dtype != MO_I64 && dtype != MO_I32 && dtype != MO_U8)))
+        mo_fail(ctx, MO_INVALID, "%s: expected numbers of %s, integers [n], found %s %s", l->path, l->what,
+            mo_dtype_name(dtype), mo_shape_string(T, shape, sizeof shape));
+    int64_t n = mo_ok(ctx) ? mo_numel(T) : 0, examples = mo_graph_examples(l->graph);
+    mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ok(ctx) ? mo_ndim(T) : 1, (int64_t[]){n, 1});
+    int64_t *number = mo_host_array(ctx, n, sizeof *number);
+    if (mo_ok(ctx) && mo_tensor_copy(wide, T) == MO_OK)
+        mo_tensor_read(wide, number, (size_t)n * sizeof *number);
+    for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
+        if (number[i] < 0 || number[i] >= examples)
+            mo_fail(ctx, MO_INVALID,
+                "%s: expected numbers of %" PRId64 " %s, from 0, found %" PRId64 " at position %" PRId64, l->path,
+                examples, l->what, number[i], i);
+        else
+            add_example(l, number[i], i);
+    free(number);
+    mo_tensor_release(wide);
+    mo_tensor_release(T);
+}
+
+static void refuse_repeated(const example_list *l, bool array) {
+    mo_context *ctx = l->graph->ctx;
+    int64_t *first = mo_host_array(ctx, mo_graph_examples(l->graph), sizeof *first); /* its place in the list, from 1 */
+    char number[24];
+    for (int64_t i = 0; first && i < l->n && mo_ok(ctx); i++) {
+        int64_t before = first[l->id[i]];
+        if (before)
+            mo_fail(ctx, MO_INVALID, "%s: expected different %s, found %s in %s %" PRId64 " and %" PRId64, l->path,
+                l->what, mo_graph_example_name(l->graph, l->id[i], number), array ? "positions" : "lines",
+                l->line[before - 1], l->line[i]);
+        first[l->id[i]] = i + 1;
+    }
+    free(first);
+}
+
+/* Gives the examples of a list the part, which no other list may have given. */
+static bool take_list(const mo_graph *graph, const char *path, const char *what, mo_division part, uint8_t *division) {
+    mo_context *ctx = graph->ctx;
+    example_list l = {.graph = graph, .path = path, .what = what};
+    const mo_table_visit visit = {on_list_field, on_list_row, &l};
+    bool array = mo_path_ends_with(path, ".npy");
+    char number[24];
+    if (array)
+        read_list_array(&l);
+    else
+        mo_table_read(ctx, path, &visit);
+    if (mo_ok(ctx) && l.n == 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected a list of %s, found none", path, what);
+    if (mo_ok(ctx))
+        refuse_repeated(&l, array);
+    for (int64_t i = 0; mo_ok(ctx) && i < l.n; i++)
+        if (division[l.id[i]] != MO_DIVISION_NONE)
+            mo_fail(ctx, MO_INVALID, "%s: expected %s that are not learned from, found %s, which is", path, what,
+                mo_graph_example_name(graph, l.id[i], number));
+        else
+            division[l.id[i]] = (uint8_t)part;
+    free(l.line);
+    free(l.id);
+    return mo_ok(ctx);
+}
+
+bool mo_division_read(const mo_graph *graph, const char *train, const char *test, const char *what, uint8_t *division) {
+    if (!graph || !mo_given(graph->ctx, "division", "what is divided", what) ||
+        !mo_given(graph->ctx, "division", "the division", division))
+        return false;
+    int64_t n = mo_graph_examples(graph);
+    mo_division rest = train ? test ? MO_DIVISION_NONE : MO_DIVISION_TEST : MO_DIVISION_TRAIN;
+    for (int64_t i = 0; i < n; i++)
+        division[i] = MO_DIVISION_NONE;
+    bool fine = mo_ok(graph->ctx) && (!train || take_list(graph, train, what, MO_DIVISION_TRAIN, division)) &&
+                (!test || take_list(graph, test, what, MO_DIVISION_TEST, division));
+    for (int64_t i = 0; fine && i < n; i++)
+        if (division[i] == MO_DIVISION_NONE)
+            division[i] = (uint8_t)rest;
+    return fine;
+}
