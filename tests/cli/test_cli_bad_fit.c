@@ -63,7 +63,10 @@ static void labels_of_another_kind_say_how_to_make_them(void **state) {
     write_npy(p, "wide_words.npy", "<U1", "(1, 2)", "a\0\0\0b\0\0\0", 8);
     write_npy(p, "broken.npy", "<U1", "(2,)", "a\0\0\0\0\xd8\0\0", 8);
     write_npy(p, "latin.npy", "|S2", "(1,)", "\xe9t", 2);
-    write_npy(p, "half_words.npy", "|S3", "(3,)", "a\0\0b\0\0" "2.5", 9);
+    write_npy(p, "half_words.npy", "|S3", "(3,)",
+        "a\0\0b\0\0"
+        "2.5",
+        9);
     write_text(in_folder(p, "labels.txt"), "0\n1\n2\n");
     write_text(in_folder(p, "labels.dat"), "0\n1\n2\n");
     write_text(in_folder(p, "half.txt"), "0\n1\n0.25\n");

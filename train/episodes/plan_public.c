@@ -30,8 +30,8 @@ static int64_t smallest_class(const mo_graph *graph, const mo_plan *plan) {
             n += plan->support_label[i] == c;
         if (n == 0 && mo_ok(graph->ctx))
             mo_fail(graph->ctx, MO_INVALID,
-                "split of graph %s: expected a training node of every class, found none of class %" PRId64,
-                graph->name, c);
+                "split of graph %s: expected a training node of every class, found none of class %" PRId64, graph->name,
+                c);
         smallest = n < smallest ? n : smallest;
     }
     return smallest;
@@ -52,8 +52,7 @@ mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan) {
             n_query = mo_ok(ctx) ? count_part(graph, MO_DIVISION_TEST) : 0;
     if (mo_ok(ctx) && (!n_support || !n_query))
         mo_fail(ctx, MO_INVALID,
-            "split of graph %s: expected labelled nodes to learn from and to test on, found %" PRId64
-            " and %" PRId64,
+            "split of graph %s: expected labelled nodes to learn from and to test on, found %" PRId64 " and %" PRId64,
             graph->name, n_support, n_query);
     if (!mo_ok(ctx) || !mo_plan_reserve(ctx, plan, n_support, n_query))
         return mo_context_status(ctx)->code;
