@@ -6,8 +6,8 @@
 
 /* The text of the page's sections. */
 static void write_sections(report *r) {
-    static void (*const sections[])(report *) = {report_predictions, report_cells, report_costs, report_trainings, report_fits,
-        report_hulls, report_pitfalls, report_benches, report_repeat};
+    static void (*const sections[])(report *) = {report_predictions, report_cells, report_costs, report_trainings,
+        report_fits, report_hulls, report_pitfalls, report_benches, report_repeat};
     char *text = NULL;
     size_t bytes = 0;
     r->page = open_memstream(&text, &bytes);

@@ -1,7 +1,8 @@
 /* train/graphs/load_features.c - a folder of edges and, if there, node features and labels (load_labels.c).
  *
  * features.npy [nodes, columns] has any numbers, and its rows number the nodes; features.csv or .tsv name them
- * (load_feature_table.c). edges.txt, .csv or .tsv have lines of two numbers or names. */
+ * (load_feature_table.c); features.mtx is a Matrix Market file (load_matrix_market.c), whose rows number them too.
+ * edges.txt, .csv or .tsv have lines of two numbers or names. */
 #include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -93,14 +94,15 @@ static bool find_one(mo_context *ctx, const char *folder, const char *const *nam
 }
 
 static const char *const edge_files[] = {"edges.txt", "edges.csv", "edges.tsv", NULL};
-static const char *const feature_files[] = {"features.npy", "features.csv", "features.tsv", NULL};
+static const char *const feature_files[] = {"features.npy", "features.csv", "features.tsv", "features.mtx", NULL};
 
 bool mo_is_features(const char *folder) {
     char path[PATH_MAX];
     bool found = false;
-    for (int i = 0; i < 3; i++)
-        found |= mo_text_find(folder, edge_files[i], path, sizeof path) ||
-                 mo_text_find(folder, feature_files[i], path, sizeof path);
+    for (int i = 0; edge_files[i]; i++)
+        found |= mo_text_find(folder, edge_files[i], path, sizeof path);
+    for (int i = 0; feature_files[i]; i++)
+        found |= mo_text_find(folder, feature_files[i], path, sizeof path);
     return found;
 }
 
@@ -120,6 +122,8 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (find_one(ctx, folder, feature_files, path, sizeof path)) {
         if (mo_is_table(path))
             mo_load_feature_table(graph, path);
+        else if (mo_path_ends_with(path, ".mtx") || mo_path_ends_with(path, ".mtx.gz"))
+            mo_load_matrix_market(graph, path);
         else
             read_features_file(graph, path);
     }

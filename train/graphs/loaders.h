@@ -20,6 +20,8 @@ bool mo_load_named_edges(mo_graph *graph, const char *path);
 bool mo_edge_list_has_names(mo_context *ctx, const char *path);
 /* Sets a graph's nodes, their names and features. False on failure. */
 bool mo_load_feature_table(mo_graph *graph, const char *path);
+/* Sets a graph's nodes and features from a Matrix Market file. False on failure. */
+bool mo_load_matrix_market(mo_graph *graph, const char *path);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
