@@ -75,9 +75,13 @@ void mo_storage_release(mo_storage *S) {
         close_file(S->file);
         mo_host_free(S->ctx, S, sizeof *S);
     } else {
+        mo_done done = S->done;
+        void *state = S->done_state;
         if (!S->borrowed)
             mo_device_free(S->ctx, S->data, S->bytes);
         mo_host_free(S->ctx, S, sizeof *S);
+        if (done)
+            done(state);
     }
 }
 

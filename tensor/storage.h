@@ -15,7 +15,9 @@ typedef struct mo_storage {
     struct mo_arena *arena;      /* NULL: the backend's own allocation */
     struct mo_chunk *chunk;      /* the arena's bookkeeping */
     struct mo_mapped_file *file; /* the file that data is a window onto; NULL: memory */
-    bool borrowed;               /* data belongs to another storage and is not freed */
+    bool borrowed;               /* data belongs to another storage, or to the user, and is not freed */
+    mo_done done;                /* of the user's memory: told that the storage is gone; may be NULL */
+    void *done_state;
 } mo_storage;
 
 /* A file behind a storage, kept open, so that its bytes can be read without the window. */
@@ -151,6 +153,9 @@ mo_code mo_sent(mo_context *ctx, const mo_pinned *p);
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
 /* A storage whose bytes are those of an open file; NULL on failure. */
 mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path);
+/* A row-major tensor onto a storage; takes over the caller's reference. Returns the null tensor on failure (S may be
+ * NULL), after it has released the storage. */
+mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape);
 /* mo_tensor_create without the zeros: the caller writes every element before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 /* A read-only tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page size)

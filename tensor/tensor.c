@@ -30,9 +30,7 @@ bool mo_is_null(const mo_tensor *T) {
     return !T || T == &T->ctx->null_tensor;
 }
 
-/* A row-major header for a storage; takes over the caller's reference. Returns the null tensor on failure, after it
- * has released the storage. */
-static mo_tensor *header_of(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape) {
+mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape) {
     mo_tensor *T = S ? mo_host_alloc(ctx, sizeof *T) : NULL;
     if (!T) {
         mo_storage_release(S);
@@ -64,19 +62,20 @@ mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int
     mo_storage *S = n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype));
     if (S)
         ctx->backend->zero(ctx, S->data, S->bytes);
-    return header_of(ctx, S, dtype, ndim, shape);
+    return mo_tensor_onto(ctx, S, dtype, ndim, shape);
 }
 
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape) {
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
-    return header_of(ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);
+    return mo_tensor_onto(
+        ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);
 }
 
 mo_tensor *mo_tensor_map(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path) {
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
     mo_storage *S = n < 0 ? NULL : mo_storage_map(ctx, fd, offset, (size_t)n * mo_dtype_size(dtype), path);
-    return header_of(ctx, S, dtype, ndim, shape);
+    return mo_tensor_onto(ctx, S, dtype, ndim, shape);
 }
 
 mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
@@ -89,14 +88,14 @@ mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T) {
             .bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype),
             .references = 1,
             .borrowed = true};
-    return header_of(ctx, S, T->dtype, T->ndim, T->shape);
+    return mo_tensor_onto(ctx, S, T->dtype, T->ndim, T->shape);
 }
 
 mo_tensor *mo_tensor_first(const mo_tensor *T) {
     if (!mo_ok(T->ctx))
         return mo_null_tensor(T->ctx);
     mo_storage_retain(T->storage);
-    mo_tensor *first = header_of(T->ctx, T->storage, T->dtype, T->ndim - 1, T->shape + 1);
+    mo_tensor *first = mo_tensor_onto(T->ctx, T->storage, T->dtype, T->ndim - 1, T->shape + 1);
     if (mo_is_null(first))
         return first;
     memcpy(first->stride, T->stride + 1, (size_t)first->ndim * sizeof *first->stride);

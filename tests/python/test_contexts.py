@@ -1,0 +1,131 @@
+"""Contexts: errors as exceptions, one thread at a time, forks, and what was made in them."""
+
+import os
+import threading
+
+import mochi
+import numpy as np
+import pytest
+from mochi import ops
+
+
+def test_an_error_is_an_exception_and_leaves_nothing_behind():
+    with mochi.Tape() as tape:
+        with pytest.raises(ValueError, match=r"matmul: inner sizes 3 and 2.*got \[2, 3\] float64") as caught:
+            ops.matmul(np.ones((2, 3)), np.ones((2, 3)))
+        assert isinstance(caught.value, mochi.InvalidError) and caught.value.code == "invalid"
+        assert "autograd" in caught.value.where or "ops" in caught.value.where
+        with pytest.raises(TypeError, match="differ in dtype"):
+            ops.add(np.ones(2), np.ones(2, np.float32))
+        with pytest.raises(FloatingPointError, match="positive definite"):
+            ops.solve_spd(-np.eye(2), np.ones((2, 1)))
+        with pytest.raises(MemoryError):
+            ops.broadcast_to(np.ones(1), (2**40, 2**30))
+        with pytest.raises(mochi.InvalidError, match="None"):
+            ops.add(np.ones(2), None)
+        with pytest.raises(mochi.MismatchError, match="bfloat"):
+            ops.cast(np.ones(2), "complex64")
+        assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+    assert tape.nodes == 0
+
+
+def test_tensors_of_another_context_or_tape_are_refused():
+    one, two = mochi.Context(threads=1), mochi.Context(threads=1)
+    X, Y = mochi.constant(np.ones(2), context=one), mochi.constant(np.ones(2), context=two)
+    with mochi.Tape(context=one), pytest.raises(mochi.MismatchError, match="another context"):
+        X + Y
+    with mochi.Tape(context=one):
+        a = X * 2.0
+    with mochi.Tape(context=one):
+        b = X * 2.0
+    with pytest.raises(mochi.MismatchError, match="another tape"):
+        a + b
+    with pytest.raises(mochi.StateError, match="no tape"):
+        X + X
+
+
+def test_wrong_options_are_refused():
+    for options in ({"threads": -1}, {"device": "tpu"}, {"math": "fp8"}, {"math": "tf32"}):
+        with pytest.raises(mochi.Error):
+            mochi.Context(**options)
+    with pytest.raises(ValueError, match="mode"):
+        mochi.Tape(mode="write")
+    assert mochi.Context(threads=2).threads == 2
+    assert "processors" in mochi.device_describe("cpu")
+
+
+def test_the_second_thread_in_a_context_raises():
+    context = mochi.Context(threads=1)
+    A = mochi.constant(np.random.default_rng(0).normal(size=(1500, 1500)), context=context)
+    inside, refused, done = threading.Event(), [], threading.Event()
+
+    def work():
+        while not done.is_set():
+            try:
+                tape = mochi.Tape(context=context, mode="eval")
+                with tape:
+                    inside.set()
+                    ops.matmul(A, A)
+            except mochi.BusyError:
+                pass
+
+    def call():
+        inside.wait()
+        for _ in range(10000):
+            try:
+                mochi.Tape(context=context)
+            except mochi.BusyError as error:
+                refused.append(str(error))
+                return
+
+    threads = [threading.Thread(target=work), threading.Thread(target=call)]
+    threads[0].start()
+    threads[1].start()
+    threads[1].join()
+    done.set()
+    threads[0].join()
+    assert refused and "another thread" in refused[0]
+    with mochi.Tape(context=context):
+        assert (A[0, 0] * 0.0).item() == 0
+
+
+def test_threads_have_contexts_of_their_own():
+    found = []
+
+    def work():
+        with mochi.Tape():
+            found.append((mochi.default_context(), mochi.ops.matmul(np.eye(3), np.eye(3)).numpy()))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(context) for context, _ in found}) == 4
+    assert all(np.array_equal(value, np.eye(3)) for _, value in found)
+
+
+def test_a_forked_process_raises_and_has_a_context_of_its_own():
+    W = mochi.parameter(np.ones(3))
+    tape = mochi.Tape()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            try:
+                with tape:
+                    W * 2.0
+            except mochi.ForkError:
+                with mochi.Tape():
+                    status = 0 if (mochi.parameter(np.ones(2)) * 2.0).sum().item() == 4 else 2
+                del W, tape
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with tape:
+        assert (W * 2.0).sum().item() == 6
+
+
+def test_anomaly_names_the_op():
+    with mochi.Tape(anomaly=True), pytest.raises(mochi.NumericalError, match="log"):
+        ops.log(np.array([-1.0]))

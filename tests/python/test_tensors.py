@@ -1,0 +1,203 @@
+"""Tensors and arrays: no copy where none is needed, and no crash whatever is let go first."""
+
+import gc
+import pickle
+
+import mochi
+import numpy as np
+import pytest
+
+
+def address(array):
+    return np.asarray(array).__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "float16"])
+def test_an_array_comes_in_and_goes_out_at_its_address(dtype):
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    X = mochi.constant(x)
+    assert X.shape == (3, 4) and X.dtype == dtype
+    assert address(X) == address(x)
+    assert np.array_equal(np.asarray(X), x)
+
+
+def test_strides_of_an_array_are_read_as_they_are():
+    x = np.arange(24.0).reshape(4, 6)
+    for part in (x[::2, 1::2], x.T, x[:, 3], np.broadcast_to(x[0], (5, 6))):
+        X = mochi.constant(part)
+        assert address(X) == address(part)
+        assert np.array_equal(X.numpy(), part)
+
+
+@pytest.mark.parametrize(
+    "x", [np.arange(5.0)[::-1], np.arange(5, dtype=">f8"), np.arange(5, dtype=np.int16), np.array([True, False])]
+)
+def test_other_memory_is_copied(x):
+    assert np.array_equal(mochi.constant(x).numpy(), x)
+
+
+def test_what_is_no_array_of_numbers_is_refused():
+    for thing in (np.array([1j]), np.array(["a"]), object(), "text", np.array([object()])):
+        with pytest.raises((TypeError, mochi.Error)):
+            mochi.constant(thing)
+    with pytest.raises(ValueError, match="7 axes"):
+        mochi.constant(np.zeros((1,) * 7))
+    with pytest.raises(TypeError, match="uint64"):
+        mochi.constant(np.zeros(2, np.uint64))
+
+
+def test_a_buffer_comes_in_without_a_copy():
+    buffer = bytearray(b"\x01\x02\x03")
+    X = mochi.constant(buffer)
+    buffer[1] = 9
+    assert X.numpy().tolist() == [1, 9, 3]
+
+
+def test_an_array_lives_as_long_as_the_tensor():
+    x = np.ones(1000)
+    X = mochi.constant(x)
+    del x
+    gc.collect()
+    assert X.numpy().sum() == 1000
+
+
+def test_an_array_onto_a_result_outlives_tape_and_tensor():
+    W = mochi.parameter(np.arange(1000.0))
+    with mochi.Tape() as tape:
+        y = W * 2.0
+    view = np.asarray(y)
+    tape.reset()
+    with tape:
+        others = [W * 3.0 for _ in range(100)]
+    assert view[999] == 1998 and not view.flags.writeable
+    tape.release()
+    del tape, y, others, W
+    gc.collect()
+    assert view.sum() == 999000
+
+
+def test_a_constant_that_python_let_go_is_there_for_backward():
+    W = mochi.parameter(np.ones(3))
+    with mochi.Tape() as tape:
+        loss = (mochi.constant(np.array([1.0, 2.0, 3.0])) * W).sum()
+    gc.collect()
+    assert tape.grad(loss, [W])[0].numpy().tolist() == [1, 2, 3]
+
+
+def test_a_tensor_of_a_reset_or_released_tape_raises():
+    W = mochi.parameter(np.ones(3))
+    with mochi.Tape() as tape:
+        y = W * 2.0
+        tape.reset()
+        for use in (lambda: y + 1, lambda: y.numpy(), lambda: y.shape, lambda: np.asarray(y), lambda: tape.grad(y, [W])):
+            with pytest.raises(mochi.StateError, match="gone"):
+                use()
+        assert "gone" in repr(y)
+        tape.release()
+        with pytest.raises(mochi.StateError, match="released"):
+            W * 2.0
+        with pytest.raises(mochi.StateError, match="released"):
+            tape.reset()
+
+
+def test_a_value_that_backward_released_raises():
+    W = mochi.parameter(np.ones(3))
+    with mochi.Tape() as tape:
+        y = W * W
+        loss = (y * y).sum()
+    tape.grad(loss, [W])
+    assert loss.item() == 3
+    with pytest.raises(mochi.StateError, match="mo_keep"):
+        y.numpy()
+
+
+def test_objects_may_go_in_any_order():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        context = mochi.Context(threads=1)
+        W = mochi.parameter(rng.normal(size=(4, 3)), context=context)
+        tape = mochi.Tape(context=context)
+        with tape:
+            y = (W @ rng.normal(size=(3, 2))).sum()
+        things = [context, W, tape, y, np.asarray(y)]
+        del context, W, tape, y
+        while things:
+            things.pop(rng.integers(len(things)))
+    gc.collect()
+
+
+def test_a_parameter_is_written_as_a_whole():
+    W = mochi.parameter([[1, 2], [3, 4]], name="W")
+    assert W.dtype == "float32" and W.name == "W" and W.requires_grad
+    W[...] = np.zeros((2, 2))
+    assert W.numpy().tolist() == [[0, 0], [0, 0]]
+    W.write(5)
+    assert W.numpy().tolist() == [[5, 5], [5, 5]]
+    with pytest.raises(ValueError):
+        W.write(np.zeros(3))
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    with pytest.raises(mochi.StateError, match="read-only"):
+        mochi.constant(fixed).write(1)
+
+
+def test_backward_adds_up():
+    W = mochi.parameter(np.ones(2))
+    assert W.grad is None
+    for _ in range(2):
+        with mochi.Tape() as tape:
+            tape.backward((W * 3.0).sum())
+    assert W.grad.tolist() == [6, 6]
+    W.zero_grad()
+    assert W.grad.tolist() == [0, 0]
+
+
+def test_tensors_are_pickled_by_their_values():
+    W = mochi.parameter(np.arange(3.0), name="W")
+    V = pickle.loads(pickle.dumps(W))
+    assert V.name == "W" and V.requires_grad and V.numpy().tolist() == [0, 1, 2]
+    with mochi.Tape():
+        y = pickle.loads(pickle.dumps(W * 2.0))
+    assert y.numpy().tolist() == [0, 2, 4] and not y.requires_grad
+    assert repr(pickle.loads(pickle.dumps(mochi.Context(threads=1)))) == "mochi.Context(threads=1, device='cpu')"
+
+
+def test_indexing_is_numpys():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    cases = [
+        0,
+        -1,
+        (1, 2),
+        (1, 2, 3),
+        slice(0, 1),
+        (slice(None), 1),
+        (Ellipsis, 2),
+        (None, 1),
+        (slice(None), None, 2),
+        (0, Ellipsis, slice(1, 3)),
+        [1, 0, 1],
+        np.array([0]),
+    ]
+    with mochi.Tape():
+        X = mochi.constant(x)
+        for case in cases:
+            assert np.array_equal(X[case].numpy(), x[case]), case
+        for wrong in (2, (0, 0, 0, 0), "a", slice(None, None, 2), (0, 3)):
+            with pytest.raises(IndexError):
+                X[wrong]
+        assert len(X) == 2 and X.T.shape == (2, 4, 3)
+
+
+def test_operators_are_numpys():
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(1, 2, (3, 3)), rng.uniform(1, 2, (3, 3))
+    with mochi.Tape():
+        X = mochi.constant(x)
+        pairs = [
+            (X + y, x + y), (y + X, y + x), (X - y, x - y), (y - X, y - x), (X * y, x * y), (X / y, x / y), (y / X, y / x),
+            (X @ y, x @ y), (y @ X, y @ x), (X**2, x**2), (X**y, x**y), (-X, -x), (X + 1, x + 1), (1 - X, 1 - x), (2 / X, 2 / x),
+            (X ** 0.5, x**0.5), (2**X, 2**x), (abs(-X), x), (X.sum(axis=0), x.sum(axis=0)), (X.mean(), x.mean()),
+            (X.max(axis=(0, 1), keepdims=True), x.max(axis=(0, 1), keepdims=True)), (X >= y, x >= y),
+        ]  # fmt: skip
+        for ours, theirs in pairs:
+            np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-15, atol=1e-15)

@@ -1,0 +1,14 @@
+/* tools/python/door/callbacks.h - the functions of Python that the library calls; cffi makes them. */
+mo_tensor *door_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
+mo_tensor *door_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
+mo_tensor *door_graph_code(mo_tape *t, mo_tensor *const *in, int n, void *state);
+void door_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
+bool door_op_shape(mo_call *c);
+void door_op_forward(mo_call *c);
+void door_op_vjp(mo_vjp *v);
+mo_tensor *door_head_logits(
+    int head, mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
+mo_tensor *door_head_residual(
+    int head, mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
+bool door_report(const mo_step_report *r, void *state);
+void door_done(void *state);

@@ -1,0 +1,89 @@
+"""The extension module mochi._library: the library, linked statically, behind gates, as cffi compiles it.
+
+The library is built by meson in a folder of its own, or taken from MOCHI_PYTHON_LIBRARY, a build folder of meson that
+holds libmochi.a.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sysconfig
+
+import cffi
+import gates
+import headers
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ.get("MOCHI_PYTHON_BUILD", ROOT / "build-python"))
+# Functions of the gate for Python, as gate.c defines them.
+GATE = """
+typedef struct door_gate door_gate;
+typedef enum door_failure { DOOR_FINE, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
+void door_open(void);
+door_gate *door_gate_create(mo_context *ctx);
+void door_gate_free(door_gate *g);
+bool door_idle(door_gate *g);
+bool door_is_forked(door_gate *g);
+door_failure door_failed(void);
+void door_put_failure(door_failure failure);
+const mo_status *door_error(void);
+void door_raise(mo_context *ctx, mo_code code, const char *message);
+const char *door_version(void);
+"""
+
+
+def compiler():
+    """The compiler's command without options; a cache before it stays."""
+    words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    return words[: 2 if words[0].endswith("ccache") else 1]
+
+
+def library_folder():
+    """A build folder of meson with an up-to-date libmochi.a."""
+    given = os.environ.get("MOCHI_PYTHON_LIBRARY")
+    if given:
+        return pathlib.Path(given)
+    folder = BUILD / "library"
+    options = shlex.split(os.environ.get("MOCHI_PYTHON_MESON", "-Dcuda=disabled"))
+    if not (folder / "build.ninja").exists():
+        subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
+    subprocess.run(["ninja", "-C", folder, "libmochi.a"], check=True)
+    return folder
+
+
+def link_flags():
+    """What the static library needs: the dependencies that meson.build names."""
+    packages = ["openblas", "zlib", "libzip", "libxxhash", "jansson"]
+    found = subprocess.run(["pkg-config", "--libs", *packages], check=True, capture_output=True, text=True).stdout
+    return [*shlex.split(found), "-lcsv", "-lgomp", "-lm", "-ldl", "-lpthread"]
+
+
+def callbacks():
+    """The functions of Python that the library calls."""
+    text = re.sub(r"/\*.*?\*/", " ", (HERE / "callbacks.h").read_text(), flags=re.S)
+    return list(headers.statements(headers.without_attributes(text)))
+
+
+def builder():
+    """The cffi builder of the extension, without the library's place, which the build adds."""
+    text = headers.declarations(ROOT, compiler())
+    ffi = cffi.FFI()
+    ffi.cdef(text + GATE + gates.declarations(text))
+    ffi.cdef('extern "Python" {\n' + "\n".join(callbacks()) + "\n}")
+    source = "".join(f'#include "{header}"\n' for header in headers.HEADERS) + "#include <math.h>\n"
+    source += "".join(f"static {line}\n" for line in callbacks())
+    source += (HERE / "gate.c").read_text() + gates.definitions(text)
+    ffi.set_source(
+        "mochi._library",
+        source,
+        include_dirs=[str(ROOT)],
+        extra_compile_args=["-std=gnu11", "-O1", "-g0", "-D_GNU_SOURCE", "-Wno-deprecated-declarations"],
+        py_limited_api=True,
+    )
+    return ffi
+
+
+ffibuilder = builder()

@@ -1,0 +1,85 @@
+"""The public headers of the library as declarations for cffi: what the preprocessor leaves of them, without attributes."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+
+# The headers that the door opens: mochi.h, what the program uses beside it, and how samples of ops are drawn.
+HEADERS = ("tools/inside.h", "autograd/sample.h")
+SYSTEM = ("stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h")
+
+
+def preprocessed(root, compiler, *options):
+    """What the preprocessor makes of HEADERS, with system headers left empty."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in SYSTEM:
+            (pathlib.Path(folder) / name).write_text("")
+        text = "".join(f'#include "{header}"\n' for header in HEADERS)
+        command = [*compiler, "-E", "-P", *options, "-nostdinc", "-I", folder, "-I", str(root), "-"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def constants(root, compiler):
+    """The macros of the headers whose value is a number."""
+    macros = preprocessed(root, compiler, "-dM")
+    return dict(re.findall(r"^#define (MO_\w+) \(?(-?\d+)\)?$", macros, re.M))
+
+
+def without_attributes(text):
+    text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)", " ", text)
+    return re.sub(r"\s+", " ", text)
+
+
+def statements(text):
+    """The declarations one by one: cut at the semicolons outside of braces."""
+    depth, start = 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter == "{") - (letter == "}")
+        if letter == ";" and depth == 0:
+            yield text[start : i + 1].strip()
+            start = i + 1
+
+
+def is_declared(statement):
+    """Whether cffi takes the statement: a declaration, and no body of an inline function."""
+    return not statement.startswith("static ") and "va_list" not in statement and "FILE" not in statement
+
+
+def functions(text):
+    """(result, name, [(type, name) of parameters]) of every function of the library; those with ... are left out."""
+    for statement in statements(text):
+        match = re.fullmatch(r"([\w\s*]+?)\s*\b(mo_\w+)\s*\((.*)\)\s*;", statement)
+        if not match or statement.startswith("typedef") or "..." in statement:
+            continue
+        yield match.group(1).replace(" *", " *"), match.group(2), [parameter(p) for p in split(match.group(3))]
+
+
+def split(text):
+    """Parameters, cut at the commas outside of parentheses."""
+    parts, depth, part = [], 0, ""
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += letter
+    return [p for p in [*parts, part.strip()] if p and p != "void"]
+
+
+def parameter(text):
+    """(the type with NAME in the place of the name, the name)."""
+    match = re.search(r"\(\*\s*(\w+)\)\(", text) or re.search(r"\b(\w+)\s*(\[[^\]]*\])?$", text)
+    start, end = match.span(1)
+    return text[:start] + "NAME" + text[end:], match.group(1)
+
+
+def declarations(root, compiler):
+    """The text for ffi.cdef."""
+    text = without_attributes(preprocessed(root, compiler))
+    numbers = [f"#define {name} {value}" for name, value in sorted(constants(root, compiler).items())]
+    return "\n".join([*numbers, *filter(is_declared, statements(text))]) + "\n"

@@ -1,0 +1,230 @@
+"""The text of mochi/ops.py: a function of Python for every op that ops/ops.h declares.
+
+Names, inputs and comments are those of the header; formula and adjoint those of the table in ops/README.md.
+"""
+
+import re
+import textwrap
+
+import headers
+
+# Tensors that may be left out: the header says "or NULL" of them.
+OPTIONAL = {"linear": {"b"}, "linear_relu": {"b", "R"}}
+DEFAULTS = {
+    "axis": "-1", "smoothing": "0.0", "correction": "0", "epsilon": "1e-12", "before": "0", "after": "0", "b": "0.0",
+}  # fmt: skip
+OWN_DEFAULTS = {
+    ("layer_norm", "epsilon"): "1e-5", ("concat", "axis"): "0", ("stack", "axis"): "0", ("clamp", "b"): None,
+    ("slice", "axis"): None, ("pad", "axis"): None, ("with_axis", "axis"): None,
+}  # fmt: skip
+# What the header takes as known.
+FORMULAS = {
+    "add": "A + B", "sub": "A - B", "mul": "A B, entry by entry", "div": "A / B, entry by entry", "neg": "-X",
+    "exp": "e^X", "log": "The natural logarithm", "sqrt": "The square root", "square": "X^2", "relu": "max(X, 0)",
+    "tanh": "The hyperbolic tangent", "sigmoid": "1 / (1 + e^-X)", "sum": "The sum over axes; None: all",
+    "mean": "The mean over axes; None: all", "logsumexp": "log of the sum of e^X over axes; None: all",
+    "cumsum": "Sums of the entries up to each one, along an axis", "softmax": "e^X divided by its sum along an axis",
+    "log_softmax": "log softmax(X) along an axis", "reshape": "X in another shape; one size may be -1",
+}  # fmt: skip
+# Integers: given as a list they become int64.
+INDICES = {"index", "labels", "offset", "target"}
+ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
+# Functions of functions are written by hand (solvers.py).
+BY_HAND = {"mo_register_ops"}
+HEADING = '''"""Every op of the library, as ops/ops.h declares it. Written by tools/python/door/operations.py.
+
+An input is a tensor, an array, or a number; arrays and numbers are copied to the tape as constants. A tensor knows its
+tape; where all inputs are leaves, the op is recorded on the tape that is open (``with mochi.Tape():``). Leading axes
+".." are batch axes; "broadcast" is NumPy's.
+"""
+
+from ._library import lib as _lib
+from .inputs import axes_of as _axes
+from .inputs import choice_of as _choice
+from .inputs import dtype_of as _dtype
+from .inputs import index_of as _index
+from .inputs import input_of as _in
+from .inputs import list_of as _list
+from .inputs import optional_of as _optional
+from .inputs import order_of as _order
+from .inputs import random_of as _random
+from .inputs import room as _room
+from .inputs import shape_of as _shape
+from .inputs import sparse_of as _sparse
+from .inputs import tape_of as _tape_of
+from .tensor import Tensor as _Tensor
+
+'''
+
+
+def commented(header):
+    """{function: (comment, files of its section, the words of the section)}"""
+    found, files, words, above = {}, "", "", ""
+    pattern = re.compile(r"/\*(.*?)\*/|MO_API ([^;]*?);[ \t]*(?:/\*(.*?)\*/)?|(\n[ \t]*\n)|(typedef|enum|#define)", re.S)
+    for block, declaration, trailing, gap, other in pattern.findall(header):
+        clean = " ".join(re.sub(r"\n \* ?", "\n", block or trailing or "").split())
+        if clean.startswith("----") and not declaration:
+            files, _, words = clean.strip("- ").partition(":")
+            above = ""
+        elif declaration:
+            name = re.search(r"\b(mo_\w+)\s*\(", declaration).group(1)
+            found[name] = (clean or above, files, words.strip())
+        elif gap or other:
+            above = ""
+        else:
+            above = clean
+    return found
+
+
+def adjoints(readme):
+    """{op: (formula, adjoint)} of the table of ops/README.md."""
+    found = {}
+    for line in readme.splitlines():
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) != 4 or not cells[0].startswith("`"):
+            continue
+        names = re.findall(r"`(\w+)`", cells[0])
+        formula = cells[0].split("`")[-1].strip(", ")
+        for name in names:
+            found[name] = (formula if len(names) == 1 else "", cells[2] if len(names) == 1 else "")
+    return found
+
+
+class Argument:
+    """One or two parameters of C as one of Python: its name, its default, and the expressions to pass on."""
+
+    def __init__(self, op, kind, name):
+        name = "lam" if name == "lambda" else name
+        self.name, self.default, self.given = name, DEFAULTS.get(name), [name]
+        if (op, name) in OWN_DEFAULTS:
+            self.default = OWN_DEFAULTS[op, name]
+        self.is_tensor = kind == "mo_tensor *NAME"
+        self.is_list = kind == "mo_tensor *const *NAME"
+        self.is_output = kind == "mo_tensor **NAME"
+        self.is_index = self.is_tensor and name in INDICES
+        if self.is_tensor and name in OPTIONAL.get(op, ()):
+            self.default = "None"
+        elif self.is_tensor or self.is_list:
+            self.default = None
+        elif kind == "unsigned NAME":
+            self.name, self.default, self.given = "axis", "None", ["_axes(axis)"]
+        elif kind == "mo_reduced NAME":
+            self.name, self.default, self.given = "keepdims", "False", ["bool(keepdims)"]
+        elif kind == "const int64_t *NAME":
+            self.given = ["*_shape(shape)"]
+        elif kind == "const int *NAME":
+            self.given = [f"_order({name})"]
+        elif kind == "mo_dtype NAME":
+            self.name, self.given = "dtype", ["_dtype(dtype)"]
+            self.default = '"float64"' if name == "real" else None
+        elif kind == "mo_random *NAME":
+            self.name, self.given = "random", ["_random(random)"]
+        elif kind == "const mo_csr *NAME":
+            self.given = [f"_sparse({name}, tape)"]
+        elif kind.split()[0] in ENUMS:
+            own = kind.split()[0]
+            self.default = '"lower"' if own == "mo_triangle" else '"none"'
+            self.given = [f'_choice("{own}", {name})']
+
+    def expression(self, like):
+        """How the argument is given to the gate."""
+        if not self.is_tensor:
+            return ", ".join(self.given)
+        how = "_optional" if self.default == "None" else "_index" if self.is_index else "_in"
+        return f"{how}({self.name}, tape, {like})"
+
+
+def arguments(op, parameters):
+    """The arguments of Python for a function's parameters; None where a function of C is among them."""
+    found = []
+    for kind, name in parameters:
+        if "(*" in kind or kind.split()[0] in ("mo_graph_code", "mo_residual") or "options" in name:
+            return None
+        if (name == "ndim") or (name == "n" and found and found[-1].is_list) or name == "K":
+            continue
+        found.append(Argument(op, kind, name))
+    return found
+
+
+def signature(found):
+    parts, optional = [], False
+    for a in sorted((a for a in found if not a.is_output), key=lambda a: a.name == "dtype"):
+        optional = optional or a.default is not None
+        default = a.default if a.default is not None else "None" if optional else None
+        parts.append(a.name if default is None else f"{a.name}={default}")
+    return ", ".join(parts)
+
+
+def docstring(op, note, table):
+    comment, files, words = note
+    formula, adjoint = table.get(op, ("", ""))
+    formula = formula if "=" in formula else ""
+    listed = [f.strip() for f in files.replace(":", ",").split(",")]
+    file = f"{op}.c" if f"{op}.c" in listed else listed[0]
+    text = FORMULAS.get(op) or comment or f"{formula or op}: {words}"
+    lines = textwrap.wrap(text, 112)
+    if formula and formula not in text:
+        lines += ["", *textwrap.wrap(formula, 112)]
+    if adjoint and adjoint != "none":
+        lines += ["", *textwrap.wrap(f"Adjoint: {adjoint}", 112)]
+    lines += ["", f"Source: ops/{file}"]
+    return "\n".join(f"    {line}".rstrip() for line in lines).strip()
+
+
+def body(op, found):
+    inputs = [a for a in found if a.is_tensor]
+    lists = [a for a in found if a.is_list]
+    outputs = [a for a in found if a.is_output]
+    like = {a.name: next((b.name for b in inputs if b is not a), "None") for a in inputs}
+    near = [a.name for a in inputs] + [f"*{a.name}" for a in lists]
+    lines = [f"tape = _tape_of({', '.join(near)})"]
+    given = ["tape.gate", "tape.pointer"]
+    for a in lists:
+        lines.append(f"pointers, count = _list({a.name}, tape)")
+    for a in found:
+        if a.is_list:
+            given += ["pointers", "count"]
+        elif not a.is_output:
+            given.append(a.expression(like.get(a.name)))
+    if outputs:
+        lines.append(f"out = _room({len(outputs)})")
+        given += [f"out + {i}" for i in range(len(outputs))]
+        lines.append(f"_lib.gate_mo_{op}({', '.join(given)})")
+        lines.append("tape.check()")
+        lines.append(f"return {', '.join(f'_Tensor(out[{i}], tape)' for i in range(len(outputs)))}")
+    else:
+        lines.append(f"result = _lib.gate_mo_{op}({', '.join(given)})")
+        lines.append("return _Tensor(result, tape) if result else tape.fail()")
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def functions_of(root):
+    """(op, arguments) of every op that has no function of C among its inputs."""
+    text = headers.without_attributes(re.sub(r"/\*.*?\*/", " ", (root / "ops/ops.h").read_text(), flags=re.S))
+    text = re.sub(r"#(define|include|ifndef|endif)[^/;]*?(?=MO_API|typedef|enum)", " ", text).replace("MO_API", " ")
+    for _, name, parameters in headers.functions(text):
+        if name in BY_HAND or not parameters or parameters[0][1] != "t":
+            continue
+        found = arguments(name[3:], parameters[1:])
+        if found is not None:
+            yield name[3:], found
+
+
+def module(root):
+    """The text of mochi/ops.py."""
+    notes = commented((root / "ops/ops.h").read_text())
+    table = adjoints((root / "ops/README.md").read_text())
+    names, methods, parts = [], [], []
+    for op, found in functions_of(root):
+        names.append(op)
+        if found and (found[0].is_tensor and not found[0].is_index):
+            methods.append(op)
+        parts.append(
+            f'def {op}({signature(found)}):\n    """{docstring(op, notes["mo_" + op], table)}\n    """\n{body(op, found)}\n'
+        )
+    lists = [
+        "__all__ = [\n" + "".join(f'    "{n}",\n' for n in sorted(names)) + "]\n",
+        "# Those whose first input is a tensor are its methods too.\nMETHODS = (\n"
+        + "".join(f'    "{n}",\n' for n in methods) + ")\n",
+    ]  # fmt: skip
+    return HEADING + "\n\n".join([*lists, *parts])

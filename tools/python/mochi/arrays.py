@@ -1,0 +1,116 @@
+"""Arrays as tensors and tensors as arrays, without a copy where the memory allows it."""
+
+import numpy as np
+
+from . import errors
+from ._library import ffi, lib
+from .dtypes import NUMPY, WIDER, number_of
+
+MAX_AXES = 6
+# What must live as long as the library reads its memory, by the number that the library was given as `state`.
+_lent = {}
+_lent_last = [0]
+
+
+def lend(thing):
+    """A number by which door_done gives a thing back."""
+    _lent_last[0] += 1
+    _lent[_lent_last[0]] = thing
+    return ffi.cast("void *", _lent_last[0])
+
+
+@ffi.def_extern()
+def door_done(state):
+    """The library no longer reads the memory that was lent to it."""
+    _lent.pop(int(ffi.cast("uintptr_t", state)), None)
+
+
+def array_of(value, dtype=None):
+    """An array of NumPy onto the memory of anything that is one; `dtype`: of numbers and lists."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__") and not hasattr(value, "_frame"):
+        return np.from_dlpack(value)
+    array = np.asarray(value) if hasattr(value, "__array__") or hasattr(value, "__array_interface__") else None
+    if array is None:
+        try:
+            array = np.asarray(memoryview(value))
+        except TypeError:
+            array = np.asarray(value)
+            if dtype is not None and array.dtype.kind in "biuf":
+                array = array.astype(dtype)
+    if array.dtype.kind not in "biuf":
+        raise errors.MismatchError(f"a {type(value).__name__} of {array.dtype}, expected numbers")
+    return array
+
+
+def storable(array):
+    """The array itself, or a copy where the library cannot read its memory: other integers, byte orders, strides."""
+    if array.dtype.name in WIDER:
+        return array.view(np.uint8) if array.dtype == bool else array.astype(WIDER[array.dtype.name])
+    number_of(array.dtype)
+    size = array.itemsize
+    plain = all(s >= 0 and s % size == 0 for s in array.strides) and array.ctypes.data % size == 0
+    return array if plain and array.dtype.isnative else np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+
+
+def wrapped(context, array):
+    """A tensor of no tape onto the memory of an array, which lives until the library is done with it."""
+    array = storable(array)
+    if array.ndim > MAX_AXES:
+        raise errors.InvalidError(f"an array of {array.ndim} axes, expected {MAX_AXES} at most")
+    view = ffi.new("mo_view *")
+    view.data, view.dtype, view.ndim = ffi.cast("void *", array.ctypes.data), number_of(array.dtype), array.ndim
+    for i in range(array.ndim):
+        view.shape[i], view.stride[i] = array.shape[i], array.strides[i] // array.itemsize
+    state = lend(array)
+    tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
+    if not tensor:
+        door_done(state)
+        context.fail()
+    return tensor
+
+
+def copied(tape, array):
+    """A constant of the tape with the values of an array."""
+    array = np.ascontiguousarray(storable(array))
+    shape = ffi.new("int64_t[]", array.shape or (0,))
+    host = ffi.cast("void *", array.ctypes.data)
+    tensor = lib.gate_mo_from(tape.gate, tape.pointer, number_of(array.dtype), array.ndim, shape, host)
+    return tensor or tape.fail()
+
+
+class Export:
+    """The memory of a tensor for `np.asarray`: read-only, and there until the last array onto it is gone."""
+
+    def __init__(self, tensor):
+        if tensor.context.device != "cpu":
+            raise errors.UnsupportedError("the tensor is on a GPU: copy it by numpy(), or take it by DLPack")
+        view = tensor.context.call(lib.gate_mo_tensor_view, tensor.pointer())
+        if view.dtype not in NUMPY:
+            raise errors.UnsupportedError("NumPy has no bfloat16: cast to float32 first")
+        dtype = NUMPY[view.dtype]
+        shape = tuple(view.shape[0 : view.ndim])
+        self.owner = tensor.lent()
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (int(ffi.cast("uintptr_t", view.data)), True),
+            "typestr": dtype.str,
+            "shape": shape,
+            "strides": tuple(s * dtype.itemsize for s in view.stride[0 : view.ndim]),
+        }
+
+
+def view_of(tensor):
+    """A read-only array onto a tensor's memory."""
+    return np.asarray(Export(tensor))
+
+
+def copy_of(tensor):
+    """An array with a tensor's values."""
+    number = lib.mo_tensor_dtype(tensor.pointer())
+    if number not in NUMPY:
+        raise errors.UnsupportedError("NumPy has no bfloat16: cast to float32 first")
+    array = np.empty(tensor.shape, NUMPY[number])
+    tensor.context.call(lib.gate_mo_tensor_read, tensor.pointer(), ffi.cast("void *", array.ctypes.data), array.nbytes)
+    return array

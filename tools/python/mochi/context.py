@@ -1,0 +1,197 @@
+"""Contexts: one device, a number of threads, and everything made in it. One thread at a time may be inside."""
+
+import atexit
+import collections
+import threading
+import weakref
+
+from . import errors
+from ._library import ffi, lib
+
+DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
+MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_BF16}
+
+lib.door_open()
+_thread = threading.local()
+# Contexts by the address of the library's, for functions of Python that the library calls.
+_contexts = weakref.WeakValueDictionary()
+_exiting = []
+atexit.register(_exiting.append, True)
+
+
+class Context:
+    """A device, its threads, and everything made in it.
+
+    Tensors and tapes keep their context alive. A context serves one thread at a time: a call of a second thread while
+    the first is inside raises `BusyError`. After a fork the child raises `ForkError`.
+
+    Parameters
+    ----------
+    threads : int
+        CPU threads that a kernel may use; 0: the processors that this thread may run on. Results do not depend on it.
+    device : str
+        "cpu", "cuda" or "cuda:1".
+    math : str
+        How float32 products are formed on a GPU: "fp32", "tf32" or "bf16".
+    device_memory : int
+        Bytes of GPU memory that the context may hold; 0: no bound.
+    """
+
+    def __init__(self, threads=0, device="cpu", math="fp32", device_memory=0):
+        name, _, index = device.partition(":")
+        if name not in DEVICES or math not in MATH:
+            raise errors.InvalidError(f"Context: device {device!r} and math {math!r}, expected cpu or cuda, {list(MATH)}")
+        options = ffi.new("mo_context_options *")
+        options.device, options.threads, options.math = DEVICES[name], threads, MATH[math]
+        options.index, options.device_memory = int(index or 0), device_memory
+        self.device = device
+        self._own(lib.mo_context_create(options), owned=True)
+        if not lib.mo_ok(self.pointer):
+            raise errors.of_status(lib.mo_context_status(self.pointer))
+        self.call(lib.gate_mo_register_ops, self.pointer)
+
+    @classmethod
+    def of(cls, pointer):
+        """The context of a pointer of the library; one that the library made itself is borrowed."""
+        known = _contexts.get(int(ffi.cast("uintptr_t", pointer)))
+        if known is not None:
+            return known
+        borrowed = cls.__new__(cls)
+        borrowed.device = "cpu" if lib.mo_context_device(pointer) == lib.MO_CPU else "cuda"
+        borrowed._own(pointer, owned=False)
+        return borrowed
+
+    def _own(self, pointer, owned):
+        if not pointer:
+            raise errors.OutOfMemoryError("Context: out of memory")
+        self.pointer = pointer
+        self.address = int(ffi.cast("uintptr_t", pointer))
+        self.gate = ffi.gc(lib.door_gate_create(pointer), lib.door_gate_free)
+        self.tapes = {}  # address of a tape: how many leaves had died when it was last empty
+        self._owned = owned
+        self._leaving = collections.deque()  # (function, pointer, what must live until then)
+        self._dead = collections.deque()  # (number, leaf) in the order of their deaths
+        self._deaths = 0
+        self._given_up = False
+        _contexts[self.address] = self
+
+    @property
+    def threads(self):
+        """The number of threads that a kernel may use."""
+        return lib.mo_context_threads(self.pointer)
+
+    @property
+    def forked(self):
+        """Whether the context belongs to the process that this one was forked from."""
+        return lib.door_is_forked(self.gate)
+
+    def call(self, function, *arguments):
+        """Calls a gate of the library and raises its error, if any; returns its result.
+
+        Every function `mo_x` of the headers is here as ``lib.gate_mo_x``, whose first argument is the gate.
+        """
+        if self._leaving or self._dead:
+            self.drain()
+        result = function(self.gate, *arguments)
+        if lib.door_failed():
+            self.fail()
+        return result
+
+    def check(self):
+        """Raises the error of this thread's last call into the context, if any."""
+        if lib.door_failed():
+            self.fail()
+
+    def fail(self):
+        """Raises the error of this thread's last call into the context."""
+        raise errors.last(self.address) or errors.StateError("the tape was released")
+
+    def leave(self, function, pointer, keep=None):
+        """Releases an object of the context by that gate once no thread is inside, and then lets `keep` go."""
+        self._leaving.append((function, pointer, keep))
+        self.drain()
+
+    def bury(self, leaf):
+        """Releases a tensor of no tape once no tape of the context can point to it."""
+        self._dead.append((self._deaths, leaf))
+        self._deaths += 1
+        self.drain()
+
+    def drain(self):
+        """Releases what was let go, if no thread is inside."""
+        if _exiting or not lib.door_idle(self.gate):
+            return
+        failure = lib.door_failed()  # of a call that a finalizer has come between
+        self._drain()
+        lib.door_put_failure(failure)
+
+    def _drain(self):
+        while self._leaving:
+            item = self._leaving.popleft()
+            item[0](self.gate, item[1])
+            if lib.door_failed() == lib.DOOR_BUSY:
+                self._leaving.append(item)
+                return
+        if self._dead:
+            self._drain_dead()
+        if self._given_up:
+            self._release()
+
+    def _drain_dead(self):
+        oldest = self._deaths
+        for tape, since in list(self.tapes.items()):
+            if lib.mo_tape_nodes(ffi.cast("mo_tape *", tape)):
+                oldest = min(oldest, since)
+        while self._dead:
+            item = self._dead.popleft()
+            if item[0] >= oldest:
+                self._dead.appendleft(item)
+                return
+            lib.gate_mo_tensor_release(self.gate, item[1])
+            if lib.door_failed() == lib.DOOR_BUSY:
+                self._dead.appendleft(item)
+                return
+
+    def emptied(self, tape):
+        """Notes that the tape of that address has no nodes any more."""
+        if tape in self.tapes:
+            self.tapes[tape] = self._deaths
+
+    def _release(self):
+        if not self.tapes and not self._leaving and not self._dead:
+            self._given_up = False
+            lib.mo_context_release(self.pointer)
+
+    def __del__(self):
+        if _exiting or not getattr(self, "_owned", False) or self.forked:
+            return
+        self._owned = False
+        self._given_up = True
+        self.drain()
+
+    def __repr__(self):
+        return f"mochi.Context(threads={self.threads}, device={self.device!r})"
+
+    def __reduce__(self):
+        return Context, (self.threads, self.device)
+
+
+def default_context():
+    """The context of this thread, made when it is first asked for: the CPU with all processors."""
+    context = getattr(_thread, "context", None)
+    if context is None or context.forked:
+        context = _thread.context = Context()
+    return context
+
+
+def set_default_context(context):
+    """Makes a context the one that this thread uses where none is named; returns the one before."""
+    before, _thread.context = getattr(_thread, "context", None), context
+    return before
+
+
+def device_describe(device="cpu"):
+    """The name of a device, or why it cannot be used here, as one line."""
+    text = ffi.new("char[512]")
+    lib.mo_device_describe(DEVICES[device], text, 512)
+    return ffi.string(text).decode()

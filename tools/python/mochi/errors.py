@@ -1,0 +1,116 @@
+"""Errors of the library as exceptions, each with the library's message."""
+
+from ._library import ffi, lib
+
+
+class Error(Exception):
+    """Any failure inside the library.
+
+    Attributes
+    ----------
+    code : str
+        The library's name of the kind: "invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state".
+    where : str
+        File and line of the library's source that raised it; "" of an error of the door itself.
+    """
+
+    code = ""
+    where = ""
+
+
+class InvalidError(Error, ValueError):
+    """An argument, shape, index or label out of its domain."""
+
+    code = "invalid"
+
+
+class MismatchError(Error, TypeError):
+    """Dtype, device, tape or context of two arguments differ."""
+
+    code = "mismatch"
+
+
+class NumericalError(Error, FloatingPointError):
+    """A matrix is not positive definite or singular, a value is not finite, an iteration did not converge."""
+
+    code = "numerical"
+
+
+class FormatError(Error, ValueError):
+    """A file is not what it claims to be."""
+
+    code = "format"
+
+
+class FileError(Error, OSError):
+    """The operating system refused."""
+
+    code = "io"
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """Out of memory, or a size that overflows."""
+
+    code = "memory"
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Valid, but this build, device or op cannot do it."""
+
+    code = "unsupported"
+
+
+class StateError(Error, RuntimeError):
+    """Called at the wrong time: a tensor of a released tape, a value that backward has released."""
+
+    code = "state"
+
+
+class BusyError(StateError):
+    """Another thread is inside the context."""
+
+
+class ForkError(StateError):
+    """The context belongs to the process that this one was forked from."""
+
+
+KINDS = (
+    InvalidError, MismatchError, NumericalError, FormatError, FileError, OutOfMemoryError, UnsupportedError, StateError,
+)  # fmt: skip
+# Exceptions of Python functions that the library has called, by the address of the context: the call that fails
+# because of one raises it again.
+_pending = {}
+
+
+def hold(context, exception):
+    """Keeps an exception of a Python function until the library's call returns; the first one stays."""
+    _pending.setdefault(context, exception)
+
+
+def code_of(exception):
+    """The library's number of the kind of an exception."""
+    for number, kind in enumerate(KINDS, 1):
+        if isinstance(exception, kind):
+            return number
+    return lib.MO_MEMORY if isinstance(exception, MemoryError) else lib.MO_STATE
+
+
+def last(context):
+    """The exception of this thread's last call into the context of that address; None if the call went well."""
+    failure = lib.door_failed()
+    if failure == lib.DOOR_FINE:
+        _pending.pop(context, None)
+        return None
+    if failure == lib.DOOR_BUSY:
+        return BusyError("another thread is inside this context; give each thread a context of its own")
+    if failure == lib.DOOR_FORKED:
+        return ForkError("this context belongs to the process that this one was forked from; make a new one here")
+    held = _pending.pop(context, None)
+    return held if held is not None else of_status(lib.door_error())
+
+
+def of_status(status):
+    """The exception of a status of the library."""
+    error = KINDS[status.code - 1](ffi.string(status.message).decode(errors="replace"))
+    error.where = f"{ffi.string(status.file).decode()}:{status.line}" if status.file else ""
+    return error

@@ -1,0 +1,136 @@
+"""What an op takes: tensors, arrays, numbers, axes, shapes, names; as the library takes them."""
+
+import numpy as np
+
+from . import arrays, errors
+from ._library import ffi, lib
+from .dtypes import name_of
+from .dtypes import number_of as dtype_of
+from .tape import current_tape
+from .tensor import Tensor
+
+TRIANGLES = {
+    "lower": lib.MO_LOWER,
+    "lower_transposed": lib.MO_LOWER_TRANSPOSED,
+    "upper": lib.MO_UPPER,
+    "upper_transposed": lib.MO_UPPER_TRANSPOSED,
+}
+INTERCEPTS = {"none": lib.MO_INTERCEPT_NONE, "free": lib.MO_INTERCEPT_FREE}
+CHOICES = {"mo_triangle": TRIANGLES, "mo_intercept": INTERCEPTS}
+
+
+def tape_of(*inputs):
+    """The tape of the first input that has one; else the one that is open."""
+    for x in inputs:
+        try:
+            if x._tape is not None:
+                return x._tape
+        except AttributeError:
+            continue
+    return current_tape()
+
+
+def input_of(x, tape, like):
+    """The pointer of a tensor, or of a constant made of an array or a number in the dtype of `like`."""
+    try:
+        if x._frame.alive:
+            return x._pointer
+    except AttributeError:
+        return constant_on(tape, x, real_of(like))
+    x._gone()
+
+
+def real_of(like):
+    """The dtype of numbers beside `like`: its own, or float32."""
+    if isinstance(like, Tensor):
+        name = like.dtype
+        return name if name in ("float32", "float64") else "float32"
+    if isinstance(like, np.ndarray) and like.dtype in ("float32", "float64"):
+        return like.dtype
+    return "float32"
+
+
+def constant_on(tape, x, dtype):
+    """A constant of the tape with a copy of the values; numbers and lists in that dtype."""
+    if isinstance(x, (int, float)):
+        return lib.gate_mo_scalar(tape.gate, tape.pointer, dtype_of(dtype or "float32"), x) or tape.fail()
+    if x is None:
+        raise errors.InvalidError("an input is None, expected a tensor, an array or a number")
+    return arrays.copied(tape, arrays.array_of(x, dtype))
+
+
+def optional_of(x, tape, like):
+    """As `input_of`; None: none."""
+    return ffi.NULL if x is None else input_of(x, tape, like)
+
+
+def index_of(x, tape, like):
+    """As `input_of`; lists of integers, and arrays of integers of any width, become int64."""
+    if isinstance(x, Tensor):
+        return x.pointer()
+    array = arrays.array_of(x)
+    if array.dtype.kind in "iub":
+        array = array.astype(np.int64, copy=False)
+    elif not isinstance(x, np.ndarray):
+        array = array.astype(real_of(like))
+    return arrays.copied(tape, array)
+
+
+def list_of(xs, tape, null=False):
+    """(the pointers of several inputs, how many); null: None is allowed."""
+    like = next((x for x in xs if isinstance(x, Tensor)), None)
+    of = optional_of if null else input_of
+    return ffi.new("mo_tensor *[]", [of(x, tape, like) for x in xs] or [ffi.NULL]), len(xs)
+
+
+def axes_of(axis):
+    """A set of axes as bits; None: all."""
+    if axis is None:
+        return 0
+    bits = 0
+    for i in (axis,) if isinstance(axis, (int, np.integer)) else axis:
+        if not -6 <= i < 6:
+            raise errors.InvalidError(f"axis {i}, expected -6 to 5")
+        bits |= 1 << (int(i) & 31)
+    if not bits:
+        raise errors.InvalidError("no axes given; None means all")
+    return bits
+
+
+def order_of(axes):
+    """An order of axes as an array of int."""
+    return ffi.new("int[6]", list(axes))
+
+
+def shape_of(shape):
+    """(number of axes, sizes)."""
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    return len(sizes), ffi.new("int64_t[]", [int(s) for s in sizes] or [0])
+
+
+def choice_of(kind, name):
+    """The number of a name of that enum; of an intercept also False and True."""
+    choices = CHOICES[kind]
+    if isinstance(name, bool):
+        return int(name)
+    if name not in choices:
+        raise errors.InvalidError(f"{name!r}, expected one of {', '.join(choices)}")
+    return choices[name]
+
+
+def random_of(random):
+    """The position in the random numbers that the library advances."""
+    return random.position
+
+
+def sparse_of(A, tape):
+    """The library's matrix, which lives as long as the tape's nodes."""
+    return tape.holds(A).pointer()
+
+
+def room(n):
+    """Room for n results."""
+    return ffi.new("mo_tensor *[]", n)
+
+
+__all__ = ["dtype_of", "name_of"]

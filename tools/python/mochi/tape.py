@@ -1,0 +1,231 @@
+"""The tape: what ops are recorded on, and where gradients are taken."""
+
+import threading
+
+from . import errors
+from ._library import ffi, lib
+from .context import default_context
+from .tensor import Frame, Leaf, Tensor
+
+MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
+_open = threading.local()
+
+
+class Core:
+    """The library's tape. It outlives a reset of `Tape` while arrays look onto values of it."""
+
+    __slots__ = ("pointer", "address", "context", "kept", "lent", "owned", "__weakref__")
+
+    def __init__(self, context, pointer, owned):
+        self.context, self.pointer, self.owned = context, pointer, owned
+        self.address = int(ffi.cast("uintptr_t", pointer))
+        self.kept = []  # what nodes point to: matrices, functions
+        self.lent = 0
+        if owned:
+            context.tapes[self.address] = context._deaths
+
+    def __del__(self):
+        if getattr(self, "owned", False):
+            self.context.leave(_release, self, self.kept)
+
+
+def _release(gate, core):
+    lib.gate_mo_tape_release(gate, core.pointer)
+    if not lib.door_failed():
+        core.context.tapes.pop(core.address, None)
+
+
+class Lent:
+    """Held by every array onto a value of the tape."""
+
+    __slots__ = ("core",)
+
+    def __init__(self, core):
+        self.core = core
+        core.lent += 1
+
+    def __del__(self):
+        self.core.lent -= 1
+
+
+class Tape:
+    """A tape: ops are executed when they are called, and recorded if an input needs a gradient.
+
+    ``with mochi.Tape() as tape:`` makes it the tape of ops whose inputs are all leaves or arrays. Its tensors live
+    until `reset`, which frees everything made on the tape at once.
+
+    Parameters
+    ----------
+    mode : str
+        "record", or "eval": nothing is recorded, and dropout is the identity.
+    anomaly : bool
+        An op whose result holds a NaN or an infinity raises `NumericalError`, which names op, output and index.
+    context : Context
+        None: this thread's default context.
+    """
+
+    __slots__ = ("context", "gate", "pointer", "_core", "_frame", "_mode", "_anomaly", "_depth", "__weakref__")
+
+    def __init__(self, mode="record", anomaly=False, context=None):
+        if mode not in MODES:
+            raise errors.InvalidError(f"Tape: mode {mode!r}, expected one of {list(MODES)}")
+        self.context = context or default_context()
+        self.gate = self.context.gate
+        self._mode, self._anomaly, self._depth = mode, anomaly, 0
+        self._frame = Frame()
+        self._start()
+
+    def _start(self):
+        pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, MODES[self._mode])
+        self._core = Core(self.context, pointer or self.fail(), owned=True)
+        self.pointer = pointer
+        if self._anomaly:
+            self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
+
+    @classmethod
+    def of(cls, pointer):
+        """A tape that the library made itself, for the time of a callback."""
+        tape = cls.__new__(cls)
+        tape.context = _context_of(pointer)
+        tape.gate, tape.pointer = tape.context.gate, pointer
+        tape._mode, tape._anomaly, tape._depth = "record", False, 0
+        tape._frame = Frame()
+        tape._core = Core(tape.context, pointer, owned=False)
+        return tape
+
+    def fail(self):
+        """Raises the error of this thread's last call."""
+        self.context.fail()
+
+    def check(self):
+        """Raises the error of this thread's last call, if any."""
+        self.context.check()
+
+    def lend(self):
+        """What keeps the memory of the tape's values where it is."""
+        return Lent(self._core)
+
+    def holds(self, thing):
+        """Keeps a thing until the tape is reset; returns it."""
+        self._core.kept.append(thing)
+        return thing
+
+    def reset(self):
+        """Frees every tensor and node made on the tape; an array onto one of its values keeps that memory."""
+        self._leave("reset")
+        if self._core.lent:
+            self._core = None
+            self._start()
+        else:
+            self.context.call(lib.gate_mo_tape_reset, self.pointer)
+            self._core.kept.clear()
+            self.context.emptied(self._core.address)
+        self._frame = Frame()
+
+    def release(self):
+        """Frees the tape; its tensors raise `StateError` from then on."""
+        self._leave("release")
+        self.pointer, self._core = ffi.NULL, None
+
+    def _leave(self, what):
+        if not self.pointer:
+            raise errors.StateError(f"{what}: the tape was released")
+        if self._depth:
+            raise errors.StateError(f"{what}: the tape is in use by the call that runs this function")
+        self._frame.alive = False
+
+    def constant(self, values, dtype=None):
+        """A constant of the tape with a copy of the values."""
+        from .inputs import constant_on
+
+        return Tensor(constant_on(self, values, dtype), self)
+
+    def grad(self, y, xs, gs=None, create_graph=False, retain=False, allow_unused=False):
+        """Gradients of y, a tensor or a list of them, in the tensors xs.
+
+        Parameters
+        ----------
+        gs : list
+            The adjoints of y; None: ones.
+        create_graph : bool
+            Record what backward does, so that the gradients can be differentiated.
+        retain : bool
+            Keep what backward needs, so that gradients of the same results can be taken again.
+        allow_unused : bool
+            A y that depends on nothing that needs a gradient is no error: zeros.
+
+        Returns
+        -------
+        list of Tensor
+            One for each of xs, of its shape.
+        """
+        from .inputs import list_of
+
+        ys = [y] if isinstance(y, Tensor) else list(y)
+        xs = [xs] if isinstance(xs, Tensor) else list(xs)
+        for result in ys:
+            result.keep()
+        y_list, n = list_of(ys, self)
+        x_list, m = list_of(xs, self)
+        bars = [gs] if isinstance(gs, Tensor) else gs
+        if bars is not None and len(bars) != n:
+            raise errors.InvalidError(f"grad: {len(bars)} adjoints of {n} results")
+        g_list = ffi.NULL if bars is None else list_of(bars, self, null=True)[0]
+        out = ffi.new("mo_tensor *[]", m)
+        flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_RETAIN * bool(retain)
+        flags += lib.MO_ALLOW_UNUSED * bool(allow_unused)
+        self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
+        return [Tensor(pointer, self) for pointer in out]
+
+    def jvp(self, ys, xs, vs, create_graph=False, allow_unused=False):
+        """Products of the Jacobian of ys in xs with the directions vs: one for each of ys."""
+        from .inputs import list_of
+
+        y_list, n = list_of(ys, self)
+        x_list, m = list_of(xs, self)
+        v_list, k = list_of(vs, self)
+        if k != m:
+            raise errors.InvalidError(f"jvp: {k} directions of {m} tensors")
+        out = ffi.new("mo_tensor *[]", n)
+        flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_ALLOW_UNUSED * bool(allow_unused)
+        self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
+        return [Tensor(pointer, self) for pointer in out]
+
+    def backward(self, loss):
+        """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
+        loss.keep()
+        self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
+
+    @property
+    def nodes(self):
+        """The number of ops recorded since the last reset."""
+        return lib.mo_tape_nodes(self.pointer)
+
+    def __enter__(self):
+        if not hasattr(_open, "tapes"):
+            _open.tapes = []
+        _open.tapes.append(self)
+        return self
+
+    def __exit__(self, *error):
+        _open.tapes.remove(self)
+
+    def __repr__(self):
+        return f"mochi.Tape({self.nodes} nodes)" if self.pointer else "mochi.Tape(released)"
+
+
+def _context_of(pointer):
+    from .context import Context
+
+    return Context.of(lib.mo_tape_context(pointer))
+
+
+def current_tape():
+    """The innermost tape that this thread has opened by ``with``."""
+    tapes = getattr(_open, "tapes", None)
+    if not tapes:
+        raise errors.StateError("no tape: open one by `with mochi.Tape():`, or give a tensor of one")
+    return tapes[-1]
+
+
+__all__ = ["Leaf", "Tape", "current_tape"]

@@ -1,0 +1,266 @@
+"""Tensors: those of a tape, which live until it is reset, and leaves, which live as long as Python holds them."""
+
+import numpy as np
+
+from . import arrays, errors
+from ._library import ffi, lib
+from .context import default_context
+from .dtypes import name_of, number_of
+
+
+class Frame:
+    """Whether the tensors that were made in it still exist: a tape's until its next reset, a callback's until it returns."""
+
+    __slots__ = ("alive",)
+
+    def __init__(self):
+        self.alive = True
+
+
+FOREVER = Frame()
+
+
+class Tensor:
+    """A tensor of a tape: the result of an op.
+
+    It takes part in +, -, *, /, @, ** and indexing with other tensors, arrays and numbers; every function of
+    `mochi.ops` whose first input is a tensor is a method too. ``np.asarray(x)`` is a read-only view of its memory.
+    """
+
+    __slots__ = ("_pointer", "_tape", "_frame", "__weakref__")
+    __array_ufunc__ = None  # so that `array @ tensor` is the tensor's
+    __hash__ = object.__hash__
+
+    def __init__(self, pointer, tape):
+        self._pointer = pointer
+        self._tape = tape
+        self._frame = tape._frame
+
+    @property
+    def context(self):
+        """The context that the tensor belongs to."""
+        return self._tape.context
+
+    @property
+    def tape(self):
+        """The tape that made the tensor; None of a leaf."""
+        return self._tape
+
+    def pointer(self):
+        """The library's pointer; raises `StateError` if the tensor is gone."""
+        if not self._frame.alive:
+            self._gone()
+        return self._pointer
+
+    def _gone(self):
+        raise errors.StateError("the tensor is gone: its tape was reset or released, or its callback has returned")
+
+    def lent(self):
+        """What keeps the memory of the tensor where it is."""
+        return self._tape.lend()
+
+    @property
+    def shape(self):
+        """The sizes of the axes."""
+        pointer = self.pointer()
+        return tuple(lib.mo_dim(pointer, i) for i in range(lib.mo_ndim(pointer)))
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return lib.mo_ndim(self.pointer())
+
+    @property
+    def size(self):
+        """The number of elements."""
+        return lib.mo_numel(self.pointer())
+
+    @property
+    def dtype(self):
+        """The name of the dtype: "float32"."""
+        return name_of(lib.mo_tensor_dtype(self.pointer()))
+
+    @property
+    def requires_grad(self):
+        """Whether gradients flow to the tensor."""
+        return lib.mo_needs_grad(self.pointer())
+
+    @property
+    def name(self):
+        """The name of a parameter; "" of any other tensor."""
+        return ffi.string(lib.mo_tensor_name(self.pointer())).decode()
+
+    def item(self):
+        """The one element of a tensor of any shape with one element."""
+        value = self.context.call(lib.gate_mo_item, self.pointer())
+        return value if self.dtype.startswith(("float", "bfloat")) else int(value)
+
+    def numpy(self):
+        """An array with a copy of the values."""
+        return arrays.copy_of(self)
+
+    def keep(self):
+        """Keeps the value readable after backward, which otherwise releases it; returns the tensor."""
+        lib.mo_keep(self.pointer())
+        return self
+
+    def detach(self):
+        """The same values as data: no gradient flows through."""
+        tape = self._tape
+        return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape.pointer, self.pointer()), tape)
+
+    def __array__(self, dtype=None, copy=None):
+        """A read-only view of the values, or a copy in another dtype."""
+        view = arrays.view_of(self) if self.context.device == "cpu" else self.numpy()
+        if dtype is not None and view.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"a view of {view.dtype} as {np.dtype(dtype)} needs a copy")
+            return view.astype(dtype)
+        return view.copy() if copy else view
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of a tensor without axes")
+        return self.shape[0]
+
+    def __repr__(self):
+        if not self._frame.alive:
+            return "mochi.Tensor(gone)"
+        kind = "Parameter" if self.name else "Tensor"
+        try:
+            values = np.array2string(self.numpy(), threshold=50, precision=5)
+        except (errors.Error, MemoryError) as error:
+            values = f"<{error}>"
+        return f"mochi.{kind}({self.name + ', ' if self.name else ''}{list(self.shape)} {self.dtype}\n{values})"
+
+    def __reduce__(self):
+        return constant, (self.numpy(),)
+
+
+class Leaf(Tensor):
+    """A tensor of no tape: a parameter, or data."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, pointer, context):
+        self._pointer = pointer
+        self._tape = None
+        self._frame = FOREVER
+        self._context = context
+
+    @property
+    def context(self):
+        """The context that the tensor belongs to."""
+        return self._context
+
+    def lent(self):
+        """What keeps the memory of the tensor where it is."""
+        return self
+
+    def require_grad(self):
+        """Declares that gradients flow to the tensor, which has to be of float32 or float64; returns it."""
+        self._context.call(lib.gate_mo_require_grad, self._pointer)
+        return self
+
+    @property
+    def grad(self):
+        """The gradient that `Tape.backward` has added up, as an array; None if backward has not reached the leaf."""
+        pointer = lib.mo_grad_of(self._pointer)
+        if not pointer:
+            return None
+        borrowed = Leaf.__new__(_Borrowed)
+        Leaf.__init__(borrowed, pointer, self._context)
+        return borrowed.numpy()
+
+    def zero_grad(self):
+        """Sets the gradient to zero."""
+        self._context.call(lib.gate_mo_zero_grad, self._pointer)
+
+    def write(self, values):
+        """Writes new values over the old ones: of the tensor's shape and dtype, or numbers."""
+        if getattr(self, "_readonly", False):
+            raise errors.StateError("the tensor is a read-only array's memory")
+        array = np.ascontiguousarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype)
+        host = ffi.cast("void *", array.ctypes.data)
+        self._context.call(lib.gate_mo_tensor_write, self._pointer, host, array.nbytes)
+
+    def __setitem__(self, index, values):
+        if index is not Ellipsis and index != slice(None):
+            raise IndexError("a leaf is written as a whole: W[...] = values")
+        self.write(values)
+
+    def __del__(self):
+        context = getattr(self, "_context", None)
+        if context is not None and type(self) is not _Borrowed:
+            context.bury(self._pointer)
+
+    def __reduce__(self):
+        return _remade, (self.numpy(), self.name, self.requires_grad)
+
+
+class _Borrowed(Leaf):
+    """A leaf's gradient, which the leaf owns."""
+
+    __slots__ = ()
+
+
+class Data(Leaf):
+    """A leaf onto the memory of an array."""
+
+    __slots__ = ("_readonly",)
+
+
+def parameter(values, name=None, dtype=None, context=None):
+    """A leaf with a copy of the values, to which gradients flow.
+
+    Parameters
+    ----------
+    values : array_like
+        float32 or float64; numbers of other types, and lists, become float32.
+    name : str
+        The name in error messages and printed graphs.
+    dtype : str
+        "float32" or "float64"; None: as the values are.
+    """
+    context = context or default_context()
+    array = arrays.array_of(values, dtype or "float32")
+    real = dtype or (array.dtype if array.dtype in ("float32", "float64") else "float32")
+    array = np.ascontiguousarray(array, real)
+    shape = ffi.new("int64_t[]", array.shape or (0,))
+    text = ffi.NULL if name is None else name.encode()
+    pointer = context.call(lib.gate_mo_parameter, context.pointer, text, number_of(array.dtype), array.ndim, shape)
+    leaf = Leaf(pointer, context)
+    leaf.write(array)
+    return leaf
+
+
+def constant(values, dtype=None, context=None):
+    """A leaf onto the memory of an array: NumPy's, or anything with ``__dlpack__`` or the buffer protocol.
+
+    Nothing is copied unless the library cannot read the memory as it is (integers of other widths, bool apart, another byte
+    order, negative strides) or `dtype` differs. The memory must not change while a tape holds results of it.
+    """
+    if isinstance(values, Tensor):
+        values = values.numpy()
+    context = context or default_context()
+    array = arrays.array_of(values, dtype or "float32")
+    if dtype is not None:
+        array = array.astype(np.dtype(dtype), copy=False)
+    data = Data(arrays.wrapped(context, array), context)
+    data._readonly = not array.flags.writeable
+    return data
+
+
+def _remade(array, name, requires_grad):
+    if requires_grad:
+        return parameter(array, name or None)
+    return constant(array)
