@@ -3,6 +3,7 @@
  * log softmax(x)_c = (x_c - m) - log sum exp(x - m), m the largest entry: both parts are exact to rounding at any size
  * of x, while logsumexp(x) - x_c taken as two numbers of size 1e4 would lose the difference. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lane_sum.h"
 #include "tensor/scalar.h"
 
 /* m and log sum exp(x - m) of a row. */
@@ -17,11 +18,14 @@ static row_scale scale_of(const real *x, int64_t n) {
     for (int64_t c = 0; c < n; c++)
         largest = x[c] > largest ? x[c] : largest;
     largest = largest == -INFINITY ? 0 : largest;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
-        sum += exp_of(x[c] - largest);
-    return (row_scale){.largest = largest, .log_sum = log(sum)};
+    lane_sum sum = {0};
+    int64_t c = 0;
+    for (; c + LANE_SUM <= n; c += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += exp_of(x[c + j] - largest);
+    for (; c < n; c++)
+        sum.lane[0] += exp_of(x[c] - largest);
+    return (row_scale){.largest = largest, .log_sum = log(lane_sum_total(&sum))};
 }
 
 /* -log softmax(x)_c */

@@ -1,5 +1,6 @@
 /* tensor/cpu/hop.c - rows of K matrices mixed with weights per row, and the adjoint in the weights. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lane_sum.h"
 
 #include <string.h>
 
@@ -42,11 +43,13 @@ void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int 
 }
 
 static real dot(const real *x, const real *y, int64_t n) {
-    real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++)
-        sum += x[j] * y[j];
-    return sum;
+    real_lanes sum = {0};
+    int64_t j = 0;
+    for (; j + LANE_SUM <= n; j += LANE_SUM)
+        sum += real_lanes_at(x + j) * real_lanes_at(y + j);
+    for (; j < n; j++)
+        sum[0] += x[j] * y[j];
+    return real_lanes_total(sum);
 }
 
 void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w) {

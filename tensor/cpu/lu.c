@@ -65,10 +65,14 @@ static int factor_plain(real *A, int64_t n, int32_t *pivot) {
 static real largest_row_sum(const real *A, int64_t n) {
     real largest = 0;
     for (int64_t i = 0; i < n; i++) {
-        real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < n; j++)
-            sum += fabs(A[i * n + j]);
+        real_lanes sums = {0};
+        int64_t j = 0;
+        for (; j + LANE_SUM <= n; j += LANE_SUM)
+            for (int l = 0; l < LANE_SUM; l++)
+                sums[l] += fabs(A[i * n + j + l]);
+        for (; j < n; j++)
+            sums[0] += fabs(A[i * n + j]);
+        real sum = real_lanes_total(sums);
         largest = sum > largest ? sum : largest;
     }
     return largest;

@@ -4,7 +4,7 @@
 #ifndef MO_CPU_MATRICES_H
 #define MO_CPU_MATRICES_H
 
-#include "tensor/cpu/real.h"
+#include "tensor/cpu/lane_sum.h"
 #include "tensor/cpu/work.h"
 
 #include <cblas.h>
@@ -28,11 +28,14 @@ enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to this order plain loops b
 
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)y[i];
-    return sum;
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += (double)x[i + j] * (double)y[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += (double)x[i] * (double)y[i];
+    return lane_sum_total(&sum);
 }
 
 /* y += a x */

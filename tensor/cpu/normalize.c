@@ -1,19 +1,36 @@
 /* tensor/cpu/normalize.c - rows to zero mean and unit variance, or to unit length. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lane_sum.h"
 
 #include <tgmath.h>
 
+static double sum_of(const real *x, int64_t n) {
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += x[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += x[i];
+    return lane_sum_total(&sum);
+}
+
+/* The sum of (x - mean)^2. */
+static double squares_about(double mean, const real *x, int64_t n) {
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += ((double)x[i + j] - mean) * ((double)x[i + j] - mean);
+    for (; i < n; i++)
+        sum.lane[0] += ((double)x[i] - mean) * ((double)x[i] - mean);
+    return lane_sum_total(&sum);
+}
+
 /* Two passes: the variance about a known mean loses nothing if the mean is large. */
 static void standardize(const real *x, int64_t n, double epsilon, real *restrict y) {
-    double sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++)
-        sum += x[j];
-    double mean = sum / (double)max_of(1, n);
-#pragma omp simd reduction(+ : squares)
-    for (int64_t j = 0; j < n; j++)
-        squares += ((double)x[j] - mean) * ((double)x[j] - mean);
-    double scale = 1 / sqrt(squares / (double)max_of(1, n) + epsilon);
+    double mean = sum_of(x, n) / (double)max_of(1, n);
+    double scale = 1 / sqrt(squares_about(mean, x, n) / (double)max_of(1, n) + epsilon);
     for (int64_t j = 0; j < n; j++)
         y[j] = (real)(((double)x[j] - mean) * scale);
 }
@@ -28,11 +45,7 @@ void REAL(layer_norm_cpu)(mo_context *ctx, double epsilon, const mo_view *x, con
 
 /* The squares of float32 cannot overflow in double; those of float64 beyond 1e154 can. */
 static void to_unit_length(const real *x, int64_t n, double epsilon, real *restrict y) {
-    double squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (int64_t j = 0; j < n; j++)
-        squares += (double)x[j] * (double)x[j];
-    double length = sqrt(squares);
+    double length = sqrt(squares_about(0, x, n));
     real scale = (real)(1 / (length < epsilon ? epsilon : length));
     for (int64_t j = 0; j < n; j++)
         y[j] = x[j] * scale;

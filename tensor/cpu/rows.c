@@ -2,6 +2,7 @@
  *
  * The largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
 #include "tensor/cpu/kernels.h"
+#include "tensor/cpu/lane_sum.h"
 #include "tensor/scalar.h"
 
 enum { SHORT = 16, LANES = 16 };
@@ -22,11 +23,14 @@ static real shift_of(const real *x, int64_t n) {
 }
 
 static double exponential_sum(const real *x, int64_t n, real shift) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += exp_of(x[i] - shift);
-    return sum;
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += exp_of(x[i + j] - shift);
+    for (; i < n; i++)
+        sum.lane[0] += exp_of(x[i] - shift);
+    return lane_sum_total(&sum);
 }
 
 /* Many short rows, such as the weights of hops: one row per lane, so that all loops are long. */
@@ -55,15 +59,33 @@ static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict
             y[i * n + j] = z[j][i] * scale[i];
 }
 
+static double row_sum(const real *x, int64_t n) {
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += x[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += x[i];
+    return lane_sum_total(&sum);
+}
+
+static double inner_product(const real *x, const real *y, int64_t n) {
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += x[i + j] * y[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += x[i] * y[i];
+    return lane_sum_total(&sum);
+}
+
 static void softmax_row(const real *x, int64_t n, real *restrict y) {
     real shift = shift_of(x, n);
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         y[i] = exp_of(x[i] - shift);
-        sum += y[i];
-    }
-    real scale = (real)(1 / sum);
+    real scale = (real)(1 / row_sum(y, n));
     for (int64_t i = 0; i < n; i++)
         y[i] *= scale;
 }
@@ -97,10 +119,7 @@ static real row_product(const real *y, const real *g, int64_t n) {
         sum += y ? y[i] * g[i] : g[i];
     if (n < 4 * LANES)
         return (real)sum;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += y ? y[i] * g[i] : g[i];
-    return (real)sum;
+    return (real)(y ? inner_product(y, g, n) : row_sum(g, n));
 }
 
 static void softmax_adjoint_row(const real *y, const real *g, int64_t n, real *restrict x_bar) {

@@ -42,11 +42,14 @@ static bool dual_invert(logistic_dual *s) {
 }
 
 static double sum_of(const real *x, int64_t n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)x[i];
-    return sum;
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += (double)x[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += (double)x[i];
+    return lane_sum_total(&sum);
 }
 
 /* Writes the input of the product to v. */

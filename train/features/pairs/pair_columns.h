@@ -5,6 +5,8 @@
 
 #include "train/features/example_rows.h"
 
+#include <string.h>
+
 enum { MO_WALK_COLUMNS = 7, MO_MATCH_COLUMNS = 7 };
 
 /* n pairs (end[0][i], end[1][i]) of nodes of a graph that lacks their edge. */
@@ -19,13 +21,21 @@ bool mo_pair_walks(const mo_pair_list *p, float *out);
 /* matches.c: out [n, MO_MATCH_COLUMNS], zeroed, from unit rows x [nodes, d] of the attributes. */
 bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out);
 
-/* x.y; declared here as bands and matches both are sums of such products. */
+typedef float mo_pair_lanes __attribute__((vector_size(16)));
+
+/* x.y; declared here as bands and matches both are sums of such products. Four interleaved sums, written out so that
+ * every build adds in the same order, as in tensor/cpu/lane_sum.h. */
 static inline float mo_pair_product(const float *restrict x, const float *restrict y, int64_t n) {
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; j++)
-        sum += x[j] * y[j];
-    return sum;
+    mo_pair_lanes sum = {0}, a, b;
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        memcpy(&a, x + j, sizeof a);
+        memcpy(&b, y + j, sizeof b);
+        sum += a * b;
+    }
+    for (; j < n; j++)
+        sum[0] += x[j] * y[j];
+    return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 #endif

@@ -1,0 +1,43 @@
+/* tensor/cpu/lane_sum.h - the sum of a row in an order that the source states: LANE_SUM interleaved sums, which one
+ * vector instruction advances, joined from first to last; entries beyond the last whole group go to sum 0.
+ *
+ * `omp simd reduction` would leave the order to the compiler, which adds one entry after the other where a sanitizer or
+ * a counter of coverage stands in the loop: the gradients of such a build would differ from those of the release. */
+#ifndef MO_CPU_LANE_SUM_H
+#define MO_CPU_LANE_SUM_H
+
+#include "tensor/cpu/real.h"
+
+#include <string.h>
+
+enum { LANE_SUM = 64 / sizeof(real) };
+
+/* LANE_SUM sums in double. */
+typedef struct lane_sum {
+    double lane[LANE_SUM];
+} lane_sum;
+
+static inline double lane_sum_total(const lane_sum *s) {
+    double sum = 0;
+    for (int j = 0; j < LANE_SUM; j++)
+        sum += s->lane[j];
+    return sum;
+}
+
+/* LANE_SUM sums in the type of the entries. */
+typedef real real_lanes __attribute__((vector_size(64)));
+
+static inline real_lanes real_lanes_at(const real *x) {
+    real_lanes v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline real real_lanes_total(real_lanes s) {
+    real sum = 0;
+    for (int j = 0; j < LANE_SUM; j++)
+        sum += s[j];
+    return sum;
+}
+
+#endif
