@@ -31,8 +31,15 @@ door_failure door_failed(void);
 void door_put_failure(door_failure failure);
 const mo_status *door_error(void);
 void door_raise(mo_context *ctx, mo_code code, const char *message);
+void door_let_go(mo_tensor *T);
 const char *door_version(void);
+void *door_dl_export(const mo_view *v, int device_type, int device_id, bool versioned, void *state);
+void *door_dl_dropper(void);
+mo_head_logits door_head_logits_at(int i);
+mo_head_residual door_head_residual_at(int i);
 """
+# Heads of Python: the library gives a head no state, so each has functions of its own.
+HEADS = 64
 
 
 def compiler():
@@ -67,6 +74,21 @@ def callbacks():
     return list(headers.statements(headers.without_attributes(text)))
 
 
+def heads():
+    """C source of the functions of each head of Python, and of the two that tell them."""
+    lines = []
+    for kind, first in (("logits", ""), ("residual", "mo_tensor *W, ")):
+        last = "mo_tensor *Zq, " if kind == "logits" else ""
+        given = f"mo_tape *t, {first}mo_tensor *Zs, mo_tensor *Ys, {last}mo_tensor *const *p"
+        passed = ", ".join(re.findall(r"(\w+)(?:,|$)", given))
+        for i in range(HEADS):
+            lines.append(f"static mo_tensor *{kind}_{i}({given}) {{ return door_head_{kind}({i}, {passed}); }}")
+        names = ", ".join(f"{kind}_{i}" for i in range(HEADS))
+        lines.append(f"static const mo_head_{kind} {kind}_of[] = {{{names}}};")
+        lines.append(f"static mo_head_{kind} door_head_{kind}_at(int i) {{ return {kind}_of[i]; }}")
+    return "\n".join(lines) + "\n"
+
+
 def builder():
     """The cffi builder of the extension, without the library's place, which the build adds."""
     text = headers.declarations(ROOT, compiler())
@@ -75,7 +97,7 @@ def builder():
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks()) + "\n}")
     source = "".join(f'#include "{header}"\n' for header in headers.HEADERS) + "#include <math.h>\n"
     source += "".join(f"static {line}\n" for line in callbacks())
-    source += (HERE / "gate.c").read_text() + gates.definitions(text)
+    source += (HERE / "gate.c").read_text() + (HERE / "dlpack.c").read_text() + heads() + gates.definitions(text)
     ffi.set_source(
         "mochi._library",
         source,

@@ -37,7 +37,10 @@ def defined(function, known):
         body = ["if (!gate_enter(gate)) return MO_STATE;", f"mo_code result_ = {call};", "gate_leave(gate);", "return result_;"]
     else:
         leave = "if (!gate_leave(gate)) result_ = NULL;" if empty == "NULL" else "gate_leave(gate);"
-        body = [f"{result} result_ = {empty};", "if (!gate_enter(gate)) return result_;", f"result_ = {call};", leave]
+        body = [f"{result} result_ = {empty};", "if (!gate_enter(gate)) return result_;", f"result_ = {call};"]
+        if "".join(result.split()) == "mo_tensor*":  # backward leaves it what it holds while Python does
+            body.append("mo_keep(result_);")
+        body.append(leave)
         body.append("return result_;")
     lines = "".join(f"    {line}\n" for line in body)
     return f"static {declared(function)} {{\n{lines}}}\n"

@@ -30,33 +30,54 @@ from .errors import (
     StateError,
     UnsupportedError,
 )
+from .heads import Head, head, head_names, ridge_fit
 from .operators import attach as _attach
+from .optimizers import AdamW, cosine
+from .random import Random
+from .solvers import Check, Report, gradcheck, implicit, recompute, solve
+from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
+from .user_op import Op
 
 _attach()
 __version__ = _ffi.string(_lib.door_version()).decode()
 
 __all__ = [
+    "AdamW",
     "BusyError",
+    "Check",
     "Context",
     "Error",
     "FileError",
     "ForkError",
     "FormatError",
+    "Head",
     "InvalidError",
     "MismatchError",
     "NumericalError",
+    "Op",
     "OutOfMemoryError",
+    "Random",
+    "Report",
+    "Sparse",
     "StateError",
     "Tape",
     "Tensor",
     "UnsupportedError",
     "constant",
+    "cosine",
     "current_tape",
     "default_context",
     "device_describe",
+    "gradcheck",
+    "head",
+    "head_names",
+    "implicit",
     "ops",
     "parameter",
+    "recompute",
+    "ridge_fit",
     "set_default_context",
+    "solve",
 ]

@@ -1,6 +1,7 @@
 """The tape: what ops are recorded on, and where gradients are taken."""
 
 import threading
+import weakref
 
 from . import errors
 from ._library import ffi, lib
@@ -9,6 +10,8 @@ from .tensor import Frame, Leaf, Tensor
 
 MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
 _open = threading.local()
+# Tapes by the address of the library's, for functions of Python that the library calls.
+_tapes = weakref.WeakValueDictionary()
 
 
 class Core:
@@ -79,12 +82,16 @@ class Tape:
         pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, MODES[self._mode])
         self._core = Core(self.context, pointer or self.fail(), owned=True)
         self.pointer = pointer
+        _tapes[self._core.address] = self
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
 
     @classmethod
     def of(cls, pointer):
-        """A tape that the library made itself, for the time of a callback."""
+        """The tape of a pointer of the library; one that the library made itself is borrowed."""
+        known = _tapes.get(int(ffi.cast("uintptr_t", pointer)))
+        if known is not None and known.pointer == pointer:
+            return known
         tape = cls.__new__(cls)
         tape.context = _context_of(pointer)
         tape.gate, tape.pointer = tape.context.gate, pointer
@@ -150,7 +157,8 @@ class Tape:
         create_graph : bool
             Record what backward does, so that the gradients can be differentiated.
         retain : bool
-            Keep what backward needs, so that gradients of the same results can be taken again.
+            Keep what backward needs, so that gradients of the same results can be taken again. Without it, backward frees
+            every value that it has consumed and that Python does not hold.
         allow_unused : bool
             A y that depends on nothing that needs a gradient is no error: zeros.
 
@@ -163,8 +171,6 @@ class Tape:
 
         ys = [y] if isinstance(y, Tensor) else list(y)
         xs = [xs] if isinstance(xs, Tensor) else list(xs)
-        for result in ys:
-            result.keep()
         y_list, n = list_of(ys, self)
         x_list, m = list_of(xs, self)
         bars = [gs] if isinstance(gs, Tensor) else gs
@@ -175,7 +181,7 @@ class Tape:
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_RETAIN * bool(retain)
         flags += lib.MO_ALLOW_UNUSED * bool(allow_unused)
         self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
-        return [Tensor(pointer, self) for pointer in out]
+        return [Tensor(lib.mo_keep(pointer), self) for pointer in out]
 
     def jvp(self, ys, xs, vs, create_graph=False, allow_unused=False):
         """Products of the Jacobian of ys in xs with the directions vs: one for each of ys."""
@@ -189,11 +195,10 @@ class Tape:
         out = ffi.new("mo_tensor *[]", n)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_ALLOW_UNUSED * bool(allow_unused)
         self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
-        return [Tensor(pointer, self) for pointer in out]
+        return [Tensor(lib.mo_keep(pointer), self) for pointer in out]
 
     def backward(self, loss):
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
-        loss.keep()
         self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
 
     @property
@@ -212,6 +217,29 @@ class Tape:
 
     def __repr__(self):
         return f"mochi.Tape({self.nodes} nodes)" if self.pointer else "mochi.Tape(released)"
+
+
+class Visit:
+    """The time in which the library runs a function of Python on a tape.
+
+    Tensors made meanwhile are gone when it ends, as the library may free them then.
+    """
+
+    def __init__(self, pointer):
+        self.tape = Tape.of(pointer)
+
+    def __enter__(self):
+        tape = self.tape
+        self._frame, tape._frame = tape._frame, Frame()
+        tape._depth += 1
+        return tape.__enter__()
+
+    def __exit__(self, *error):
+        tape = self.tape
+        tape.__exit__()
+        tape._depth -= 1
+        tape._frame.alive = False
+        tape._frame = self._frame
 
 
 def _context_of(pointer):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import arrays, errors
+from . import arrays, dlpack, errors
 from ._library import ffi, lib
 from .context import default_context
 from .dtypes import name_of, number_of
@@ -35,6 +35,10 @@ class Tensor:
         self._pointer = pointer
         self._tape = tape
         self._frame = tape._frame
+
+    def __del__(self, _let_go=lib.door_let_go):
+        if self._frame.alive:
+            _let_go(self._pointer)
 
     @property
     def context(self):
@@ -99,11 +103,6 @@ class Tensor:
         """An array with a copy of the values."""
         return arrays.copy_of(self)
 
-    def keep(self):
-        """Keeps the value readable after backward, which otherwise releases it; returns the tensor."""
-        lib.mo_keep(self.pointer())
-        return self
-
     def detach(self):
         """The same values as data: no gradient flows through."""
         tape = self._tape
@@ -117,6 +116,13 @@ class Tensor:
                 raise ValueError(f"a view of {view.dtype} as {np.dtype(dtype)} needs a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """The memory as a DLPack capsule, which nothing may write."""
+        return dlpack.capsule_of(self, max_version, dl_device, copy)
+
+    def __dlpack_device__(self):
+        return dlpack.device_of(self)
 
     def __float__(self):
         return float(self.item())
@@ -144,6 +150,15 @@ class Tensor:
 
     def __reduce__(self):
         return constant, (self.numpy(),)
+
+
+class Visitor(Tensor):
+    """A tensor that the library shows to a function of Python, and that others may hold."""
+
+    __slots__ = ()
+
+    def __del__(self):
+        pass
 
 
 class Leaf(Tensor):

@@ -1,0 +1,224 @@
+"""Gradients of gradients, checks, solvers with residuals in Python, optimisers."""
+
+import gc
+
+import mochi
+import numpy as np
+import pytest
+from mochi import ops
+
+rng = np.random.default_rng(0)
+SPD = (lambda M: M @ M.T + np.eye(4))(rng.normal(size=(4, 4)))
+
+
+def test_a_gradient_of_a_gradient():
+    x = mochi.parameter(np.array([1.0, 2.0]))
+    with mochi.Tape() as tape:
+        (g,) = tape.grad((x**3).sum(), [x], create_graph=True)
+        (h,) = tape.grad(g.sum(), [x], create_graph=True)
+        (third,) = tape.grad(h.sum(), [x])
+    assert g.numpy().tolist() == [3, 12] and h.numpy().tolist() == [6, 12] and third.numpy().tolist() == [6, 6]
+
+
+def test_the_product_with_the_jacobian():
+    x = mochi.parameter(np.array([1.0, 2.0]))
+    with mochi.Tape() as tape:
+        y = x * x
+        (t,) = tape.jvp([y], [x], [np.array([1.0, 10.0])])
+    assert t.numpy().tolist() == [2, 40]
+
+
+def test_gradients_of_several_results_with_adjoints():
+    x = mochi.parameter(np.array([1.0, 2.0]))
+    with mochi.Tape() as tape:
+        (g,) = tape.grad([x * 2.0, x.sum()], [x], gs=[np.array([1.0, 0.0]), None])
+    assert g.numpy().tolist() == [3, 1]
+    with mochi.Tape() as tape:
+        y = mochi.constant(np.ones(2)) * 2.0
+        with pytest.raises(mochi.InvalidError):
+            tape.grad(y, [x])
+        assert tape.grad(y, [x], allow_unused=True)[0].numpy().tolist() == [0, 0]
+        with pytest.raises(mochi.InvalidError, match="adjoints"):
+            tape.grad(x * 2.0, [x], gs=[None, None])
+
+
+def test_gradcheck_passes_and_fails():
+    good = mochi.gradcheck(lambda A, B: ops.solve_spd(A @ A.T + np.eye(4), B).tanh(), [SPD, np.ones((4, 2))], order=2)
+    assert good and good.samples > 0 and good.error < 1e-5
+    wrong = mochi.Op(lambda x: x**2, lambda y_bar, y, x: (y_bar * x,), name="wrong_square")
+    bad = mochi.gradcheck(wrong, [np.array([1.0, 2.0])], order=1)
+    assert not bad and bad.error > 0.1
+    assert mochi.gradcheck(lambda X, i: ops.gather_rows(X, i), [np.ones((3, 2)), np.array([0, 2, 0])])
+
+
+def test_an_exception_in_a_function_comes_out_as_it_is():
+    def broken(x):
+        raise KeyError("mine")
+
+    def asks(w, a):
+        return w @ a
+
+    with pytest.raises(KeyError, match="mine"):
+        mochi.gradcheck(broken, [np.ones(2)])
+    with mochi.Tape() as tape:
+        with pytest.raises(KeyError, match="mine") as caught:
+            mochi.implicit(lambda w, a: broken(w), np.zeros(2), [mochi.parameter(np.ones(2))])
+        assert any(entry.name == "broken" for entry in caught.traceback)
+        with pytest.raises(mochi.InvalidError, match="matmul"):
+            mochi.implicit(asks, np.zeros(2), [mochi.parameter(np.ones(3))])
+        with pytest.raises(KeyboardInterrupt):
+            mochi.implicit(interrupted, np.zeros(2), [mochi.parameter(np.ones(2))])
+        with pytest.raises(mochi.StateError, match="in use"):
+            mochi.implicit(lambda w, a: tape.reset(), np.zeros(2), [mochi.parameter(np.ones(2))])
+        assert (mochi.parameter(np.ones(2)) * 2.0).sum().item() == 4
+
+
+def interrupted(w, a):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("solver", ["newton_krylov", "gmres", "conjugate_gradients"])
+def test_an_implicit_solution_has_the_gradient_of_the_solve(solver):
+    b = mochi.parameter(np.array([1.0, 2.0, 3.0, 4.0]))
+    report = mochi.Report()
+    with mochi.Tape() as tape:
+        w = mochi.implicit(lambda w, b: (w[None] @ SPD)[0] - b, np.zeros(4), [b], solver=solver, symmetric=True, report=report)
+        gc.collect()
+        (g,) = tape.grad((w * np.array([1.0, 0, 0, 0])).sum(), [b], create_graph=True)
+    np.testing.assert_allclose(w.numpy(), np.linalg.solve(SPD, b.numpy()), rtol=1e-8)
+    np.testing.assert_allclose(g.numpy(), np.linalg.inv(SPD)[0], rtol=1e-8)
+    assert report.converged and report.iterations > 0 and report.adjoint_systems > 0
+
+
+def test_a_solution_found_elsewhere_and_a_jacobian():
+    calls = []
+
+    def jacobian(w, a):
+        calls.append(1)
+        return ops.diagonal_embed(w * 2.0)
+
+    a = mochi.parameter(np.array([4.0, 9.0]))
+    with mochi.Tape() as tape:
+        w = mochi.implicit(lambda w, a: w * w - a, np.array([2.0, 3.0]), [a], solver=None, jacobian=jacobian)
+        (g,) = tape.grad(w.sum(), [a])
+    np.testing.assert_allclose(g.numpy(), [1 / 4, 1 / 6], rtol=1e-12)
+    assert calls
+    with mochi.Tape(), pytest.raises(TypeError, match="unknown option"):
+        mochi.implicit(lambda w, a: w - a, np.zeros(2), [a], nonsense=1)
+
+
+def test_minimisers():
+    a = mochi.parameter(np.array([0.2, 0.5, 0.9]))
+    with mochi.Tape() as tape:
+        x = mochi.solve("lbfgs", lambda x, a: ((x - a) ** 2).sum() + (x**4).sum(), np.zeros(3), [a])
+        (g,) = tape.grad(x.sum(), [a])
+        p = mochi.solve("projected_gradient", lambda x, a: ((x - a) ** 2).sum(), np.full(3, 1 / 3), [a])
+    v = x.numpy()
+    np.testing.assert_allclose(4 * v**3 + 2 * (v - a.numpy()), 0, atol=1e-8)
+    np.testing.assert_allclose(g.numpy(), 2 / (2 + 12 * v**2), rtol=1e-6)
+    assert abs(p.numpy().sum() - 1) < 1e-12
+    with mochi.Tape(), pytest.raises(ValueError, match="expected one of conjugate"):
+        mochi.solve("bicg", None, np.zeros(3), [a])
+
+
+def test_recompute_has_the_gradient_of_its_function():
+    W = mochi.parameter(rng.normal(size=(3, 3)))
+    with mochi.Tape() as tape:
+        direct = tape.grad((W @ W).tanh().sum(), [W])[0].numpy()
+        again = tape.grad(mochi.recompute(lambda W: (W @ W).tanh(), W).sum(), [W])[0].numpy()
+    assert np.array_equal(direct, again)
+
+
+def test_tensors_of_a_callback_are_gone_when_it_returns():
+    seen = []
+
+    def residual(w, a):
+        seen.extend([w, w * 2.0])
+        return w - a
+
+    with mochi.Tape():
+        mochi.implicit(residual, np.zeros(2), [mochi.parameter(np.ones(2))])
+    for tensor in seen:
+        with pytest.raises(mochi.StateError, match="callback"):
+            tensor.numpy()
+
+
+def test_what_a_function_was_shown_stays_with_its_holder():
+    W = mochi.parameter(np.ones(2))
+    cube = mochi.Op(lambda x: x**3, lambda y_bar, y, x: (y_bar * 3.0 * x * x,), name="cube")
+    with mochi.Tape() as tape:
+        a = W * 2.0
+        w = mochi.implicit(lambda w, a: w - a, np.zeros(2), [a])
+        y = cube(w)
+        (g,) = tape.grad(y.sum(), [W])
+        assert [x.numpy().tolist() for x in (a, w, y, g)] == [[2, 2], [2, 2], [8, 8], [24, 24]]
+
+
+def test_an_op_of_ones_own_with_two_outputs():
+    def forward(x):
+        return np.sin(x), np.cos(x)
+
+    def vjp(y_bar, y, x):
+        parts = [bar * slope for bar, slope in zip(y_bar, (y[1], -y[0]), strict=True) if bar is not None]
+        return (parts[0] if len(parts) == 1 else parts[0] + parts[1],)
+
+    sincos = mochi.Op(forward, vjp, outputs=2)
+    assert sincos.name == "forward" and mochi.gradcheck(sincos, [np.array([0.3, 1.2])])
+    x = mochi.parameter(np.array([0.3, 1.2]))
+    with mochi.Tape() as tape:
+        s, c = sincos(x)
+        gc.collect()
+        assert np.allclose(tape.grad(c.sum(), [x])[0].numpy(), -np.sin(x.numpy()))
+    flat = mochi.Op(lambda x: np.sign(x), name="sign")
+    with mochi.Tape() as tape, pytest.raises(mochi.Error, match="sign"):
+        tape.grad(flat(x).sum(), [x])
+    with mochi.Tape(), pytest.raises(ZeroDivisionError):
+        mochi.Op(lambda x: 1 / 0, name="broken")(x)
+    with mochi.Tape(), pytest.raises(mochi.InvalidError, match="2 results"):
+        mochi.Op(lambda x: (x, x), name="twice")(x)
+
+
+def test_adamw_trains():
+    W = mochi.parameter(np.zeros(3))
+    target = np.array([1.0, -2.0, 3.0])
+    adamw = mochi.AdamW([W], lr=0.1, clip=10.0)
+    with mochi.Tape() as tape:
+        for step in range(300):
+            loss = ((W - target) ** 2).sum()
+            norm = adamw.step(tape.grad(loss, [W]), lr=mochi.cosine(0.1, 0.0, step, 300))
+            tape.reset()
+    assert np.allclose(W.numpy(), target, atol=1e-3) and norm < 0.1
+    before = W.numpy()
+    with pytest.raises(FloatingPointError):
+        adamw.step([np.full(3, np.nan)])
+    assert np.array_equal(W.numpy(), before)
+    with pytest.raises(ValueError):
+        adamw.step([])
+    adamw.close()
+    with pytest.raises(mochi.StateError, match="closed"):
+        adamw.step([np.zeros(3)])
+
+
+def test_random_numbers_follow_their_seed():
+    a, b = mochi.Random(1), mochi.Random(1)
+    assert [a.uniform(), a.normal(), a.below(10)] == [b.uniform(), b.normal(), b.below(10)]
+    with mochi.Tape():
+        x, y = (ops.dropout(np.ones(1000), 0.5, mochi.Random(2)).numpy() for _ in range(2))
+    assert np.array_equal(x, y) and 400 < (x == 0).sum() < 600
+
+
+def test_a_sparse_matrix_multiplies():
+    sparse = pytest.importorskip("scipy.sparse")
+    A = sparse.random(5, 4, density=0.5, random_state=0, format="coo")
+    X = mochi.parameter(rng.normal(size=(4, 3)))
+    with mochi.Tape() as tape:
+        y = mochi.Sparse(A) @ X
+        gc.collect()
+        (g,) = tape.grad(y.sum(), [X])
+    np.testing.assert_allclose(y.numpy(), A @ X.numpy(), rtol=1e-14)
+    np.testing.assert_allclose(g.numpy(), A.T @ np.ones((5, 3)), rtol=1e-14)
+    with pytest.raises(ValueError, match="not those of a matrix"):
+        mochi.Sparse((np.array([0, 2]), np.array([0]), None), shape=(1, 3))
+    with pytest.raises(mochi.InvalidError):
+        mochi.Sparse((np.array([0, 1]), np.array([7]), None), shape=(1, 3))
+    mochi.Sparse((np.array([0, 1, 2]), np.array([1, 0]), None), shape=(2, 2), symmetric=True)

@@ -1,0 +1,82 @@
+"""Heads: the library's, and those of Python through the library's own checks."""
+
+import pickle
+
+import mochi
+import numpy as np
+import pytest
+from mochi import ops
+
+rng = np.random.default_rng(0)
+Zs, Zq = rng.normal(size=(12, 5)), rng.normal(size=(7, 5))
+Ys = np.eye(3)[np.arange(12) % 3]
+
+
+def ridge(Zs, Ys, Zq, lam):
+    Zs, Zq = ops.append_ones(Zs), ops.append_ones(Zq)
+    Zst = ops.transpose(Zs)
+    return Zq @ Zst @ ops.solve_spd(ops.add_diag(Zs @ Zst, lam), Ys)
+
+
+def test_the_librarys_heads_are_there():
+    names = mochi.head_names()
+    assert {"ridge", "logistic", "prototype_euclidean"} <= set(names) and len(names) > 8
+    W = mochi.parameter(Zs)
+    with mochi.Tape() as tape:
+        for name in names:
+            logits = mochi.head(name)(W, Ys, Zq)
+            assert logits.shape == (7, 3), name
+            assert np.isfinite(tape.grad(logits.sum(), [W])[0].numpy()).all(), name
+    with pytest.raises(ValueError, match="expected one of ridge"):
+        mochi.head("nonsense")
+    with mochi.Tape(), pytest.raises(ValueError, match="no parameter 'x'"):
+        mochi.head("ridge")(Zs, Ys, Zq, x=1)
+    assert pickle.loads(pickle.dumps(mochi.head("ridge"))).name == "ridge"
+
+
+def test_a_head_of_python_is_the_librarys_ridge():
+    own = mochi.Head("own_ridge", logits=ridge, parameters={"lambda": (10.0, 0.0, 1e6)})
+    with mochi.Tape():
+        mine, theirs = own(Zs, Ys, Zq).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy()
+        other = own(Zs, Ys, Zq, **{"lambda": 0.1}).numpy()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    assert np.abs(mine - other).max() > 1e-3
+    check = own.check()
+    assert check and check.samples > 0, check.worst
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(own)
+
+
+def test_a_head_is_given_by_its_residual():
+    def residual(W, Zs, Ys, lam):
+        Z = ops.append_ones(Zs)
+        return ops.transpose(Z) @ (Z @ W - Ys) + W * lam
+
+    own = mochi.Head("own_residual", residual=residual, parameters={"lambda": 10.0}, symmetric=True)
+    with mochi.Tape():
+        mine, theirs = own(Zs, Ys, Zq).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy()
+    np.testing.assert_allclose(mine, theirs, rtol=1e-7)
+    assert own.check(order=1), own.check(order=1).worst
+
+
+def test_a_wrong_head_is_told():
+    wrong = mochi.Head("wrong", logits=lambda Zs, Ys, Zq: ridge(Zs.detach(), Ys, Zq, 1.0))
+    assert not wrong.check(order=1)
+
+    def broken(Zs, Ys, Zq):
+        raise LookupError("mine")
+
+    with mochi.Tape(), pytest.raises(LookupError, match="mine"):
+        mochi.Head("broken", logits=broken)(Zs, Ys, Zq)
+    with mochi.Tape(), pytest.raises(mochi.Error, match="shapeless"):
+        mochi.Head("shapeless", logits=lambda Zs, Ys, Zq: Zq)(Zs, Ys, Zq)
+    with pytest.raises(ValueError, match="one of them"):
+        mochi.Head("neither")
+
+
+def test_ridge_fit():
+    with mochi.Tape():
+        W, b = mochi.ridge_fit(Zs, Ys, 10.0)
+        np.testing.assert_allclose((Zq @ W + b).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy(), rtol=1e-12)
+        with pytest.raises(ValueError, match="form"):
+            mochi.ridge_fit(Zs, Ys, 10.0, form="best")

@@ -1,0 +1,182 @@
+"""Heads: readouts fitted on the support of an episode. The library's, and one's own in Python."""
+
+from . import errors
+from ._library import ffi, lib
+from .callbacks import tensors, visited
+from .context import default_context
+from .dtypes import number_of
+from .inputs import input_of, tape_of
+from .solvers import Check
+from .tensor import Tensor, Visitor
+
+SLOTS = 64
+_own = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
+
+
+class Head:
+    """A readout of one's own, for `train`, `fit` and every other function that takes a head.
+
+    Exactly one of logits and residual is given.
+
+    Parameters
+    ----------
+    name : str
+        In error messages and tables.
+    logits : callable
+        logits(Zs, Ys, Zq, *parameters) -> [.., n_q, C], written with ops: Zs [.., n_s, d], Ys [.., n_s, C], Zq [.., n_q, d].
+    residual : callable
+        residual(W, Zs, Ys, *parameters), of the shape of W [.., d + 1, C], 0 at the fitted W; the logits are then [Zq | 1] W.
+    parameters : dict
+        name: value; or name: (value, low, high); or name: {"value": .., "shape": (.., ..)} of a tensor that training learns;
+        a size "d" is the width of an embedding.
+    symmetric : bool
+        dF/dW is symmetric: the residual is the gradient of a loss.
+    fixed_labels : bool
+        No gradient flows to Ys.
+    order : int
+        The highest order of derivative that exists: 1 or 2.
+    """
+
+    def __init__(self, name, logits=None, residual=None, parameters=None, symmetric=False, fixed_labels=False, order=2):
+        if (logits is None) == (residual is None):
+            raise errors.InvalidError(f"head {name}: logits or residual, one of them")
+        if len(_own) == SLOTS:
+            raise errors.InvalidError(f"{SLOTS} heads of Python in a process, no more")
+        parameters = parameters or {}
+        self.logits, self.residual = logits, residual
+        self._kept = [ffi.new("char[]", name.encode())]
+        self._table = ffi.new("mo_head_parameter[]", max(1, len(parameters)))
+        for p, (key, value) in zip(self._table, parameters.items(), strict=False):
+            self._describe(p, key, value)
+        head = self.pointer = ffi.new("mo_head *")
+        head.abi, head.size, head.name = lib.MO_HEAD_ABI, ffi.sizeof("mo_head"), self._kept[0]
+        head.n_parameters, head.parameters = len(parameters), self._table
+        head.symmetric, head.fixed_labels, head.order = symmetric, fixed_labels, order
+        if logits:
+            head.logits = lib.door_head_logits_at(len(_own))
+        else:
+            head.residual = lib.door_head_residual_at(len(_own))
+        _own.append(self)
+
+    def _describe(self, p, key, value):
+        self._kept.append(ffi.new("char[]", key.encode()))
+        p.name = self._kept[-1]
+        if isinstance(value, dict):
+            shape = value["shape"]
+            p.value, p.ndim = value.get("value", 1.0), len(shape)
+            p.shape = [lib.MO_HEAD_DIM if s == "d" else s for s in shape]
+        elif isinstance(value, tuple):
+            p.value, p.low, p.high = value
+        else:
+            p.value = value
+
+    @classmethod
+    def of(cls, pointer):
+        """The head of a table of the library."""
+        head = cls.__new__(cls)
+        head.pointer = pointer
+        return head
+
+    @property
+    def name(self):
+        """The name in error messages and tables."""
+        return ffi.string(self.pointer.name).decode()
+
+    @property
+    def parameters(self):
+        """The names of the parameters with their first values."""
+        table = self.pointer.parameters[0 : self.pointer.n_parameters]
+        return {ffi.string(p.name).decode(): p.value for p in table}
+
+    def __call__(self, Zs, Ys, Zq, seed=0, **parameters):
+        """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise errors.InvalidError(f"head {self.name}: no parameter {sorted(unknown)[0]!r}; it has {list(self.parameters)}")
+        tape = tape_of(Zs, Ys, Zq, *parameters.values())
+        given = [Tensor(input_of(x, tape, Zs), tape) for x in (Zs, Ys, Zq)]
+        out = ffi.new("mo_tensor *[]", max(1, len(self.parameters)))
+        real, d = number_of(given[0].dtype), given[0].shape[-1]
+        tape.context.call(lib.gate_mo_head_start, tape.pointer, self.pointer, real, d, ffi.NULL, seed, out)
+        for i, name in enumerate(self.parameters):
+            if name in parameters:
+                out[i] = input_of(parameters[name], tape, given[0])
+        pointers = [x.pointer() for x in given]
+        result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *pointers, out)
+        return Tensor(result, tape) if result else tape.fail()
+
+    def check(self, order=None, seed=0, context=None):
+        """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes."""
+        context = context or default_context()
+        order = order or self.pointer.order
+        return Check.of(context.call(lib.gate_mo_check_head, context.pointer, self.pointer, order, seed))
+
+    def __repr__(self):
+        return f"mochi.Head({self.name!r}, {self.parameters})"
+
+    def __reduce__(self):
+        if not lib.mo_find_head(self.pointer.name):
+            raise TypeError(f"head {self.name} of Python cannot be pickled")
+        return head, (self.name,)
+
+
+def head(name):
+    """The library's head of that name; `head_names()` lists them."""
+    if isinstance(name, Head):
+        return name
+    pointer = lib.mo_find_head(name.encode())
+    if not pointer:
+        raise errors.InvalidError(f"head {name!r}, expected one of {', '.join(head_names())}")
+    return Head.of(pointer)
+
+
+def head_names():
+    """The names of the library's heads."""
+    names, i = [], 0
+    while lib.mo_head_at(i):
+        names.append(ffi.string(lib.mo_head_at(i).name).decode())
+        i += 1
+    return names
+
+
+def _run(number, t, fixed, parameters, what):
+    own = _own[number]
+    f = getattr(own, what)
+
+    def run(tape):
+        n = own.pointer.n_parameters
+        return f(*(Visitor(x, tape) for x in fixed), *tensors(tape, parameters, n))
+
+    return visited(t, f"head {own.name}", run)
+
+
+@ffi.def_extern()
+def door_head_logits(number, t, Zs, Ys, Zq, parameters):
+    """Logits of a head of Python."""
+    return _run(number, t, (Zs, Ys, Zq), parameters, "logits")
+
+
+@ffi.def_extern()
+def door_head_residual(number, t, W, Zs, Ys, parameters):
+    """The residual of a head of Python."""
+    return _run(number, t, (W, Zs, Ys), parameters, "residual")
+
+
+def ridge_fit(Zs, Ys, lam, form="auto"):
+    """Ridge regression with a penalised bias column: W [.., d, C] and b [.., 1, C].
+
+    Parameters
+    ----------
+    form : str
+        "dual" solves a system of order n_s, "primal" one of order d + 1; "auto": the smaller.
+
+    Source: models/heads/ridge.c
+    """
+    forms = {"auto": lib.MO_RIDGE_AUTO, "dual": lib.MO_RIDGE_DUAL, "primal": lib.MO_RIDGE_PRIMAL}
+    if form not in forms:
+        raise errors.InvalidError(f"form {form!r}, expected one of {', '.join(forms)}")
+    tape = tape_of(Zs, Ys, lam)
+    out = ffi.new("mo_tensor *[2]")
+    given = (input_of(Zs, tape, Ys), input_of(Ys, tape, Zs), input_of(lam, tape, Zs))
+    tape.context.call(lib.gate_mo_ridge_fit, tape.pointer, *given, forms[form], out, out + 1)
+    return tuple(Tensor(lib.mo_keep(pointer), tape) for pointer in out)

@@ -1,0 +1,39 @@
+"""Random numbers that are the same on every device and at any number of threads (Philox4x32-10, Salmon et al. 2011)."""
+
+from ._library import ffi, lib
+
+
+class Random:
+    """A position in the random numbers of a seed.
+
+    Parameters
+    ----------
+    seed : int
+        Equal seeds give equal numbers.
+    stream : int
+        One of many sequences of a seed, below 2^48.
+    purpose : int
+        1000 to 65535 are the caller's.
+    """
+
+    def __init__(self, seed, stream=0, purpose=lib.MO_PURPOSE_OWN):
+        self.position = ffi.new("mo_random *", lib.mo_random_at(seed, purpose, stream))
+
+    def uniform(self):
+        """A number in [0, 1)."""
+        return lib.mo_random_uniform(self.position)
+
+    def normal(self):
+        """A standard normal number."""
+        return lib.mo_random_normal(self.position)
+
+    def below(self, n):
+        """An integer in 0 .. n - 1."""
+        return lib.mo_random_below(self.position, n)
+
+    def __getstate__(self):
+        p = self.position
+        return p.seed, p.purpose, p.stream, p.index
+
+    def __setstate__(self, state):
+        self.position = ffi.new("mo_random *", state)

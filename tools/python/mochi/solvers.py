@@ -1,0 +1,242 @@
+"""Solutions found by iterations, with the gradient of the implicit function theorem; gradient checkpointing; checks."""
+
+import dataclasses
+
+import numpy as np
+
+from . import arrays, errors
+from ._library import ffi, lib
+from .callbacks import Equations
+from .context import default_context
+from .inputs import input_of, list_of, tape_of
+from .tape import Tape
+from .tensor import Tensor, constant, parameter
+
+MAX_THETA = 12
+
+
+class Report:
+    """What a solver has done; of a batch, the worst of its systems.
+
+    Backward writes it too, so that figures of adjoint systems are there after it.
+
+    Attributes
+    ----------
+    iterations : int
+        Of the solver.
+    residual : float
+        |F(x)| / max(1, |x|) at its end.
+    converged : bool
+        Whether that is within the tolerance.
+    adjoint_iterations, adjoint_residual, adjoint_systems : int, float, int
+        Of the linear systems of backward.
+    """
+
+    def __init__(self):
+        self._solver = ffi.new("mo_solver_report *")
+        self._implicit = ffi.new("mo_implicit_report *")
+
+    iterations = property(lambda self: self._solver.iterations)
+    converged = property(lambda self: self._solver.converged)
+    residual = property(lambda self: self._solver.residual or self._implicit.residual)
+    adjoint_residual = property(lambda self: self._implicit.adjoint_residual)
+    adjoint_iterations = property(lambda self: self._implicit.iterations)
+    adjoint_systems = property(lambda self: self._implicit.systems)
+    missed = property(lambda self: self._implicit.missed)
+
+    def __repr__(self):
+        return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
+
+
+def _fill(options, tape, equations, report, named):
+    """Writes the options of mo_implicit; names are those of its struct."""
+    for name, value in named.items():
+        if name not in ("batch_axes", "symmetric", "dense_limit", "tolerance", "iterations", "restart", "residual", "accept"):
+            raise TypeError(f"an unknown option {name!r}")
+        setattr(options, name, value)
+    if equations.jacobian is not None:
+        options.jacobian = lib.door_jacobian
+    if report is not None:
+        options.report = tape.holds(report)._implicit
+    options.state = tape.holds(ffi.new_handle(tape.holds(equations)))
+
+
+def implicit(residual, w0, theta, solver="newton_krylov", jacobian=None, report=None, **options):
+    """The w with residual(w, *theta) = 0 near w0, differentiable in theta any number of times.
+
+    Its differential is dw = -(dF/dw)^-1 (dF/dtheta) dtheta, whichever method found w; no iteration is recorded.
+    No gradient flows to w0.
+
+    Parameters
+    ----------
+    residual : callable
+        F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta.
+    w0 : Tensor or array
+        Where the solver starts.
+    theta : sequence of Tensor
+        12 at most.
+    solver : str
+        "newton_krylov" for any F; "conjugate_gradients" or "gmres" for F(w) = A(theta) w - b(theta); None: w0 is the
+        solution, found by any means.
+    jacobian : callable
+        dF/dw [.., m, m], without gradient; None: by vjps of F.
+    report : Report
+        Where to write what was done.
+    **options
+        batch_axes, symmetric, dense_limit, tolerance, iterations, restart, residual, accept: as of `mo_implicit_options`
+        in ops/ops.h, of the adjoint systems.
+
+    Source: ops/solvers/implicit.c; Krantz and Parks 2002; Blondel et al. 2022
+    """
+    tape = tape_of(w0, *theta)
+    equations = Equations(residual, jacobian)
+    if solver is not None:
+        return solve(solver, residual, w0, theta, jacobian=jacobian, report=report, implicit=options)
+    pointers, n = _theta(theta, tape)
+    o = ffi.new("mo_implicit_options *")
+    _fill(o, tape, equations, report, options)
+    x = input_of(w0, tape, theta[0] if theta else None)
+    result = lib.gate_mo_implicit(tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape.fail()
+
+
+SOLVERS = {
+    "conjugate_gradients": lib.gate_mo_conjugate_gradients,
+    "gmres": lib.gate_mo_gmres,
+    "newton_krylov": lib.gate_mo_newton_krylov,
+    "lbfgs": lib.gate_mo_lbfgs,
+    "projected_gradient": lib.gate_mo_projected_gradient,
+}
+
+
+def solve(solver, f, x0, theta, tolerance=0.0, iterations=0, memory=0, unrolled=False, jacobian=None, report=None, implicit=None):
+    """The solution that a solver finds from x0, differentiable in theta any number of times.
+
+    Parameters
+    ----------
+    solver : str
+        "conjugate_gradients", "gmres", "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
+        "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
+    tolerance, iterations : float, int
+        Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
+    memory : int
+        Of L-BFGS, in pairs.
+    unrolled : bool
+        Record and differentiate every iteration instead.
+    implicit : dict
+        Options of the adjoint systems, as for `implicit`.
+
+    Source: ops/solvers/
+    """
+    if solver not in SOLVERS:
+        raise errors.InvalidError(f"solver {solver!r}, expected one of {', '.join(SOLVERS)}")
+    tape = tape_of(x0, *theta)
+    pointers, n = _theta(theta, tape)
+    o = ffi.new("mo_solver_options *")
+    o.tolerance, o.iterations, o.memory, o.unrolled = tolerance, iterations, memory, unrolled
+    _fill(o.implicit, tape, Equations(f, jacobian), report, implicit or {})
+    if report is not None:
+        o.report = report._solver
+    x = input_of(x0, tape, theta[0] if theta else None)
+    result = SOLVERS[solver](tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape.fail()
+
+
+def _theta(theta, tape):
+    if len(theta) > MAX_THETA:
+        raise errors.InvalidError(f"{len(theta)} tensors theta, expected {MAX_THETA} at most")
+    return list_of(theta, tape)
+
+
+def recompute(f, *inputs):
+    """f(*inputs) by gradient checkpointing: only the result is kept, and backward runs f again.
+
+    Every tensor that needs a gradient is among the inputs.
+
+    Source: ops/recompute.c; Griewank and Walther 2000; Chen et al. 2016
+    """
+    tape = tape_of(*inputs)
+    pointers, n = list_of(inputs, tape)
+    state = tape.holds(ffi.new_handle(tape.holds(f)))
+    result = lib.gate_mo_recompute(tape.gate, tape.pointer, lib.door_graph_code, pointers, n, state, 0)
+    return Tensor(result, tape) if result else tape.fail()
+
+
+@dataclasses.dataclass
+class Check:
+    """What a check of derivatives found; true if it passed.
+
+    Attributes
+    ----------
+    passed : bool
+        Whether `error` is within the tolerance.
+    error : float
+        The largest relative error of a directional derivative.
+    samples : int
+        How many were compared.
+    worst : str
+        Sample, input and values at the largest error, or why the check failed.
+    """
+
+    passed: bool
+    error: float
+    samples: int
+    worst: str
+
+    @classmethod
+    def of(cls, result):
+        """The check of the library's struct."""
+        return cls(getattr(result, "pass"), result.error, result.samples, _text(result))
+
+    def __bool__(self):
+        return self.passed
+
+
+def _text(result):
+    return ffi.string(result.worst).decode(errors="replace")
+
+
+def gradcheck(f, xs, order=2, tolerance=None, seed=0, context=None):
+    """Compares derivatives of f with central differences in float64, along random directions.
+
+    Parameters
+    ----------
+    f : callable
+        f(*xs) -> a tensor or several, written with ops.
+    xs : sequence of array_like
+        Real ones are perturbed, as float64; integers are held fixed.
+    order : int
+        1: the gradient; 2: the gradient of the gradient too.
+    tolerance : float
+        Of the relative error; None: 1e-6 at order 1, 1e-5 at order 2.
+
+    Returns
+    -------
+    Check
+        True if all agree.
+    """
+    context = context or default_context()
+    arrays_of = [arrays.array_of(x, "float64") for x in xs]
+    leaves = [
+        parameter(a.astype(np.float64), context=context) if a.dtype.kind == "f" else constant(a, context=context)
+        for a in arrays_of
+    ]
+    with Tape(context=context):
+        results = f(*leaves)
+    n_out = len(results) if isinstance(results, (list, tuple)) else 1
+    tolerance = tolerance if tolerance is not None else (1e-6 if order == 1 else 1e-5)
+    pointers = ffi.new("mo_tensor *[]", [leaf.pointer() for leaf in leaves])
+    state = ffi.new_handle(f)
+    result = context.call(
+        lib.gate_mo_check_function,
+        context.pointer,
+        lib.door_function,
+        state,
+        pointers,
+        len(leaves),
+        n_out,
+        order,
+        tolerance,
+        seed,
+    )
+    return Check.of(result)

@@ -1,0 +1,55 @@
+"""Sparse matrices, for `spmm`."""
+
+import numpy as np
+
+from ._library import ffi, lib
+from .context import default_context
+from .dtypes import number_of
+from .handle import Handle
+
+
+class Sparse(Handle):
+    """A sparse matrix in rows (CSR), copied from one of SciPy, or from its parts.
+
+    Parameters
+    ----------
+    matrix : scipy.sparse matrix or (indptr, indices, data)
+        data None: ones.
+    shape : (int, int)
+        Of the parts.
+    symmetric : bool
+        Declares that the matrix equals its transpose, which is checked; adjoints then need no second copy.
+    """
+
+    release = lib.gate_mo_csr_release
+
+    def __init__(self, matrix, shape=None, symmetric=False, context=None):
+        if not isinstance(matrix, tuple):
+            matrix, shape = matrix.tocsr(), matrix.shape
+            matrix.sum_duplicates()
+            matrix = (matrix.indptr, matrix.indices, matrix.data)
+        context = context or default_context()
+        indptr, indices = np.ascontiguousarray(matrix[0], np.int64), np.ascontiguousarray(matrix[1], np.int32)
+        data = None if matrix[2] is None else np.ascontiguousarray(matrix[2])
+        if data is not None and data.dtype.kind != "f":
+            data = data.astype(np.float32)
+        if (
+            len(indptr) != shape[0] + 1
+            or (len(indptr) and indptr[-1] != len(indices))
+            or (data is not None and len(data) != len(indices))
+        ):
+            raise ValueError(f"{len(indptr)} row pointers, {len(indices)} columns: not those of a matrix {tuple(shape)}")
+        self.shape, self.nnz = tuple(shape), len(indices)
+        values = ffi.NULL if data is None else ffi.cast("void *", data.ctypes.data)
+        made = context.call(
+            lib.gate_mo_csr_create, context.pointer, *self.shape, ffi.from_buffer("int64_t[]", indptr),
+            ffi.from_buffer("int32_t[]", indices), number_of(np.float32 if data is None else data.dtype), values,
+        )  # fmt: skip
+        super().__init__(context, made)
+        if symmetric:
+            context.call(lib.gate_mo_csr_declare_symmetric, made)
+
+    def __matmul__(self, X):
+        from .ops import spmm
+
+        return spmm(self, X)
