@@ -42,7 +42,8 @@ typedef struct mo_fit_options {
     int64_t episodes, queries; /* 100, and 30 per class */
     int64_t ways;              /* the most classes of an episode; if there are more, they are drawn: 64 */
     uint64_t seed;
-    const double *lambda; /* for every head that has a lambda; NULL: each head's own */
+    const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
+    const struct mo_draws *split; /* one problem of the user's own in place of episodes; NULL: episodes */
     bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
     mo_progress progress; /* called over the episodes of a head at a k; or NULL */
     void *state;
@@ -51,13 +52,19 @@ typedef struct mo_fit_options {
 /* The episodes of one k, numbered from 0: row numbers and classes of the episode, 0 .. classes - 1. */
 typedef struct mo_draws {
     int64_t k, classes, episodes, n_support, n_query; /* rows per episode: classes k, classes q */
+    int64_t most;                                     /* support rows of the largest class: k, but of a split */
     int64_t *support, *support_label;                 /* [episodes, n_support] */
     int64_t *query, *query_label;                     /* [episodes, n_query] */
     int64_t small_classes, left_out;                  /* of one episode, as in mo_plan */
+    bool split; /* a user's own: k is the support rows of the smallest class, n_query any number */
 } mo_draws;
 
 /* Plans (mo_plan_draw) of all episodes. Returns the status; release in any case. */
 MO_API mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options *options, mo_draws *draws);
+/* One problem from lists of rows, as they are numbered in their file (mo_division_read); a part whose list is NULL is
+ * all other rows. Unlabelled rows take no part. Raises where a test row is of a class without a row to learn from.
+ * Returns the status; release in any case. */
+MO_API mo_code mo_draws_read(const mo_embeddings *E, const char *train, const char *test, mo_draws *draws);
 MO_API void mo_draws_release(mo_draws *draws);
 
 /* ---- heads on episodes ---- */
@@ -68,15 +75,39 @@ MO_API void mo_draws_release(mo_draws *draws);
 typedef struct mo_fit_row {
     const char *head;
     int64_t k;
-    double accuracy, ci95; /* in percent: mean over episodes and half width of its 95% interval */
+    double accuracy, ci95; /* in percent: mean over episodes and half width of its 95% interval; of a split the share
+                              of its queries, and half of Wilson's interval */
     double nll, brier, ece;
     double ece_temperature; /* after a temperature per episode, fitted to the held-out rows of its support; NaN: none */
     double seconds;
     mo_calibration by_norm[MO_NORM_PARTS]; /* queries by quarters of |z| over all rows, lowest first */
-    const mo_draws *draws;                 /* borrowed for the call */
+    const mo_draws *draws;                 /* borrowed for the call, as are the next three; NULL without a fit */
+    const double *outcome;    /* [n_outcomes]: the accuracy of each episode; of a split 100 or 0 of each query: paired
+                                 with those of other heads (mo_summarize_pairs) */
+    const int64_t *predicted; /* [episodes, n_query]: classes of the embeddings */
+    int64_t n_outcomes;
     const char *failure; /* the reason why the head has no fit at this k (its figures are NaN), borrowed for the call;
                             or NULL */
 } mo_fit_row;
+
+/* Which classes are taken for which: count[true, predicted], over all queries of all episodes. */
+typedef struct mo_confusion {
+    int64_t classes, *count; /* [classes, classes] */
+} mo_confusion;
+
+/* What a class's row and column say; NaN where there is nothing to divide by. */
+typedef struct mo_class_figures {
+    int64_t n, predicted; /* queries of the class; queries that were taken for it */
+    double precision, recall, f1;
+} mo_class_figures;
+
+/* Returns the status; release in any case. row: with a fit, inside its visit. */
+MO_API mo_code mo_confusion_count(const mo_embeddings *E, const mo_fit_row *row, mo_confusion *confusion);
+MO_API void mo_confusion_release(mo_confusion *confusion);
+MO_API mo_class_figures mo_confusion_class(const mo_confusion *confusion, int64_t c);
+/* The pairs of a true and another predicted class that are taken for each other most often, by their number and then in
+ * the order of the classes: at most n of them, to pair [n, 2]. Returns how many. */
+MO_API int64_t mo_confusion_worst(const mo_confusion *confusion, int64_t n, int64_t *pair);
 
 typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
 

@@ -86,5 +86,7 @@ MO_API void mo_wilson(double share, double trials, double interval[2]);
 /* The 0.975 quantile of Student's t, to 1.5e-8; NaN where degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
+/* The same of the differences a[i] - b[i] of paired measurements. */
+MO_API mo_summary mo_summarize_pairs(const double *a, const double *b, int64_t n);
 
 #endif

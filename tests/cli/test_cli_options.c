@@ -258,6 +258,14 @@ static const option_row rows[] = {
     {"fit", "ways", CHANGES, FIT, "--ways 3", NULL, {NULL}},
     {"fit", "seed", CHANGES, FIT, "--seed 1", NULL, {NULL}},
     {"fit", "draws", FILE_OF, FIT, "--draws #.npz", ".npz", {NULL}},
+    {"fit", "train", CHANGES, "fit @/Z.npy @/y.npy --head ridge --json", "--train @/few.txt", NULL,
+        {FIT " --train @/few.txt", "fit @/Z.npy @/y.npy --ways 3 --train @/few.txt",
+            "fit @/Z.npy @/y.npy --train @/few.txt --draws #.npz"}},
+    {"fit", "test", CHANGES, "fit @/Z.npy @/y.npy --head ridge --train @/few.txt --json", "--test @/rest.txt", NULL,
+        {FIT " --test @/few.txt", "fit @/Z.npy @/y.npy --queries 3 --test @/few.txt"}},
+    {"fit", "pairs", SAYS, "fit @/Z.npy @/y.npy --shots 4 --episodes 3 --json", "--pairs", "\"fit pair\"",
+        {FIT " --pairs"}},
+    {"fit", "confusion", SAYS, FIT, "--confusion ridge", "\"fit confusion\"", {FIT " --confusion svm"}},
     {"fit", "diagnose", SAYS, FIT, "--diagnose", "\"diagnosis\"", {"fit @/Z.npy @/y.npy --no-geometry --diagnose"}},
     {"fit", "epsilon", CHANGES, FIT " --diagnose", "--epsilon 100", NULL,
         {FIT " --epsilon 100", "fit @/Z.npy @/y.npy --no-geometry --epsilon 100"}},
@@ -615,6 +623,8 @@ static void prepare(program *p) {
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
     write_numbers(in_folder(p, "nodes.txt"), 0, 140);
     write_numbers(in_folder(p, "late.txt"), 2000, 2708);
+    write_numbers(in_folder(p, "few.txt"), 0, 400);
+    write_numbers(in_folder(p, "rest.txt"), 450, 600);
     write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (is_read(made[i][0])) {

@@ -85,10 +85,65 @@ static void bad_lists_are_named(void **state) {
     }
 }
 
+/* The readout of a hop by `eval`, and by `fit` on what `embed` writes of it, on one split. */
+static void fit_on_a_split_has_the_accuracy_of_eval(void **state) {
+    program *p = *state;
+    write_list(p, "train.txt", "", 0, 140);
+    write_list(p, "test.csv", "node\n", 1708, 2708);
+    RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "2", "--quiet",
+        "--train", in_folder(p, "train.txt"), "--test", in_folder(p, "test.csv"), "--json");
+    assert_ended(p, 0, NULL);
+    const char *cell = strstr(p->out, "\"features\":\"hop\"");
+    double expected = atof(strstr(cell, "\"mean\":") + 7);
+    RUN(p, "embed", "--weights", "none", "--hop", "2", "--data", "cora", "--out", in_folder(p, "Z.npy"), "--labels",
+        in_folder(p, "y.npy"), "--quiet");
+    assert_ended(p, 0, NULL);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--train", in_folder(p, "train.txt"), "--test",
+        in_folder(p, "test.csv"), "--head", "ridge,logistic", "--json");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\"train_rows\":140,\"test_rows\":1000}"));
+    assert_true(expected > 60);
+    assert_true(atof(strstr(p->out, "\"accuracy\":") + 11) == expected);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--train", in_folder(p, "train.txt"), "--test",
+        in_folder(p, "test.csv"), "--head", "ridge,ridge_intercept,svm", "--pairs", "--confusion", "svm",
+        "--no-geometry");
+    assert_ended(p, 0, NULL);
+    static const char *const parts[] = {"a split: 140 rows of 7 classes to learn from, 1000 to test on",
+        "    20  ridge               svm ", "\nsvm, k = 20: which classes are taken for which\n", "precision %",
+        "\nworst   ", " of its queries\n", "\nverdict on the split: "};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(p->out, parts[i]))
+            fail_msg("no '%s' in: %s", parts[i], p->out);
+}
+
+/* Two heads of one rule are within noise; a head of another is ahead. */
+static void the_verdict_follows_the_intervals(void **state) {
+    program *p = *state;
+    float rows[N * D];
+    write_rows(p, 1);
+    for (int i = 0; i < N * D; i++) /* far from the origin: inner products with means fail */
+        rows[i] = (i % D == i / D % C ? 3.0f : 0.0f) + (float)(i * 7 % 11) / 11 + (i % D ? 0.0f : 40.0f);
+    write_npy(p, "far.npy", "<f4", "(90, 4)", rows, sizeof rows);
+    RUN(p, "fit", in_folder(p, "far.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head",
+        "prototype_euclidean,prototype_inner,prototype_centred", "--no-geometry");
+    assert_ended(p, 0, NULL);
+    assert_non_null(
+        strstr(p->out, "\nverdict k = 4: prototype_euclidean and prototype_centred are within noise of each "
+                       "other; prototype_euclidean is ahead of the others\n"));
+    RUN(p, "fit", in_folder(p, "far.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head",
+        "prototype_inner,prototype_euclidean", "--no-geometry");
+    assert_non_null(strstr(p->out, "\nverdict k = 4: prototype_euclidean is ahead of prototype_inner\n"));
+    RUN(p, "fit", in_folder(p, "far.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--head", "ridge",
+        "--no-geometry");
+    assert_null(strstr(p->out, "verdict"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_the_public_split_give_its_figures),
         cmocka_unit_test(bad_lists_are_named),
+        cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),
+        cmocka_unit_test(the_verdict_follows_the_intervals),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -230,11 +230,7 @@ difference subtract_results(const result *a, const result *b) {
     difference d = {.mean = a->mean - b->mean, .ci95 = NAN};
     d.paired = a->values && b->values && a->n == b->n && a->n > 1 && !strcmp(a->protocol, b->protocol);
     if (d.paired) {
-        double *x = needed(calloc((size_t)a->n, sizeof *x));
-        for (int64_t i = 0; i < a->n; i++)
-            x[i] = a->values[i] - b->values[i];
-        d.ci95 = mo_summarize(x, a->n).ci95;
-        free(x);
+        d.ci95 = mo_summarize_pairs(a->values, b->values, a->n).ci95;
     } else if (a->n > 1 && b->n > 1) {
         d.ci95 = welch_interval(a, b);
     }

@@ -1,21 +1,28 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
 #include "tensor/clock.h"
 #include "tools/digest.h"
+#include "tools/fit/fit_compare.h"
+#include "tools/fit/fit_confusion.h"
 #include "tools/fit/fit_options.h"
 #include "tools/fit/fit_report.h"
+#include "tools/memory.h"
 #include "tools/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The output of the rows. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;
     const mo_embeddings *E;
-    mo_fit_row *rows; /* all rows */
+    mo_fit_row *rows; /* all rows, with copies of their outcomes */
     int n_rows;
+    mo_draws split;                    /* of --train and --test */
+    mo_confusion confusion[FIT_SHOTS]; /* of the rows of the head of --confusion */
+    int confused[FIT_SHOTS], n_confused;
     mo_arrays *draws; /* with --draws, else NULL */
     bool lost_output;
     bool watched; /* standard error is a terminal: long parts show their progress */
@@ -92,12 +99,30 @@ static void on_draws(const report *r, const mo_draws *d) {
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
+/* Keeps what the rest of the output reads of a row: its outcomes, and which classes it took for which. */
+static void keep_fit_row(report *r, const mo_fit_row *row) {
+    const char *head = r->options->confusion;
+    mo_fit_row *kept = &r->rows[r->n_rows];
+    *kept = *row;
+    kept->predicted = NULL;
+    kept->draws = row->draws->split ? row->draws : NULL;
+    if (row->outcome) {
+        size_t bytes = (size_t)row->n_outcomes * sizeof *row->outcome;
+        kept->outcome = memcpy(needed(malloc(bytes + 1)), row->outcome, bytes);
+    }
+    if (head && row->predicted && !strcmp(head, row->head)) {
+        mo_confusion_count(r->E, row, &r->confusion[r->n_confused]);
+        r->confused[r->n_confused++] = r->n_rows;
+    }
+    r->n_rows++;
+}
+
 static void take_fit_row(const mo_fit_row *row, void *state) {
     report *r = state;
     clear_progress(r);
     if (r->n_rows % r->options->n_heads == 0)
         on_draws(r, row->draws);
-    r->rows[r->n_rows++] = *row;
+    keep_fit_row(r, row);
     if (!r->options->json)
         fit_print_row(row);
     else if (!r->lost_output)
@@ -113,6 +138,10 @@ static bool print_fit_run(const report *r) {
         (json_int_t)r->E->unlabelled, "rows", "file", o->rows, "xxh3", file_digest(r->ctx, o->rows), "labels", "file",
         o->labels, "xxh3", file_digest(r->ctx, o->labels));
     json_object_update_new(line, more);
+    if (r->split.split)
+        json_object_update_new(
+            line, json_pack("{s:s*, s:s*, s:I, s:I}", "train", o->train, "test", o->test, "train_rows",
+                      (json_int_t)r->split.n_support, "test_rows", (json_int_t)r->split.n_query));
     if (mo_ok(r->ctx))
         return print_json(line);
     json_decref(line);
@@ -134,19 +163,49 @@ static void diagnose_fit(report *r) {
     mo_diagnosis_release(&x);
 }
 
+/* What the heads show against each other, and one of them class by class. */
+static void compare_fits(report *r) {
+    const fit_options *o = r->options;
+    if (o->pairs && o->json)
+        r->lost_output = r->lost_output || !fit_print_pair_objects(r->rows, r->n_rows, o->n_heads);
+    else if (o->pairs)
+        fit_print_pairs(r->rows, r->n_rows, o->n_heads);
+    for (int i = 0; i < r->n_confused && mo_ok(r->ctx); i++) {
+        const mo_fit_row *row = &r->rows[r->confused[i]];
+        if (!o->json)
+            fit_print_confusion(r->E, row, &r->confusion[i]);
+        else
+            r->lost_output = r->lost_output || !fit_print_confusion_objects(r->E, row, &r->confusion[i]);
+    }
+    if (!o->json)
+        fit_print_verdict(r->rows, r->n_rows, o->n_heads);
+}
+
+static void release_rows(report *r) {
+    for (int i = 0; r->rows && i < r->n_rows; i++)
+        free((double *)r->rows[i].outcome);
+    for (int i = 0; i < r->n_confused; i++)
+        mo_confusion_release(&r->confusion[i]);
+    mo_draws_release(&r->split);
+    free(r->rows);
+}
+
 static void run_fits(report *r) {
     const fit_options *o = r->options;
     r->rows = calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows);
     r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
     if (!r->rows)
         mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
+    if (o->train || o->test)
+        mo_draws_read(r->E, o->train, o->test, &r->split);
     if (mo_ok(r->ctx) && !o->json)
-        fit_print_title(r->E, o->rows, o->fit.ways);
+        fit_print_title(r->E, o->rows, o->fit.ways, &r->split);
     else if (mo_ok(r->ctx))
         r->lost_output = !print_fit_run(r);
     mo_fit_options fit = o->fit;
     fit.progress = show_fit_progress;
     fit.state = r;
+    fit.split = r->split.split ? &r->split : NULL;
     mo_fit(r->E, o->heads, o->n_heads, &fit, take_fit_row, r);
     clear_progress(r);
     mo_status unfit = *mo_context_status(r->ctx);
@@ -154,6 +213,8 @@ static void run_fits(report *r) {
         mo_clear_error(r->ctx);
     if (mo_ok(r->ctx) && r->draws)
         mo_npz_write(r->draws, o->draws);
+    if (mo_ok(r->ctx))
+        compare_fits(r);
     if (mo_ok(r->ctx) && o->no_geometry) {
         putchar('\n');
         fit_print_norm_line(r->rows, r->n_rows);
@@ -162,7 +223,7 @@ static void run_fits(report *r) {
     if (mo_ok(r->ctx) && unfit.code == MO_NUMERICAL)
         mo_fail(r->ctx, unfit.code, "%s", unfit.message);
     mo_arrays_release(r->draws);
-    free(r->rows);
+    release_rows(r);
 }
 
 int fit_command(int argc, char **argv) {

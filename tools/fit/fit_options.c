@@ -18,6 +18,10 @@ enum {
     KEY_EPSILON,
     KEY_NO_GEOMETRY,
     KEY_DRAWS,
+    KEY_TRAIN,
+    KEY_TEST,
+    KEY_PAIRS,
+    KEY_CONFUSION,
     KEY_THREADS,
     KEY_JSON,
     KEY_QUIET
@@ -41,17 +45,27 @@ static const struct argp_option options[] = {
         "row "
         "numbers in Z from 0, and k4_support_label, k4_query_label, classes of the episode from 0",
         2},
-    {0, 0, NULL, 0, "Output:", 3},
-    {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 3},
+    {0, 0, NULL, 0, "A split of your own in place of episodes:", 3},
+    {"train", KEY_TRAIN, "FILE", 0,
+        "the rows to learn from: .npy or text, a number from 0 on each line; without it, all rows but those of --test",
+        3},
+    {"test", KEY_TEST, "FILE", 0, "the rows to test on; without it, all rows but those of --train", 3},
+    {0, 0, NULL, 0, "Output:", 4},
+    {"pairs", KEY_PAIRS, NULL, 0,
+        "the difference of every two heads on the same problems, with its 95% interval; * where that leaves out 0", 4},
+    {"confusion", KEY_CONFUSION, "HEAD", 0,
+        "which classes that head takes for which: the matrix, precision, recall and F1 of each class, the worst pairs",
+        4},
+    {"diagnose", KEY_DIAGNOSE, NULL, 0, "the geometry class by class, and calibration by norm", 4},
     {"epsilon", KEY_EPSILON, "E", 0,
-        "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)", 3},
+        "epsilon of inclusion in the hull, in mean distances of two prototypes (default 0.1)", 4},
     {"no-geometry", KEY_NO_GEOMETRY, NULL, 0,
-        "omit the geometry of the prototypes, which takes longer with more classes", 3},
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 3},
+        "omit the geometry of the prototypes, which takes longer with more classes", 4},
+    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 4},
     EXPAND_OPTION,
     DEVICE_OPTIONS,
-    {"json", KEY_JSON, NULL, 0, "one JSON object per head and k on standard output, nothing else", 3},
-    {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 3},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per head and k on standard output, nothing else", 4},
+    {"quiet", KEY_QUIET, NULL, 0, "no warnings on standard error", 4},
     {0},
 };
 
@@ -129,35 +143,6 @@ static void take_number(fit_options *o, int key, const char *text, const struct 
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
 }
 
-static bool may_tune(const mo_head *head) {
-    bool may = head_has(head, "lambda");
-    for (int i = 0; i < head->n_parameters; i++) {
-        const mo_head_parameter *p = &head->parameters[i];
-        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, such as a shrinkage */
-    }
-    return may;
-}
-
-static void refuse_useless(const fit_options *o) {
-    const given_options *g = &o->given;
-    bool lambda = false, tunable = false, held_out = false;
-    for (int i = 0; i < o->n_heads; i++) {
-        lambda |= head_has(o->heads[i], "lambda");
-        tunable |= may_tune(o->heads[i]);
-    }
-    for (int i = 0; i < o->fit.n_shots; i++)
-        held_out |= o->shots[i] > 1;
-    refuse_given(g, "lambda", !lambda, "none of these heads has it");
-    refuse_given(g, "lambda", o->fit.tune, "--tune loo chooses it");
-    refuse_given(g, "tune", !tunable, "none of these heads has a regularisation");
-    refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
-    refuse_given(g, "diagnose", o->no_geometry, "it prints the geometry, which --no-geometry leaves out");
-    refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
-    refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
-    refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
-    refuse_math_on_cpu(g, o->device.device);
-}
-
 static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
     note_given(&o->given, key);
@@ -177,6 +162,12 @@ static error_t take_fit_option(int key, char *text, struct argp_state *state) {
         o->fit.tune = parse_choice(state, "--tune", text, (const char *[]){"loo"}, 1) == 0;
     else if (key == KEY_DRAWS)
         o->draws = text;
+    else if (key == KEY_TRAIN || key == KEY_TEST)
+        *(key == KEY_TRAIN ? &o->train : &o->test) = text;
+    else if (key == KEY_CONFUSION)
+        o->confusion = text;
+    else if (key == KEY_PAIRS)
+        o->pairs = true;
     else if (key == KEY_DIAGNOSE)
         o->diagnose = true;
     else if (key == KEY_NO_GEOMETRY)
@@ -204,5 +195,5 @@ void parse_fit_options(fit_options *o, int argc, char **argv) {
     o->fit.shots = o->shots;
     if (!o->n_heads)
         take_fit_heads(o, DEFAULT_HEADS, NULL);
-    refuse_useless(o);
+    refuse_fit_options(o);
 }

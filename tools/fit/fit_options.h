@@ -8,6 +8,8 @@ enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
 typedef struct fit_options {
     const char *rows, *labels, *draws;
+    const char *train, *test; /* lists of a split, or NULL */
+    const char *confusion;    /* the head whose confusion matrix is shown, or NULL */
     const mo_head *heads[FIT_HEADS];
     int n_heads;
     int64_t shots[FIT_SHOTS];
@@ -16,11 +18,13 @@ typedef struct fit_options {
     mo_context_options device; /* device and math mode */
     int threads, argc;
     char **argv;
-    bool diagnose, no_geometry, json, quiet;
+    bool diagnose, no_geometry, pairs, json, quiet;
     given_options given;
 } fit_options;
 
 /* Reads the command line; ends the program on wrong usage. */
 void parse_fit_options(fit_options *o, int argc, char **argv);
+/* Ends the program where an option has no effect (fit_effect.c). */
+void refuse_fit_options(const fit_options *o);
 
 #endif

@@ -14,7 +14,7 @@ void fit_print_unlabelled(const mo_embeddings *E) {
             E->unlabelled + mo_dim(E->Z, 0));
 }
 
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways) {
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split) {
     int64_t least = E->count[0], most = E->count[0];
     for (int64_t c = 1; c < E->graph->classes; c++) {
         least = E->count[c] < least ? E->count[c] : least;
@@ -26,7 +26,11 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways) {
         rows, mo_dim(E->Z, 0), given, mo_dim(E->Z, 1), same ? "" : " (computed in ", same ? "" : computed,
         same ? "" : ")", E->graph->classes, least, most);
     fit_print_unlabelled(E);
-    if (ways < E->graph->classes)
+    if (split->split)
+        printf("a split: %" PRId64 " rows of %" PRId64 " classes to learn from, %" PRId64
+               " to test on; k: rows of the smallest class\n",
+            split->n_support, split->classes, split->n_query);
+    else if (ways < E->graph->classes)
         printf("%" PRId64 " of %" PRId64 " classes take part in an episode (--ways)\n", ways, E->graph->classes);
     printf("\n%6s  %-20s%16s%9s%8s%8s%8s%9s\n", "k", "head", "accuracy %", "nll", "brier", "ece", "ece(T)", "seconds");
     fflush(stdout);

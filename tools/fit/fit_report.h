@@ -6,9 +6,9 @@
 
 /* Prints the number of rows without a label, if there are any. */
 void fit_print_unlabelled(const mo_embeddings *E);
-/* The table: a title line of the data, with the classes of an episode if the data have more; column names; one line per
- * row. */
-void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways);
+/* The table: a title line of the data, with the classes of an episode if the data have more, or the rows of a split;
+ * column names; one line per row. */
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
 void fit_print_row(const mo_fit_row *row);
 /* The diagnosis: three lines, or one per class and head; rows: all rows of the table. */
 void fit_print_diagnosis(

@@ -127,7 +127,7 @@ static void draw_places(mo_context *ctx, const pitfalls_options *o, const mo_emb
     for (int64_t c = 0; c < x->classes; c++) {
         const mo_prototype *p = &x->prototype[c];
         hull_place place = {.x = p->x, .y = p->y, .distance = p->distance, .outer = p->outer, .flagged = p->flagged};
-        snprintf(place.name, sizeof place.name, "%" PRId64, E->value[c]);
+        snprintf(place.name, sizeof place.name, "%.20s", E->name[c]);
         arrput(places, place);
     }
     write_charts(ctx, o->svg, o->rows, hull_charts(places, (int)x->classes));

@@ -38,18 +38,24 @@ void mo_wilson(double share, double trials, double interval[2]) {
     interval[1] = fmin(1, centre + half);
 }
 
-mo_summary mo_summarize(const double *values, int64_t n) {
+mo_summary mo_summarize_pairs(const double *a, const double *b, int64_t n) {
     mo_summary summary = {.mean = NAN, .sd = NAN, .ci95 = NAN, .n = n};
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += values[i];
+        sum += b ? a[i] - b[i] : a[i];
     if (n > 0)
         summary.mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        squares += (values[i] - summary.mean) * (values[i] - summary.mean);
+    for (int64_t i = 0; i < n; i++) {
+        double x = (b ? a[i] - b[i] : a[i]) - summary.mean;
+        squares += x * x;
+    }
     if (n > 1) {
         summary.sd = sqrt(squares / (double)(n - 1));
         summary.ci95 = mo_student_975(n - 1) * summary.sd / sqrt((double)n);
     }
     return summary;
+}
+
+mo_summary mo_summarize(const double *values, int64_t n) {
+    return mo_summarize_pairs(values, NULL, n);
 }

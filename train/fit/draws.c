@@ -40,7 +40,7 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
         !mo_given(mo_tensor_context(E->Z), "draws", "draws", draws))
         return mo_code_of(mo_tensor_context(E->Z));
     mo_context *ctx = mo_tensor_context(E->Z);
-    *draws = (mo_draws){.k = k, .episodes = o->episodes};
+    *draws = (mo_draws){.k = k, .most = k, .episodes = o->episodes};
     if (mo_ok(ctx) && o->episodes < 1)
         mo_fail(ctx, MO_INVALID, "fit: episodes is %" PRId64 ", expected 1 or more", o->episodes);
     mo_plan_options options = {

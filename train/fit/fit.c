@@ -100,10 +100,35 @@ static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     mo_summary accuracy = mo_summarize(job->accuracy, job->draws->episodes);
     row->accuracy = accuracy.mean;
     row->ci95 = accuracy.ci95;
+    if (job->draws->split) {
+        double interval[2];
+        mo_wilson((double)plain.right / (double)plain.n, (double)plain.n, interval);
+        row->ci95 = 50 * (interval[1] - interval[0]);
+    }
     row->nll = plain.nll / (double)plain.n;
     row->brier = plain.brier / (double)plain.n;
     row->ece = mo_calibration_ece(&plain);
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
+}
+
+/* The outcomes that are paired between heads, and predictions as classes of the embeddings. outcome: [n_query] of a
+ * split. */
+static void name_predictions(
+    const mo_embeddings *E, const mo_fit_job *job, double *outcome, int64_t *class_of, mo_fit_row *row) {
+    const mo_draws *d = job->draws;
+    for (int64_t e = 0; e < d->episodes; e++) {
+        int64_t *predicted = job->predicted + e * d->n_query;
+        for (int64_t i = e * d->n_support; i < (e + 1) * d->n_support; i++)
+            class_of[d->support_label[i]] = E->graph->label[d->support[i]];
+        for (int64_t i = 0; i < d->n_query; i++) {
+            if (d->split)
+                outcome[i] = predicted[i] == d->query_label[i] ? 100 : 0;
+            predicted[i] = class_of[predicted[i]];
+        }
+    }
+    row->predicted = job->predicted;
+    row->outcome = d->split ? outcome : job->accuracy;
+    row->n_outcomes = d->split ? d->n_query : d->episodes;
 }
 
 static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visit visit, void *state) {
@@ -117,6 +142,9 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     choose_batches(r->E, &job);
     choose_values(r, r->options->tune, &job);
     job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);
+    job.predicted = mo_host_array(ctx, d->episodes * d->n_query, sizeof *job.predicted);
+    double *outcome = mo_host_array(ctx, d->split ? d->n_query : 0, sizeof *outcome);
+    int64_t *class_of = mo_host_array(ctx, d->classes, sizeof *class_of);
     job.tally = mo_host_array(ctx, job.batches, sizeof *job.tally);
     bool fine = mo_ok(ctx) && mo_fit_crew_run(&r->crew, &job);
     mo_status status;
@@ -132,13 +160,18 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
             .ece_temperature = NAN,
             .draws = d,
             .failure = unfit ? status.message : NULL};
-        if (fine)
+        if (fine) {
             sum_up_fit(&job, &row);
+            name_predictions(r->E, &job, outcome, class_of, &row);
+        }
         row.seconds = mo_clock(CLOCK_MONOTONIC) - start;
         visit(&row, state);
     }
     free(job.accuracy);
+    free(job.predicted);
     free(job.tally);
+    free(outcome);
+    free(class_of);
 }
 
 static bool check_fit_options(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
@@ -165,14 +198,15 @@ mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const
     bool ready = mo_fit_crew_create(E->Z, &r.crew) && r.part && mo_fit_quarters(&r.crew.own, r.part, &r.row_scale);
     r.crew.own.lambda = options->lambda;
     r.crew.own.seed = options->seed;
-    if (ready)
-        for (int shot = 0; shot < options->n_shots && mo_ok(ctx); shot++) {
-            mo_draws draws;
-            mo_draws_create(E, options->shots[shot], options, &draws);
-            for (int h = 0; h < n && mo_ok(ctx); h++)
-                fit_head(&r, heads[h], &draws, visit, state);
-            mo_draws_release(&draws);
-        }
+    for (int h = 0; ready && options->split && h < n && mo_ok(ctx); h++)
+        fit_head(&r, heads[h], options->split, visit, state);
+    for (int shot = 0; ready && !options->split && shot < options->n_shots && mo_ok(ctx); shot++) {
+        mo_draws draws;
+        mo_draws_create(E, options->shots[shot], options, &draws);
+        for (int h = 0; h < n && mo_ok(ctx); h++)
+            fit_head(&r, heads[h], &draws, visit, state);
+        mo_draws_release(&draws);
+    }
     if (r.first.code != MO_OK && mo_ok(ctx))
         mo_fail(ctx, r.first.code, "%s", r.first.message);
     mo_fit_crew_release(&r.crew);

@@ -28,13 +28,13 @@ static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int6
     const mo_draws *d = job->draws;
     for (int64_t e = 0; e < B; e++)
         s->choice[e] = job->n_values;
-    if (job->n_values == 0 || d->k < 2)
+    if (job->n_values == 0 || d->most < 2)
         return true;
     const int64_t *label = d->support_label + first * d->n_support;
     mo_fit_batch all = {B, d->n_support, 0, d->support + first * d->n_support, label, NULL};
     bool repeated = d->small_classes > 0, ridge = f->head == &mo_head_ridge && !repeated;
     if (!(ridge ? mo_leave_one_out(f, &all, job->values, job->n_values, s->held)
-                : mo_cross_validate(f, &all, d->k, repeated, job->values, job->n_values, s->held, NULL)))
+                : mo_cross_validate(f, &all, d->most, repeated, job->values, job->n_values, s->held, NULL)))
         return false;
     for (int64_t e = 0; e < B; e++) {
         double least = INFINITY, nll = INFINITY;
@@ -54,7 +54,9 @@ static void count_queries(const mo_fit_job *job, int64_t e, const double *logits
     const mo_draws *d = job->draws;
     const int64_t *label = d->query_label + e * d->n_query, *row = d->query + e * d->n_query;
     double T = isnan(temperature) ? 1 : temperature;
-    int64_t right = 0;
+    int64_t right = 0, *predicted = job->predicted + e * d->n_query;
+    for (int64_t i = 0; i < d->n_query; i++)
+        predicted[i] = mo_first_largest(logits + i * d->classes, d->classes);
     for (int part = 0; part < MO_NORM_PARTS; part++)
         right -= y->by_norm[part].right;
     for (int64_t i = 0; i < d->n_query; i++)
@@ -85,8 +87,8 @@ static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, i
 static bool fit_choice(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
     const mo_draws *d = job->draws;
-    bool fine = d->k > 1 ? mo_cross_validate(f, chosen, d->k, d->small_classes > 0, value, 1, s->held, s->logits)
-                         : mo_fit_logits(f, chosen, *value, s->logits);
+    bool fine = d->most > 1 ? mo_cross_validate(f, chosen, d->most, d->small_classes > 0, value, 1, s->held, s->logits)
+                            : mo_fit_logits(f, chosen, *value, s->logits);
     for (int64_t i = 0; fine && i < chosen->B * d->n_query * d->classes; i++)
         if (!isfinite(s->logits[i])) {
             mo_fail(f->ctx, MO_NUMERICAL, "head %s: expected finite logits of the queries, found %g", f->head->name,
@@ -109,7 +111,7 @@ bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number,
             return false;
         for (int64_t i = 0; i < chosen.B; i++) {
             const double *held = s->held + i * d->n_support * d->classes;
-            double nll, T = d->k > 1 ? temper_draw(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
+            double nll, T = d->most > 1 ? temper_draw(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
             count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
         }
     }

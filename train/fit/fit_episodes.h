@@ -21,6 +21,7 @@ typedef struct mo_fit_job {
     int64_t B, batches;   /* episodes per batch; the last batch may have fewer */
     int64_t numbers;      /* doubles in the rows and the matrix of an episode */
     double *accuracy;     /* [episodes], in percent */
+    int64_t *predicted;   /* [episodes, n_query]: classes of the episode */
     mo_fit_tally *tally;  /* [batches] */
     mo_progress progress; /* called with the episodes done, or NULL */
     void *state;

@@ -1,0 +1,161 @@
+/* tests/train/test_fit_split.c - a split of a user's own, the outcomes of heads on it, and which classes they take for
+ * which. */
+#include "tests/labelled_rows.h"
+
+#include <math.h>
+
+static const char *list(scratch *s, const char *name, const char *text) {
+    FILE *file = fopen(scratch_path(s, name), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return s->path;
+}
+
+/* Rows 0 .. 7 of the labels 5, none, 9, 9, 5, none, 7, 5. */
+static mo_embeddings *eight_rows(scratch *s) {
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
+    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
+    mo_embeddings *E = mo_embeddings_create(Z, y, "eight");
+    assert_non_null(E);
+    mo_tensor_release(Z);
+    mo_tensor_release(y);
+    return E;
+}
+
+static void unlabelled_rows_take_no_part(void **state) {
+    scratch *s = *state;
+    char train[600];
+    mo_embeddings *E = eight_rows(s);
+    mo_draws d;
+    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n5\n2\n3\n"));
+    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n7\n4\n"), &d), MO_OK);
+    assert_true(d.split && d.episodes == 1 && d.classes == 2 && d.k == 1 && d.most == 2);
+    assert_int_equal(d.n_support, 3);
+    assert_memory_equal(d.support, ((int64_t[]){0, 1, 2}), 24); /* among the labelled rows */
+    assert_memory_equal(d.support_label, ((int64_t[]){0, 1, 1}), 24);
+    assert_int_equal(d.n_query, 2);
+    assert_memory_equal(d.query, ((int64_t[]){3, 5}), 16);
+    assert_memory_equal(d.query_label, ((int64_t[]){0, 0}), 16);
+    mo_draws_release(&d);
+    assert_int_equal(mo_draws_read(E, train, NULL, &d), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("none of class 7, which row 6 to test on is of"));
+    mo_draws_release(&d);
+    assert_int_equal(mo_draws_read(E, list(s, "one.txt", "0\n4\n"), s->path, &d), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected rows that are not learned from, found 0"));
+    mo_draws_release(&d);
+    snprintf(train, sizeof train, "%s", list(s, "one.txt", "0\n4\n"));
+    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "7\n"), &d), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("two classes or more to learn from, found 2 of 1"));
+    mo_draws_release(&d);
+    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n2\n"));
+    assert_int_equal(mo_draws_read(E, train, list(s, "test.txt", "1\n5\n"), &d), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled rows to test on, found none"));
+    mo_draws_release(&d);
+    mo_embeddings_release(E);
+    scratch_files(s, true);
+}
+
+typedef struct seen {
+    const mo_embeddings *E;
+    mo_confusion confusion;
+    mo_summary pair;
+    double first[64];
+    int rows;
+} seen;
+
+/* The head nearest to class means, on one column: prototypes 0 of class 5 and 4.5 of class 9. */
+static void on_split_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    assert_true(row->draws->split);
+    assert_int_equal(row->n_outcomes, 2);
+    assert_true(fabs(row->accuracy - 50) <= 1e-9);
+    double interval[2];
+    mo_wilson(0.5, 2, interval);
+    assert_true(fabs(row->ci95 - 50 * (interval[1] - interval[0])) <= 1e-9);
+    assert_memory_equal(row->outcome, ((double[]){100, 0}), 16);
+    assert_memory_equal(row->predicted, ((int64_t[]){0, 2}), 16); /* classes 5, 7, 9 */
+    assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
+}
+
+static void the_outcomes_of_a_split_are_those_of_its_rows(void **state) {
+    scratch *s = *state;
+    char train[600];
+    seen x = {.E = eight_rows(s)};
+    mo_draws d;
+    snprintf(train, sizeof train, "%s", list(s, "train.txt", "0\n2\n3\n"));
+    assert_int_equal(mo_draws_read(x.E, train, list(s, "test.txt", "4\n7\n"), &d), MO_OK);
+    const mo_fit_options options = {.split = &d};
+    assert_int_equal(
+        mo_fit(x.E, (const mo_head *[]){&mo_head_prototype_euclidean}, 1, &options, on_split_row, &x), MO_OK);
+    assert_int_equal(x.confusion.classes, 3);
+    assert_memory_equal(x.confusion.count, ((int64_t[]){1, 0, 1, 0, 0, 0, 0, 0, 0}), 72);
+    mo_class_figures five = mo_confusion_class(&x.confusion, 0), seven = mo_confusion_class(&x.confusion, 1);
+    assert_true(five.n == 2 && five.predicted == 1 && five.precision == 1 && five.recall == 0.5);
+    assert_true(fabs(five.f1 - 2.0 / 3) <= 1e-12);
+    assert_true(seven.n == 0 && isnan(seven.precision) && isnan(seven.recall) && isnan(seven.f1));
+    mo_confusion_release(&x.confusion);
+    mo_draws_release(&d);
+    mo_embeddings_release((mo_embeddings *)x.E);
+    scratch_files(s, true);
+}
+
+/* Of episodes: counts against the share of right ones, and pairs against the definition of their interval. */
+static void on_episode_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    mo_confusion c;
+    int64_t right = 0, all = 0;
+    double sum = 0;
+    assert_int_equal(mo_confusion_count(x->E, row, &c), MO_OK);
+    for (int i = 0; i < C * C; i++) {
+        right += i / C == i % C ? c.count[i] : 0;
+        all += c.count[i];
+    }
+    assert_int_equal(all, 40 * 5 * C);
+    assert_true(fabs(row->accuracy - 100.0 * (double)right / (double)all) <= 1e-9);
+    assert_int_equal(row->n_outcomes, 40);
+    for (int64_t e = 0; e < 40; e++)
+        sum += row->outcome[e] / 40;
+    assert_true(fabs(row->accuracy - sum) <= 1e-9);
+    if (x->rows++ == 0)
+        memcpy(x->first, row->outcome, 40 * sizeof *row->outcome);
+    else
+        x->pair = mo_summarize_pairs(x->first, row->outcome, 40);
+    mo_confusion_release(&c);
+}
+
+static void heads_are_compared_episode_by_episode(void **state) {
+    scratch *s = *state;
+    seen x = {.E = make(s, MO_F64, 1.5)};
+    const mo_fit_options options = {
+        .n_shots = 1, .shots = (int64_t[]){4}, .episodes = 40, .queries = 5, .ways = 64, .seed = 3};
+    assert_int_equal(
+        mo_fit(x.E, (const mo_head *[]){&mo_head_ridge, &mo_head_prototype_inner}, 2, &options, on_episode_row, &x),
+        MO_OK);
+    assert_int_equal(x.pair.n, 40);
+    assert_true(x.pair.ci95 > 0 && isfinite(x.pair.mean));
+    mo_embeddings_release((mo_embeddings *)x.E);
+}
+
+static void the_worst_pairs_come_first(void **state) {
+    (void)state;
+    int64_t count[16] = {9, 1, 0, 4, 2, 9, 0, 0, 4, 0, 9, 3, 0, 0, 5, 9}, pair[8];
+    const mo_confusion c = {4, count};
+    assert_int_equal(mo_confusion_worst(&c, 4, pair), 4);
+    assert_memory_equal(pair, ((int64_t[]){3, 2, 0, 3, 2, 0, 2, 3}), sizeof pair);
+    int64_t all[32];
+    assert_int_equal(mo_confusion_worst(&c, 16, all), 6);
+    assert_memory_equal(all + 8, ((int64_t[]){1, 0, 0, 1}), 32);
+    assert_int_equal(mo_confusion_worst(&c, 1, all), 1);
+    assert_memory_equal(all, pair, 16);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unlabelled_rows_take_no_part),
+        cmocka_unit_test(the_outcomes_of_a_split_are_those_of_its_rows),
+        cmocka_unit_test(heads_are_compared_episode_by_episode),
+        cmocka_unit_test(the_worst_pairs_come_first),
+    };
+    return cmocka_run_group_tests_name("fit_split", tests, scratch_create, scratch_release);
+}

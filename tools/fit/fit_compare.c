@@ -1,0 +1,86 @@
+/* tools/fit/fit_compare.c - heads against each other: paired differences of their accuracy, and a verdict. */
+#include "tools/fit/fit_compare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { MOST_HEADS = 32 };
+
+/* a - b, in percent; n is 0 where they share no two outcomes. */
+static mo_summary subtract_heads(const mo_fit_row *a, const mo_fit_row *b) {
+    bool paired = a->outcome && b->outcome && a->n_outcomes == b->n_outcomes && a->n_outcomes > 1;
+    return paired ? mo_summarize_pairs(a->outcome, b->outcome, a->n_outcomes) : (mo_summary){0};
+}
+
+static bool heads_are_apart(mo_summary d) {
+    return fabs(d.mean) > d.ci95;
+}
+
+static void print_problem(const mo_fit_row *row) {
+    if (row->draws && row->draws->split)
+        printf("on the split: ");
+    else
+        printf("k = %" PRId64 ": ", row->k);
+}
+
+/* The heads of one k. */
+static void print_one_verdict(const mo_fit_row *rows, int n, bool first) {
+    const mo_fit_row *best = NULL, *near[MOST_HEADS];
+    int found = 0, others = -1;
+    for (int i = 0; i < n; i++)
+        if (rows[i].outcome && rows[i].n_outcomes > 1) {
+            best = !best || rows[i].accuracy > best->accuracy ? &rows[i] : best;
+            others++;
+        }
+    if (others < 1)
+        return;
+    for (int i = 0; i < n && found < MOST_HEADS; i++)
+        if (&rows[i] != best && rows[i].outcome && !heads_are_apart(subtract_heads(best, &rows[i])))
+            near[found++] = &rows[i];
+    fputs(first ? "\nverdict " : "        ", stdout);
+    print_problem(best);
+    if (found == 0)
+        printf("%s is ahead of %s", best->head, others > 1 ? "the others" : rows[best == rows].head);
+    else if (found == 1)
+        printf("%s and %s are within noise of each other", best->head, near[0]->head);
+    for (int i = 0; found > 1 && i < found; i++)
+        printf("%s%s", i == 0 ? "" : i == found - 1 ? " and " : ", ", near[i]->head);
+    if (found > 1)
+        printf(" are within noise of %s, the best", best->head);
+    if (found > 0 && found < others)
+        printf("; %s is ahead of the others", best->head);
+    putchar('\n');
+}
+
+void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads) {
+    for (int i = 0; i + n_heads <= n_rows; i += n_heads)
+        print_one_verdict(rows + i, n_heads, i == 0);
+}
+
+void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads) {
+    printf("\n%6s  %-20s%-22s%s\n", "k", "head", "less the head", "accuracy %, of pairs");
+    for (int first = 0; first + n_heads <= n_rows; first += n_heads)
+        for (int i = first; i < first + n_heads; i++)
+            for (int j = i + 1; j < first + n_heads; j++) {
+                mo_summary d = subtract_heads(&rows[i], &rows[j]);
+                if (d.n)
+                    printf("%6" PRId64 "  %-20s%-22s%+8.2f ±%6.2f%s\n", rows[i].k, rows[i].head, rows[j].head, d.mean,
+                        d.ci95, heads_are_apart(d) ? "*" : "");
+            }
+}
+
+bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads) {
+    bool written = true;
+    for (int first = 0; first + n_heads <= n_rows; first += n_heads)
+        for (int i = first; i < first + n_heads; i++)
+            for (int j = i + 1; written && j < first + n_heads; j++) {
+                mo_summary d = subtract_heads(&rows[i], &rows[j]);
+                if (d.n)
+                    written = print_json(json_pack("{s:s, s:I, s:s, s:s, s:o, s:o, s:I, s:b}", "kind", "fit pair", "k",
+                        (json_int_t)rows[i].k, "head", rows[i].head, "other_head", rows[j].head, "difference",
+                        json_number(d.mean), "ci95", json_number(d.ci95), "n", (json_int_t)d.n, "apart",
+                        heads_are_apart(d)));
+            }
+    return written;
+}

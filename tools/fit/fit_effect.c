@@ -1,0 +1,51 @@
+/* tools/fit/fit_effect.c - options of `mochi fit` that would have no effect are refused. */
+#include "tools/fit/fit_options.h"
+
+#include <string.h>
+
+static bool may_tune(const mo_head *head) {
+    bool may = head_has(head, "lambda");
+    for (int i = 0; i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        may |= p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1; /* a share, such as a shrinkage */
+    }
+    return may;
+}
+
+/* Of a split, what episodes are made of has no effect. */
+static void refuse_split(const fit_options *o) {
+    static const char *const of_episodes[] = {"shots", "episodes", "queries", "ways", "draws"};
+    for (int i = 0; i < 5; i++)
+        refuse_given(&o->given, of_episodes[i], o->train || o->test, "--train and --test are one split, no episodes");
+}
+
+static void refuse_confusion(const fit_options *o) {
+    bool there = false;
+    for (int i = 0; i < o->n_heads; i++)
+        there |= o->confusion && !strcmp(o->heads[i]->name, o->confusion);
+    refuse_given(&o->given, "confusion", !there, "expected one of the heads of --head");
+}
+
+void refuse_fit_options(const fit_options *o) {
+    const given_options *g = &o->given;
+    bool lambda = false, tunable = false, held_out = false;
+    for (int i = 0; i < o->n_heads; i++) {
+        lambda |= head_has(o->heads[i], "lambda");
+        tunable |= may_tune(o->heads[i]);
+    }
+    held_out = o->train || o->test;
+    for (int i = 0; i < o->fit.n_shots; i++)
+        held_out |= o->shots[i] > 1;
+    refuse_given(g, "lambda", !lambda, "none of these heads has it");
+    refuse_given(g, "lambda", o->fit.tune, "--tune loo chooses it");
+    refuse_given(g, "tune", !tunable, "none of these heads has a regularisation");
+    refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
+    refuse_split(o);
+    refuse_confusion(o);
+    refuse_given(g, "pairs", o->n_heads < 2, "expected two heads or more");
+    refuse_given(g, "diagnose", o->no_geometry, "it prints the geometry, which --no-geometry leaves out");
+    refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
+    refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
+    refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
+    refuse_math_on_cpu(g, o->device.device);
+}
