@@ -132,7 +132,8 @@ static double store(mo_context *ctx, scratch *s) {
 /* Graphs of every form. */
 static double load(mo_context *ctx, scratch *s) {
     static const char *const names[] = {"tests/graphs/edges.txt.gz", "tests/graphs/lists.txt", "tests/graphs/club.gml",
-        "tests/graphs/TINY", "tests/graphs/train.txt", "mutag"};
+        "tests/graphs/TINY", "tests/graphs/train.txt", "tests/fuzz/seeds/graphml/club.graphml",
+        "tests/fuzz/seeds/node_link/club.json", "mutag"};
     double value = 0;
     (void)s;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -272,7 +273,7 @@ static void lack_of_memory_is_a_status(void **state) {
         const char *name;
         scenario *f;
         long most;
-    } all[] = {{"differentiate", differentiate, 400}, {"store", store, 400}, {"load", load, 400},
+    } all[] = {{"differentiate", differentiate, 400}, {"store", store, 400}, {"load", load, 600},
         {"open a model", open_model, 400}, {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}};
     scratch *s = *state;
     uint64_t x = 1;

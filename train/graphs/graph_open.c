@@ -14,7 +14,7 @@
 
 /* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
-    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv"};
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv", ".graphml", ".json"};
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/')
         stop--;
@@ -64,6 +64,7 @@ static bool lone_integer(const char *head) {
 static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
     return mo_is_features(folder)       ? mo_load_features(ctx, name, folder)
            : mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
+           : mo_is_graph_files(folder)  ? mo_load_graph_files(ctx, name, folder)
                                         : mo_load_tu(ctx, name, folder);
 }
 
@@ -96,6 +97,10 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         return mo_load_npz(ctx, name, path);
     if (mo_path_ends_with(path, ".gml") || mo_path_ends_with(path, ".gml.gz"))
         return mo_load_gml(ctx, name, path);
+    if (mo_path_ends_with(path, ".json"))
+        return mo_load_node_link(ctx, name, path);
+    if (mo_path_ends_with(path, ".graphml") || mo_path_ends_with(path, ".graphml.gz"))
+        return mo_load_graphml(ctx, name, path);
     return open_text(ctx, name, path, head);
 }
 

@@ -27,7 +27,7 @@ static bool read_label_array(mo_graph *graph, const char *path) {
         mo_arrays_take(arrays, "labels", mo_npy_read(ctx, path));
         mo_npz_members m = {.ctx = ctx, .path = path, .arrays = arrays};
         if (mo_ok(ctx))
-            mo_npz_read_labels(&m, graph->nodes, graph);
+            mo_npz_read_labels(&m, mo_graph_examples(graph), graph);
     }
     mo_arrays_release(arrays);
     return mo_ok(ctx);
@@ -45,7 +45,7 @@ static bool read_label_lines(mo_graph *graph, const char *path, line *lines) {
         size_t length = strlen(r.cursor);
         while (length > 0 && strchr(" \t", r.cursor[length - 1]))
             r.cursor[--length] = '\0';
-        if (n < graph->nodes && !blank) {
+        if (n < mo_graph_examples(graph) && !blank) {
             fine = (lines[n].text = mo_text_copy(graph->ctx, r.cursor));
         } else if (!blank) {
             mo_text_unexpected(&r, "the end of the file, as every node has its label");
@@ -54,9 +54,9 @@ static bool read_label_lines(mo_graph *graph, const char *path, line *lines) {
         n++;
     }
     mo_text_close(&r);
-    if (mo_ok(graph->ctx) && n < graph->nodes)
+    if (mo_ok(graph->ctx) && n < mo_graph_examples(graph))
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected a line for each of %lld nodes, found %lld", path,
-            (long long)graph->nodes, (long long)n);
+            (long long)mo_graph_examples(graph), (long long)n);
     return mo_ok(graph->ctx);
 }
 
@@ -96,7 +96,7 @@ static bool number_names(mo_context *ctx, line *lines, int64_t n) {
 }
 
 static bool take_label_numbers(mo_graph *graph, const char *path, const line *lines) {
-    int64_t n = graph->nodes;
+    int64_t n = mo_graph_examples(graph);
     graph->label = mo_host_array(graph->ctx, n, sizeof *graph->label);
     graph->n_labels = graph->label ? n : 0;
     for (int64_t i = 0; i < graph->n_labels; i++) {
@@ -114,18 +114,19 @@ static bool take_label_numbers(mo_graph *graph, const char *path, const line *li
 
 static bool take_label_names(mo_graph *graph, const line *lines) {
     graph->class_name = mo_host_array(graph->ctx, graph->classes, sizeof *graph->class_name);
-    for (int64_t i = 0; graph->class_name && i < graph->nodes && mo_ok(graph->ctx); i++)
+    for (int64_t i = 0; graph->class_name && i < mo_graph_examples(graph) && mo_ok(graph->ctx); i++)
         if (lines[i].text && !graph->class_name[lines[i].number])
             graph->class_name[lines[i].number] = mo_text_copy(graph->ctx, lines[i].text);
     return mo_ok(graph->ctx);
 }
 
 static bool read_label_text(mo_graph *graph, const char *path) {
-    line *lines = mo_host_array(graph->ctx, graph->nodes, sizeof *lines);
-    bool fine = lines && read_label_lines(graph, path, lines), named = fine && !number_integers(lines, graph->nodes);
-    fine = fine && (!named || number_names(graph->ctx, lines, graph->nodes)) &&
+    line *lines = mo_host_array(graph->ctx, mo_graph_examples(graph), sizeof *lines);
+    bool fine = lines && read_label_lines(graph, path, lines),
+         named = fine && !number_integers(lines, mo_graph_examples(graph));
+    fine = fine && (!named || number_names(graph->ctx, lines, mo_graph_examples(graph))) &&
            take_label_numbers(graph, path, lines) && (!named || take_label_names(graph, lines));
-    for (int64_t i = 0; lines && i < graph->nodes; i++)
+    for (int64_t i = 0; lines && i < mo_graph_examples(graph); i++)
         free(lines[i].text);
     free(lines);
     return fine;
@@ -136,13 +137,13 @@ static bool read_label_text(mo_graph *graph, const char *path) {
 /* Labels of some nodes by their names; the others have none. */
 static bool take_label_table(mo_graph *graph, const char *path) {
     mo_labels labels;
-    graph->label = mo_host_array(graph->ctx, graph->nodes, sizeof *graph->label);
+    graph->label = mo_host_array(graph->ctx, mo_graph_examples(graph), sizeof *graph->label);
     if (graph->label && mo_labels_read(graph, path, &labels)) {
-        graph->n_labels = graph->nodes;
+        graph->n_labels = mo_graph_examples(graph);
         graph->classes = labels.classes;
         graph->class_name = labels.name;
         labels.name = NULL; /* the graph's from here on */
-        for (int64_t i = 0; i < graph->nodes; i++)
+        for (int64_t i = 0; i < mo_graph_examples(graph); i++)
             graph->label[i] = -1;
         for (int64_t i = 0; i < labels.n; i++)
             graph->label[labels.id[i]] = labels.label[i];

@@ -24,6 +24,11 @@ bool mo_load_feature_table(mo_graph *graph, const char *path);
 bool mo_load_matrix_market(mo_graph *graph, const char *path);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
+/* GraphML, plain or gzipped; node-link JSON; a folder of either. */
+mo_graph *mo_load_graphml(mo_context *ctx, const char *name, const char *path);
+mo_graph *mo_load_node_link(mo_context *ctx, const char *name, const char *path);
+mo_graph *mo_load_graph_files(mo_context *ctx, const char *name, const char *folder);
+bool mo_is_graph_files(const char *folder);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);
