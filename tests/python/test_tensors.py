@@ -21,6 +21,12 @@ def test_an_array_comes_in_and_goes_out_at_its_address(dtype):
     assert np.array_equal(np.asarray(X), x)
 
 
+def test_a_number_stays_without_axes():
+    assert mochi.constant(np.array(2.5)).shape == mochi.constant(3.0).shape == mochi.parameter(1.0).shape == ()
+    with mochi.Tape():
+        assert mochi.ops.exp(np.array(0.0)).shape == ()
+
+
 def test_strides_of_an_array_are_read_as_they_are():
     x = np.arange(24.0).reshape(4, 6)
     for part in (x[::2, 1::2], x.T, x[:, 3], np.broadcast_to(x[0], (5, 6))):

@@ -52,6 +52,7 @@ from .inputs import room as _room
 from .inputs import shape_of as _shape
 from .inputs import sparse_of as _sparse
 from .inputs import tape_of as _tape_of
+from .tape import current_tape as _current
 from .tensor import Tensor as _Tensor
 
 '''
@@ -171,27 +172,38 @@ def docstring(op, note, table):
     return "\n".join(f"    {line}".rstrip() for line in lines).strip()
 
 
-def body(op, found):
+def pointers(found):
+    """Lines that find the tape and the pointers of the inputs: short where all are tensors."""
     inputs = [a for a in found if a.is_tensor]
     lists = [a for a in found if a.is_list]
-    outputs = [a for a in found if a.is_output]
-    like = {a.name: next((b.name for b in inputs if b is not a), "None") for a in inputs}
     near = [a.name for a in inputs] + [f"*{a.name}" for a in lists]
-    lines = [f"tape = _tape_of({', '.join(near)})"]
+    like = {a.name: next((b.name for b in inputs if b is not a), "None") for a in inputs}
+    slow = [f"tape = _tape_of({', '.join(near)})"]
+    slow += [f"{a.name}_ = {a.expression(like[a.name])}" for a in inputs]
+    if lists or any(a.default == "None" for a in inputs) or not inputs:
+        return slow + [f"{a.name}_, {a.name}_count = _list({a.name}, tape)" for a in lists]
+    fast = [f"tape = {' or '.join(f'{a.name}._tape' for a in inputs)} or _current()"]
+    fast += [f"{a.name}_ = {a.name}._pointer if {a.name}._frame.alive else {a.name}._gone()" for a in inputs]
+    return ["try:", *(f"    {line}" for line in fast), "except AttributeError:", *(f"    {line}" for line in slow)]
+
+
+def body(op, found):
     given = ["tape.gate", "tape.pointer"]
-    for a in lists:
-        lines.append(f"pointers, count = _list({a.name}, tape)")
     for a in found:
         if a.is_list:
-            given += ["pointers", "count"]
+            given += [f"{a.name}_", f"{a.name}_count"]
+        elif a.is_tensor:
+            given.append(f"{a.name}_")
         elif not a.is_output:
-            given.append(a.expression(like.get(a.name)))
+            given += a.given
+    outputs = sum(a.is_output for a in found)
+    lines = pointers(found)
     if outputs:
-        lines.append(f"out = _room({len(outputs)})")
-        given += [f"out + {i}" for i in range(len(outputs))]
+        lines.append(f"out = _room({outputs})")
+        given += [f"out + {i}" for i in range(outputs)]
         lines.append(f"_lib.gate_mo_{op}({', '.join(given)})")
         lines.append("tape.check()")
-        lines.append(f"return {', '.join(f'_Tensor(_lib.mo_keep(out[{i}]), tape)' for i in range(len(outputs)))}")
+        lines.append(f"return {', '.join(f'_Tensor(_lib.mo_keep(out[{i}]), tape)' for i in range(outputs))}")
     else:
         lines.append(f"result = _lib.gate_mo_{op}({', '.join(given)})")
         lines.append("return _Tensor(result, tape) if result else tape.fail()")

@@ -51,7 +51,7 @@ def storable(array):
     number_of(array.dtype)
     size = array.itemsize
     plain = all(s >= 0 and s % size == 0 for s in array.strides) and array.ctypes.data % size == 0
-    return array if plain and array.dtype.isnative else np.ascontiguousarray(array, array.dtype.newbyteorder("="))
+    return array if plain and array.dtype.isnative else np.asarray(array, array.dtype.newbyteorder("="), order="C")
 
 
 def wrapped(context, array):
@@ -73,7 +73,7 @@ def wrapped(context, array):
 
 def copied(tape, array):
     """A constant of the tape with the values of an array."""
-    array = np.ascontiguousarray(storable(array))
+    array = np.asarray(storable(array), order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
     host = ffi.cast("void *", array.ctypes.data)
     tensor = lib.gate_mo_from(tape.gate, tape.pointer, number_of(array.dtype), array.ndim, shape, host)

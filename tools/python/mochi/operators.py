@@ -9,7 +9,7 @@ from .tensor import Tensor
 
 
 def _is_number(x):
-    return isinstance(x, numbers.Real) and not isinstance(x, np.ndarray)
+    return not isinstance(x, Tensor) and isinstance(x, numbers.Real)
 
 
 def _add(a, b):

@@ -204,7 +204,7 @@ class Leaf(Tensor):
         """Writes new values over the old ones: of the tensor's shape and dtype, or numbers."""
         if getattr(self, "_readonly", False):
             raise errors.StateError("the tensor is a read-only array's memory")
-        array = np.ascontiguousarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype)
+        array = np.asarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype, order="C")
         host = ffi.cast("void *", array.ctypes.data)
         self._context.call(lib.gate_mo_tensor_write, self._pointer, host, array.nbytes)
 
@@ -249,7 +249,7 @@ def parameter(values, name=None, dtype=None, context=None):
     context = context or default_context()
     array = arrays.array_of(values, dtype or "float32")
     real = dtype or (array.dtype if array.dtype in ("float32", "float64") else "float32")
-    array = np.ascontiguousarray(array, real)
+    array = np.asarray(array, real, order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
     text = ffi.NULL if name is None else name.encode()
     pointer = context.call(lib.gate_mo_parameter, context.pointer, text, number_of(array.dtype), array.ndim, shape)

@@ -74,7 +74,7 @@ def _results(op, results):
     results = results if isinstance(results, tuple) else (results,)
     if len(results) != op.outputs:
         raise errors.InvalidError(f"{len(results)} results, expected {op.outputs}")
-    return [np.ascontiguousarray(arrays.storable(np.asarray(r))) for r in results]
+    return [np.asarray(arrays.storable(np.asarray(r)), order="C") for r in results]
 
 
 @ffi.def_extern()
