@@ -21,10 +21,11 @@ class BuildExtension(build_ext):
 
     def build_extension(self, ext):
         """Links libmochi.a into the extension."""
-        archive = extension.library_folder() / "libmochi.a"
-        ext.extra_link_args += ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", *extension.link_flags()]
+        folder = extension.library_folder()
+        archive = folder / "libmochi.a"
+        ext.extra_link_args += ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-Wl,--as-needed", *extension.link_flags(folder)]
         ext.sources = [os.path.abspath(source) for source in ext.sources]
-        ext.depends.append(str(archive))
+        self.force = True  # the flags may have changed
         super().build_extension(ext)
 
 

@@ -61,11 +61,12 @@ def library_folder():
     return folder
 
 
-def link_flags():
-    """What the static library needs: the dependencies that meson.build names."""
-    packages = ["openblas", "zlib", "libzip", "libxxhash", "jansson"]
-    found = subprocess.run(["pkg-config", "--libs", *packages], check=True, capture_output=True, text=True).stdout
-    return [*shlex.split(found), "-lcsv", "-lgomp", "-lm", "-ldl", "-lpthread"]
+def link_flags(folder):
+    """What the static library needs beside itself, as its pkg-config file names it."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": f"{folder}/meson-private:{os.environ.get('PKG_CONFIG_PATH', '')}"}
+    command = ["pkg-config", "--static", "--libs", "mochi"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return [flag for flag in shlex.split(done.stdout) if flag != "-lmochi"]
 
 
 def callbacks():
