@@ -24,6 +24,18 @@ static inline double lane_sum_total(const lane_sum *s) {
     return sum;
 }
 
+/* x[0] + .. + x[n - 1] */
+static inline double lane_sum_row(const real *x, int64_t n) {
+    lane_sum sum = {0};
+    int64_t i = 0;
+    for (; i + LANE_SUM <= n; i += LANE_SUM)
+        for (int j = 0; j < LANE_SUM; j++)
+            sum.lane[j] += x[i + j];
+    for (; i < n; i++)
+        sum.lane[0] += x[i];
+    return lane_sum_total(&sum);
+}
+
 /* LANE_SUM sums in the type of the entries. */
 typedef real real_lanes __attribute__((vector_size(64)));
 

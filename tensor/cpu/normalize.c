@@ -4,17 +4,6 @@
 
 #include <tgmath.h>
 
-static double sum_of(const real *x, int64_t n) {
-    lane_sum sum = {0};
-    int64_t i = 0;
-    for (; i + LANE_SUM <= n; i += LANE_SUM)
-        for (int j = 0; j < LANE_SUM; j++)
-            sum.lane[j] += x[i + j];
-    for (; i < n; i++)
-        sum.lane[0] += x[i];
-    return lane_sum_total(&sum);
-}
-
 /* The sum of (x - mean)^2. */
 static double squares_about(double mean, const real *x, int64_t n) {
     lane_sum sum = {0};
@@ -29,7 +18,7 @@ static double squares_about(double mean, const real *x, int64_t n) {
 
 /* Two passes: the variance about a known mean loses nothing if the mean is large. */
 static void standardize(const real *x, int64_t n, double epsilon, real *restrict y) {
-    double mean = sum_of(x, n) / (double)max_of(1, n);
+    double mean = lane_sum_row(x, n) / (double)max_of(1, n);
     double scale = 1 / sqrt(squares_about(mean, x, n) / (double)max_of(1, n) + epsilon);
     for (int64_t j = 0; j < n; j++)
         y[j] = (real)(((double)x[j] - mean) * scale);

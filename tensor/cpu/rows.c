@@ -59,17 +59,6 @@ static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict
             y[i * n + j] = z[j][i] * scale[i];
 }
 
-static double row_sum(const real *x, int64_t n) {
-    lane_sum sum = {0};
-    int64_t i = 0;
-    for (; i + LANE_SUM <= n; i += LANE_SUM)
-        for (int j = 0; j < LANE_SUM; j++)
-            sum.lane[j] += x[i + j];
-    for (; i < n; i++)
-        sum.lane[0] += x[i];
-    return lane_sum_total(&sum);
-}
-
 static double inner_product(const real *x, const real *y, int64_t n) {
     lane_sum sum = {0};
     int64_t i = 0;
@@ -85,7 +74,7 @@ static void softmax_row(const real *x, int64_t n, real *restrict y) {
     real shift = shift_of(x, n);
     for (int64_t i = 0; i < n; i++)
         y[i] = exp_of(x[i] - shift);
-    real scale = (real)(1 / row_sum(y, n));
+    real scale = (real)(1 / lane_sum_row(y, n));
     for (int64_t i = 0; i < n; i++)
         y[i] *= scale;
 }
@@ -119,7 +108,7 @@ static real row_product(const real *y, const real *g, int64_t n) {
         sum += y ? y[i] * g[i] : g[i];
     if (n < 4 * LANES)
         return (real)sum;
-    return (real)(y ? inner_product(y, g, n) : row_sum(g, n));
+    return (real)(y ? inner_product(y, g, n) : lane_sum_row(g, n));
 }
 
 static void softmax_adjoint_row(const real *y, const real *g, int64_t n, real *restrict x_bar) {

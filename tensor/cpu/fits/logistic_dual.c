@@ -41,22 +41,11 @@ static bool dual_invert(logistic_dual *s) {
     return true;
 }
 
-static double sum_of(const real *x, int64_t n) {
-    lane_sum sum = {0};
-    int64_t i = 0;
-    for (; i + LANE_SUM <= n; i += LANE_SUM)
-        for (int j = 0; j < LANE_SUM; j++)
-            sum.lane[j] += (double)x[i + j];
-    for (; i < n; i++)
-        sum.lane[0] += (double)x[i];
-    return lane_sum_total(&sum);
-}
-
 /* Writes the input of the product to v. */
 static void product_input(const logistic_dual *s, const logistic_fit *f, real *v) {
     for (int64_t c = 0; c < s->s.row * s->s.C; c += s->s.row) {
         const real *r = f->r + c;
-        real mean = s->s.free_intercept ? (real)(sum_of(r, s->s.n) / (double)s->s.n) : 0;
+        real mean = s->s.free_intercept ? (real)(lane_sum_row(r, s->s.n) / (double)s->s.n) : 0;
         for (int64_t i = 0; i < s->s.row; i++)
             v[c + i] = s->inverted ? r[i] / s->s.curvature[i] : i < s->s.n ? r[i] - mean : 0;
     }
@@ -66,10 +55,10 @@ static void product_input(const logistic_dual *s, const logistic_fit *f, real *v
  * so their sum is set to 0, which keeps rounding from moving them. */
 static void find_intercepts(const logistic_dual *s, const logistic_fit *f, const real *Fv) {
     int64_t n = s->s.n, C = s->s.C, row = s->s.row;
-    double inverse = 1 / sum_of(s->inverted ? s->border : s->s.curvature, n), mean = 0;
+    double inverse = 1 / lane_sum_row(s->inverted ? s->border : s->s.curvature, n), mean = 0;
     for (int64_t c = 0; c < C; c++) {
-        double sum = sum_of(Fv + c * row, n);
-        double b = s->inverted ? sum * inverse : sum_of(f->r + c * row, n) * inverse - sum / (double)n;
+        double sum = lane_sum_row(Fv + c * row, n);
+        double b = s->inverted ? sum * inverse : lane_sum_row(f->r + c * row, n) * inverse - sum / (double)n;
         s->intercepts[c] = s->s.free_intercept ? (real)b : 0;
         mean += (double)s->intercepts[c] / (double)C;
     }
