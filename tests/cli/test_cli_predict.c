@@ -221,6 +221,8 @@ static void a_picture_has_known_labels_truth_and_places(void **state) {
     mkdir(in_folder(p, "own"), 0777);
     write_text(in_folder(p, "own/edges.csv"), edges);
     write_text(in_folder(p, "own/labels.csv"), labels);
+    RUN(p, "data", "info", in_folder(p, "own"));
+    assert_non_null(strstr(p->out, "\n  names      chess, tea, cake\n"));
     write_text(in_folder(p, "some.csv"), "who,club\nm1,chess\nm2,chess\nm11,\"tea, cake\"\nm12,\"tea, cake\"\n");
     RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca", "--probabilities");
     assert_ended(p, 0, NULL);

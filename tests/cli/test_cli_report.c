@@ -186,6 +186,11 @@ static void predictions_have_a_picture_and_the_least_sure(void **state) {
         "<td class='t'>a</td></tr>",
         99);
     assert_null(strstr(page, ">n9<"));
+    /* Of class a, 20 in the data and 15 predicted, 10 are right; of b 10, 15 and 5. */
+    assert_non_null(
+        strstr(page, "<tr><td class='t'>a</td><td>1</td><td>15</td><td>20</td><td>50.0</td><td>66.7</td></tr>"));
+    assert_non_null(
+        strstr(page, "<tr><td class='t'>b</td><td>1</td><td>15</td><td>10</td><td>50.0</td><td>33.3</td></tr>"));
     assert_null(strstr(page, "<b>"));
     /* Without places and truth: the histogram and the least sure. Given twice: two sections. */
     write_text(in_folder(p, "q.tsv"), "graph\tlabel\tprobability\tmargin\n7\t\t0.5\t0\n8\tb\t1\t1\n");
@@ -196,6 +201,23 @@ static void predictions_have_a_picture_and_the_least_sure(void **state) {
     assert_non_null(strstr(page, "<p>2 predictions, 1 of them too unsure for a label.</p>"));
     assert_non_null(strstr(page, "<code>mochi predict --pca</code>"));
     assert_non_null(strstr(page, "<td class='t'>7</td><td class='t'>none</td><td>0.500</td>"));
+}
+
+static void a_picture_has_at_most_3000_predictions(void **state) {
+    program *p = *state;
+    skip_without_gnuplot();
+    FILE *file = fopen(in_folder(p, "p.csv"), "w");
+    fputs(PLACED "s,a,,,yes,,0,0\n", file);
+    for (int i = 0; i < 7000; i++)
+        fprintf(file, "n%d,a,0.5,0.5,no,,%d,%d\n", i, i, i % 7);
+    fclose(file);
+    RUN(p, "report", in_folder(p, "p.csv"), "--out", in_folder(p, "report.html"));
+    assert_ended(p, 0, NULL);
+    const char *page = read_page(p);
+    assert_non_null(strstr(page, "Of the predictions, the pictures have 2334.")); /* every third */
+    assert_null(strstr(page, "By class"));                                        /* the data has none */
+    int points = count(page, "<use ");
+    assert_in_range(points, 2334 + 1, 2334 + 20); /* and those of labels and legends */
 }
 
 static void a_damaged_table_of_predictions_is_refused_with_its_line(void **state) {
@@ -284,6 +306,7 @@ int main(void) {
         cmocka_unit_test(nothing_in_a_page_runs_or_is_fetched),
         cmocka_unit_test(embeddings_have_their_reliability_and_hull),
         cmocka_unit_test(predictions_have_a_picture_and_the_least_sure),
+        cmocka_unit_test(a_picture_has_at_most_3000_predictions),
         cmocka_unit_test(a_damaged_table_of_predictions_is_refused_with_its_line),
         cmocka_unit_test(what_is_not_known_is_refused_with_file_and_line),
         cmocka_unit_test(a_page_that_cannot_be_written_leaves_the_old_one),

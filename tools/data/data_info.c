@@ -117,6 +117,17 @@ static int64_t *count_classes(const mo_graph *graph, int64_t *unlabelled) {
     return members;
 }
 
+/* What the file calls the classes, where it does not number them. */
+static void print_class_names(const mo_graph *graph) {
+    for (int64_t c = 0; graph->class_name && c < graph->classes && c < 64; c++) {
+        fputs(c ? ", " : "  names      ", stdout);
+        for (const char *at = graph->class_name[c]; *at; at++)
+            putchar((unsigned char)*at < ' ' || *at == 127 ? '?' : *at);
+    }
+    if (graph->class_name && graph->classes)
+        printf("%s\n", graph->classes > 64 ? " .." : "");
+}
+
 static void print_graph(const mo_graph *graph, const int64_t *members, int64_t unlabelled) {
     degrees d = find_degrees(graph);
     printf("%s: %s from %s\n", graph->name, graph->graphs > 1 ? "set of graphs" : "graph", graph->source);
@@ -132,7 +143,9 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
     printf("  labels     %" PRId64 " classes:", graph->classes);
     for (int64_t c = 0; c < graph->classes && c < 64; c++)
         printf(" %" PRId64, members[c]);
-    printf("%s; %" PRId64 " unlabelled\n  tasks     ", graph->classes > 64 ? " .." : "", unlabelled);
+    printf("%s; %" PRId64 " unlabelled\n", graph->classes > 64 ? " .." : "", unlabelled);
+    print_class_names(graph);
+    fputs("  tasks     ", stdout);
     for (int task = 0; task < MO_TASKS; task++)
         if (mo_graph_has_task(graph, (mo_task)task))
             printf(" %s", mo_task_name((mo_task)task));
@@ -159,6 +172,11 @@ static void print_graph_object(
                "dropped_duplicates", (json_int_t)graph->dropped_duplicates, "features", (json_int_t)graph->features,
                "feature_nnz", (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)unlabelled,
                "tasks", tasks, "hash", hash));
+    json_t *names = graph->class_name ? json_array() : NULL;
+    for (int64_t c = 0; names && c < graph->classes; c++)
+        json_array_append_new(names, json_string(graph->class_name[c]));
+    if (names)
+        json_object_set_new(o, "class_names", names);
     if (entry)
         json_object_set_new(o, "manifest", about_object(entry, graph));
     print_json(o);

@@ -3,6 +3,7 @@
 #define REPORT_PREDICTIONS_H
 
 #include "tools/inside.h"
+#include "tools/report/chart.h"
 
 /* Classes are numbers among those of the table; -1: none. */
 typedef struct prediction {
@@ -24,5 +25,26 @@ bool is_prediction_table(const char *path);
 /* Reads it; raises errors with file and line. Release in any case. Returns the status. */
 mo_code prediction_table_read(mo_context *ctx, const char *path, prediction_table *t);
 void prediction_table_release(prediction_table *t);
+
+/* ---- what a row is ---- */
+
+/* A prediction whose class the data has. */
+static inline bool is_judged(const prediction *p) {
+    return !p->known && p->truth >= 0 && p->label >= 0;
+}
+static inline bool is_wrong(const prediction *p) {
+    return is_judged(p) && p->label != p->truth;
+}
+static inline bool is_known(const prediction *p) {
+    return p->known;
+}
+int64_t count_predictions(const prediction_table *t, bool (*is)(const prediction *p));
+
+/* ---- report_predictions_chart.c ---- */
+
+/* How many of the predictions the pictures have. */
+int64_t drawn_predictions(const prediction_table *t);
+/* The pictures of a table with places, and its confidence; a stb_ds array. */
+chart *prediction_charts(const prediction_table *t);
 
 #endif
