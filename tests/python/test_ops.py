@@ -5,10 +5,9 @@ import pathlib
 import struct
 import subprocess
 
+import mochi
 import numpy as np
 import pytest
-
-import mochi
 from mochi import ops
 from mochi._library import ffi, lib
 

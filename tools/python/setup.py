@@ -23,7 +23,13 @@ class BuildExtension(build_ext):
         """Links libmochi.a into the extension."""
         folder = extension.library_folder()
         archive = folder / "libmochi.a"
-        ext.extra_link_args += ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive", "-Wl,--as-needed", *extension.link_flags(folder)]
+        ext.extra_link_args += [
+            "-Wl,--whole-archive",
+            str(archive),
+            "-Wl,--no-whole-archive",
+            "-Wl,--as-needed",
+            *extension.link_flags(folder),
+        ]
         ext.sources = [os.path.abspath(source) for source in ext.sources]
         self.force = True  # the flags may have changed
         super().build_extension(ext)

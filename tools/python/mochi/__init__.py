@@ -31,6 +31,7 @@ from .errors import (
     UnsupportedError,
 )
 from .heads import Head, head, head_names, ridge_fit
+from .models import Episode, Model
 from .operators import attach as _attach
 from .optimizers import AdamW, cosine
 from .random import Random
@@ -48,6 +49,7 @@ __all__ = [
     "BusyError",
     "Check",
     "Context",
+    "Episode",
     "Error",
     "FileError",
     "ForkError",
@@ -55,6 +57,7 @@ __all__ = [
     "Head",
     "InvalidError",
     "MismatchError",
+    "Model",
     "NumericalError",
     "Op",
     "OutOfMemoryError",
