@@ -3,9 +3,9 @@
  *
  * The links that the readout is fitted on are held out of the graph that their rows come from, as many non-edges beside
  * them; else these rows would carry the answer. The pairs asked about are seen from the whole graph, where they are no
- * links either. All columns are standardised by the rows that are fitted (train/evaluation/eval_link_rows.c), so that a
- * score does not depend on the other pairs, beyond rounding. */
-#include "train/few_shot/few_shot.h"
+ * links either. All columns are standardised by the rows that are fitted, so that a score does not depend on the other
+ * pairs, beyond rounding: a block of queries is one product of matrices, whose rounding may depend on its rows. */
+#include "train/few_shot/link_scores.h"
 
 #include "tensor/given.h"
 #include "tensor/host_array.h"
@@ -16,23 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SUPPORT = 512, MOST_PAIRS = 1 << 17 /* whose rows are computed together */ };
-
-typedef struct link_scorer {
-    mo_context *ctx;
-    mo_graph *graph;
-    mo_candidate candidate;
-    mo_links *links;    /* the support */
-    mo_features *own;   /* its rows, from the graph without its links */
-    mo_links asked;     /* the support, and pairs behind its non-edges */
-    int64_t *reference; /* the support's rows */
-    mo_tape *t;
-} link_scorer;
+enum { MOST_SUPPORT = 512, MOST_PAIRS = 1 << 20 /* whose columns are computed together */, QUERIES = 16384 };
 
 static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int64_t *u, const int64_t *v, int64_t n) {
-    if (mo_ok(ctx) && (graph->graphs != 1 || graph->nnz < 4))
-        mo_fail(ctx, MO_INVALID, "links: %s has %" PRId64 " edges in %" PRId64 " graphs, expected 2 or more in one",
-            graph->name, graph->nnz / 2, graph->graphs);
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
         if (u[i] < 0 || u[i] >= graph->nodes || v[i] < 0 || v[i] >= graph->nodes)
             mo_fail(ctx, MO_INVALID,
@@ -44,7 +30,7 @@ static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int6
     return mo_ok(ctx);
 }
 
-static void link_scorer_open(link_scorer *s, const mo_few_shot_options *options) {
+static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *options) {
     mo_feature_options o;
     int64_t edges = s->graph->nnz / 2;
     double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
@@ -60,90 +46,162 @@ static void link_scorer_open(link_scorer *s, const mo_few_shot_options *options)
             s->links->n_negative = s->links->n_positive;
         s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     }
+    if (s->own)
+        s->reader = mo_pair_reader_open(s->graph, &o);
 }
 
-/* The support's lists with room for n pairs behind its non-edges. */
-static bool link_scorer_reserve(link_scorer *s, int64_t n) {
-    const mo_links *links = s->links;
-    int64_t support = links->n_positive + links->n_negative;
-    s->asked = *links;
-    s->reference = mo_host_array(s->ctx, support, sizeof *s->reference);
-    for (int side = 0; side < 2; side++) {
-        s->asked.negative[side] = mo_host_array(s->ctx, links->n_negative + n, sizeof(int64_t));
-        if (mo_ok(s->ctx))
-            memcpy(s->asked.negative[side], links->negative[side], (size_t)links->n_negative * sizeof(int64_t));
+mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *options) {
+    mo_context *ctx = graph->ctx;
+    mo_few_shot_options none = {0};
+    if (mo_ok(ctx) && (graph->graphs != 1 || graph->nnz < 4))
+        mo_fail(ctx, MO_INVALID, "links: %s has %" PRId64 " edges in %" PRId64 " graphs, expected 2 or more in one",
+            graph->name, graph->nnz / 2, graph->graphs);
+    mo_link_scorer *s = mo_ok(ctx) ? mo_host_array(ctx, 1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    *s = (mo_link_scorer){.ctx = ctx, .graph = graph};
+    link_scorer_fill(s, options ? options : &none);
+    if (mo_ok(ctx))
+        return s;
+    mo_link_scorer_release(s);
+    return NULL;
+}
+
+void mo_link_scorer_release(mo_link_scorer *s) {
+    if (!s)
+        return;
+    mo_pair_reader_release(s->reader);
+    mo_features_release(s->own);
+    mo_links_release(s->links);
+    mo_model_release(s->candidate.model);
+    mo_tape_release(s->t);
+    free(s);
+}
+
+/* ---- a block of queries ---- */
+
+/* Queries first .. first + n - 1 of the pairs whose raw columns are in `values`, of `all` pairs. */
+typedef struct query_block {
+    mo_pair_list pairs;
+    mo_pair_values values;
+    int64_t first, n;
+} query_block;
+
+/* One name of the block's features: the support's rows, then those of the queries x [outer, pairs, w], standardised by
+ * the support's moments. */
+static void put_block_rows(
+    mo_link_scorer *s, const query_block *b, const float *x, const char *name, const char *moments, mo_features *f) {
+    mo_context *ctx = s->ctx;
+    mo_tensor *own = mo_arrays_find(s->own->arrays, name);
+    int ndim = mo_ndim(own);
+    int64_t n_s = mo_dim(own, -2), w = mo_dim(own, -1), outer = mo_numel(own) / (n_s * w), n = n_s + b->n, shape[4];
+    for (int i = 0; i < ndim; i++)
+        shape[i] = i == ndim - 2 ? n : mo_dim(own, i);
+    float *rows = mo_host_array(ctx, outer * n * w, sizeof *rows), *m = mo_host_array(ctx, 2 * outer * w, sizeof *m);
+    float *support = mo_host_array(ctx, outer * n_s * w, sizeof *support);
+    mo_tensor *T = mo_own_array(f, name, ndim, shape);
+    if (mo_ok(ctx) && mo_tensor_read(own, support, (size_t)(outer * n_s * w) * sizeof *support) == MO_OK &&
+        mo_tensor_read(mo_arrays_find(s->own->arrays, moments), m, (size_t)(2 * outer * w) * sizeof *m) == MO_OK) {
+        for (int64_t o = 0; o < outer; o++) {
+            memcpy(rows + o * n * w, support + o * n_s * w, (size_t)(n_s * w) * sizeof *rows);
+            for (int64_t i = 0; i < b->n * w; i++)
+                rows[(o * n + n_s) * w + i] =
+                    (x[(o * b->pairs.n + b->first) * w + i] - m[o * w + i % w]) / m[(outer + o) * w + i % w];
+        }
+        mo_tensor_write(T, rows, (size_t)(outer * n * w) * sizeof *rows);
     }
-    for (int64_t i = 0; mo_ok(s->ctx) && i < support; i++)
-        s->reference[i] = i;
-    return mo_ok(s->ctx);
+    free(support);
+    free(rows);
+    free(m);
 }
 
-/* The plan: all of the support, and n queries whose rows follow those of the support. */
-static bool link_scorer_plan(const link_scorer *s, int64_t n, mo_plan *plan) {
-    const mo_links *a = &s->asked;
-    int64_t p = a->n_positive, support = p + s->links->n_negative;
+static mo_features *open_block_rows(mo_link_scorer *s, const query_block *b) {
+    mo_features *f = mo_host_array(s->ctx, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = *s->own;
+    f->arrays = mo_arrays_create(s->ctx);
+    mo_tensor *spectrum = mo_arrays_find(s->own->arrays, "spectrum");
+    if (f->arrays)
+        mo_tensor_copy(mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(spectrum, 1)}), spectrum);
+    if (mo_ok(s->ctx)) {
+        put_block_rows(s, b, b->values.bands, "blocks", "block_moments", f);
+        put_block_rows(s, b, b->values.extras, "extras", "extras_moments", f);
+        put_block_rows(s, b, b->values.walks, "walks", "walks_moments", f);
+        put_block_rows(s, b, b->values.matches, "matches", "matches_moments", f);
+    }
+    if (mo_ok(s->ctx))
+        return f;
+    mo_features_release(f);
+    return NULL;
+}
+
+/* The plan: all of the support, then the queries, in the order of the rows. */
+static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *plan) {
+    const mo_links *l = s->links;
+    int64_t p = l->n_positive, support = p + l->n_negative;
     *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = p};
-    if (!mo_plan_reserve(s->ctx, plan, support, n))
+    if (!mo_plan_reserve(s->ctx, plan, support, b->n))
         return false;
     for (int side = 0; side < 2; side++) {
         for (int64_t i = 0; i < support; i++)
-            plan->support[side][i] = i < p ? a->positive[side][i] : a->negative[side][i - p];
-        for (int64_t i = 0; i < n; i++)
-            plan->query[side][i] = a->negative[side][s->links->n_negative + i];
+            plan->support[side][i] = i < p ? l->positive[side][i] : l->negative[side][i - p];
+        memcpy(plan->query[side], b->pairs.end[side] + b->first, (size_t)b->n * sizeof(int64_t));
     }
     for (int64_t i = 0; i < support; i++) {
         plan->support_pair[i] = i;
         plan->support_label[i] = i < p;
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < b->n; i++)
         plan->query_pair[i] = support + i;
     return true;
 }
 
-static void link_scorer_read(link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
-    int64_t support = s->links->n_positive + s->links->n_negative, known = s->links->n_negative;
-    int64_t *number = mo_host_array(s->ctx, n, sizeof *number);
-    for (int64_t i = 0; number && i < n; i++) {
-        s->asked.negative[0][known + i] = u[i] < v[i] ? u[i] : v[i];
-        s->asked.negative[1][known + i] = u[i] < v[i] ? v[i] : u[i];
-        number[i] = known + i;
-    }
-    s->asked.n_negative = known + n;
-    mo_source source = {.graph = s->graph, .task = MO_TASK_LP, .links = &s->asked, .features = s->own};
-    mo_link_test test = {.negative = number, .n_negative = n, .reference = s->reference, .n_reference = support};
-    source.features = number ? mo_link_test_features(&source, &test) : NULL;
+static void score_block(mo_link_scorer *s, const query_block *b, double *score) {
     mo_plan plan = {0};
+    mo_source source = {.graph = s->graph, .task = MO_TASK_LP, .links = s->links};
+    source.features = open_block_rows(s, b);
     mo_tape_reset(s->t);
-    if (source.features && link_scorer_plan(s, n, &plan)) {
+    if (source.features && plan_block(s, b, &plan)) {
         mo_tensor *Y = mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0);
         mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, 1, 1, 2), mo_slice(s->t, Y, 1, 0, 1));
-        mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
+        mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)b->n * sizeof *score);
     }
+    mo_tape_reset(s->t);
     mo_plan_release(&plan);
     mo_features_release(source.features);
-    free(number);
+}
+
+mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
+    query_block b = {.pairs = {s->graph, n,
+                         (int64_t *const[]){mo_host_array(s->ctx, n, sizeof *u), mo_host_array(s->ctx, n, sizeof *v)}}};
+    for (int64_t i = 0; i < n && mo_ok(s->ctx); i++) {
+        b.pairs.end[0][i] = u[i] < v[i] ? u[i] : v[i];
+        b.pairs.end[1][i] = u[i] < v[i] ? v[i] : u[i];
+    }
+    if (mo_ok(s->ctx) && mo_pair_values_reserve(s->reader, n, &b.values) &&
+        mo_pair_reader_read(s->reader, &b.pairs, &b.values) == MO_OK)
+        for (; b.first < n && mo_ok(s->ctx); b.first += QUERIES) {
+            b.n = n - b.first < QUERIES ? n - b.first : QUERIES;
+            score_block(s, &b, score + b.first);
+        }
+    mo_pair_values_release(&b.values);
+    free(b.pairs.end[0]);
+    free(b.pairs.end[1]);
+    return mo_code_of(s->ctx);
 }
 
 mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     if (!graph)
         return MO_INVALID;
-    link_scorer s = {.ctx = graph->ctx, .graph = graph};
-    if (!mo_given(s.ctx, "links", "u", u) || !mo_given(s.ctx, "links", "v", v) ||
-        !mo_given(s.ctx, "links", "score", score) || !link_scorer_check(s.ctx, graph, u, v, n))
-        return mo_code_of(s.ctx);
-    int64_t most = n < MOST_PAIRS ? n : MOST_PAIRS;
-    mo_few_shot_options none = {0};
-    link_scorer_open(&s, options ? options : &none);
-    if (s.own && link_scorer_reserve(&s, most))
-        for (int64_t first = 0; first < n && mo_ok(s.ctx); first += most)
-            link_scorer_read(&s, u + first, v + first, n - first < most ? n - first : most, score + first);
-    for (int side = 0; side < 2; side++)
-        free(s.asked.negative[side]);
-    free(s.reference);
-    mo_features_release(s.own);
-    mo_links_release(s.links);
-    mo_model_release(s.candidate.model);
-    mo_tape_release(s.t);
-    return mo_code_of(graph->ctx);
+    mo_context *ctx = graph->ctx;
+    if (!mo_given(ctx, "links", "u", u) || !mo_given(ctx, "links", "v", v) || !mo_given(ctx, "links", "score", score) ||
+        !link_scorer_check(ctx, graph, u, v, n))
+        return mo_code_of(ctx);
+    mo_link_scorer *s = mo_link_scorer_open(graph, options);
+    for (int64_t first = 0; s && first < n && mo_ok(ctx); first += MOST_PAIRS)
+        mo_link_scorer_score(s, u + first, v + first, n - first < MOST_PAIRS ? n - first : MOST_PAIRS, score + first);
+    mo_link_scorer_release(s);
+    return mo_code_of(ctx);
 }

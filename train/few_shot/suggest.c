@@ -25,6 +25,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { MOST_ROWS = 65536 /* with whose intermediate results memory is shared */ };
+
 /* The penalty on rows of unit length; of 0.1 to 1.5, which choose alike, the one in whose middle most graphs lie. */
 static const double penalty = 0.7;
 
@@ -39,19 +41,40 @@ typedef struct design {
     double *u, *s; /* [most, r], [most]: M = (I / lambda - sum u u^T / s) of n labels */
 } design;
 
+/* Rows first .. stop - 1 of Z become centred, of unit length. */
+static void suggest_centre(mo_tape *t, mo_tensor *Z, mo_tensor *mean, int64_t first, int64_t stop) {
+    mo_tensor *rows = mo_slice(t, Z, 0, first, stop), *unit = mo_l2_normalize(t, mo_sub(t, rows, mean), 1e-12);
+    if (mo_ok(mo_tape_context(t)))
+        mo_tensor_copy(rows, unit);
+}
+
 /* Owned rows [N, r]: centred, of unit length. */
 static mo_tensor *suggest_rows(mo_few_shot *f) {
     mo_tensor *Z = mo_few_shot_short_rows(f);
     mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
-    mo_tensor *unit = mo_l2_normalize(t, mo_sub(t, Z, mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES)), 1e-12);
+    int64_t N = mo_ok(f->ctx) ? mo_dim(Z, 0) : 0, shape[] = {1, N ? mo_dim(Z, 1) : 1};
+    mo_tensor *mean = mo_tensor_create(f->ctx, MO_F32, 2, shape), *sum = mo_mean(t, Z, MO_AXIS(0), MO_KEEP_AXES);
     if (mo_ok(f->ctx))
-        mo_tensor_copy(Z, unit);
+        mo_tensor_copy(mean, sum);
+    mo_tape_reset(t);
+    for (int64_t first = 0; first < N && mo_ok(f->ctx); first += MOST_ROWS, mo_tape_reset(t))
+        suggest_centre(t, Z, mean, first, first + MOST_ROWS < N ? first + MOST_ROWS : N);
+    mo_tensor_release(mean);
     mo_tape_release(t);
     return Z;
 }
 
 static void suggest_read(design *d, mo_tensor *T, double *host) {
     mo_tensor_read(mo_cast(d->t, T, MO_F64), host, (size_t)mo_numel(T) * sizeof *host);
+}
+
+/* lambda v and lambda^2 w of rows first .. stop - 1 before any label. */
+static void suggest_spread(design *d, int64_t first, int64_t stop) {
+    mo_tensor *Z = mo_slice(d->t, d->Z, 0, first, stop);
+    mo_tensor *C = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){d->r, d->r}, d->C), MO_F32);
+    suggest_read(d, mo_sum(d->t, mo_mul(d->t, mo_matmul(d->t, Z, C), Z), MO_AXIS(1), MO_DROP_AXES), d->w + first);
+    suggest_read(d, mo_sum(d->t, mo_mul(d->t, Z, Z), MO_AXIS(1), MO_DROP_AXES), d->v + first);
+    mo_tape_reset(d->t);
 }
 
 /* v, w and C before any label: M = I / lambda. */
@@ -66,12 +89,10 @@ static bool suggest_start(design *d, int64_t most) {
     d->s = mo_host_array(d->ctx, most, sizeof *d->s);
     if (!mo_ok(d->ctx))
         return false;
-    mo_tensor *C = mo_scale(d->t, mo_matmul(d->t, mo_transpose(d->t, d->Z), d->Z), 1 / (double)d->N, 0);
-    mo_tensor *w = mo_sum(d->t, mo_mul(d->t, mo_matmul(d->t, d->Z, C), d->Z), MO_AXIS(1), MO_DROP_AXES);
-    suggest_read(d, C, d->C);
-    suggest_read(d, w, d->w);
-    suggest_read(d, mo_sum(d->t, mo_mul(d->t, d->Z, d->Z), MO_AXIS(1), MO_DROP_AXES), d->v);
+    suggest_read(d, mo_scale(d->t, mo_matmul(d->t, mo_transpose(d->t, d->Z), d->Z), 1 / (double)d->N, 0), d->C);
     mo_tape_reset(d->t);
+    for (int64_t first = 0; first < d->N && mo_ok(d->ctx); first += MOST_ROWS)
+        suggest_spread(d, first, first + MOST_ROWS < d->N ? first + MOST_ROWS : d->N);
     for (int64_t i = 0; i < d->N; i++) {
         d->v[i] /= penalty;
         d->w[i] /= penalty * penalty;

@@ -1,0 +1,209 @@
+/* train/features/pairs/pair_reader.c - what the coordinates of two nodes have in common, band by band of the spectrum.
+ *
+ * For block b and hop k let n be the rows of A~^k P_b at unit length. The pair (u, v) has, for each dyadic band of
+ * singular values (1st, 2nd, 3rd and 4th, ..., 129th to 256th), the sum over the band of n_uj n_vj: an inner product,
+ * which is invariant to rotations inside the band. Equal singular values on both sides of a band's end would allow
+ * rotations between bands: the product of such a group is divided in proportion to the group's columns in each band.
+ *
+ * Extras: counts of the graph - log1p of Adamic-Adar (Adamic and Adar 2003), of 10 times resource allocation
+ * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
+ * degrees; the cosine of every block and hop. Walks: walks.c; matches: matches.c.
+ *
+ * The hops of one block follow one another; two matrices of all nodes are held beside the basis. */
+#include "train/features/pairs/pair_reader.h"
+
+#include "ops/inside.h"
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "tensor/storage.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { COUNTS = 8, MAX_BANDS = 33 };
+#define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
+
+/* Columns first .. stop - 1; the share of their product that goes to a band. */
+typedef struct mo_band_part {
+    int64_t first, stop;
+    int band;
+    float share;
+} band_part;
+
+static int64_t band_start(int band) {
+    return band ? (int64_t)1 << (band - 1) : 0;
+}
+
+static void add_segment(mo_pair_reader *p, int64_t first, int64_t stop, int band, float share) {
+    band_part *last = p->n_segments ? &p->segments[p->n_segments - 1] : NULL;
+    if (last && last->band == band && last->share == 1 && share == 1)
+        last->stop = stop;
+    else
+        p->segments[p->n_segments++] = (band_part){first, stop, band, share};
+}
+
+/* Splits the columns into groups of equal singular values, and divides these among the bands. */
+static void find_segments(mo_pair_reader *p, const float *l) {
+    int64_t d = p->dim;
+    p->n_segments = 0;
+    for (int64_t first = 0, stop; first < d; first = stop) {
+        for (stop = first + 1; stop < d && fabs(l[stop] - l[stop - 1]) <= EQUAL; stop++)
+            ;
+        for (int band = 0; band < p->n_bands; band++) {
+            int64_t low = band_start(band) > first ? band_start(band) : first;
+            int64_t high = band_start(band + 1) < stop ? band_start(band + 1) : stop;
+            if (low < high)
+                add_segment(p, first, stop, band, (float)(high - low) / (float)(stop - first));
+        }
+    }
+}
+
+/* The bands of every pair from the unit rows x [nodes, d], and their sum as an extra. */
+static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, const float *x, mo_pair_values *values) {
+    int64_t d = r->dim;
+    float *bands = values->bands + row * p->n * r->n_bands;
+#pragma omp parallel for num_threads(mo_context_threads(r->ctx))
+    for (int64_t i = 0; i < p->n; i++) {
+        const float *u = x + p->end[0][i] * d, *v = x + p->end[1][i] * d;
+        float *out = bands + i * r->n_bands, sum = 0;
+        for (int s = 0; s < r->n_segments; s++) {
+            const band_part *g = &r->segments[s];
+            out[g->band] += g->share * mo_pair_product(u + g->first, v + g->first, g->stop - g->first);
+        }
+        for (int band = 0; band < r->n_bands; band++)
+            sum += out[band];
+        values->extras[i * r->n_extras + COUNTS + row] = sum;
+    }
+}
+
+/* Every hop of one block at unit length, a hop at a time. */
+static void read_block(
+    mo_pair_reader *r, mo_tape *t, const mo_pair_list *p, int block, float *host, mo_pair_values *values) {
+    int64_t n = r->graph->nodes, shape[] = {n, r->dim};
+    mo_tensor *basis = mo_arrays_find(r->basis.arrays, "basis"), *hop = NULL;
+    find_segments(r, r->spectrum + block * r->dim);
+    for (int k = 0; k <= r->hops && mo_ok(r->ctx); k++) {
+        mo_tensor *P =
+            k ? mo_spmm(t, r->A, hop ? hop : mo_reshape(t, mo_slice(t, basis, 0, block, block + 1), 2, shape))
+              : mo_reshape(t, mo_slice(t, basis, 0, block, block + 1), 2, shape);
+        if (k && !hop)
+            hop = mo_tensor_create(r->ctx, MO_F32, 2, shape);
+        if (k && mo_ok(r->ctx))
+            mo_tensor_copy(hop, P);
+        if (mo_tensor_read(mo_l2_normalize(t, P, 1e-12), host, (size_t)(n * r->dim) * sizeof *host) == MO_OK)
+            put_bands(r, p, block * (int)(r->hops + 1) + k, host, values);
+        mo_tape_reset(t);
+        if (block == 1 && k == 0 && mo_ok(r->ctx))
+            mo_pair_matches(p, host, r->dim, values->matches);
+    }
+    mo_tensor_release(hop);
+}
+
+/* ---- counts ---- */
+
+static void count_pair(const mo_graph *graph, int64_t u, int64_t v, float *x) {
+    double common = 0, adamic_adar = 0, allocation = 0;
+    int64_t i = graph->row_pointer[u], j = graph->row_pointer[v];
+    while (i < graph->row_pointer[u + 1] && j < graph->row_pointer[v + 1]) {
+        int32_t a = graph->column[i], b = graph->column[j];
+        if (a == b) {
+            double d = (double)degree(graph, a);
+            common += 1;
+            adamic_adar += 1 / log(fmax(d, 2));
+            allocation += 1 / d;
+        }
+        i += a <= b;
+        j += b <= a;
+    }
+    double du = (double)degree(graph, u), dv = (double)degree(graph, v), lu = log1p(du), lv = log1p(dv);
+    const double all[COUNTS] = {log1p(adamic_adar), log1p(10 * allocation), sqrt(allocation / sqrt(fmax(du * dv, 1))),
+        log1p(common), common / fmax(du + dv - common, 1), lu + lv, fabs(lu - lv), lu * lv};
+    for (int c = 0; c < COUNTS; c++)
+        x[c] = (float)all[c];
+}
+
+static void put_counts(const mo_pair_reader *r, const mo_pair_list *p, float *extras) {
+#pragma omp parallel for num_threads(mo_context_threads(r->ctx)) schedule(dynamic, 256)
+    for (int64_t i = 0; i < p->n; i++)
+        count_pair(r->graph, p->end[0][i], p->end[1][i], extras + i * r->n_extras);
+}
+
+/* ---- all columns ---- */
+
+mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_options *o) {
+    mo_context *ctx = graph->ctx;
+    mo_pair_reader *r = mo_host_array(ctx, 1, sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (mo_pair_reader){.ctx = ctx, .graph = graph, .dim = o->dim, .hops = o->hops};
+    while (band_start(r->n_bands) < o->dim)
+        r->n_bands++;
+    r->n_extras = COUNTS + MO_BLOCKS * (o->hops + 1);
+    r->segments = mo_host_array(ctx, 2 * MAX_BANDS * 2, sizeof *r->segments);
+    r->spectrum = mo_host_array(ctx, MO_BLOCKS * r->dim, sizeof *r->spectrum);
+    r->basis.arrays = mo_arrays_create(ctx);
+    mo_math math = ctx->math;
+    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
+    if (mo_ok(ctx) && mo_open_basis(graph, o, &r->basis)) {
+        r->A = mo_normalized_adjacency(graph, MO_F32);
+        mo_tensor_read(mo_arrays_find(r->basis.arrays, "spectrum"), r->spectrum,
+            (size_t)(MO_BLOCKS * r->dim) * sizeof *r->spectrum);
+    }
+    ctx->math = math;
+    if (mo_ok(ctx))
+        return r;
+    mo_pair_reader_release(r);
+    return NULL;
+}
+
+void mo_pair_reader_release(mo_pair_reader *r) {
+    if (!r)
+        return;
+    mo_csr_release(r->A);
+    mo_arrays_release(r->basis.arrays);
+    free(r->segments);
+    free(r->spectrum);
+    free(r);
+}
+
+bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values) {
+    values->bands = mo_host_array(r->ctx, MO_BLOCKS * (r->hops + 1) * n * r->n_bands, sizeof(float));
+    values->extras = mo_host_array(r->ctx, n * r->n_extras, sizeof(float));
+    values->walks = mo_host_array(r->ctx, n * MO_WALK_COLUMNS, sizeof(float));
+    values->matches = mo_host_array(r->ctx, n * MO_MATCH_COLUMNS, sizeof(float));
+    return mo_ok(r->ctx);
+}
+
+void mo_pair_values_release(mo_pair_values *values) {
+    free(values->bands);
+    free(values->extras);
+    free(values->walks);
+    free(values->matches);
+}
+
+mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_values *values) {
+    mo_context *ctx = r->ctx;
+    float *host = mo_host_array(ctx, r->graph->nodes * r->dim, sizeof *host);
+    mo_tape *t = host ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_math math = ctx->math;
+    ctx->math = MO_MATH_FP32;
+    if (t) {
+        put_counts(r, p, values->extras);
+        mo_pair_walks(p, values->walks);
+        for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second has only zeros */
+            if (block == 0 || r->graph->features > 1)
+                read_block(r, t, p, block, host, values);
+    }
+    ctx->math = math;
+    mo_tape_release(t);
+    free(host);
+    return mo_code_of(ctx);
+}
+
+void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
+    float start[MO_BLOCKS * MAX_BANDS];
+    for (int b = 0; b < MO_BLOCKS; b++)
+        for (int band = 0; band < r->n_bands; band++)
+            start[b * r->n_bands + band] = r->spectrum[b * r->dim + band_start(band)];
+    mo_tensor_write(spectrum, start, (size_t)(MO_BLOCKS * r->n_bands) * sizeof *start);
+}
