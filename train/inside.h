@@ -188,4 +188,14 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 MO_API int mo_best_hop(
     mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
 
+/* ---- few-shot ---- */
+
+/* The k best missing links of every node, by the scores of mo_few_shot_links, best first, of equal scores the lower
+ * number first: to [nodes, k], score [nodes, k]; -1 and NaN behind a list that is shorter. Asked about are a node's
+ * `candidates` (0: 64, at least k), by walks of two and three steps and by attributes, and the nodes whose candidate it
+ * is (train/few_shot/link_candidates.c); of candidates for all others, all pairs. Equal bits at any thread count.
+ * Returns the status. */
+MO_API mo_code mo_few_shot_top_links(
+    mo_graph *graph, const mo_few_shot_options *options, int64_t k, int64_t candidates, int64_t *to, double *score);
+
 #endif

@@ -206,6 +206,11 @@ static const option_row rows[] = {
     {"predict", "labels", PASSES, "predict --data mutag --quiet", "--labels @/seeds.csv", NULL, {NULL}},
     {"predict", "pairs", PASSES, "predict --data gnutella06 --task lp", "--pairs @/pairs.csv", NULL,
         {"predict --data cora --task lp --pairs @/seeds.csv --quiet", "predict --data cora --pairs @/seeds.csv"}},
+    {"predict", "top", PASSES, "predict --data @/ring.txt --task lp", "--top 2", NULL,
+        {"predict --data @/ring.txt --task lp --top 2 --pairs @/pairs.csv", "predict --data @/ring.txt --top 2",
+            "predict --data @/ring.txt --task lp --top 2 --probabilities"}},
+    {"predict", "candidates", CHANGES, "predict --data @/ring.txt --task lp --top 1", "--candidates 1", NULL,
+        {"predict --data @/ring.txt --task lp --pairs @/pairs.csv --candidates 9"}},
     {"predict", "known", PASSES, "predict --data enzymes --head ridge --quiet", "--known @/y.npy", NULL,
         {PREDICT " --known @/y.npy"}},
     {"predict", "readout", PASSES, "predict --data mutag --quiet", "--readout @/kept.safetensors", NULL,
@@ -625,6 +630,10 @@ static void prepare(program *p) {
     write_numbers(in_folder(p, "late.txt"), 2000, 2708, 1);
     write_numbers(in_folder(p, "few.txt"), 0, 600, 2);
     write_numbers(in_folder(p, "rest.txt"), 1, 600, 6);
+    char ring[2000] = "";
+    for (int i = 0; i < 60; i++)
+        sprintf(ring + strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 60, i, (i + 2 + i % 3) % 60);
+    write_text(in_folder(p, "ring.txt"), ring);
     write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (is_read(made[i][0])) {

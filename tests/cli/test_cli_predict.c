@@ -196,9 +196,41 @@ static void names_go_in_and_out(void **state) {
     double inside = number_after(p->out, "\nTom 3,Tom 8,"), across = number_after(p->out, "\nTom 3,\"R, S 8\",");
     assert_true(inside > across);
     assert_non_null(strstr(p->out, "\nTom 1,Tom 0,,yes\nTom 1,Tom 1,,same\n"));
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"), "--out",
+        in_folder(p, "pairs.jsonl"));
+    assert_ended(p, 0, NULL);
+    read_text(in_folder(p, "pairs.jsonl"), text);
+    assert_int_equal(strncmp(text, "{\"from\":\"Tom 3\",\"to\":\"Tom 8\",\"score\":", 37), 0);
+    assert_non_null(strstr(text, "\"to\":\"Tom 0\",\"score\":null,\"linked\":\"yes\"}\n"));
     write_text(in_folder(p, "pairs.tsv"), "a\tb\nTom 3\tAnn\n");
     RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"));
     assert_ended(p, 1, "pairs.tsv:2: expected a node of clubs, found 'Ann'");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "2");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + 2 * 20);
+    assert_int_equal(strncmp(p->out, "from,to,score\n", 14), 0);
+    assert_non_null(strstr(p->out, "\n\"R, S 3\",\"R, S 1\",")); /* inside a club, not across */
+    snprintf(text, sizeof text, "%s", p->out);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "2", "--threads", "1", "--out",
+        in_folder(p, "top.csv"));
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, "");
+    static char top[MAX_TEXT];
+    read_text(in_folder(p, "top.csv"), top);
+    assert_string_equal(top, text);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--out", in_folder(p, "t.jsonl"));
+    read_text(in_folder(p, "t.jsonl"), top);
+    assert_int_equal(count_lines(top), 20);
+    assert_int_equal(strncmp(top, "{\"from\":\"Tom 0\",\"to\":\"", 22), 0);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--out", in_folder(p, "t.npy"));
+    assert_ended(p, 2, "--out: expected a file .csv, .tsv or .jsonl of links, found");
+    run_program_to(p, "/dev/full",
+        (const char *const[]){"predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", NULL});
+    assert_int_equal(p->code, 1);
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--memory", "1M");
+    assert_ended(p, 1, "the limit of memory is 1048576");
+    RUN(p, "predict", "--data", "mutag", "--task", "lp", "--top", "1");
+    assert_ended(p, 1, "expected 2 or more in one");
     RUN(p, "suggest", "--data", in_folder(p, "clubs"), "--n", "4", "--out", in_folder(p, "next.csv"));
     assert_ended(p, 0, NULL);
     read_text(in_folder(p, "next.csv"), text);

@@ -17,6 +17,8 @@ enum {
     KEY_LABELS,
     KEY_KNOWN,
     KEY_PAIRS,
+    KEY_TOP,
+    KEY_CANDIDATES,
     KEY_OUT,
     KEY_SAVE,
     KEY_READOUT,
@@ -33,6 +35,7 @@ enum {
 typedef struct predict_options {
     const char *data, *labels, *known, *pairs, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
+    int64_t top, candidates;
     double least;
     mo_few_shot_options few_shot;
     mo_context_options device;
@@ -53,9 +56,12 @@ static const struct argp_option options[] = {
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"pairs", KEY_PAIRS, "FILE", 0,
         "of --task lp: pairs of nodes to score, CSV or TSV with a header and two columns; the readout is fitted on "
-        "links of the graph "
-        "itself",
+        "links of the graph itself",
         0},
+    {"top", KEY_TOP, "K", 0,
+        "in place of --pairs: the K best missing links of each node, of its candidates by walks and by attributes", 0},
+    {"candidates", KEY_CANDIDATES, "N", 0,
+        "of --top: candidates of each node (default 64, at least K); as many as nodes: all pairs", 0},
     {"out", KEY_OUT, "FILE", 0,
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
         "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
@@ -84,9 +90,10 @@ static const struct argp_option options[] = {
 
 static const char description[] =
     "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few that are known. Says on standard "
-    "error how accurate the predictions should be, from known labels that are left out in turn.\v"
-    "Examples:\n"
+    "error how accurate the predictions should be, from known labels that are left out in turn. Or scores missing "
+    "links.\vExamples:\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
+    "  mochi predict --data cora --task lp --top 10 --out links.csv\n"
     "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
 
 /* Options without effect on what is asked for. */
@@ -99,9 +106,28 @@ static void refuse_options(const predict_options *o) {
     static const char *const of_labels[] = {
         "labels", "known", "readout", "save", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
     for (size_t i = 0; i < sizeof of_labels / sizeof *of_labels; i++)
-        refuse_given(&o->given, of_labels[i], o->pairs, "links have no such thing: --pairs is all");
+        refuse_given(&o->given, of_labels[i], o->pairs || o->top, "links have no such thing: --pairs or --top is all");
+    refuse_given(&o->given, "candidates", !o->top, "expected --top K, whose candidates they are");
+    refuse_given(&o->given, "top", o->pairs, "expected --pairs FILE or --top K, found both");
     refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
     refuse_math_on_cpu(&o->given, o->device.device);
+}
+
+/* What is there, and goes together. */
+static void check_options(const predict_options *o, const struct argp_state *state) {
+    bool links = o->pairs || o->top;
+    if (!o->data)
+        refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
+    else if (o->task == MO_TASK_LP && !links)
+        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE or --top K");
+    else if (links && o->task != MO_TASK_LP)
+        refuse_command_line(state, EXIT_USAGE, "%s needs --task lp", o->pairs ? "--pairs" : "--top");
+    else if (!links && !!o->labels + !!o->known + !!o->readout != 1)
+        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
+    else if (links && o->out && mo_path_ends_with(o->out, ".npy"))
+        refuse_command_line(
+            state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
+    refuse_options(o);
 }
 
 static error_t take_option(int key, char *text, struct argp_state *state) {
@@ -120,6 +146,10 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->known = text;
     else if (key == KEY_PAIRS)
         o->pairs = text;
+    else if (key == KEY_TOP)
+        o->top = parse_integer(state, "--top", text, 1, 10000);
+    else if (key == KEY_CANDIDATES)
+        o->candidates = parse_integer(state, "--candidates", text, 1, INT32_MAX);
     else if (key == KEY_OUT)
         o->out = text;
     else if (key == KEY_SAVE)
@@ -146,16 +176,8 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->quiet = true;
     else if (key == ARGP_KEY_ARG)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !o->data)
-        refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
-    else if (key == ARGP_KEY_END && o->task == MO_TASK_LP && !o->pairs)
-        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
-    else if (key == ARGP_KEY_END && o->pairs && o->task != MO_TASK_LP)
-        refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
-    else if (key == ARGP_KEY_END && !o->pairs && !!o->labels + !!o->known + !!o->readout != 1)
-        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     else if (key == ARGP_KEY_END)
-        refuse_options(o);
+        check_options(o, state);
     else
         return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
     return 0;
@@ -277,10 +299,12 @@ int predict_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
+    bool links = o.pairs || o.top;
     bool written = graph && (o.pairs        ? predict_links(graph, &o.few_shot, o.pairs, o.out)
+                                : o.top     ? predict_top(graph, &o.few_shot, o.top, o.candidates, o.out)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, o.known, &known));
-    written = written && (o.pairs || predict(ctx, &o, graph, &known));
+    written = written && (links || predict(ctx, &o, graph, &known));
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
     mo_graph_release(graph);

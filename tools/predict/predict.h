@@ -42,6 +42,11 @@ bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
 /* Scores the pairs of a table and writes them: from, to, score, and whether they are linked already (then without a
  * score). Returns false on failure. */
 bool predict_links(mo_graph *graph, const mo_few_shot_options *o, const char *pairs, const char *path);
+/* Writes the k best missing links of every node (mo_few_shot_top_links) by the suffix of path: .csv, .tsv or .jsonl;
+ * from, to, score. path NULL: CSV on standard output. Returns false on failure. */
+bool predict_top(mo_graph *graph, const mo_few_shot_options *o, int64_t k, int64_t candidates, const char *path);
+/* The name of an example as a JSON string, or its number; new. */
+json_t *json_example(const mo_graph *graph, int64_t i);
 /* The first largest probability of example i, and the difference to the second. */
 int64_t predicted_class(const predictions *p, int64_t i, double *margin);
 

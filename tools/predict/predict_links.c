@@ -45,12 +45,29 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
+static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {
+    bool known = isnan(p->score[i]);
+    json_t *line = json_pack("{s:o, s:o, s:o, s:s}", "from", json_example(graph, p->u[i]), "to",
+        json_example(graph, p->v[i]), "score", json_number(p->score[i]), "linked",
+        !known               ? "no"
+        : p->u[i] == p->v[i] ? "same"
+                             : "yes");
+    json_dumpf(line, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(line);
+    putc('\n', out);
+}
+
 static bool write_pair_list(const mo_graph *graph, const pair_list *p, const char *path) {
+    bool lines = path && mo_path_ends_with(path, ".jsonl");
     table_file t;
     open_table(&t, path);
-    fprintf(t.out, "from%cto%cscore%clinked\n", t.comma, t.comma, t.comma);
+    if (!lines)
+        fprintf(t.out, "from%cto%cscore%clinked\n", t.comma, t.comma, t.comma);
     for (int64_t i = 0; i < p->n; i++)
-        put_pair(&t, graph, p, i);
+        if (lines)
+            put_pair_line(t.out, graph, p, i);
+        else
+            put_pair(&t, graph, p, i);
     return close_table(graph->ctx, &t);
 }
 
