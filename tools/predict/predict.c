@@ -194,63 +194,6 @@ static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *i
     return n;
 }
 
-/* Examples of the least and the largest class. */
-static void print_counts(const mo_labels *known) {
-    int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
-    for (int64_t i = 0; i < known->n; i++)
-        count[known->label[i]]++;
-    for (int64_t c = 0; c < known->classes; c++) {
-        least = count[c] < least ? count[c] : least;
-        most = count[c] > most ? count[c] : most;
-    }
-    fprintf(stderr, "%" PRId64 " labels of %" PRId64 " classes, ", known->n, known->classes);
-    if (least == most)
-        fprintf(stderr, "%" PRId64 " per class\n", least);
-    else
-        fprintf(stderr, "%" PRId64 " to %" PRId64 " per class\n", least, most);
-    free(count);
-}
-
-/* The data's own labels as a check: the share of predictions that are right. */
-static void print_truth(const predictions *p) {
-    int64_t right = 0, n = 0;
-    for (int64_t i = 0; i < p->n; i++) {
-        char number[24];
-        double margin;
-        const char *truth = true_class(p, p->id[i], number);
-        n += truth != NULL;
-        right += truth && !strcmp(p->name[predicted_class(p, i, &margin)], truth);
-    }
-    if (n > 0)
-        fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
-            100.0 * (double)right / (double)n);
-}
-
-static void print_summary(const mo_labels *known, const mo_few_shot *f, const predictions *p) {
-    mo_few_shot_estimate e = mo_few_shot_expect(f);
-    int64_t unsure = 0;
-    for (int64_t i = 0; i < p->n; i++) {
-        double margin;
-        unsure += p->probability[i * p->classes + predicted_class(p, i, &margin)] < p->least;
-    }
-    print_counts(known);
-    if (e.small_classes)
-        fprintf(stderr, "%" PRId64 " of the classes have one label, which cannot be left out to test the others\n",
-            e.small_classes);
-    if (isnan(e.accuracy))
-        fprintf(stderr, "expected accuracy: unknown; it takes two labels of a class\n");
-    else
-        fprintf(stderr,
-            "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
-            " labels left out in turn\n",
-            100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
-    fprintf(stderr, "%" PRId64 " predictions", p->n);
-    if (unsure)
-        fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
-    fputc('\n', stderr);
-    print_truth(p);
-}
-
 /* Returns whether everything was written. */
 static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;

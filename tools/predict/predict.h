@@ -45,6 +45,8 @@ bool predict_links(mo_graph *graph, const mo_few_shot_options *o, const char *pa
 /* Writes the k best missing links of every node (mo_few_shot_top_links) by the suffix of path: .csv, .tsv or .jsonl;
  * from, to, score. path NULL: CSV on standard output. Returns false on failure. */
 bool predict_top(mo_graph *graph, const mo_few_shot_options *o, int64_t k, int64_t candidates, const char *path);
+/* Prints the number of labels, the accuracy to expect and the number of predictions on standard error. */
+void print_summary(const mo_labels *known, const mo_few_shot *f, const predictions *p);
 /* The name of an example as a JSON string, or its number; new. */
 json_t *json_example(const mo_graph *graph, int64_t i);
 /* The first largest probability of example i, and the difference to the second. */

@@ -1,5 +1,5 @@
-/* tests/train/test_link_scores.c - scores of missing links: links that were taken away are found again, a score depends
- * neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
+/* tests/train/few_shot/test_link_scores.c - scores of missing links: links that were taken away are found again, a
+ * score depends neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
 #include "tests/scratch.h"
 #include "train/few_shot/few_shot.h"
 #include "train/metrics.h"

@@ -1,5 +1,5 @@
-/* tests/train/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes from labels
- * that were left out, and equal calls give equal bits. */
+/* tests/train/few_shot/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes
+ * from labels that were left out, and equal calls give equal bits. */
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"

@@ -1,5 +1,5 @@
-/* tests/train/test_top_links.c - the best missing links of every node: against all pairs, the candidates' rule against
- * its formula, the nearest rows against all rows, and the same bits at any thread count. */
+/* tests/train/few_shot/test_top_links.c - the best missing links of every node: against all pairs, the candidates' rule
+ * against its formula, the nearest rows against all rows, and the same bits at any thread count. */
 #include "tests/drawn_graphs.h"
 #include "train/few_shot/link_candidates.h"
 

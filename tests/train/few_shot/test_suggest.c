@@ -1,5 +1,5 @@
-/* tests/train/test_suggest.c - what to label next: each choice lowers the mean posterior variance the most, by the
- * definition instead of the updates of suggest.c; equal lists at any thread count; bad requests are refused. */
+/* tests/train/few_shot/test_suggest.c - what to label next: each choice lowers the mean posterior variance the most, by
+ * the definition instead of the updates of suggest.c; equal lists at any thread count; bad requests are refused. */
 #include "tests/scratch.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
