@@ -158,6 +158,13 @@ static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **sta
         {"{\"path\": \"x\", \"member\": \"y\"}", "url: expected the archive of the member, found nothing"},
         {"{\"path\": \"x\", \"sha256\": \"ABC\"}", "sha256: expected 64 lower-case hexadecimal digits, found \"ABC\""},
         {"{\"path\": \"x\", \"bytes\": -1}", "bytes: expected a number of at least 0, found -1"},
+        {"{\"path\": \"x\", \"bytes\": \"1\"}", "bytes: expected a number of at least 0, found \"1\""},
+        {"{\"path\": \"\"}", "path: expected a text, found \"\""},
+        {"{\"path\": \"a\\\\x\"}", "path: expected a path below the data folder"},
+        {"{\"path\": \"x\", \"url\": 3}", "url: expected a text, found 3"},
+        {"{\"path\": \"x\", \"member\": []}", "member: expected a text, found []"},
+        {"{\"path\": \"x\", \"sha256\": 7}", "sha256: expected a text, found 7"},
+        {"{\"path\": \"x\", \"copy_sha256\": \"AB\"}", "copy_sha256: expected 64 lower-case hexadecimal digits"},
     };
     const char *manifest = in_folder(p, "bad.json");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -177,6 +184,42 @@ static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **sta
     assert_ended(p, 1, "bad.json:2: expected a manifest: ");
     RUN(p, "data", "list", "--all", "--manifest", "/no/such.json");
     assert_ended(p, 1, "/no/such.json");
+}
+
+static void entries_of_a_manifest_are_read_strictly(void **state) {
+    program *p = *state;
+    static const struct {
+        const char *entry, *part;
+    } cases[] = {
+        {"7", "datasets[0]: datasets: expected objects, found 7"},
+        {"{\"name\": 3}", "datasets[0]: name: expected a text, found 3"},
+        {"{\"name\": \"b\", \"counts\": {\"nodes\": \"3\"}}", "b: nodes: expected a number of at least 0, found \"3\""},
+        {"{\"name\": \"b\"}", "b: licence: expected a text, found nothing"},
+        {"{\"name\": \"b\", \"licence\": \"l\"}", "b: page: expected a text, found nothing"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"note\": 1}", "b: note: expected a text, found 1"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"path\": \"..\"}", "b: path: expected a path below"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"paper\": \"x\"}", "b: paper: expected a list"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"cite\": [3]}", "b: cite: expected texts, found 3"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"convert\": [\"x\"]}",
+            "b: convert: expected form, input and"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"convert\": 1}",
+            "b: convert: expected a list, found 1"},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\", \"convert\": [\"x\", \"/y\", \"z\"]}",
+            "b: convert: expected paths below the data folder, found \"/y\""},
+        {"{\"name\": \"b\", \"licence\": \"l\", \"page\": \"p\"}", "b: files: expected a list, found nothing"},
+    };
+    const char *manifest = in_folder(p, "bad.json");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[600];
+        snprintf(text, sizeof text, "{\"datasets\": [%s]}", cases[i].entry);
+        write_text(manifest, text);
+        RUN(p, "data", "verify", "--manifest", manifest);
+        assert_ended(p, 1, cases[i].part);
+        assert_non_null(strstr(p->err, manifest));
+    }
+    write_text(manifest, "{\"datasets\": 3}");
+    RUN(p, "data", "list", "--all", "--manifest", manifest);
+    assert_ended(p, 1, "bad.json: datasets: expected a list, found 3");
 }
 
 /* info describes a name of the manifest with its licence, installed or not, and its counts beside the counts found. */
@@ -294,6 +337,7 @@ int main(void) {
         cmocka_unit_test(verify_counts_what_a_loader_finds),
         cmocka_unit_test(texts_may_lie_gzipped),
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
+        cmocka_unit_test(entries_of_a_manifest_are_read_strictly),
         cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
         cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
         cmocka_unit_test(a_text_that_unfolds_too_far_is_read_on_demand),

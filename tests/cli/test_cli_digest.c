@@ -104,6 +104,32 @@ static void a_run_that_ends_earlier_is_told(void **state) {
     }
 }
 
+/* Files by hand: a step that one run lacks, a tensor that one step lacks, a run that begins later. */
+static void missing_steps_and_tensors_are_told(void **state) {
+    program *p = *state;
+    static const char *const full = "{\"step\":0,\"digests\":{\"x\":\"a\"}}\n{\"step\":1,\"digests\":{\"x\":\"b\"}}\n"
+                                    "{\"step\":2,\"digests\":{\"x\":\"c\"}}\n";
+    write_text(in_folder(p, "full.jsonl"), full);
+    write_text(
+        in_folder(p, "gap.jsonl"), "{\"step\":0,\"digests\":{\"x\":\"a\"}}\n{\"step\":2,\"digests\":{\"x\":\"c\"}}\n");
+    write_text(in_folder(p, "more.jsonl"), "{\"step\":0,\"digests\":{\"x\":\"a\",\"y\":\"a\"}}\n");
+    write_text(in_folder(p, "late.jsonl"), strchr(full, '\n') + 1);
+    for (int turn = 0; turn < 2; turn++) {
+        RUN(p, "diff-run", in_folder(p, turn ? "full.jsonl" : "gap.jsonl"),
+            in_folder(p, turn ? "gap.jsonl" : "full.jsonl"));
+        assert_ended(p, 1, NULL);
+        assert_non_null(strstr(p->out, "gap.jsonl ends before step 1; the 1 steps before it are the same in both\n"));
+        RUN(p, "diff-run", in_folder(p, turn ? "full.jsonl" : "more.jsonl"),
+            in_folder(p, turn ? "more.jsonl" : "full.jsonl"));
+        assert_ended(p, 1, NULL);
+        assert_int_equal(strncmp(p->out, "step 0: y differs (", 19), 0);
+        RUN(p, "diff-run", in_folder(p, turn ? "full.jsonl" : "late.jsonl"),
+            in_folder(p, turn ? "late.jsonl" : "full.jsonl"));
+        assert_ended(p, 0, NULL);
+        assert_non_null(strstr(p->out, ": 2 steps, 2 digests, the same\n"));
+    }
+}
+
 static void files_that_hold_no_digests_are_refused(void **state) {
     program *p = *state;
     static const char *const texts[] = {"", "{\"step\":0}\n", "{\"step\":0,\"digests\":{\"a\":1}}\n",
@@ -186,6 +212,7 @@ int main(void) {
         cmocka_unit_test(equal_runs_are_the_same),
         cmocka_unit_test(the_first_difference_is_named),
         cmocka_unit_test(a_run_that_ends_earlier_is_told),
+        cmocka_unit_test(missing_steps_and_tensors_are_told),
         cmocka_unit_test(files_that_hold_no_digests_are_refused),
         cmocka_unit_test(repetitions_are_the_same),
         cmocka_unit_test(repetitions_that_differ_are_told),

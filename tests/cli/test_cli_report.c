@@ -276,6 +276,22 @@ static void what_is_not_known_is_refused_with_file_and_line(void **state) {
     write_text(in_folder(p, "run/log.jsonl"), "{\"step\":0,\"loss\":1,\"accuracy\":{},\"seconds\":1}\n{\"step\":1,\n");
     RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "never.html"));
     assert_ended(p, 1, "run/log.jsonl: line 2");
+    static const char *const steps[] = {"[]", "{\"loss\":1,\"accuracy\":{},\"seconds\":1}",
+        "{\"step\":0,\"loss\":null,\"accuracy\":{},\"seconds\":1}", "{\"step\":0,\"loss\":1,\"accuracy\":{}}",
+        "{\"step\":0,\"loss\":1,\"accuracy\":3,\"seconds\":1}",
+        "{\"step\":0.5,\"loss\":1,\"accuracy\":{},\"seconds\":1}"};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "%s\n", steps[i]);
+        write_text(in_folder(p, "run/log.jsonl"), line);
+        RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "never.html"));
+        assert_ended(p, 1, "log.jsonl: line 1: expected a step of mochi train, found another value");
+    }
+    for (int i = 0; i < 3; i++) {
+        write_text(in_folder(p, "run/run.json"), i == 0 ? "[]" : i == 1 ? "{\"settings\":3}" : "{}");
+        RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "never.html"));
+        assert_ended(p, 1, "run.json: expected the settings of a run of mochi train, found another object");
+    }
     RUN(p, "report", "--out", "x.html");
     assert_ended(p, 2, "INPUT");
     RUN(p, "report", "in.jsonl");

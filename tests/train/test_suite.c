@@ -29,6 +29,8 @@ static void a_suite_has_its_tasks_and_what_is_usual(void **state) {
     assert_true(nodes->task == MO_TASK_NC && nodes->n_shots == 2 && nodes->shots[1] == 16);
     assert_true(links->task == MO_TASK_LP && links->n_shots == 1 && links->shots[0] == 512);
     assert_string_equal(mo_link_metric_name(2), "mrr");
+    assert_null(mo_link_metric_name(-1));
+    assert_null(mo_link_metric_name(6));
     assert_int_equal(links->metrics, 1u << 0 | 1u << 2);
     assert_true(graphs->task == MO_TASK_GC && graphs->n_shots == 6 && graphs->shots[5] == 512 && graphs->metrics == 0);
     mo_suite_release(suite);
@@ -113,6 +115,10 @@ static void what_is_wrong_with_a_suite_is_said(void **state) {
         {"{\"suite\": \"a\", \"protocol\": \"guess\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\"}]}",
             ":1:16: expected split or episode, found guess"},
         {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\"}]}", ":1:26: expected the key \"task\""},
+        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"lp\", \"metrics\": [\"auc\",\n\"auc\"]}]}",
+            ":2:1: \"auc\" is there twice"},
+        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"k\": [1048577]}]}",
+            "expected k as a whole number"},
     };
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         const char *path = scratch_write(s, "bad.json", suites[i].text, strlen(suites[i].text));
