@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # A release without sanitizers and a build with them compute the same bits: `mochi train --digest` by both over recipes
-# and tasks, compared by `mochi diff-run`. The second program is built here.
+# and tasks, compared by `mochi diff-run`. The second program is built here, unless SANITIZED names one.
 # Usage: MOCHI=PROGRAM tests/same_bits.sh SOURCES [STEPS]
 set -euo pipefail
 sources=$1 steps=${2:-6}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$sources"
-meson setup "$folder/build" -Dcuda=disabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
-    >"$folder/log" 2>&1 && ninja -C "$folder/build" tools/mochi >>"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; exit 1; }
+other=${SANITIZED:-$folder/build/tools/mochi}
+[ -n "${SANITIZED:-}" ] ||
+    { meson setup "$folder/build" -Dcuda=disabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false &&
+        ninja -C "$folder/build" tools/mochi; } >"$folder/log" 2>&1 || { tail -n 20 "$folder/log"; exit 1; }
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
 train() { # PROGRAM RUN RECIPE POOL
@@ -18,7 +20,7 @@ digests=0 failed=0
 for recipe in paper paper++ released best; do
     for pool in cora:nc+lp mutag:gc photo:nc,enzymes:gc gnutella06:lp; do
         run=$folder/$recipe-$pool
-        if ! { train "$MOCHI" "$run.release" "$recipe" "$pool" && train "$folder/build/tools/mochi" "$run.sanitized" "$recipe" "$pool"; } \
+        if ! { train "$MOCHI" "$run.release" "$recipe" "$pool" && train "$other" "$run.sanitized" "$recipe" "$pool"; } \
             2>"$folder/log"; then
             echo "$recipe, $pool: $(tail -n 1 "$folder/log")"
             failed=$((failed + 1))

@@ -180,6 +180,71 @@ static void blas_core_of_another_machine_stays_on_record(void **state) {
     bytes_release(&run);
 }
 
+/* A whole checkpoint, its digests in order, with one value of its metadata replaced, or removed. */
+static void metadata_that_make_no_sense_are_refused(void **state) {
+    scratch *s = *state;
+    char *folder = folder_of(s), path[600];
+    static const char *const cases[][3] = {
+        {"step", "", "expected step, settings and blas_core"},
+        {"step", "2x", "expected step, settings and blas_core"},
+        {"step", "-1", "expected step, settings and blas_core"},
+        {"step", NULL, "expected step, settings and blas_core"},
+        {"step", "99", "expected a step of 0 to 8, found 99"},
+        {"settings", "[1]", "expected step, settings and blas_core"},
+        {"blas_core", NULL, "expected step, settings and blas_core"},
+        {"format", "other", "as format in its metadata, found \"other\""},
+        {"format", NULL, "as format in its metadata, found \"\""},
+    };
+    run_until(&usual_run, folder, false, 2);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *metadata = json_loads(arrays->metadata, 0, NULL);
+        if (cases[i][1])
+            json_object_set_new(metadata, cases[i][0], json_string(cases[i][1]));
+        else
+            json_object_del(metadata, cases[i][0]);
+        char *text = json_dumps(metadata, JSON_COMPACT);
+        assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
+        free(text);
+        json_decref(metadata);
+        assert_refused(&usual_run, folder, MO_FORMAT, PARTS("checkpoint.safetensors", cases[i][2]));
+    }
+    mo_arrays_release(arrays);
+}
+
+/* A whole checkpoint with one tensor of another type, number of axes or shape, or without it. */
+static void tensors_of_another_form_are_refused(void **state) {
+    scratch *s = *state;
+    char *folder = folder_of(s), path[600], shape[160];
+    run_until(&usual_run, folder, false, 2);
+    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
+    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
+    mo_array *first = &arrays->items[0], kept = *first;
+    int64_t more[MO_MAX_AXES] = {1};
+    int ndim = kept.tensor->ndim;
+    memcpy(more + 1, kept.tensor->shape, (size_t)ndim * sizeof *more);
+    mo_tensor *others[] = {
+        mo_tensor_create(s->ctx, MO_F64, ndim, more + 1), mo_tensor_create(s->ctx, MO_F32, ndim + 1, more), NULL};
+    more[1]++;
+    others[2] = mo_tensor_create(s->ctx, MO_F32, ndim, more + 1);
+    for (int i = 0; i < 3; i++) {
+        first->tensor = others[i];
+        assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
+        mo_shape_string(others[i], shape, sizeof shape);
+        assert_refused(
+            &usual_run, folder, MO_FORMAT, PARTS("checkpoint.safetensors: expected ", kept.name, ", found ", shape));
+        mo_tensor_release(others[i]);
+    }
+    first->tensor = kept.tensor;
+    arrays->items[0] = arrays->items[arrays->count - 1];
+    arrays->items[--arrays->count] = kept;
+    assert_int_equal(mo_safetensors_write(arrays, arrays->metadata, path), MO_OK);
+    assert_refused(&usual_run, folder, MO_FORMAT, PARTS("expected a tensor", kept.name, "found none"));
+    arrays->count++;
+    mo_arrays_release(arrays);
+}
+
 static void settings_that_are_no_object_are_refused(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -314,6 +379,8 @@ int main(void) {
         cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
         cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),
         cmocka_unit_test_teardown(blas_core_of_another_machine_stays_on_record, clean_up),
+        cmocka_unit_test_teardown(metadata_that_make_no_sense_are_refused, clean_up),
+        cmocka_unit_test_teardown(tensors_of_another_form_are_refused, clean_up),
         cmocka_unit_test_teardown(settings_that_are_no_object_are_refused, clean_up),
         cmocka_unit_test_teardown(weights_tell_how_to_use_them, clean_up),
         cmocka_unit_test_teardown(weights_without_metadata_are_the_released_program, clean_up),
