@@ -145,7 +145,8 @@ static void damaged_files_are_refused_by_line(void **state) {
         {HEAD KEYS "<graph><node id='a'>\n<data key='d1'/></node></graph></graphml>", ":5:", "a finite number", "''"},
         {HEAD KEYS "<graph>\n<node id='a'><data key='d1'>1</data><data key='d1'>2</data></node></graph></graphml>",
             ":5:", "each attribute of a node once", "'age'"},
-        {HEAD "<key id='a' attr.name='x' attr.type='list'/></graphml>", ":3:", "a key of type boolean, int", "'list'"},
+        {HEAD "<key id='a' attr.name='x' attr.type='list'/></graphml>", ":3:", "of type boolean, int", "'list'"},
+        {HEAD "<key id='a'/>\n<key id='a'/></graphml>", ":4:", "a key with an id of its own", "'a'"},
         {HEAD "<key attr.name='x'/></graphml>", ":3:", "a key with an id", "'none'"},
         {HEAD "<graph><node id='0'>\n<graph/></node></graph></graphml>", ":4:", "without graphs inside", "'graph'"},
         {HEAD "<graph><node id='0'/>\n<hyperedge/></graph></graphml>", ":4:", "without hyperedges", "'hyperedge'"},
@@ -181,6 +182,27 @@ static void deep_and_long_values_are_refused(void **state) {
     remove(s->path);
 }
 
+/* Defaults of many keys for many nodes: a small file must not fill the memory. */
+static void defaults_that_unfold_are_refused(void **state) {
+    scratch *s = *state;
+    bytes text = {0};
+    char line[200];
+    bytes_append(&text, "<graphml>", 9);
+    for (int i = 0; i < 2000; i++) {
+        int n =
+            snprintf(line, sizeof line, "<key id='%d' attr.name='%d' attr.type='int'><default>1</default></key>", i, i);
+        bytes_append(&text, line, (size_t)n);
+    }
+    bytes_append(&text, "<graph>", 7);
+    for (int i = 0; i < 3000; i++)
+        bytes_append(&text, line, (size_t)snprintf(line, sizeof line, "<node id='%d'/>\n", i));
+    bytes_append(&text, "</graph></graphml>", 18);
+    assert_refused(s, scratch_write(s, "bad.graphml", text.data, text.n), MO_FORMAT,
+        PARTS("expected to unfold to at most", "64 MiB"));
+    bytes_release(&text);
+    remove(s->path);
+}
+
 /* Every beginning is refused; a doctype without entities, another encoding and CR LF are not. */
 static void every_beginning_is_refused(void **state) {
     scratch *s = *state;
@@ -205,6 +227,7 @@ int main(void) {
         cmocka_unit_test(several_graphs_are_a_set),
         cmocka_unit_test(damaged_files_are_refused_by_line),
         cmocka_unit_test(deep_and_long_values_are_refused),
+        cmocka_unit_test(defaults_that_unfold_are_refused),
         cmocka_unit_test(every_beginning_is_refused),
         cmocka_unit_test(nothing_is_left_behind),
     };

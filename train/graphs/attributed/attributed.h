@@ -3,8 +3,8 @@
 #ifndef MO_ATTRIBUTED_H
 #define MO_ATTRIBUTED_H
 
+#include "train/graphs/attributed/word_table.h"
 #include "train/graphs/graph_build.h"
-#include "train/graphs/words.h"
 
 /* An attribute of a node: a number, or a text of `texts`. */
 typedef struct mo_attribute {
@@ -22,11 +22,11 @@ typedef struct mo_attributed {
     mo_words id, end; /* of the graph at hand: ids of nodes; two ends of each edge */
     bool ids_kept;    /* id is still that of the first graph, whose names they are if no other comes */
     int64_t *id_place, *edge_place, id_places, edge_places;
-    int64_t nodes, graphs, offsets;     /* of all graphs; offsets: a capacity */
-    int64_t *offset;                    /* [graphs]: the first node of each */
-    mo_words key, text, names, classes; /* names (the loader's), classes: of graphs; "": none */
-    int64_t *key_node, key_nodes;       /* [key.n]: the last node that has the key, from 1 */
-    int64_t key_guess;
+    int64_t nodes, graphs, offsets; /* of all graphs; offsets: a capacity */
+    int64_t *offset;                /* [graphs]: the first node of each */
+    mo_word_table keys;             /* names of attributes */
+    mo_words text, names, classes;  /* names (the loader's), classes: of graphs; "": none */
+    int64_t *key_node, key_nodes;   /* [keys.words.n]: the last node that has the key, from 1 */
     mo_attribute *attribute;
     int64_t n, capacity;
     int class_rank; /* of the class of the graph at hand: its attribute's place in mo_class_attributes, from 1 */

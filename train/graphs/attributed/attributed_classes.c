@@ -109,16 +109,14 @@ static bool list_class_texts(mo_attributed *a, int32_t key, bool may_differ, mo_
 }
 
 static bool label_nodes(mo_attributed *a, mo_graph *graph, const char **name) {
-    for (int rank = 0; mo_class_attributes[rank] && !*name && mo_ok(a->ctx); rank++)
-        for (int64_t k = 0; k < a->key.n && !*name; k++) {
-            mo_words texts = {0};
-            if (strcmp(mo_words_get(&a->key, k), mo_class_attributes[rank]) != 0)
-                continue;
-            if (list_class_texts(a, (int32_t)k, strcmp(mo_class_attributes[rank], "label") != 0, &texts) &&
-                set_class_texts(graph, &texts))
-                *name = mo_class_attributes[rank];
-            mo_words_release(&texts);
-        }
+    for (int rank = 0; mo_class_attributes[rank] && !*name && mo_ok(a->ctx); rank++) {
+        int64_t key = mo_word_table_find(&a->keys, mo_class_attributes[rank]);
+        mo_words texts = {0};
+        bool may_differ = strcmp(mo_class_attributes[rank], "label") != 0;
+        if (key >= 0 && list_class_texts(a, (int32_t)key, may_differ, &texts) && set_class_texts(graph, &texts))
+            *name = mo_class_attributes[rank];
+        mo_words_release(&texts);
+    }
     return mo_ok(a->ctx);
 }
 

@@ -39,9 +39,9 @@ static bool is_class_attribute(const char *name) {
 /* Whole numbers that would be the class of a node become texts. */
 static bool write_kinds(mo_attributed *a) {
     char number[32];
-    uint8_t *kind = mo_host_array(a->ctx, a->key.n, sizeof *kind);
-    for (int64_t k = 0; kind && k < a->key.n; k++)
-        kind[k] = is_class_attribute(mo_words_get(&a->key, k));
+    uint8_t *kind = mo_host_array(a->ctx, a->keys.words.n, sizeof *kind);
+    for (int64_t k = 0; kind && k < a->keys.words.n; k++)
+        kind[k] = is_class_attribute(mo_words_get(&a->keys.words, k));
     for (int64_t i = 0; kind && i < a->n; i++)
         kind[a->attribute[i].key] &= a->attribute[i].number == rintf(a->attribute[i].number);
     for (int64_t i = 0; kind && mo_ok(a->ctx) && i < a->n; i++) {
@@ -58,15 +58,15 @@ static bool write_kinds(mo_attributed *a) {
 
 /* How many attributes of each key are texts; raises where others are numbers. */
 static bool count_key_texts(mo_attributed *a, const char *path, int64_t *texts) {
-    int64_t *all = mo_host_array(a->ctx, a->key.n, sizeof *all);
+    int64_t *all = mo_host_array(a->ctx, a->keys.words.n, sizeof *all);
     for (int64_t i = 0; all && i < a->n; i++) {
         all[a->attribute[i].key]++;
         texts[a->attribute[i].key] += a->attribute[i].text >= 0;
     }
-    for (int64_t k = 0; all && k < a->key.n && mo_ok(a->ctx); k++)
+    for (int64_t k = 0; all && k < a->keys.words.n && mo_ok(a->ctx); k++)
         if (texts[k] && texts[k] != all[k])
             mo_fail(a->ctx, MO_FORMAT, "%s: expected attributes '%.60s' of one kind, found texts and numbers", path,
-                mo_words_get(&a->key, k));
+                mo_words_get(&a->keys.words, k));
     free(all);
     return mo_ok(a->ctx);
 }
@@ -101,14 +101,14 @@ static int64_t place_texts(const attribute_text *sorted, int64_t n, int64_t firs
 
 /* Columns of all attributes, key by key. */
 static bool place_columns(mo_attributed *a, mo_graph *graph, const int64_t *texts, const char *class_name) {
-    int64_t n, *column = mo_host_array(a->ctx, a->key.n, sizeof *column), *start = NULL;
+    int64_t n, *column = mo_host_array(a->ctx, a->keys.words.n, sizeof *column), *start = NULL;
     attribute_text *sorted = sort_texts(a, &n);
-    mo_word *key = mo_words_sort(a->ctx, &a->key);
-    start = key ? mo_host_array(a->ctx, a->key.n + 1, sizeof *start) : NULL;
+    mo_word *key = mo_words_sort(a->ctx, &a->keys.words);
+    start = key ? mo_host_array(a->ctx, a->keys.words.n + 1, sizeof *start) : NULL;
     bool fine = column && sorted && start;
-    for (int64_t k = 0; fine && k < a->key.n; k++)
+    for (int64_t k = 0; fine && k < a->keys.words.n; k++)
         start[k + 1] = start[k] + texts[k];
-    for (int64_t i = 0; fine && i < a->key.n; i++) {
+    for (int64_t i = 0; fine && i < a->keys.words.n; i++) {
         int64_t k = key[i].at;
         bool left_out = class_name && strcmp(key[i].text, class_name) == 0;
         column[k] = left_out || texts[k] ? -1 : graph->features++;
@@ -148,7 +148,7 @@ static bool fill_rows(mo_attributed *a, mo_graph *graph) {
 }
 
 bool mo_attributed_columns(mo_attributed *a, mo_graph *graph, const char *class_name) {
-    int64_t *texts = mo_host_array(a->ctx, a->key.n, sizeof *texts);
+    int64_t *texts = mo_host_array(a->ctx, a->keys.words.n, sizeof *texts);
     bool fine = texts && (a->graphs == 1 || write_kinds(a)) && count_key_texts(a, graph->source, texts) &&
                 place_columns(a, graph, texts, class_name) && (graph->features == 0 || fill_rows(a, graph));
     free(texts);

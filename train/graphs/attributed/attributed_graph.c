@@ -49,30 +49,17 @@ bool mo_attributed_edge(mo_attributed *a, const char *source, const char *target
            mo_words_add(a->ctx, &a->end, source) && mo_words_add(a->ctx, &a->end, target);
 }
 
-/* The number of a key: most nodes have their attributes in one order, so that the key after the last one is looked at
- * first. -1: none of that name. */
-static int64_t find_key(mo_attributed *a, const char *name) {
-    for (int64_t i = 0; i < a->key.n; i++) {
-        int64_t k = (a->key_guess + i) % a->key.n;
-        if (strcmp(mo_words_get(&a->key, k), name) == 0) {
-            a->key_guess = k + 1;
-            return k;
-        }
-    }
-    return -1;
-}
-
 bool mo_attributed_has(mo_attributed *a, const char *name) {
-    int64_t k = find_key(a, name);
+    int64_t k = mo_word_table_find(&a->keys, name);
     return k >= 0 && a->key_node[k] == a->nodes;
 }
 
 bool mo_attributed_value(mo_attributed *a, const char *name, double number, const char *text) {
-    int64_t k = find_key(a, name), place = a->id_place[a->id.n - 1];
+    int64_t k = mo_word_table_find(&a->keys, name), place = a->id_place[a->id.n - 1];
     if (k < 0) {
-        k = a->key.n;
+        k = a->keys.words.n;
         if (k >= INT32_MAX || !push_place(a->ctx, &a->key_node, &a->key_nodes, k, 0) ||
-            !mo_words_add(a->ctx, &a->key, name))
+            !mo_word_table_add(a->ctx, &a->keys, name))
             return false;
     }
     if (a->key_node[k] == a->nodes) {
@@ -189,12 +176,13 @@ bool mo_attributed_become(mo_attributed *a, mo_graph *graph) {
 }
 
 void mo_attributed_release(mo_attributed *a) {
-    mo_words *words[] = {&a->id, &a->end, &a->key, &a->text, &a->names, &a->classes};
-    for (int i = 0; i < 6; i++)
+    mo_words *words[] = {&a->id, &a->end, &a->text, &a->names, &a->classes};
+    for (int i = 0; i < 5; i++)
         mo_words_release(words[i]);
     free(a->id_place);
     free(a->edge_place);
     free(a->offset);
+    mo_word_table_release(&a->keys);
     free(a->key_node);
     free(a->attribute);
     free(a->class_text);

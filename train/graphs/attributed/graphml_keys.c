@@ -16,14 +16,13 @@ static bool find_type(const char *type, graphml_type *found) {
 bool graphml_key_add(
     mo_context *ctx, graphml_keys *keys, const char *id, const char *name, const char *type, const char *of) {
     graphml_key key = {0};
-    if (!id || !find_type(type, &key.type))
+    if (!id || mo_word_table_find(&keys->ids, id) >= 0 || !find_type(type, &key.type))
         return false;
     graphml_key *grown = mo_host_array_grow(ctx, keys->key, &keys->capacity, keys->n + 1, sizeof *grown);
-    if (!grown)
+    keys->key = grown ? grown : keys->key;
+    if (!grown || !mo_word_table_add(ctx, &keys->ids, id))
         return false;
-    keys->key = grown;
     key.of_nodes = !of || !strcmp(of, "node") || !strcmp(of, "all");
-    key.id = mo_text_copy(ctx, id);
     key.name = name ? mo_text_copy(ctx, name) : NULL;
     keys->key[keys->n++] = key;
     return mo_ok(ctx);
@@ -45,25 +44,18 @@ bool graphml_key_default(mo_context *ctx, graphml_keys *keys, const char *value)
     return true;
 }
 
-/* Data mostly follow in the order of their keys: the key after the last one found is looked at first. */
-const graphml_key *graphml_key_find(graphml_keys *keys, const char *id) {
-    for (int64_t i = 0; i < keys->n; i++) {
-        int64_t k = (keys->guess + i) % keys->n;
-        if (strcmp(keys->key[k].id, id) == 0) {
-            keys->guess = k + 1;
-            return &keys->key[k];
-        }
-    }
-    return NULL;
+const graphml_key *graphml_key_find(const graphml_keys *keys, const char *id) {
+    int64_t k = mo_word_table_find(&keys->ids, id);
+    return k < 0 ? NULL : &keys->key[k];
 }
 
 void graphml_keys_release(graphml_keys *keys) {
     for (int64_t k = 0; k < keys->n; k++) {
-        free(keys->key[k].id);
         free(keys->key[k].name);
         free(keys->key[k].value);
     }
     free(keys->key);
     free(keys->with_default);
+    mo_word_table_release(&keys->ids);
     *keys = (graphml_keys){0};
 }

@@ -6,6 +6,7 @@
  * entities that a file declares, of which a few lines can unfold to gigabytes. */
 #include "train/graphs/attributed/attributed.h"
 
+#include "tensor/files/expansion.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/attributed/graphml_keys.h"
@@ -29,9 +30,9 @@ typedef struct graphml {
     element inside[DEEPEST];
     int depth, graphs;
     graphml_keys keys;
-    const graphml_key *key; /* of the data at hand; NULL: one to pass over */
-    char *value;            /* text of the data or default at hand */
-    int64_t bytes, room;
+    const graphml_key *key;        /* of the data at hand; NULL: one to pass over */
+    char *value;                   /* text of the data or default at hand */
+    int64_t bytes, room, unfolded; /* unfolded: bytes of defaults that nodes were given */
 } graphml;
 
 /* ---- errors ---- */
@@ -86,8 +87,10 @@ static bool begin_key(graphml *g, const char *const *attributes) {
     bool added = graphml_key_add(
         g->a->ctx, &g->keys, id, attribute_of(attributes, "attr.name"), type, attribute_of(attributes, "for"));
     if (!added && mo_ok(g->a->ctx))
-        fail_graphml(g, id ? "a key of type boolean, int, long, float, double or string" : "a key with an id",
-            id ? type : "none");
+        fail_graphml(g,
+            id ? "a key with an id of its own, of type boolean, int, long, float, double or string"
+               : "a key with an id",
+            id ? type ? type : id : "none");
     return added;
 }
 
@@ -146,12 +149,18 @@ static bool take_value(graphml *g, const graphml_key *key, const char *text) {
     return mo_attributed_value(g->a, key->name, number, NULL);
 }
 
-/* Values that keys give to nodes without their own. */
+/* Values that keys give to nodes without their own: few lines can give many nodes many, as a packed file does. */
 static bool take_defaults(graphml *g) {
     bool fine = true;
     for (int64_t k = 0; fine && k < g->keys.defaults; k++) {
         const graphml_key *key = &g->keys.key[g->keys.with_default[k]];
-        fine = mo_attributed_has(g->a, key->name) || take_value(g, key, key->value);
+        if (mo_attributed_has(g->a, key->name))
+            continue;
+        g->unfolded += (int64_t)(sizeof(mo_attribute) + strlen(key->value));
+        fine = g->unfolded <= mo_expansion_limit(g->a->ctx, g->r.file_bytes);
+        if (!fine)
+            mo_expansion_fail(g->a->ctx, g->r.path, g->r.file_bytes);
+        fine = fine && take_value(g, key, key->value);
     }
     return fine;
 }
