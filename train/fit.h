@@ -36,6 +36,17 @@ typedef void (*mo_progress)(const char *part, int64_t done, int64_t of, void *st
 
 /* ---- episodes ---- */
 
+/* What is done to the rows before a head meets them, by means and spreads of the support alone: nothing; each column
+ * less its mean; that, divided by its standard deviation (a column that is constant in the support becomes 0); each row
+ * divided by its norm. */
+typedef enum mo_scaling {
+    MO_SCALING_NONE = 0,
+    MO_SCALING_CENTRE,
+    MO_SCALING_STANDARDISE,
+    MO_SCALING_NORMALISE,
+    MO_SCALINGS
+} mo_scaling;
+
 typedef struct mo_fit_options {
     int n_shots;
     const int64_t *shots;      /* k: support rows per class */
@@ -44,6 +55,7 @@ typedef struct mo_fit_options {
     uint64_t seed;
     const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
     const struct mo_draws *split; /* one problem of the user's own in place of episodes; NULL: episodes */
+    mo_scaling scaling;
     bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
     mo_progress progress; /* called over the episodes of a head at a k; or NULL */
     void *state;

@@ -138,12 +138,45 @@ static void the_verdict_follows_the_intervals(void **state) {
     assert_null(strstr(p->out, "verdict"));
 }
 
+/* The characters c of a line. */
+static int count_in(const char *line, const char *end, char c) {
+    int n = 0;
+    for (; line && line < end; line++)
+        n += *line == c;
+    return n;
+}
+
+/* Below the table of `eval`, every k whose interval holds 0 (no *) is named as within noise. */
+static void differences_that_hold_zero_are_called_noise(void **state) {
+    program *p = *state;
+    static const char *const columns[][2] = {
+        {"trained - random, of pairs:", "\ntrained is within noise of untrained (random) at k ="},
+        {"trained - hop, of pairs:", "\ntrained is within noise of hop at k ="}};
+    RUN(p, "train", "--pool", "mutag", "--recipe", "paper", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2",
+        "--quiet", "--out", in_folder(p, "run"));
+    assert_ended(p, 0, NULL);
+    RUN(p, "eval", "--weights", in_folder(p, "run/weights.safetensors"), "--data", "mutag", "--shots", "4,8,16",
+        "--seeds", "4", "--quiet");
+    assert_ended(p, 0, NULL);
+    int noisy = 0;
+    for (int i = 0; i < 2; i++) {
+        const char *pairs = strstr(p->out, columns[i][0]), *noise = strstr(p->out, columns[i][1]);
+        assert_non_null(pairs);
+        int apart = count_in(pairs, strchr(pairs, '\n'), '*');
+        int named = noise ? count_in(noise + 1, strchr(noise + 1, '\n'), ',') + 1 : 0;
+        assert_int_equal(named, 3 - apart);
+        noisy += named;
+    }
+    assert_true(noisy > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_the_public_split_give_its_figures),
         cmocka_unit_test(bad_lists_are_named),
         cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),
         cmocka_unit_test(the_verdict_follows_the_intervals),
+        cmocka_unit_test(differences_that_hold_zero_are_called_noise),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

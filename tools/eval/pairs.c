@@ -37,11 +37,30 @@ static void print_line(const results *list, int first, const char *features, con
         putchar('\n');
 }
 
+/* The verdict: at which k the interval holds 0. Nothing where it nowhere does. */
+static void print_noise(const results *list, int first, const char *features, const char *other) {
+    int found = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        difference d;
+        if (!starts_row(list, first, i) || !subtract_columns(list, &list->items[i], features, other, &d) ||
+            leaves_out_zero(d))
+            continue;
+        if (!found++)
+            printf("%s is within noise of %s at k =", features, strcmp(other, "random") ? other : "untrained (random)");
+        printf("%s %" PRId64, found > 1 ? "," : "", list->items[i].k);
+    }
+    if (found)
+        putchar('\n');
+}
+
 void print_pairs(const results *list, int first, const char *features) {
     static const char *const others[] = {"random", "hop"};
     for (int i = 0; i < 2; i++)
         if (strcmp(features, others[i]) != 0)
             print_line(list, first, features, others[i]);
+    for (int i = 0; i < 2; i++)
+        if (strcmp(features, others[i]) != 0)
+            print_noise(list, first, features, others[i]);
 }
 
 static bool print_pair_json(

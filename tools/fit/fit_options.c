@@ -18,6 +18,9 @@ enum {
     KEY_EPSILON,
     KEY_NO_GEOMETRY,
     KEY_DRAWS,
+    KEY_STANDARDISE,
+    KEY_NORMALISE,
+    KEY_CENTRE,
     KEY_TRAIN,
     KEY_TEST,
     KEY_PAIRS,
@@ -35,6 +38,12 @@ static const struct argp_option options[] = {
     {"lambda", KEY_LAMBDA, "L", 0, "penalty of the heads that have one, 0 or more (default: each head's own)", 1},
     {"tune", KEY_TUNE, "loo", 0,
         "each episode chooses its head's regularisation by the held-out rows of its own support", 1},
+    {"standardise", KEY_STANDARDISE, NULL, 0,
+        "columns less their mean in the support, divided by their standard deviation there, before every fit; 0 where "
+        "a column is constant in the support",
+        1},
+    {"centre", KEY_CENTRE, NULL, 0, "columns less their mean in the support, before every fit", 1},
+    {"normalise", KEY_NORMALISE, NULL, 0, "each row divided by its Euclidean norm, before every fit", 1},
     {0, 0, NULL, 0, "Episodes:", 2},
     {"episodes", KEY_EPISODES, "N", 0, "episodes of each k (default 100)", 2},
     {"queries", KEY_QUERIES, "Q", 0, "query rows per class (default 30)", 2},
@@ -143,6 +152,16 @@ static void take_number(fit_options *o, int key, const char *text, const struct 
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
 }
 
+static void take_scaling(fit_options *o, int key, const struct argp_state *state) {
+    mo_scaling scaling = key == KEY_CENTRE        ? MO_SCALING_CENTRE
+                         : key == KEY_STANDARDISE ? MO_SCALING_STANDARDISE
+                                                  : MO_SCALING_NORMALISE;
+    if (o->fit.scaling && o->fit.scaling != scaling)
+        refuse_command_line(
+            state, EXIT_USAGE, "expected one of --standardise, --centre and --normalise, found several");
+    o->fit.scaling = scaling;
+}
+
 static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
     note_given(&o->given, key);
@@ -164,6 +183,8 @@ static error_t take_fit_option(int key, char *text, struct argp_state *state) {
         o->draws = text;
     else if (key == KEY_TRAIN || key == KEY_TEST)
         *(key == KEY_TRAIN ? &o->train : &o->test) = text;
+    else if (key == KEY_STANDARDISE || key == KEY_NORMALISE || key == KEY_CENTRE)
+        take_scaling(o, key, state);
     else if (key == KEY_CONFUSION)
         o->confusion = text;
     else if (key == KEY_PAIRS)

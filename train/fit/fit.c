@@ -177,6 +177,8 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
 static bool check_fit_options(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {
     for (int i = 0; i < n; i++)
         mo_head_validate(ctx, heads[i]);
+    if (mo_ok(ctx) && (o->scaling < 0 || o->scaling >= MO_SCALINGS))
+        mo_fail(ctx, MO_INVALID, "fit: scaling is %d, expected 0 to %d", (int)o->scaling, MO_SCALINGS - 1);
     for (int i = 0; i < o->n_shots && mo_ok(ctx); i++)
         if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
             mo_fail(ctx, MO_INVALID, "fit: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
@@ -197,6 +199,8 @@ mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const
     r.part = mo_host_array(ctx, mo_dim(E->Z, 0), sizeof *r.part);
     bool ready = mo_fit_crew_create(E->Z, &r.crew) && r.part && mo_fit_quarters(&r.crew.own, r.part, &r.row_scale);
     r.crew.own.lambda = options->lambda;
+    r.crew.own.scaling = options->scaling;
+    r.row_scale = ready ? mo_fit_scaled_norm(&r.crew.own, r.row_scale) : 0;
     r.crew.own.seed = options->seed;
     for (int h = 0; ready && options->split && h < n && mo_ok(ctx); h++)
         fit_head(&r, heads[h], options->split, visit, state);

@@ -47,6 +47,7 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
         return false;
     mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *Zq = mo_fit_rows(f, b->query, b->B, b->n_q);
     mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
+    mo_fit_scale(f, &Zs, &Zq);
     return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
 }
 

@@ -16,6 +16,7 @@ typedef struct mo_fitting {
     const double *lambda; /* for a head that has a lambda; NULL: its own */
     int tuned;            /* the number of the parameter that tuning sets; -1: none */
     uint64_t seed;
+    mo_scaling scaling;
 } mo_fitting;
 
 /* Row numbers of B episodes: support [B, n_s] with labels, and the rows [B, n_q] to be predicted. */
@@ -46,6 +47,10 @@ bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
 bool mo_fit_read(mo_tensor *T, double *host);
+/* scaling.c: rows [B, m, d] as the head meets them, scaled by the support Zs; Zq may be NULL. */
+void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
+/* The mean squared norm of a row of [Z | 1] after scaling, about; row_scale: before it. */
+double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
 /* part [n]: the quarter of each row of Z by its norm; row_scale: the mean squared norm of a row of [Z | 1]. */
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
 

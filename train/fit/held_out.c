@@ -3,10 +3,11 @@
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
  * any head: class by class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out
- * row is fitted; a class of one distinct row keeps it in every fit. A head that has its folds for less than their fits
- * (mo_head.cross_validate) is asked for all at once, its queries with them; where that finds no solution, and for other
- * heads, every fold is a fit of its own. Leaving one row of a balanced support out tips the
- * balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
+ * row is fitted; a class of one distinct row keeps it in every fit. Rows are scaled (scaling.c) by the rows of the fit,
+ * and by all of the support, whose labels scaling does not read, where all fits come from one call. A head that has its
+ * folds for less than their fits (mo_head.cross_validate) is asked for all at once, its queries with them; where that
+ * finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced support out
+ * tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
 #include "tensor/host_array.h"
 #include "train/fit/fit_batch.h"
 
@@ -37,6 +38,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     if (lambda && Y) {
         mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *W, *Yloo;
         mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
+        mo_fit_scale(f, &Zs, NULL);
         mo_tensor *L = mo_from(f->t, MO_F64, 2, (int64_t[]){b->B, R}, lambda);
         mo_ridge_loo_fit(f->t, Zs, Ys, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
         if (mo_fit_read(Yloo, Y))
@@ -129,6 +131,7 @@ static bool apply_shortcut(
         return false;
     mo_tensor *Zs = mo_fit_rows(f, s->row, b->B, b->n_s), *Ys = mo_fit_one_hot(f, s->label, b->B, b->n_s);
     mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, 1, 0, 1);
+    mo_fit_scale(f, &Zs, &Zq);
     mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
     int64_t n_held = b->B * s->stop[s->folds.n - 1] * f->classes, n_all = b->B * mo_dim(Zq, 1) * f->classes;
     if (mo_ok(f->ctx) && (mo_numel(held) != n_held || mo_numel(all) != n_all))

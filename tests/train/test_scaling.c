@@ -1,0 +1,127 @@
+/* tests/train/test_scaling.c - rows scaled by what the support says, beside rows that were scaled by hand. */
+#include "tests/labelled_rows.h"
+
+#include <math.h>
+
+enum { LEARNED = 24 };
+
+static double z[N * D]; /* column 2 is constant in the rows to learn from */
+
+static mo_embeddings *embeddings_of(scratch *s, const double *rows) {
+    int64_t y[N];
+    for (int i = 0; i < N; i++)
+        y[i] = i % C;
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, rows);
+    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "scaled");
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+    assert_non_null(E);
+    return E;
+}
+
+static void draw_rows(void) {
+    mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < N * D; i++)
+        z[i] = i % D == 2 && i < LEARNED * D ? 3 : (i % D == i / D % C ? 2 : 0) + 5 * (i % D) + mo_random_normal(&r);
+}
+
+/* By the definitions, with means and spreads of the first LEARNED rows. */
+static void scale_by_hand(mo_scaling scaling, double *x) {
+    for (int k = 0; k < D; k++) {
+        double mean = 0, square = 0;
+        for (int i = 0; i < LEARNED; i++)
+            mean += z[i * D + k] / LEARNED;
+        for (int i = 0; i < LEARNED; i++)
+            square += pow(z[i * D + k] - mean, 2) / LEARNED;
+        for (int i = 0; i < N; i++)
+            x[i * D + k] = scaling == MO_SCALING_NORMALISE ? z[i * D + k]
+                           : scaling == MO_SCALING_CENTRE  ? z[i * D + k] - mean
+                           : k == 2                        ? 0
+                                                           : (z[i * D + k] - mean) / sqrt(square);
+    }
+    for (int i = 0; scaling == MO_SCALING_NORMALISE && i < N; i++) {
+        double square = 0;
+        for (int k = 0; k < D; k++)
+            square += z[i * D + k] * z[i * D + k];
+        for (int k = 0; k < D; k++)
+            x[i * D + k] /= sqrt(square);
+    }
+}
+
+static void on_row(const mo_fit_row *row, void *state) {
+    mo_fit_row **at = state;
+    *(*at)++ = *row;
+}
+
+/* The heads on a split whose rows to learn from are the first. lambda: a penalty that is not tuned. */
+static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_row *result) {
+    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner};
+    mo_embeddings *E = embeddings_of(s, rows);
+    mo_draws d;
+    FILE *file = fopen(scratch_path(s, "train.txt"), "w");
+    for (int i = 0; i < LEARNED; i++)
+        fprintf(file, "%d\n", i);
+    fclose(file);
+    assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
+    const double lambda = 0.7;
+    const mo_fit_options options = {.split = &d, .scaling = scaling, .lambda = &lambda};
+    assert_int_equal(mo_fit(E, heads, 3, &options, on_row, &result), MO_OK);
+    mo_draws_release(&d);
+    mo_embeddings_release(E);
+}
+
+static void rows_are_scaled_as_by_hand(void **state) {
+    scratch *s = *state;
+    double x[N * D];
+    mo_fit_row plain[3], found[3], expected[3];
+    draw_rows();
+    fit_rows(s, z, MO_SCALING_NONE, plain);
+    for (mo_scaling scaling = MO_SCALING_CENTRE; scaling < MO_SCALINGS; scaling++) {
+        scale_by_hand(scaling, x);
+        fit_rows(s, x, MO_SCALING_NONE, expected);
+        fit_rows(s, z, scaling, found);
+        for (int h = 0; h < 3; h++) {
+            assert_true(fabs(found[h].nll - expected[h].nll) <= 1e-9 * expected[h].nll);
+            assert_true(fabs(found[h].accuracy - expected[h].accuracy) <= 1e-9);
+            assert_true(fabs(found[h].nll - plain[h].nll) > 1e-6 || h == 1); /* an intercept takes the mean */
+        }
+    }
+}
+
+/* Other queries change nothing: of one query alone the outcome is the same. */
+static void no_query_is_scaled_by_another(void **state) {
+    scratch *s = *state;
+    double x[N * D];
+    mo_fit_row found[3], moved[3];
+    draw_rows();
+    memcpy(x, z, sizeof x);
+    for (int i = (N - 1) * D; i < N * D; i++)
+        x[i] += i % 2 ? 1e3 : -1e3;
+    fit_rows(s, z, MO_SCALING_STANDARDISE, found);
+    fit_rows(s, x, MO_SCALING_STANDARDISE, moved);
+    for (int h = 0; h < 3; h++) /* one row of N - LEARNED may change */
+        assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
+}
+
+static void unknown_scalings_are_refused(void **state) {
+    scratch *s = *state;
+    draw_rows();
+    mo_embeddings *E = embeddings_of(s, z);
+    const mo_fit_options options = {
+        .n_shots = 1, .shots = (int64_t[]){2}, .episodes = 1, .queries = 2, .ways = 9, .scaling = MO_SCALINGS};
+    mo_fit_row row, *at = &row;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_row, &at), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("scaling is 4, expected 0 to 3"));
+    mo_embeddings_release(E);
+    scratch_files(s, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_scaled_as_by_hand),
+        cmocka_unit_test(no_query_is_scaled_by_another),
+        cmocka_unit_test(unknown_scalings_are_refused),
+    };
+    return cmocka_run_group_tests_name("scaling", tests, scratch_create, scratch_release);
+}
