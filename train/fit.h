@@ -83,6 +83,12 @@ MO_API void mo_draws_release(mo_draws *draws);
 
 #define MO_NORM_PARTS 4
 
+/* What an episode chose by its held-out rows. */
+typedef struct mo_fit_choice {
+    double value, temperature; /* of the regularisation; NaN: the head's own. Of the probabilities; NaN: none */
+    int64_t held_out, right;   /* rows that were held out in turn at that value, and those predicted right */
+} mo_fit_choice;
+
 /* One head at one k. Probabilities are softmax(logits); sums run over all queries of all episodes. */
 typedef struct mo_fit_row {
     const char *head;
@@ -93,10 +99,11 @@ typedef struct mo_fit_row {
     double ece_temperature; /* after a temperature per episode, fitted to the held-out rows of its support; NaN: none */
     double seconds;
     mo_calibration by_norm[MO_NORM_PARTS]; /* queries by quarters of |z| over all rows, lowest first */
-    const mo_draws *draws;                 /* borrowed for the call, as are the next three; NULL without a fit */
+    const mo_draws *draws;                 /* borrowed for the call, as are the next; NULL without a fit */
     const double *outcome;    /* [n_outcomes]: the accuracy of each episode; of a split 100 or 0 of each query: paired
                                  with those of other heads (mo_summarize_pairs) */
     const int64_t *predicted; /* [episodes, n_query]: classes of the embeddings */
+    const mo_fit_choice *choice; /* [episodes] */
     int64_t n_outcomes;
     const char *failure; /* the reason why the head has no fit at this k (its figures are NaN), borrowed for the call;
                             or NULL */
@@ -131,6 +138,31 @@ typedef void (*mo_fit_visit)(const mo_fit_row *row, void *state);
  * other heads go on, and the first such failure is the status at the end. Returns the status. */
 MO_API mo_code mo_fit(const mo_embeddings *E, const mo_head *const *heads, int n, const mo_fit_options *options,
     mo_fit_visit visit, void *state);
+
+/* ---- a readout that is kept ---- */
+
+/* A head fitted on rows, for rows that come later. Zero-initialise; release. */
+typedef struct mo_row_readout {
+    mo_tensor *Z;            /* [n, d]: the rows learned from */
+    int64_t *label, classes; /* [n] */
+    char **name;             /* [classes] */
+    const mo_head *head;     /* borrowed */
+    double lambda, value;    /* NaN: the head's own; value: what tuning chose */
+    double temperature;      /* of the probabilities */
+    mo_scaling scaling;
+    uint64_t seed;
+    int64_t held_out, right; /* of the rows learned from, as in mo_fit_choice */
+} mo_row_readout;
+
+/* Fits a head on the support of options->split, or on all rows. Returns the status; release in any case. */
+MO_API mo_code mo_row_readout_fit(
+    const mo_embeddings *E, const mo_head *head, const mo_fit_options *options, mo_row_readout *readout);
+/* Probabilities [m, classes] of rows [m, d], row-major; each depends on no other row but by rounding. Returns the
+ * status. */
+MO_API mo_code mo_row_readout_probabilities(const mo_row_readout *readout, const mo_tensor *rows, double *probability);
+MO_API void mo_row_readout_release(mo_row_readout *readout);
+/* Rows [n, d] of numbers from a file, as mo_embeddings_open reads them, all finite. The null tensor on failure. */
+MO_API mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path);
 
 /* ---- the geometry of prototypes (paper, section 2) ---- */
 

@@ -42,6 +42,7 @@ typedef struct option_row {
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
 #define FIT "fit @/Z.npy @/y.npy --head ridge --shots 4 --episodes 3 --json"
+#define USED "fit @/Z.npy @/y.npy --head ridge"
 #define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
 #define VERIFY "verify-resume @/noted"
@@ -272,6 +273,18 @@ static const option_row rows[] = {
             "fit @/Z.npy @/y.npy --train @/few.txt --draws #.npz"}},
     {"fit", "test", CHANGES, "fit @/Z.npy @/y.npy --head ridge --train @/few.txt --json", "--test @/rest.txt", NULL,
         {FIT " --test @/few.txt", "fit @/Z.npy @/y.npy --queries 3 --test @/few.txt"}},
+    {"fit", "save", FILE_OF, USED " --predict @/Z.npy --out #.csv", "--save #.st", ".st",
+        {FIT " --save #.st", "fit @/Z.npy @/y.npy --save #.st",
+            "fit --readout @/rows.safetensors --predict @/Z.npy --save #.st"}},
+    {"fit", "predict", SAYS, USED " --save #.st", "--predict @/Z.npy", "row,label,probability",
+        {FIT " --predict @/Z.npy", USED " --train @/few.txt --predict @/Z.npy"}},
+    {"fit", "readout", PASSES, "fit --predict @/Z.npy", "--readout @/rows.safetensors", NULL,
+        {USED " --readout @/rows.safetensors --predict @/Z.npy", "fit --readout @/rows.safetensors"}},
+    {"fit", "out", SILENCES, USED " --predict @/Z.npy", "--out #.csv", NULL, {USED " --save #.st --out #.csv"}},
+    {"fit", "probabilities", CHANGES, USED " --predict @/Z.npy", "--probabilities", NULL,
+        {USED " --save #.st --probabilities"}},
+    {"fit", "min-confidence", CHANGES, USED " --predict @/Z.npy", "--min-confidence 0.5", NULL,
+        {USED " --save #.st --min-confidence 0.5"}},
     {"fit", "pairs", SAYS, "fit @/Z.npy @/y.npy --shots 4 --episodes 3 --json", "--pairs", "\"fit pair\"",
         {FIT " --pairs"}},
     {"fit", "confusion", SAYS, FIT, "--confusion ridge", "\"fit confusion\"", {FIT " --confusion svm"}},
@@ -628,6 +641,7 @@ static void prepare(program *p) {
                   "paper --out @/own"},
         {"@/kept", "data cache build mutag --cache @/kept --recipe paper"},
         {"@/kept.safetensors", "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet"},
+        {"@/rows.safetensors", "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"},
     };
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
     write_numbers(in_folder(p, "nodes.txt"), 0, 140, 1);

@@ -4,6 +4,7 @@
 #include "tools/fit/fit_compare.h"
 #include "tools/fit/fit_confusion.h"
 #include "tools/fit/fit_options.h"
+#include "tools/fit/fit_readout.h"
 #include "tools/fit/fit_report.h"
 #include "tools/memory.h"
 #include "tools/progress.h"
@@ -235,10 +236,13 @@ int fit_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_embeddings *E = NULL;
     report r = {.ctx = ctx, .options = &o, .watched = !o.quiet && can_redraw(stderr)};
-    if ((E = mo_embeddings_open(ctx, o.rows, o.labels))) {
-        r.E = E;
+    bool tool = o.save || o.predict || o.readout;
+    if (!o.readout)
+        r.E = E = mo_embeddings_open(ctx, o.rows, o.labels);
+    if (tool && mo_ok(ctx))
+        r.lost_output = !use_fit(ctx, &o, E);
+    else if (E)
         run_fits(&r);
-    }
     int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
     mo_embeddings_release(E);
     mo_context_release(ctx);

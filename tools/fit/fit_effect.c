@@ -26,6 +26,26 @@ static void refuse_confusion(const fit_options *o) {
     refuse_given(&o->given, "confusion", !there, "expected one of the heads of --head");
 }
 
+/* One head that is kept or applied: nothing is measured. */
+static void refuse_readout(const fit_options *o) {
+    static const char *const of_figures[] = {"shots", "episodes", "queries", "ways", "draws", "train", "test", "pairs",
+        "confusion", "diagnose", "epsilon", "no-geometry", "json"};
+    static const char *const of_fit[] = {
+        "head", "lambda", "tune", "seed", "standardise", "centre", "normalise", "save"};
+    static const char *const of_predictions[] = {"out", "probabilities", "min-confidence"};
+    const given_options *g = &o->given;
+    bool one = o->save || o->readout || o->predict;
+    for (size_t i = 0; i < sizeof of_figures / sizeof *of_figures; i++)
+        refuse_given(g, of_figures[i], one, "--save, --readout and --predict measure nothing, and learn from all rows");
+    for (size_t i = 0; i < sizeof of_fit / sizeof *of_fit; i++)
+        refuse_given(g, of_fit[i], o->readout, "a kept readout has its own");
+    for (size_t i = 0; i < 3; i++)
+        refuse_given(g, of_predictions[i], !o->predict, "expected --predict ROWS");
+    refuse_given(g, "readout", !o->predict, "expected --predict ROWS, which it is for");
+    refuse_given(g, o->save ? "save" : "predict", !o->readout && (!is_given(g, "head") || o->n_heads != 1),
+        "expected one head: --head NAME");
+}
+
 void refuse_fit_options(const fit_options *o) {
     const given_options *g = &o->given;
     bool lambda = false, tunable = false, held_out = false;
@@ -33,7 +53,8 @@ void refuse_fit_options(const fit_options *o) {
         lambda |= head_has(o->heads[i], "lambda");
         tunable |= may_tune(o->heads[i]);
     }
-    held_out = o->train || o->test;
+    refuse_readout(o);
+    held_out = o->train || o->test || o->save || o->predict;
     for (int i = 0; i < o->fit.n_shots; i++)
         held_out |= o->shots[i] > 1;
     refuse_given(g, "lambda", !lambda, "none of these heads has it");

@@ -25,6 +25,12 @@ enum {
     KEY_TEST,
     KEY_PAIRS,
     KEY_CONFUSION,
+    KEY_SAVE,
+    KEY_READOUT,
+    KEY_PREDICT,
+    KEY_OUT,
+    KEY_PROBABILITIES,
+    KEY_MIN_CONFIDENCE,
     KEY_THREADS,
     KEY_JSON,
     KEY_QUIET
@@ -59,6 +65,16 @@ static const struct argp_option options[] = {
         "the rows to learn from: .npy or text, a number from 0 on each line; without it, all rows but those of --test",
         3},
     {"test", KEY_TEST, "FILE", 0, "the rows to test on; without it, all rows but those of --train", 3},
+    {0, 0, NULL, 0, "One head as a tool, in place of episodes (expects --head NAME):", 3},
+    {"save", KEY_SAVE, "FILE", 0, "keep the head fitted on all labelled rows (safetensors, with those rows)", 3},
+    {"predict", KEY_PREDICT, "ROWS", 0,
+        "predict rows of a file by the head fitted on all labelled rows, or by that of --readout", 3},
+    {"readout", KEY_READOUT, "FILE", 0, "in place of Z and y: a head that --save kept, for --predict", 3},
+    {"out", KEY_OUT, "FILE", 0,
+        "the predictions, as `mochi predict` writes them: .csv, .tsv, .jsonl or .npy (default: CSV on standard output)",
+        3},
+    {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 3},
+    {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "rows whose probability is below P get no label", 3},
     {0, 0, NULL, 0, "Output:", 4},
     {"pairs", KEY_PAIRS, NULL, 0,
         "the difference of every two heads on the same problems, with its 95% interval; * where that leaves out 0", 4},
@@ -162,16 +178,37 @@ static void take_scaling(fit_options *o, int key, const struct argp_state *state
     o->fit.scaling = scaling;
 }
 
+/* The files of a readout that is kept, and what is written of its predictions. Returns whether it took the key. */
+static bool take_readout(fit_options *o, int key, const char *text, const struct argp_state *state) {
+    if (key == KEY_SAVE)
+        o->save = text;
+    else if (key == KEY_READOUT)
+        o->readout = text;
+    else if (key == KEY_PREDICT)
+        o->predict = text;
+    else if (key == KEY_OUT)
+        o->out = text;
+    else if (key == KEY_PROBABILITIES)
+        o->probabilities = true;
+    else if (key == KEY_MIN_CONFIDENCE)
+        o->least = parse_real(state, "--min-confidence", text, 0, 1);
+    else
+        return false;
+    return true;
+}
+
 static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     fit_options *o = state->input;
     note_given(&o->given, key);
-    if (take_device(&o->device, key, text, state) || take_expand(key, text, state))
+    if (take_device(&o->device, key, text, state) || take_expand(key, text, state) || take_readout(o, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG && state->arg_num < 2)
         *(state->arg_num == 0 ? &o->rows : &o->labels) = text;
     else if (key == ARGP_KEY_ARG)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected two files, rows and labels", text);
-    else if (key == ARGP_KEY_END && state->arg_num < 2)
+    else if (key == ARGP_KEY_END && o->readout && state->arg_num > 0)
+        refuse_command_line(state, EXIT_USAGE, "--readout: it has rows and labels of its own, expected no others");
+    else if (key == ARGP_KEY_END && !o->readout && state->arg_num < 2)
         refuse_command_line(state, EXIT_USAGE, "expected two files, rows and labels: mochi fit Z.npy y.npy");
     else if (key == KEY_HEAD)
         take_fit_heads(o, text, state);

@@ -8,8 +8,10 @@ enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
 typedef struct fit_options {
     const char *rows, *labels, *draws;
-    const char *train, *test; /* lists of a split, or NULL */
-    const char *confusion;    /* the head whose confusion matrix is shown, or NULL */
+    const char *train, *test;                   /* lists of a split, or NULL */
+    const char *save, *readout, *predict, *out; /* files of a readout that is kept, or NULL */
+    double least;                               /* rows whose probability is below it get no label */
+    const char *confusion;                      /* the head whose confusion matrix is shown, or NULL */
     const mo_head *heads[FIT_HEADS];
     int n_heads;
     int64_t shots[FIT_SHOTS];
@@ -18,7 +20,7 @@ typedef struct fit_options {
     mo_context_options device; /* device and math mode */
     int threads, argc;
     char **argv;
-    bool diagnose, no_geometry, pairs, json, quiet;
+    bool diagnose, no_geometry, pairs, probabilities, json, quiet;
     given_options given;
 } fit_options;
 

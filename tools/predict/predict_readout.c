@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char format[] = "mochi readout";
+static const char format[] = "mochi readout", command[] = "mochi predict --save";
 
 /* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
@@ -59,13 +59,16 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
     return mo_ok(ctx);
 }
 
-/* The text of a key; NULL, with an error, where the file has none. */
-static const char *text_of(mo_context *ctx, const char *path, const json_t *metadata, const char *key) {
+const char *readout_text(
+    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key) {
     const char *text = json_string_value(json_object_get(metadata, key));
     if (!text && mo_ok(ctx))
-        mo_fail(
-            ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`, found no %s in its metadata", path, key);
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `%s`, found no %s in its metadata", path, command, key);
     return text;
+}
+
+static const char *text_of(mo_context *ctx, const char *path, const json_t *metadata, const char *key) {
+    return readout_text(ctx, path, command, metadata, key);
 }
 
 static void check_belongs(
@@ -98,24 +101,25 @@ static void take_readout(mo_context *ctx, const char *path, const json_t *metada
         mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
 }
 
-static void take_names(mo_context *ctx, const char *path, const json_t *metadata, mo_labels *known) {
-    const char *text = text_of(ctx, path, metadata, "classes");
+char **readout_names(mo_context *ctx, const char *path, const char *command, const json_t *metadata, int64_t *classes) {
+    const char *text = readout_text(ctx, path, command, metadata, "classes");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;
     size_t n = json_array_size(names);
-    known->name = mo_ok(ctx) ? needed(calloc(n + 1, sizeof *known->name)) : NULL;
-    for (size_t c = 0; known->name && c < n; c++) {
-        const char *name = json_string_value(json_array_get(names, c));
-        known->name[known->classes++] = name ? needed(strdup(name)) : NULL;
-        if (!known->name[c] && mo_ok(ctx))
+    char **name = mo_ok(ctx) ? needed(calloc(n + 1, sizeof *name)) : NULL;
+    *classes = 0;
+    for (size_t c = 0; name && c < n; c++) {
+        const char *given = json_string_value(json_array_get(names, c));
+        name[(*classes)++] = given ? needed(strdup(given)) : NULL;
+        if (!given && mo_ok(ctx))
             mo_fail(ctx, MO_FORMAT, "%s: class %zu has no name", path, c);
     }
     if (mo_ok(ctx) && n < 2)
         mo_fail(ctx, MO_FORMAT, "%s: expected the names of 2 or more classes, found %zu", path, n);
     json_decref(names);
+    return name;
 }
 
-/* An int64 array [n] of the file; n is that of the first one read. */
-static int64_t *take_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n) {
+int64_t *readout_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n) {
     mo_tensor *T = mo_arrays_find(arrays, name);
     if (mo_ok(ctx) && (!T || mo_tensor_dtype(T) != MO_I64 || mo_ndim(T) != 1 || (*n && mo_numel(T) != *n)))
         mo_fail(ctx, MO_FORMAT, "%s: expected the array %s, int64 [n]", path, name);
@@ -142,9 +146,9 @@ bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *
     if (mo_ok(ctx))
         take_readout(ctx, path, metadata, o);
     if (mo_ok(ctx))
-        take_names(ctx, path, metadata, known);
-    known->id = take_numbers(ctx, path, arrays, "id", &known->n);
-    known->label = take_numbers(ctx, path, arrays, "label", &known->n);
+        known->name = readout_names(ctx, path, command, metadata, &known->classes);
+    known->id = readout_numbers(ctx, path, arrays, "id", &known->n);
+    known->label = readout_numbers(ctx, path, arrays, "label", &known->n);
     for (int64_t i = 0; mo_ok(ctx) && i < known->n; i++)
         if (known->label[i] < 0 || known->label[i] >= known->classes || (i && known->id[i] <= known->id[i - 1]))
             mo_fail(ctx, MO_FORMAT, "%s: label %" PRId64 " is not one of its classes, or its examples do not rise",

@@ -10,4 +10,14 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
  * coordinate of a graph's features depends on the whole graph, so that a readout is of one graph. */
 bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known);
 
+/* ---- parts of reading such a file, for readouts of other commands: `command` wrote it ---- */
+
+/* The text of a key; NULL, with an error, where the file has none. */
+const char *readout_text(
+    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key);
+/* The names of two classes or more, owned: free each of *classes, and the list, also on failure. */
+char **readout_names(mo_context *ctx, const char *path, const char *command, const json_t *metadata, int64_t *classes);
+/* An int64 array [n] of the file, owned; *n 0: receives its length. NULL on failure. */
+int64_t *readout_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n);
+
 #endif

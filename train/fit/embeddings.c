@@ -207,6 +207,26 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     return E;
 }
 
+mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path) {
+    if (!mo_given(ctx, "embeddings", "the path of the rows", path))
+        return mo_null_tensor(ctx);
+    mo_tensor *Z = mo_embedding_array(ctx, path);
+    mo_embeddings E = {0};
+    int64_t n = mo_ok(ctx) && mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 0;
+    mo_dtype dtype = mo_ok(ctx) ? choose_dtype(Z, path) : MO_F32;
+    E.row = mo_ok(ctx) ? mo_host_array(ctx, n, sizeof *E.row) : NULL;
+    for (int64_t i = 0; E.row && i < n; i++)
+        E.row[i] = i;
+    if (E.row)
+        take_embedding_rows(&E, Z, dtype, n, path);
+    mo_tensor_release(Z);
+    free(E.row);
+    if (mo_ok(ctx))
+        return E.Z;
+    mo_tensor_release(E.Z);
+    return mo_null_tensor(ctx);
+}
+
 void mo_embeddings_release(mo_embeddings *E) {
     if (!E)
         return;

@@ -29,8 +29,7 @@ static bool is_share(const mo_head_parameter *p) {
     return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
 }
 
-/* The number of the parameter lambda, else of the first share; -1: none. */
-static int fit_regularisation(const mo_head *head) {
+int mo_fit_regularisation(const mo_head *head) {
     int share = -1;
     for (int i = head->n_parameters - 1; i >= 0; i--) {
         const mo_head_parameter *p = &head->parameters[i];
@@ -127,6 +126,7 @@ static void name_predictions(
         }
     }
     row->predicted = job->predicted;
+    row->choice = job->choice;
     row->outcome = d->split ? outcome : job->accuracy;
     row->n_outcomes = d->split ? d->n_query : d->episodes;
 }
@@ -136,12 +136,13 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     double start = mo_clock(CLOCK_MONOTONIC);
     r->crew.own.head = head;
     r->crew.own.classes = d->classes;
-    r->crew.own.tuned = fit_regularisation(head);
+    r->crew.own.tuned = mo_fit_regularisation(head);
     mo_fit_job job = {.draws = d, .part = r->part, .progress = r->options->progress, .state = r->options->state};
     snprintf(job.title, sizeof job.title, "k = %" PRId64 ", %s", d->k, head->name);
     choose_batches(r->E, &job);
     choose_values(r, r->options->tune, &job);
     job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);
+    job.choice = mo_host_array(ctx, d->episodes, sizeof *job.choice);
     job.predicted = mo_host_array(ctx, d->episodes * d->n_query, sizeof *job.predicted);
     double *outcome = mo_host_array(ctx, d->split ? d->n_query : 0, sizeof *outcome);
     int64_t *class_of = mo_host_array(ctx, d->classes, sizeof *class_of);
@@ -169,6 +170,7 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     }
     free(job.accuracy);
     free(job.predicted);
+    free(job.choice);
     free(job.tally);
     free(outcome);
     free(class_of);

@@ -50,6 +50,18 @@ static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int6
     return true;
 }
 
+/* What an episode chose, and how its held-out rows came out at it. */
+static mo_fit_choice describe_choice(
+    const mo_draws *d, const int64_t *label, const double *held, double value, double temperature) {
+    mo_fit_choice choice = {.value = value, .temperature = temperature};
+    for (int64_t i = 0; d->most > 1 && i < d->n_support; i++)
+        if (!isnan(held[i * d->classes])) {
+            choice.held_out++;
+            choice.right += mo_first_largest(held + i * d->classes, d->classes) == label[i];
+        }
+    return choice;
+}
+
 static void count_queries(const mo_fit_job *job, int64_t e, const double *logits, double temperature, mo_fit_tally *y) {
     const mo_draws *d = job->draws;
     const int64_t *label = d->query_label + e * d->n_query, *row = d->query + e * d->n_query;
@@ -111,7 +123,9 @@ bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number,
             return false;
         for (int64_t i = 0; i < chosen.B; i++) {
             const double *held = s->held + i * d->n_support * d->classes;
-            double nll, T = d->most > 1 ? temper_draw(d, chosen.support_label + i * d->n_support, held, s, &nll) : NAN;
+            const int64_t *label = chosen.support_label + i * d->n_support;
+            double nll, T = d->most > 1 ? temper_draw(d, label, held, s, &nll) : NAN;
+            job->choice[s->episode[i]] = describe_choice(d, label, held, job->values[v], T);
             count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
         }
     }

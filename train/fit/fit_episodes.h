@@ -18,12 +18,13 @@ typedef struct mo_fit_job {
     const uint8_t *part; /* [n] quarter of |z| */
     int n_values;        /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_FIT_VALUES + 1];
-    int64_t B, batches;   /* episodes per batch; the last batch may have fewer */
-    int64_t numbers;      /* doubles in the rows and the matrix of an episode */
-    double *accuracy;     /* [episodes], in percent */
-    int64_t *predicted;   /* [episodes, n_query]: classes of the episode */
-    mo_fit_tally *tally;  /* [batches] */
-    mo_progress progress; /* called with the episodes done, or NULL */
+    int64_t B, batches;    /* episodes per batch; the last batch may have fewer */
+    int64_t numbers;       /* doubles in the rows and the matrix of an episode */
+    double *accuracy;      /* [episodes], in percent */
+    mo_fit_choice *choice; /* [episodes] */
+    int64_t *predicted;    /* [episodes, n_query]: classes of the episode */
+    mo_fit_tally *tally;   /* [batches] */
+    mo_progress progress;  /* called with the episodes done, or NULL */
     void *state;
     char title[96]; /* k and head, for progress */
 } mo_fit_job;

@@ -1,4 +1,5 @@
-/* tests/train/test_diagnosis.c - the effect of the geometry of embeddings on prototypes, on the paper's examples. */
+/* tests/train/fit/test_diagnosis.c - the effect of the geometry of embeddings on prototypes, on the paper's examples.
+ */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

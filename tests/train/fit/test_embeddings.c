@@ -1,4 +1,4 @@
-/* tests/train/test_embeddings.c - rows and labels from tensors and files. */
+/* tests/train/fit/test_embeddings.c - rows and labels from tensors and files. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>

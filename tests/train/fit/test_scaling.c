@@ -1,4 +1,4 @@
-/* tests/train/test_scaling.c - rows scaled by what the support says, beside rows that were scaled by hand. */
+/* tests/train/fit/test_scaling.c - rows scaled by what the support says, beside rows that were scaled by hand. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tests/train/test_fit_crew.c - episodes shared out to threads: the figures and the errors of one thread. */
+/* tests/train/fit/test_fit_crew.c - episodes shared out to threads: the figures and the errors of one thread. */
 #include "tests/labelled_rows.h"
 
 typedef struct rows {

@@ -1,4 +1,4 @@
-/* tests/train/test_held_out.c - logits of held-out rows equal explicit refits. */
+/* tests/train/fit/test_held_out.c - logits of held-out rows equal explicit refits. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
 #include "train/fit/fit_batch.h"

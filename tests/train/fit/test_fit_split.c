@@ -1,5 +1,5 @@
-/* tests/train/test_fit_split.c - a split of a user's own, the outcomes of heads on it, and which classes they take for
- * which. */
+/* tests/train/fit/test_fit_split.c - a split of a user's own, the outcomes of heads on it, and which classes they take
+ * for which. */
 #include "tests/labelled_rows.h"
 
 #include <math.h>

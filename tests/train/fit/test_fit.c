@@ -1,4 +1,4 @@
-/* tests/train/test_fit.c - episodes on embeddings, the figures of heads. */
+/* tests/train/fit/test_fit.c - episodes on embeddings, the figures of heads. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
 #include "train/fit/fit_batch.h"

@@ -1,5 +1,5 @@
-/* tests/train/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against the
- * optimality conditions, an exhaustive search over faces, and scipy (oracle.h; skipped where absent). */
+/* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against
+ * the optimality conditions, an exhaustive search over faces, and scipy (oracle.h; skipped where absent). */
 #include "tests/oracle.h"
 #include "tests/scratch.h"
 #include "train/metrics.h"

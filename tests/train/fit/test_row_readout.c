@@ -1,0 +1,101 @@
+/* tests/train/fit/test_row_readout.c - a readout that is kept predicts what the same head predicts on a split. */
+#include "tests/labelled_rows.h"
+
+#include <math.h>
+
+static void write_first(scratch *s, int n) {
+    FILE *file = fopen(scratch_path(s, "train.txt"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < n; i++)
+        fprintf(file, "%d\n", i);
+    fclose(file);
+}
+
+typedef struct seen {
+    int64_t predicted[N], n;
+    double accuracy;
+    mo_fit_choice choice;
+} seen;
+
+static void on_row(const mo_fit_row *row, void *state) {
+    seen *x = state;
+    x->n = row->draws->n_query;
+    memcpy(x->predicted, row->predicted, (size_t)x->n * sizeof *x->predicted);
+    x->accuracy = row->accuracy;
+    x->choice = *row->choice;
+}
+
+static void predictions_are_those_of_the_split(void **state) {
+    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner, &mo_head_lda};
+    enum { LEARNED = 30 };
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1.5);
+    mo_draws d;
+    double z[N * D];
+    write_first(s, LEARNED);
+    assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
+    mo_tensor_read(E->Z, z, sizeof z);
+    mo_tensor *rest = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
+    for (int h = 0; h < 4; h++)
+        for (int tuned = 0; tuned < 2; tuned++) {
+            const mo_fit_options options = {.split = &d, .tune = tuned, .scaling = MO_SCALING_STANDARDISE};
+            seen x = {0};
+            mo_row_readout r;
+            double p[N * C];
+            assert_int_equal(mo_fit(E, &heads[h], 1, &options, on_row, &x), MO_OK);
+            assert_int_equal(x.n, N - LEARNED);
+            assert_int_equal(mo_row_readout_fit(E, heads[h], &options, &r), MO_OK);
+            assert_int_equal(r.held_out, LEARNED);
+            assert_int_equal(r.right, x.choice.right);
+            assert_true(isnan(r.value) ? isnan(x.choice.value) : r.value == x.choice.value);
+            assert_true(isnan(r.value) == (!tuned || h == 2));
+            assert_true(r.temperature == x.choice.temperature);
+            assert_string_equal(r.name[2], "10");
+            assert_int_equal(mo_row_readout_probabilities(&r, rest, p), MO_OK);
+            for (int i = 0; i < N - LEARNED; i++) {
+                double sum = 0;
+                for (int c = 0; c < C; c++)
+                    sum += p[i * C + c];
+                assert_true(fabs(sum - 1) <= 1e-12);
+                assert_int_equal(mo_first_largest(p + i * C, C), x.predicted[i]);
+            }
+            mo_row_readout_release(&r);
+        }
+    mo_tensor_release(rest);
+    mo_draws_release(&d);
+    mo_embeddings_release(E);
+    scratch_files(s, true);
+}
+
+/* Without a split all rows are learned from; rows of another width, or none, are refused. */
+static void rows_of_another_form_are_refused(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F32, 1);
+    const mo_fit_options options = {.lambda = &(double){0.5}};
+    mo_row_readout r;
+    double p[N * C];
+    assert_int_equal(mo_row_readout_fit(E, &mo_head_ridge, &options, &r), MO_OK);
+    assert_int_equal(mo_dim(r.Z, 0), N);
+    assert_true(r.lambda == 0.5 && isnan(r.value));
+    mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){3, D - 1});
+    assert_int_equal(mo_row_readout_probabilities(&r, narrow, p), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 6] as those it has learned from", "float32 [3, 5]"));
+    assert_int_equal(mo_row_readout_probabilities(&r, E->Z, NULL), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("readout", "probabilities"));
+    mo_tensor *bad = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[]){1, 2, INFINITY, 4, 5, 6});
+    assert_int_equal(mo_row_readout_probabilities(&r, bad, p), MO_NUMERICAL);
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("head ridge: expected finite logits of row 0"));
+    mo_tensor_release(bad);
+    mo_tensor_release(narrow);
+    mo_row_readout_release(&r);
+    mo_row_readout_release(NULL);
+    mo_embeddings_release(E);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(predictions_are_those_of_the_split),
+        cmocka_unit_test(rows_of_another_form_are_refused),
+    };
+    return cmocka_run_group_tests_name("row_readout", tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,179 @@
+/* train/fit/row_readout.c - a head fitted on rows that are kept with it, for rows that come later. A head is a function
+ * of the rows it learns from, so it is fitted again with each block of rows that it predicts, to the same bits. */
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/fit/fit_batch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READOUT_ROWS = 16384 /* rows that are predicted together */ };
+
+/* ---- the fit ---- */
+
+static void keep_choice(const mo_fit_row *row, void *state) {
+    if (row->choice)
+        *(mo_fit_choice *)state = *row->choice;
+}
+
+/* One problem whose support is that of a split, or all rows. Its one query is there because a problem has one. */
+static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_draws *d) {
+    mo_context *ctx = mo_tensor_context(E->Z);
+    int64_t n = split ? split->n_support : mo_dim(E->Z, 0), *count = NULL;
+    *d = (mo_draws){.episodes = 1, .split = true, .n_support = n, .n_query = 1, .k = INT64_MAX};
+    d->classes = split ? split->classes : E->graph->classes;
+    int64_t **arrays[] = {&d->support, &d->support_label, &d->query, &d->query_label, &count};
+    for (int i = 0; i < 5; i++)
+        *arrays[i] = mo_host_array(ctx, i < 2 ? n : i < 4 ? 1 : d->classes, sizeof **arrays[i]);
+    for (int64_t i = 0; mo_ok(ctx) && i < n; i++) {
+        d->support[i] = split ? split->support[i] : i;
+        d->support_label[i] = split ? split->support_label[i] : E->graph->label[i];
+        count[d->support_label[i]]++;
+    }
+    for (int64_t c = 0; mo_ok(ctx) && c < d->classes; c++) {
+        d->k = count[c] < d->k ? count[c] : d->k;
+        d->most = count[c] > d->most ? count[c] : d->most;
+    }
+    if (mo_ok(ctx)) {
+        d->query[0] = d->support[0];
+        d->query_label[0] = d->support_label[0];
+    }
+    free(count);
+    return mo_ok(ctx);
+}
+
+/* The rows of the problem and their labels, with the names of the classes. */
+static void keep_problem(const mo_embeddings *E, const mo_draws *d, mo_row_readout *r) {
+    mo_context *ctx = mo_tensor_context(E->Z);
+    mo_dtype real = mo_tensor_dtype(E->Z);
+    int64_t all = mo_dim(E->Z, 0), width = mo_dim(E->Z, 1);
+    size_t row = (size_t)width * mo_dtype_size(real);
+    unsigned char *from = mo_host_array(ctx, all, row), *to = mo_host_array(ctx, d->n_support, row);
+    r->label = mo_host_array(ctx, d->n_support, sizeof *r->label);
+    r->name = mo_host_array(ctx, d->classes, sizeof *r->name);
+    r->classes = r->name ? d->classes : 0;
+    if (mo_ok(ctx) && mo_tensor_read(E->Z, from, (size_t)all * row) == MO_OK) {
+        for (int64_t i = 0; i < d->n_support; i++) {
+            int64_t c = r->label[i] = d->support_label[i];
+            memcpy(to + (size_t)i * row, from + (size_t)d->support[i] * row, row);
+            if (!r->name[c])
+                r->name[c] = mo_text_copy(ctx, E->name[E->graph->label[d->support[i]]]);
+        }
+        r->Z = mo_tensor_from(ctx, real, 2, (int64_t[]){d->n_support, width}, to);
+    }
+    free(from);
+    free(to);
+}
+
+mo_code mo_row_readout_fit(
+    const mo_embeddings *E, const mo_head *head, const mo_fit_options *options, mo_row_readout *r) {
+    if (r)
+        *r = (mo_row_readout){0};
+    if (!E)
+        return MO_INVALID;
+    mo_context *ctx = mo_tensor_context(E->Z);
+    if (!mo_given(ctx, "readout", "the head", head) || !mo_given(ctx, "readout", "options", options) ||
+        !mo_given(ctx, "readout", "the readout", r))
+        return mo_code_of(ctx);
+    mo_draws d;
+    mo_fit_choice choice = {NAN, NAN, 0, 0};
+    mo_fit_options o = *options;
+    bool fine = readout_problem(E, options->split, &d);
+    o.split = &d;
+    if (fine && mo_fit(E, &head, 1, &o, keep_choice, &choice) == MO_OK)
+        keep_problem(E, &d, r);
+    r->head = head;
+    r->lambda = options->lambda ? *options->lambda : NAN;
+    r->value = choice.value;
+    r->scaling = options->scaling;
+    r->seed = options->seed;
+    r->temperature = isnan(choice.temperature) ? 1 : choice.temperature;
+    r->held_out = choice.held_out;
+    r->right = choice.right;
+    mo_draws_release(&d);
+    return mo_code_of(ctx);
+}
+
+void mo_row_readout_release(mo_row_readout *r) {
+    if (!r)
+        return;
+    for (int64_t c = 0; r->name && c < r->classes; c++)
+        free(r->name[c]);
+    mo_tensor_release(r->Z);
+    free(r->name);
+    free(r->label);
+    *r = (mo_row_readout){0};
+}
+
+/* ---- predictions ---- */
+
+/* Logits of m rows, in the dtype of Z. */
+static bool predict_block(const mo_fitting *f, const mo_row_readout *r, const void *rows, int64_t m, double *logits) {
+    mo_tensor *parameters[MO_MAX_HEAD_PARAMETERS];
+    int64_t n = mo_dim(r->Z, 0), d = mo_dim(r->Z, 1);
+    if (!mo_fit_parameters(f, r->value, parameters))
+        return false;
+    mo_tensor *Zs = mo_reshape(f->t, r->Z, 3, (int64_t[]){1, n, d}), *Ys = mo_fit_one_hot(f, r->label, 1, n);
+    mo_tensor *Zq = mo_from(f->t, mo_tensor_dtype(r->Z), 3, (int64_t[]){1, m, d}, rows);
+    mo_fit_scale(f, &Zs, &Zq);
+    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
+}
+
+/* Raises unless the rows are [m, d] of numbers. */
+static bool check_rows(const mo_row_readout *r, const mo_tensor *rows) {
+    mo_context *ctx = mo_tensor_context(r->Z);
+    char shape[64];
+    if (mo_ok(ctx) && (mo_ndim(rows) != 2 || mo_dim(rows, 1) != mo_dim(r->Z, 1)))
+        mo_fail(ctx, MO_INVALID, "readout: expected rows [m, %" PRId64 "] as those it has learned from, found %s %s",
+            mo_dim(r->Z, 1), mo_dtype_name(mo_tensor_dtype(rows)), mo_shape_string(rows, shape, sizeof shape));
+    return mo_ok(ctx);
+}
+
+/* Probabilities from logits, in place. */
+static bool temper_rows(const mo_row_readout *r, int64_t first, int64_t m, double *p) {
+    mo_context *ctx = mo_tensor_context(r->Z);
+    for (int64_t i = 0; i < m && mo_ok(ctx); i++) {
+        double *row = p + (first + i) * r->classes;
+        for (int64_t c = 0; c < r->classes; c++)
+            if (!isfinite(row[c]) && mo_ok(ctx))
+                mo_fail(ctx, MO_NUMERICAL, "readout: head %s: expected finite logits of row %" PRId64 ", found %g",
+                    r->head->name, first + i, row[c]);
+        mo_softmax_logits(row, r->classes, r->temperature);
+    }
+    return mo_ok(ctx);
+}
+
+mo_code mo_row_readout_probabilities(const mo_row_readout *r, const mo_tensor *rows, double *p) {
+    if (!r || !r->Z || !rows)
+        return MO_INVALID;
+    mo_context *ctx = mo_tensor_context(r->Z);
+    if (!check_rows(r, rows) || !mo_given(ctx, "readout", "the probabilities", p))
+        return mo_code_of(ctx);
+    int64_t m = mo_dim(rows, 0), d = mo_dim(rows, 1);
+    mo_dtype real = mo_tensor_dtype(r->Z);
+    size_t row = (size_t)d * mo_dtype_size(real);
+    mo_tensor *same = mo_tensor_create(ctx, real, 2, (int64_t[]){m, d});
+    unsigned char *host = mo_host_array(ctx, m, row);
+    mo_fitting f = {.ctx = ctx,
+        .t = mo_tape_create(ctx, MO_EVAL),
+        .Z = r->Z,
+        .head = r->head,
+        .classes = r->classes,
+        .lambda = isnan(r->lambda) ? NULL : &r->lambda,
+        .tuned = mo_fit_regularisation(r->head),
+        .seed = r->seed,
+        .scaling = r->scaling};
+    if (host && mo_tensor_copy(same, rows) == MO_OK)
+        mo_tensor_read(same, host, (size_t)m * row);
+    for (int64_t first = 0; mo_ok(ctx) && first < m; first += READOUT_ROWS) {
+        int64_t block = m - first < READOUT_ROWS ? m - first : READOUT_ROWS;
+        if (predict_block(&f, r, host + (size_t)first * row, block, p + first * r->classes))
+            temper_rows(r, first, block, p);
+    }
+    free(host);
+    mo_tensor_release(same);
+    mo_tape_release(f.t);
+    return mo_code_of(ctx);
+}
