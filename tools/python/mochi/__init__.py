@@ -30,6 +30,8 @@ from .errors import (
     StateError,
     UnsupportedError,
 )
+from .few_shot import Estimate, FewShot
+from .graphs import Graph, graph, graph_names, graph_set
 from .heads import Head, head, head_names, ridge_fit
 from .models import Episode, Model
 from .operators import attach as _attach
@@ -39,6 +41,7 @@ from .solvers import Check, Report, gradcheck, implicit, recompute, solve
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
+from .trained import Trained, features, load
 from .user_op import Op
 
 _attach()
@@ -51,9 +54,12 @@ __all__ = [
     "Context",
     "Episode",
     "Error",
+    "Estimate",
+    "FewShot",
     "FileError",
     "ForkError",
     "FormatError",
+    "Graph",
     "Head",
     "InvalidError",
     "MismatchError",
@@ -67,16 +73,22 @@ __all__ = [
     "StateError",
     "Tape",
     "Tensor",
+    "Trained",
     "UnsupportedError",
     "constant",
     "cosine",
     "current_tape",
     "default_context",
     "device_describe",
+    "features",
     "gradcheck",
+    "graph",
+    "graph_names",
+    "graph_set",
     "head",
     "head_names",
     "implicit",
+    "load",
     "ops",
     "parameter",
     "recompute",

@@ -1,0 +1,275 @@
+"""Graphs from every kind of source, features, embeddings and few-shot labels, beside what the program writes."""
+
+import csv
+import os
+import pickle
+import subprocess
+import types
+
+import mochi
+import numpy as np
+import pytest
+
+PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
+program = pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
+
+# A square with a diagonal; self-loop and repetition to be dropped.
+EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [2, 0], [1, 1], [3, 0]])
+X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [0, 0, 0]])
+Y = np.array([0, 1, 0, -1])
+
+
+def same(a, b):
+    return [a.pointer().hash[i] for i in (0, 1)] == [b.pointer().hash[i] for i in (0, 1)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """Features are made once, and kept for the tests and the program."""
+    before = os.environ.get("MOCHI_CACHE")
+    os.environ["MOCHI_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    os.environ.pop("MOCHI_CACHE") if before is None else os.environ.update(MOCHI_CACHE=before)
+
+
+@pytest.fixture(scope="module")
+def square():
+    return mochi.graph(EDGES, x=X, y=Y)
+
+
+@pytest.fixture(scope="module")
+def cora():
+    return mochi.graph("cora")
+
+
+@pytest.fixture(scope="module")
+def seeds(cora):
+    return {int(i): int(c) for c in range(7) for i in np.flatnonzero(cora.y == c)[:4]}
+
+
+@pytest.fixture(scope="module")
+def fitted(cora, seeds):
+    return mochi.load("best").few_shot(cora, seeds)
+
+
+def test_edges_become_a_graph(square):
+    assert (square.nodes, square.edges, square.graphs, square.examples) == (4, 5, 1, 4)
+    assert square.dropped == (1, 1) and square.tasks == ["nc", "lp"]
+    assert np.array_equal(square.x, X.astype(np.float32)) and square.y.tolist() == Y.tolist()
+    indptr, indices = square.adjacency
+    assert indptr.tolist() == [0, 3, 5, 8, 10] and indices.tolist() == [1, 2, 3, 0, 2, 0, 1, 3, 0, 2]
+    assert same(mochi.graph(EDGES.T.copy(), x=X, y=Y), square)
+    assert mochi.graph(EDGES, nodes=9).nodes == 9
+    assert mochi.graph(np.zeros((0, 2), int), nodes=3).edges == 0
+
+
+def test_a_matrix_of_scipy_becomes_a_graph(square):
+    sparse = pytest.importorskip("scipy.sparse")
+    A = sparse.coo_matrix((np.ones(len(EDGES)), EDGES.T), shape=(4, 4))
+    for make in (sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array):
+        assert same(mochi.graph(make(A), x=sparse.csr_matrix(X), y=Y), square)
+    with pytest.raises(ValueError, match="square"):
+        mochi.graph(sparse.csr_matrix((2, 3)))
+
+
+def test_a_graph_of_networkx_keeps_the_names_of_its_nodes(square):
+    networkx = pytest.importorskip("networkx")
+    g = networkx.DiGraph()
+    for i, name in enumerate("abcd"):
+        g.add_node(name, feat=X[i], kind=None if Y[i] < 0 else Y[i])
+    g.add_edges_from(("abcd"[u], "abcd"[v]) for u, v in EDGES)
+    made = mochi.graph(g, x="feat", y="kind")
+    assert same(made, square) and made.names == list("abcd")
+    assert made.find("c") == 2
+    with pytest.raises(ValueError, match="'e' is none of its 4"):
+        made.find("e")
+
+
+def test_pyg_and_dgl_are_read_by_their_interfaces(square):
+    train = np.array([True, False, True, False])
+    data = types.SimpleNamespace(edge_index=EDGES.T, x=X, y=Y, num_nodes=4, train_mask=train, test_mask=Y == 1)
+    made = mochi.graph(data)
+    assert same(made, square)
+    assert made.division("train").tolist() == train.tolist() and made.division("test").tolist() == (Y == 1).tolist()
+    assert not made.division("validation").any() and square.division("test") is None
+    dgl = types.SimpleNamespace(edges=lambda: tuple(EDGES.T), num_nodes=lambda: 4, ndata={"feat": X, "label": Y})
+    assert same(mochi.graph(dgl), square)
+    assert mochi.graph(dgl, y="label").y.tolist() == Y.tolist()
+
+
+def test_a_set_of_graphs():
+    sources = [types.SimpleNamespace(edge_index=EDGES.T, x=X, y=np.array([c])) for c in (5, 7, 5)]
+    made = mochi.graph_set(sources, name="three squares")
+    assert (made.graphs, made.nodes, made.edges, made.name) == (3, 12, 15, "three squares")
+    assert made.y.tolist() == [0, 1, 0] and made.offsets.tolist() == [0, 4, 8, 12] and made.tasks == ["gc"]
+    assert made.classes.tolist() == [5, 7]
+    assert same(mochi.graph_set([EDGES] * 2, y=["b", "a"]), mochi.graph_set([EDGES] * 2, y=[1, 0]))
+    with pytest.raises(ValueError, match="2 or more"):
+        mochi.graph_set([EDGES])
+
+
+def test_labels_of_any_type_are_classes():
+    def classes(y):
+        g = mochi.graph(EDGES, y=y)
+        return g.y.tolist(), g.classes.tolist()
+
+    assert classes(["b", "", "a", None]) == ([1, -1, 0, -1], ["a", "b"])
+    assert classes([3.0, np.nan, 8.0, 3.0]) == ([0, -1, 1, 0], [3, 8])
+    assert classes([[10], [-1], [2], [2]]) == ([1, -1, 0, 0], [2, 10])
+    for wrong, message in (([0.5, 1, 1, 1], "expected classes"), ([0, 1], "each of 4"), ([0, "a", {}, 1], "labels")):
+        with pytest.raises(ValueError, match=message):
+            mochi.graph(EDGES, y=wrong)
+
+
+def test_what_is_no_graph_raises(tmp_path):
+    with pytest.raises(ValueError, match=r"edge 1: 2, 7, expected nodes 0 \.\. 3"):
+        mochi.graph([[0, 1], [2, 7]], nodes=4)
+    with pytest.raises(ValueError, match="expected a graph, or edges"):
+        mochi.graph(np.ones((3, 3)))
+    with pytest.raises(ValueError, match="a row for each of 4"):
+        mochi.graph(EDGES, x=X[:3])
+    with pytest.raises(ValueError, match="not finite"):
+        mochi.graph(EDGES, x=np.full((4, 2), np.inf))
+    with pytest.raises(ValueError, match="expected a path or one of"):
+        mochi.graph("no-such-graph")
+    with pytest.raises(OSError, match="cannot open"):
+        mochi.graph(tmp_path / "nothing.npz")
+    with pytest.raises(ValueError, match="of its own"):
+        mochi.graph("cora", y=[1])
+
+
+def test_names_files_and_pickles(cora, square, tmp_path):
+    assert {"cora", "mutag"} <= set(mochi.graph_names())
+    assert (cora.nodes, cora.edges, len(cora.classes)) == (2708, 5278, 7) and cora.division("train").sum() == 140
+    cora.save(tmp_path / "copy.npz")
+    assert same(mochi.graph(tmp_path / "copy.npz"), cora)
+    assert same(mochi.graph(str(tmp_path / "copy.npz")), cora)
+    named = mochi.graph(EDGES, y=["x", "y", "x", ""], name="a/b")
+    again = pickle.loads(pickle.dumps(named))
+    assert same(again, named) and again.classes.tolist() == ["x", "y"]
+    assert mochi.graph(square) is square
+    with mochi.graph(EDGES) as closed:
+        pass
+    with pytest.raises(mochi.StateError, match="closed"):
+        closed.nodes  # noqa: B018
+
+
+def test_features_of_nodes_and_of_examples(square):
+    all_hops = mochi.features(square, dim=8)
+    assert all_hops.shape == (4, 4, 8) and all_hops.dtype == np.float32
+    assert np.array_equal(mochi.features(square, hop=2, dim=8), all_hops[2])
+    np.testing.assert_allclose(all_hops[0].mean(1), 0, atol=1e-6)  # LayerNorm
+    rows = mochi.features(square, form="examples", dim=4)
+    assert rows["blocks"].shape[2] == 4 and set(rows) >= {"blocks", "spectrum", "extras"}
+    for wrong in ({"form": "edges"}, {"norm": "batch"}, {"hop": 9}, {"hop": 1, "form": "examples"}):
+        with pytest.raises(ValueError, match="expected one of"):
+            mochi.features(square, **wrong)
+
+
+def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
+    rest = np.setdiff1d(np.arange(cora.nodes), list(seeds))
+    accuracy = (fitted.predict(rest) == cora.y[rest]).mean()
+    e = fitted.estimate
+    assert 0.7 < accuracy < 0.76 and e.low < accuracy < e.high
+    assert (e.classes, e.labelled, e.held_out, e.small_classes) == (7, 28, 28, 0) and "expected accuracy" in str(e)
+    P, logits = fitted.predict_proba(), fitted.logits()
+    assert P.shape == (2708, 7)
+    scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
+    np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
+    assert np.array_equal(P[[5, 3]], fitted.predict_proba([5, 3]))
+    assert fitted.plane().shape == (2708, 2)
+
+
+def test_labels_as_dict_array_mask_and_series(cora, fitted, seeds):
+    few = np.array(sorted(seeds))[:3]
+    expected = fitted.logits(few)
+    array = np.full(cora.nodes, -1)
+    array[list(seeds)] = list(seeds.values())
+    texts = [f"c{c}" if c >= 0 else "" for c in array]
+    forms = [array, array >= 0, dict(reversed(seeds.items())), texts]
+    try:
+        import pandas
+
+        forms += [pandas.Series(seeds), pandas.Series(texts, dtype="category")]
+    except ImportError:
+        pass
+    for form in forms:
+        assert np.array_equal(fitted.fit(form).logits(few), expected)
+    assert fitted.predict([0])[0].startswith("c")
+    fitted.fit(seeds)
+    for wrong, message in (({0: 1, 1: 1}, "two or more"), ({0: 1, 9999: 2}, "9999 is none"), ([0, 1], "each of 2708")):
+        with pytest.raises(ValueError, match=message):
+            fitted.fit(wrong)
+    assert np.array_equal(fitted.fit(seeds).logits(few), expected)
+
+
+def test_suggestions_are_unlabelled_and_fit_no_labels(cora, fitted, seeds):
+    suggested = fitted.suggest(9)
+    assert len(set(suggested.tolist()) - set(seeds)) == 9
+    bare = mochi.load("best").few_shot(cora)
+    assert len(set(bare.suggest(3).tolist())) == 3
+    with pytest.raises(mochi.StateError, match="expected labels"):
+        bare.predict([0])
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(fitted)
+
+
+def test_heads_and_sets_of_graphs():
+    mutag = mochi.graph("mutag")
+    mask = np.zeros(mutag.graphs, bool)
+    for c in (0, 1):
+        mask[np.flatnonzero(mutag.y == c)[:12]] = True
+    for options in ({}, {"head": "logistic", "lam": 0.5}, {"transductive": True}):
+        fit = mochi.load("best").few_shot(mutag, mask, **options)
+        accuracy = (fit.predict(~mask) == mutag.y[~mask]).mean()
+        assert accuracy > 0.6, (options, accuracy)
+    assert mochi.load().embed(mutag).shape[0] == mutag.graphs
+
+
+def test_models_know_what_they_are(tmp_path):
+    model = pickle.loads(pickle.dumps(mochi.load("best")))
+    assert model.kind == "invariant" and model.recipe == "best" and len(model.parameters) > 10
+    assert {name: value.tolist() for name, value in model.model().state().items()}.items() <= {
+        name: value.tolist() for name, value in model.parameters.items()
+    }.items()
+    with pytest.raises(mochi.Error):
+        mochi.load(tmp_path / "none.safetensors")
+
+
+@program
+def test_the_program_predicts_the_same(cora, fitted, seeds, tmp_path):
+    labels, out = tmp_path / "seeds.csv", tmp_path / "p.csv"
+    labels.write_text("node,class\n" + "".join(f"{i},{c}\n" for i, c in seeds.items()))
+    command = [PROGRAM, "predict", "--data", "cora", "--labels", labels, "--probabilities", "--out", out]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    e = fitted.estimate
+    assert f"{100 * e.accuracy:.1f}% (95%: {100 * e.low:.1f} to {100 * e.high:.1f})" in said
+    header, *rows = csv.reader(out.open())
+    ids = [int(row[0]) for row in rows]
+    first = header.index("0")
+    assert [[f"{p:.6f}" for p in row] for row in fitted.predict_proba(ids)] == [row[first:] for row in rows]
+    assert fitted.predict(ids).tolist() == [int(row[1]) for row in rows]
+
+
+@program
+def test_the_program_embeds_to_the_same_bits(cora, tmp_path):
+    cases = (
+        ("mutag", ["--weights", "best"], mochi.load().embed("mutag")),
+        ("cora", ["--weights", "none", "--hop", "1"], mochi.features(cora, 1)),
+    )
+    alone = {name: value for name, value in os.environ.items() if name != "MOCHI_CACHE"}
+    for data, options, mine in cases:
+        command = [PROGRAM, "embed", "--data", data, "--out", tmp_path / "Z.npy", "--quiet", *options]
+        subprocess.run(command, check=True, env=alone)
+        theirs = np.load(tmp_path / "Z.npy")
+        assert mine.dtype == theirs.dtype and np.array_equal(mine.view(np.uint32), theirs.view(np.uint32))
+
+
+@program
+def test_the_program_scores_links_the_same(cora, fitted, tmp_path):
+    pairs = [(0, 1), (0, 633), (5, 9), (3, 3), (17, 24)]
+    (tmp_path / "pairs.csv").write_text("from,to\n" + "".join(f"{u},{v}\n" for u, v in pairs))
+    command = [PROGRAM, "predict", "--data", "cora", "--task", "lp", "--pairs", tmp_path / "pairs.csv"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    theirs = [row[2] for row in list(csv.reader(text.splitlines()))[1:]]
+    assert ["" if s != s else f"{s:.6f}" for s in fitted.score_links(pairs)] == theirs
