@@ -56,7 +56,8 @@ typedef struct mo_fit_options {
     const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
     const struct mo_draws *split; /* one problem of the user's own in place of episodes; NULL: episodes */
     mo_scaling scaling;
-    bool tune;            /* each episode chooses its head's regularisation by the held-out rows of its support */
+    bool tune;  /* each episode chooses its head's regularisation by the held-out rows of its support */
+    bool sweep; /* each head's row is followed by one for every value of its regularisation that tuning tries */
     mo_progress progress; /* called over the episodes of a head at a k; or NULL */
     void *state;
 } mo_fit_options;
@@ -87,6 +88,7 @@ MO_API void mo_draws_release(mo_draws *draws);
 typedef struct mo_fit_choice {
     double value, temperature; /* of the regularisation; NaN: the head's own. Of the probabilities; NaN: none */
     int64_t held_out, right;   /* rows that were held out in turn at that value, and those predicted right */
+    double held_nll;           /* mean cross-entropy of these rows at the temperature; NaN: none */
 } mo_fit_choice;
 
 /* One head at one k. Probabilities are softmax(logits); sums run over all queries of all episodes. */
@@ -105,6 +107,10 @@ typedef struct mo_fit_row {
     const int64_t *predicted; /* [episodes, n_query]: classes of the embeddings */
     const mo_fit_choice *choice; /* [episodes] */
     int64_t n_outcomes;
+    bool swept;          /* of a sweep: */
+    double value;        /* the regularisation, the same for all episodes; NaN but of a sweep */
+    double held_nll;     /* mean over episodes of mo_fit_choice.held_nll; NaN but of a sweep */
+    int64_t chosen;      /* episodes whose tuning chose the value; -1: nothing is tuned */
     const char *failure; /* the reason why the head has no fit at this k (its figures are NaN), borrowed for the call;
                             or NULL */
 } mo_fit_row;

@@ -287,6 +287,8 @@ static const option_row rows[] = {
         {USED " --save #.st --min-confidence 0.5"}},
     {"fit", "pairs", SAYS, "fit @/Z.npy @/y.npy --shots 4 --episodes 3 --json", "--pairs", "\"fit pair\"",
         {FIT " --pairs"}},
+    {"fit", "sweep", SAYS, FIT, "--sweep", "\"fit sweep\"",
+        {"fit @/Z.npy @/y.npy --head prototype_inner --sweep", USED " --sweep --save #.st"}},
     {"fit", "confusion", SAYS, FIT, "--confusion ridge", "\"fit confusion\"", {FIT " --confusion svm"}},
     {"fit", "diagnose", SAYS, FIT, "--diagnose", "\"diagnosis\"", {"fit @/Z.npy @/y.npy --no-geometry --diagnose"}},
     {"fit", "epsilon", CHANGES, FIT " --diagnose", "--epsilon 100", NULL,

@@ -116,6 +116,27 @@ static void fit_on_a_split_has_the_accuracy_of_eval(void **state) {
             fail_msg("no '%s' in: %s", parts[i], p->out);
 }
 
+/* Below the table a line for every value, in JSON a line of kind "fit sweep" with what --tune chose. */
+static void a_sweep_is_printed(void **state) {
+    program *p = *state;
+    write_rows(p, 1);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--episodes", "5",
+        "--head", "lda", "--sweep", "--tune", "loo", "--no-geometry");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "       value      accuracy %      nll  held out   chosen\n"));
+    assert_non_null(strstr(p->out, "\n     4  lda                         0.35"));
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--episodes", "5",
+        "--head", "lda", "--sweep", "--tune", "loo", "--json");
+    assert_ended(p, 0, NULL);
+    int64_t chosen = 0;
+    for (int i = 2; i < 10; i++) {
+        json_t *o = json_line(p, i, "kind,k,head,value,accuracy,ci95,nll,ece,held_nll,chosen");
+        chosen += json_integer_value(json_object_get(o, "chosen"));
+        json_decref(o);
+    }
+    assert_int_equal(chosen, 5);
+}
+
 /* Two heads of one rule are within noise; a head of another is ahead. */
 static void the_verdict_follows_the_intervals(void **state) {
     program *p = *state;
@@ -175,6 +196,7 @@ int main(void) {
         cmocka_unit_test(lists_of_the_public_split_give_its_figures),
         cmocka_unit_test(bad_lists_are_named),
         cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),
+        cmocka_unit_test(a_sweep_is_printed),
         cmocka_unit_test(the_verdict_follows_the_intervals),
         cmocka_unit_test(differences_that_hold_zero_are_called_noise),
     };

@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 
 #include <inttypes.h>
+#include <stb/stb_ds.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ typedef struct report {
     const mo_embeddings *E;
     mo_fit_row *rows; /* all rows, with copies of their outcomes */
     int n_rows;
+    mo_fit_row *swept;                 /* stretchy: rows of --sweep */
     mo_draws split;                    /* of --train and --test */
     mo_confusion confusion[FIT_SHOTS]; /* of the rows of the head of --confusion */
     int confused[FIT_SHOTS], n_confused;
@@ -121,6 +123,12 @@ static void keep_fit_row(report *r, const mo_fit_row *row) {
 static void take_fit_row(const mo_fit_row *row, void *state) {
     report *r = state;
     clear_progress(r);
+    if (row->swept) {
+        arrput(r->swept, *row);
+        if (row->failure)
+            arrlast(r->swept).failure = "no fit";
+        return;
+    }
     if (r->n_rows % r->options->n_heads == 0)
         on_draws(r, row->draws);
     keep_fit_row(r, row);
@@ -167,6 +175,10 @@ static void diagnose_fit(report *r) {
 /* What the heads show against each other, and one of them class by class. */
 static void compare_fits(report *r) {
     const fit_options *o = r->options;
+    if (o->json)
+        r->lost_output = r->lost_output || !fit_print_sweep_objects(r->swept, (int)arrlen(r->swept));
+    else
+        fit_print_sweep(r->swept, (int)arrlen(r->swept));
     if (o->pairs && o->json)
         r->lost_output = r->lost_output || !fit_print_pair_objects(r->rows, r->n_rows, o->n_heads);
     else if (o->pairs)
@@ -188,6 +200,7 @@ static void release_rows(report *r) {
     for (int i = 0; i < r->n_confused; i++)
         mo_confusion_release(&r->confusion[i]);
     mo_draws_release(&r->split);
+    arrfree(r->swept);
     free(r->rows);
 }
 

@@ -84,3 +84,37 @@ bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads) {
             }
     return written;
 }
+
+/* ---- a sweep ---- */
+
+void fit_print_sweep(const mo_fit_row *rows, int n_rows) {
+    if (n_rows)
+        printf("\n%6s  %-20s%12s%16s%9s%10s%9s\n", "k", "head", "value", "accuracy %", "nll", "held out",
+            rows[0].chosen >= 0 ? "chosen" : "");
+    for (int i = 0; i < n_rows; i++) {
+        const mo_fit_row *r = &rows[i];
+        printf("%6" PRId64 "  %-20s%12.4g", r->k, r->head, r->value);
+        if (r->failure)
+            printf("%16s%9s%10s", r->failure, "-", "-");
+        else
+            printf("%8.2f ±%6.2f%9.3f%10.3f", r->accuracy, r->ci95, r->nll, r->held_nll);
+        if (r->chosen >= 0)
+            printf("%9" PRId64, r->chosen);
+        putchar('\n');
+    }
+}
+
+bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows) {
+    bool written = true;
+    for (int i = 0; i < n_rows && written; i++) {
+        const mo_fit_row *r = &rows[i];
+        json_t *o = json_pack("{s:s, s:I, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:s*}", "kind", "fit sweep", "k",
+            (json_int_t)r->k, "head", r->head, "value", r->value, "accuracy", json_number(r->accuracy), "ci95",
+            json_number(r->ci95), "nll", json_number(r->nll), "ece", json_number(r->ece), "held_nll",
+            json_number(r->held_nll), "error", r->failure);
+        if (r->chosen >= 0)
+            json_object_set_new(o, "chosen", json_integer(r->chosen));
+        written = print_json(o);
+    }
+    return written;
+}

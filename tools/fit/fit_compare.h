@@ -14,4 +14,8 @@ void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);
 /* The same as JSON lines; returns false if a line could not be written. */
 bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads);
 
+/* The rows of a sweep: figures against the value of the regularisation, and what --tune chose. */
+void fit_print_sweep(const mo_fit_row *rows, int n_rows);
+bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows);
+
 #endif

@@ -29,7 +29,7 @@ static void refuse_confusion(const fit_options *o) {
 /* One head that is kept or applied: nothing is measured. */
 static void refuse_readout(const fit_options *o) {
     static const char *const of_figures[] = {"shots", "episodes", "queries", "ways", "draws", "train", "test", "pairs",
-        "confusion", "diagnose", "epsilon", "no-geometry", "json"};
+        "sweep", "confusion", "diagnose", "epsilon", "no-geometry", "json"};
     static const char *const of_fit[] = {
         "head", "lambda", "tune", "seed", "standardise", "centre", "normalise", "save"};
     static const char *const of_predictions[] = {"out", "probabilities", "min-confidence"};
@@ -60,6 +60,7 @@ void refuse_fit_options(const fit_options *o) {
     refuse_given(g, "lambda", !lambda, "none of these heads has it");
     refuse_given(g, "lambda", o->fit.tune, "--tune loo chooses it");
     refuse_given(g, "tune", !tunable, "none of these heads has a regularisation");
+    refuse_given(g, "sweep", !tunable, "none of these heads has a regularisation");
     refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
     refuse_split(o);
     refuse_confusion(o);

@@ -24,6 +24,7 @@ enum {
     KEY_TRAIN,
     KEY_TEST,
     KEY_PAIRS,
+    KEY_SWEEP,
     KEY_CONFUSION,
     KEY_SAVE,
     KEY_READOUT,
@@ -76,6 +77,11 @@ static const struct argp_option options[] = {
     {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 3},
     {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "rows whose probability is below P get no label", 3},
     {0, 0, NULL, 0, "Output:", 4},
+    {"sweep", KEY_SWEEP, NULL, 0,
+        "each head's figures at every value of its lambda (or shrinkage) that --tune tries, and how many episodes "
+        "--tune "
+        "loo gave it",
+        4},
     {"pairs", KEY_PAIRS, NULL, 0,
         "the difference of every two heads on the same problems, with its 95% interval; * where that leaves out 0", 4},
     {"confusion", KEY_CONFUSION, "HEAD", 0,
@@ -224,6 +230,8 @@ static error_t take_fit_option(int key, char *text, struct argp_state *state) {
         take_scaling(o, key, state);
     else if (key == KEY_CONFUSION)
         o->confusion = text;
+    else if (key == KEY_SWEEP)
+        o->fit.sweep = true;
     else if (key == KEY_PAIRS)
         o->pairs = true;
     else if (key == KEY_DIAGNOSE)

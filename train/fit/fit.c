@@ -131,9 +131,69 @@ static void name_predictions(
     row->n_outcomes = d->split ? d->n_query : d->episodes;
 }
 
+/* What the rows of one head at one k are made of. */
+typedef struct head_space {
+    double *outcome;   /* [n_query] of a split */
+    int64_t *class_of; /* [classes] */
+    mo_status status;
+} head_space;
+
+/* Runs a job and fills its row; a head without a fit gets a row with the reason. Returns false on any other failure. */
+static bool measure_job(run *r, mo_fit_job *job, head_space *s, mo_fit_row *row) {
+    double start = mo_clock(CLOCK_MONOTONIC);
+    *row = (mo_fit_row){.head = r->crew.own.head->name,
+        .k = job->draws->k,
+        .accuracy = NAN,
+        .ci95 = NAN,
+        .nll = NAN,
+        .brier = NAN,
+        .ece = NAN,
+        .ece_temperature = NAN,
+        .value = NAN,
+        .held_nll = NAN,
+        .draws = job->draws};
+    bool fine = mo_ok(r->crew.own.ctx) && mo_fit_crew_run(&r->crew, job);
+    bool unfit = !fine && set_aside(r->crew.own.ctx, &r->first, &s->status);
+    row->failure = unfit ? s->status.message : NULL;
+    if (fine) {
+        sum_up_fit(job, row);
+        name_predictions(r->E, job, s->outcome, s->class_of, row);
+    }
+    row->seconds = mo_clock(CLOCK_MONOTONIC) - start;
+    return fine || unfit;
+}
+
+/* A row for every value that tuning tries, each fixed for all episodes, after the job has run. A value without a fit is
+ * no failure of the head. */
+static void sweep_head(run *r, mo_fit_job *job, head_space *s, mo_fit_visit visit, void *state) {
+    mo_status first = r->first;
+    int64_t chosen[MO_FIT_VALUES] = {0}, episodes = job->draws->episodes;
+    double grid[MO_FIT_VALUES + 1];
+    choose_values(r, true, job);
+    int n = job->n_values;
+    memcpy(grid, job->values, sizeof grid);
+    for (int64_t e = 0; e < episodes; e++)
+        for (int v = 0; v < n; v++)
+            chosen[v] += job->choice[e].value == grid[v];
+    job->n_values = 0;
+    for (int v = 0; v < n; v++) {
+        mo_fit_row row;
+        job->values[0] = grid[v];
+        if (!measure_job(r, job, s, &row))
+            break;
+        row.swept = true;
+        row.value = grid[v];
+        row.chosen = r->options->tune ? chosen[v] : -1;
+        row.held_nll = row.failure ? NAN : 0;
+        for (int64_t e = 0; e < episodes && !row.failure; e++)
+            row.held_nll += job->choice[e].held_nll / (double)episodes;
+        visit(&row, state);
+    }
+    r->first = first;
+}
+
 static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visit visit, void *state) {
     mo_context *ctx = r->crew.own.ctx;
-    double start = mo_clock(CLOCK_MONOTONIC);
     r->crew.own.head = head;
     r->crew.own.classes = d->classes;
     r->crew.own.tuned = mo_fit_regularisation(head);
@@ -144,36 +204,21 @@ static void fit_head(run *r, const mo_head *head, const mo_draws *d, mo_fit_visi
     job.accuracy = mo_host_array(ctx, d->episodes, sizeof *job.accuracy);
     job.choice = mo_host_array(ctx, d->episodes, sizeof *job.choice);
     job.predicted = mo_host_array(ctx, d->episodes * d->n_query, sizeof *job.predicted);
-    double *outcome = mo_host_array(ctx, d->split ? d->n_query : 0, sizeof *outcome);
-    int64_t *class_of = mo_host_array(ctx, d->classes, sizeof *class_of);
     job.tally = mo_host_array(ctx, job.batches, sizeof *job.tally);
-    bool fine = mo_ok(ctx) && mo_fit_crew_run(&r->crew, &job);
-    mo_status status;
-    bool unfit = !fine && set_aside(ctx, &r->first, &status);
-    if (fine || unfit) {
-        mo_fit_row row = {.head = head->name,
-            .k = d->k,
-            .accuracy = NAN,
-            .ci95 = NAN,
-            .nll = NAN,
-            .brier = NAN,
-            .ece = NAN,
-            .ece_temperature = NAN,
-            .draws = d,
-            .failure = unfit ? status.message : NULL};
-        if (fine) {
-            sum_up_fit(&job, &row);
-            name_predictions(r->E, &job, outcome, class_of, &row);
-        }
-        row.seconds = mo_clock(CLOCK_MONOTONIC) - start;
+    head_space s = {.outcome = mo_host_array(ctx, d->split ? d->n_query : 0, sizeof *s.outcome),
+        .class_of = mo_host_array(ctx, d->classes, sizeof *s.class_of)};
+    mo_fit_row row;
+    if (measure_job(r, &job, &s, &row)) {
         visit(&row, state);
+        if (r->options->sweep && !row.failure)
+            sweep_head(r, &job, &s, visit, state);
     }
     free(job.accuracy);
     free(job.predicted);
     free(job.choice);
     free(job.tally);
-    free(outcome);
-    free(class_of);
+    free(s.outcome);
+    free(s.class_of);
 }
 
 static bool check_fit_options(mo_context *ctx, const mo_head *const *heads, int n, const mo_fit_options *o) {

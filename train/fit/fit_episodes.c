@@ -52,8 +52,8 @@ static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int6
 
 /* What an episode chose, and how its held-out rows came out at it. */
 static mo_fit_choice describe_choice(
-    const mo_draws *d, const int64_t *label, const double *held, double value, double temperature) {
-    mo_fit_choice choice = {.value = value, .temperature = temperature};
+    const mo_draws *d, const int64_t *label, const double *held, double value, double temperature, double nll) {
+    mo_fit_choice choice = {.value = value, .temperature = temperature, .held_nll = isnan(temperature) ? NAN : nll};
     for (int64_t i = 0; d->most > 1 && i < d->n_support; i++)
         if (!isnan(held[i * d->classes])) {
             choice.held_out++;
@@ -124,8 +124,8 @@ bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number,
         for (int64_t i = 0; i < chosen.B; i++) {
             const double *held = s->held + i * d->n_support * d->classes;
             const int64_t *label = chosen.support_label + i * d->n_support;
-            double nll, T = d->most > 1 ? temper_draw(d, label, held, s, &nll) : NAN;
-            job->choice[s->episode[i]] = describe_choice(d, label, held, job->values[v], T);
+            double nll = NAN, T = d->most > 1 ? temper_draw(d, label, held, s, &nll) : NAN;
+            job->choice[s->episode[i]] = describe_choice(d, label, held, job->values[v], T, nll);
             count_queries(job, s->episode[i], s->logits + i * d->n_query * d->classes, T, y);
         }
     }

@@ -78,10 +78,11 @@ mo_code mo_row_readout_fit(
         !mo_given(ctx, "readout", "the readout", r))
         return mo_code_of(ctx);
     mo_draws d;
-    mo_fit_choice choice = {NAN, NAN, 0, 0};
+    mo_fit_choice choice = {.value = NAN, .temperature = NAN};
     mo_fit_options o = *options;
     bool fine = readout_problem(E, options->split, &d);
     o.split = &d;
+    o.sweep = false;
     if (fine && mo_fit(E, &head, 1, &o, keep_choice, &choice) == MO_OK)
         keep_problem(E, &d, r);
     r->head = head;

@@ -192,8 +192,58 @@ static void a_second_run_leaves_nothing_behind(void **state) {
     assert_int_equal(live[0], live[1]);
 }
 
+/* The rows of a sweep. */
+typedef struct swept {
+    mo_fit_row own, row[16];
+    int n;
+    int64_t chosen;
+} swept;
+
+static void on_swept_row(const mo_fit_row *row, void *state) {
+    swept *x = state;
+    if (!row->swept) {
+        x->own = *row;
+        return;
+    }
+    assert_true(isnan(x->own.value) && !x->own.swept);
+    x->chosen += row->chosen;
+    x->row[x->n++] = *row;
+}
+
+/* A row of a sweep is that of its value, given as lambda; what tuning chose adds up to the episodes. */
+static void a_sweep_has_the_figures_of_each_value(void **state) {
+    scratch *s = *state;
+    mo_embeddings *E = make(s, MO_F64, 1.5);
+    mo_fit_options options = defaults;
+    swept x = {0}, plain = {0}, fixed = {0}, untuned = {0};
+    options.tune = true;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_swept_row, &plain), MO_OK);
+    options.sweep = true;
+    assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_swept_row, &x), MO_OK);
+    assert_int_equal(plain.n, 0);
+    assert_int_equal(x.n, 13);
+    assert_int_equal(x.chosen, defaults.episodes);
+    assert_true(x.own.nll == plain.own.nll && x.own.accuracy == plain.own.accuracy);
+    options.tune = options.sweep = false;
+    for (int i = 0; i < x.n; i++) {
+        assert_true(x.row[i].value > 0 && (i == 0 || x.row[i].value > x.row[i - 1].value));
+        assert_true(x.row[i].held_nll > 0);
+        options.lambda = &x.row[i].value;
+        assert_int_equal(mo_fit(E, (const mo_head *[]){&mo_head_ridge}, 1, &options, on_swept_row, &fixed), MO_OK);
+        assert_true(fixed.own.nll == x.row[i].nll && fixed.own.accuracy == x.row[i].accuracy);
+        assert_true(fixed.own.ece_temperature == x.row[i].ece_temperature);
+    }
+    options.lambda = NULL;
+    options.sweep = true;
+    mo_fit(E, (const mo_head *[]){&mo_head_prototype_inner, &mo_head_lda}, 2, &options, on_swept_row, &untuned);
+    assert_int_equal(untuned.n, 8); /* prototypes have nothing to sweep */
+    assert_int_equal(untuned.chosen, -8);
+    mo_embeddings_release(E);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sweep_has_the_figures_of_each_value),
         cmocka_unit_test(draws_share_no_row_between_support_and_queries),
         cmocka_unit_test(figures_are_those_of_the_definitions),
         cmocka_unit_test(float32_and_float64_agree),
