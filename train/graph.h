@@ -73,12 +73,6 @@ MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *l
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
-/* Reads pairs of nodes: CSV or TSV with a header and two columns of names (or numbers, where the data has none). u and
- * v
- * [*n]: owned by the caller, who frees them also on failure. Returns false on failure; the status names file and line.
- */
-MO_API bool mo_pairs_read(const mo_graph *graph, const char *path, int64_t **u, int64_t **v, int64_t *n);
-
 /* ---- tables: CSV and TSV, plain or gzipped, one field after the other ---- */
 
 /* Where a field stands. Row 0 is the header. */
@@ -136,6 +130,8 @@ typedef struct mo_links {
  * on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
+/* The graph without n of its edges u < v. Returns NULL on failure. */
+MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 
 /* The plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
  * labelled ones), with labels from the graph. links: for lp, else NULL. Returns the status: MO_INVALID if fewer than

@@ -122,7 +122,8 @@ typedef struct mo_eval_options {
     int64_t seeds;        /* for protocol split, and for links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called with each plan of nodes and graphs before it is evaluated, borrowed for the call; may be NULL. */
+    /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries are the
+     * whole test, and support_pair and query_pair number the source's links, positives before negatives. */
     void (*on_plan)(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
     void *state;
     bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
@@ -190,12 +191,33 @@ MO_API int mo_best_hop(
 
 /* ---- few-shot ---- */
 
-/* The k best missing links of every node, by the scores of mo_few_shot_links, best first, of equal scores the lower
- * number first: to [nodes, k], score [nodes, k]; -1 and NaN behind a list that is shorter. Asked about are a node's
- * `candidates` (0: 64, at least k), by walks of two and three steps and by attributes, and the nodes whose candidate it
- * is (train/few_shot/link_candidates.c); of candidates for all others, all pairs. Equal bits at any thread count.
- * Returns the status. */
-MO_API mo_code mo_few_shot_top_links(
-    mo_graph *graph, const mo_few_shot_options *options, int64_t k, int64_t candidates, int64_t *to, double *score);
+/* Pairs of nodes of which it is known whether they are linked. Owned; release. */
+typedef struct mo_link_support {
+    int64_t n, *u, *v, *linked; /* [n]; linked: 0 or 1 */
+    int64_t *fit; /* [n]: how often the readout is fitted on the pair; 0: it is held out like the others, and no more */
+} mo_link_support;
+/* Reads CSV or TSV with a header and the columns from, to and, where `labelled`, linked (yes or no) and fit (may be
+ * absent: 1). Returns false on failure; the status names file and line. */
+MO_API bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s);
+MO_API void mo_link_support_release(mo_link_support *s);
+
+/* A readout of links, fitted once. Its support, with the rows of which all rows are standardised, is held out of the
+ * graph that its rows come from; what is asked about is seen from the whole graph. */
+typedef struct mo_link_scorer mo_link_scorer;
+/* support: pairs that are links of the graph or are not, as they say; NULL: drawn from the graph, as mo_few_shot_links
+ * does. Returns NULL on failure. */
+MO_API mo_link_scorer *mo_link_scorer_open(
+    mo_graph *graph, const mo_few_shot_options *options, const mo_link_support *support);
+MO_API void mo_link_scorer_release(mo_link_scorer *s);
+/* What it was fitted on, borrowed. */
+MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
+/* As mo_few_shot_links. Returns the status. */
+MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
+/* The k best missing links of every node, best first, of equal scores the lower number first: to [nodes, k], score
+ * [nodes, k]; -1 and NaN behind a list that is shorter. Asked about are a node's `candidates` (0: 64, at least k), by
+ * walks of two and three steps and by attributes, and the nodes whose candidate it is
+ * (train/few_shot/link_candidates.c); of candidates for all others, all pairs. Equal bits at any thread count. Returns
+ * the status. */
+MO_API mo_code mo_link_scorer_top(mo_link_scorer *s, int64_t k, int64_t candidates, int64_t *to, double *score);
 
 #endif

@@ -163,6 +163,88 @@ static void predicts_what_an_evaluation_measures(void **state) {
     }
 }
 
+/* Share of the pairs of a link and a non-link whose link has the higher score, in percent; linked: from,to,linked. */
+static double area_of(const char *linked, const char *scores) {
+    static double score[2][MAX_TEXT / 16];
+    int n[2] = {0, 0};
+    double above = 0;
+    const char *test = strchr(linked, '\n'), *line = strchr(scores, '\n');
+    for (; test[1]; test = strchr(test + 1, '\n'), line = strchr(line + 1, '\n')) {
+        int u, v, from, to;
+        char yes[8];
+        double x;
+        assert_int_equal(sscanf(test, "\n%d,%d,%7[a-z]", &u, &v, yes), 3);
+        assert_int_equal(sscanf(line, "\n%d,%d,%lf,no\n", &from, &to, &x), 3);
+        assert_true(u == from && v == to);
+        int side = !strcmp(yes, "yes");
+        score[side][n[side]++] = x;
+    }
+    for (int i = 0; i < n[1]; i++)
+        for (int j = 0; j < n[0]; j++)
+            above += (score[1][i] > score[0][j]) + 0.5 * (score[1][i] == score[0][j]);
+    return 100 * above / n[0] / n[1];
+}
+
+static void links_score_as_an_evaluation_measures(void **state) {
+    program *p = *state;
+    static char test[MAX_TEXT], csv[MAX_TEXT];
+    RUN(p, "eval", "--weights", "best", "--data", "cora", "--task", "lp", "--shots", "16", "--seeds", "1", "--metric",
+        "auc", "--draws", in_folder(p, "links"), "--json", "--quiet");
+    assert_ended(p, 0, NULL);
+    double measured = number_after(strstr(p->out, "\"trained\""), "\"values\":[");
+    char graph[1024];
+    snprintf(graph, sizeof graph, "%s", in_folder(p, "links/cora-lp-16-0.graph.npz"));
+    RUN(p, "predict", "--data", graph, "--task", "lp", "--labels", in_folder(p, "links/cora-lp-16-0.support.csv"),
+        "--pairs", in_folder(p, "links/cora-lp-16-0.test.csv"), "--save", in_folder(p, "links/r.safetensors"));
+    assert_ended(p, 0, NULL);
+    snprintf(csv, sizeof csv, "%s", p->out);
+    read_text(in_folder(p, "links/cora-lp-16-0.test.csv"), test);
+    double area = area_of(test, csv);
+    assert_true(area - measured < 2e-4 && measured - area < 2e-4); /* one pair in the wrong order: 9e-5 */
+    /* The kept readout: the same bytes, and no other graph. */
+    RUN(p, "predict", "--data", graph, "--task", "lp", "--readout", in_folder(p, "links/r.safetensors"), "--pairs",
+        in_folder(p, "links/cora-lp-16-0.test.csv"), "--threads", "1");
+    assert_ended(p, 0, NULL);
+    assert_string_equal(p->out, csv);
+    RUN(p, "predict", "--data", "cora", "--task", "lp", "--readout", in_folder(p, "links/r.safetensors"), "--top", "1");
+    assert_ended(p, 1, "of other data than cora");
+    RUN(p, "predict", "--data", graph, "--readout", in_folder(p, "links/r.safetensors"));
+    assert_ended(p, 1, "expected a file of `mochi predict --save`, found mochi link readout");
+    RUN(p, "predict", "--data", graph, "--task", "lp", "--top", "1", "--labels", "a", "--readout", "b");
+    assert_ended(p, 2, "--labels: a kept readout has its own");
+}
+
+static void refuses_bad_pairs_with_their_line(void **state) {
+    program *p = *state;
+    static const char *const bad[][2] = {
+        {"a,b,linked\n", "found no pair"},
+        {"a,b\n0,1\n", ":1: expected 3 columns, both ends of a pair, and whether it is linked, found 2"},
+        {"a,b,linked\n0,1,maybe\n", ":2: expected yes or no, whether the pair is linked, found 'maybe'"},
+        {"a,b,linked\n0,1,yes\n0,3,yes\n", ":3: expected no, as the graph lacks this link, found 'yes'"},
+        {"a,b,linked\n0,1,no\n", ":2: expected yes, as the graph has this link, found 'no'"},
+        {"a,b,linked\n3,3,no\n", ":2: expected a pair of two nodes, found 'one node twice'"},
+        {"a,b,linked,fit\n0,1,yes,x\n", ":2: expected how often the pair is fitted, 0 or more, found 'x'"},
+        {"a,b,linked\n0,1,yes\n1,2,yes\n", "the support has 2 links and 0 pairs without one, expected 1 or more"},
+        {"a,b,linked\n0,1,yes\n0,3,no\n3,0,no\n", "a pair of the support is there twice"},
+    };
+    char ring[400] = "";
+    for (int i = 0; i < 20; i++)
+        sprintf(ring + strlen(ring), "%d %d\n", i, (i + 1) % 20);
+    write_text(in_folder(p, "ring.txt"), ring);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_text(in_folder(p, "bad.csv"), bad[i][0]);
+        RUN(p, "predict", "--data", in_folder(p, "ring.txt"), "--task", "lp", "--labels", in_folder(p, "bad.csv"),
+            "--top", "1", "--out", in_folder(p, "none.csv"));
+        assert_ended(p, 1, bad[i][1]);
+        assert_int_not_equal(access(in_folder(p, "none.csv"), F_OK), 0);
+    }
+    write_text(in_folder(p, "some.csv"), "a,b,linked\n0,1,yes\n8,7,yes\n0,3,no\n9,4,no\n");
+    RUN(p, "predict", "--data", in_folder(p, "ring.txt"), "--task", "lp", "--labels", in_folder(p, "some.csv"), "--top",
+        "1");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(count_lines(p->out), 1 + 20);
+}
+
 /* Two clubs of ten members each, and a bridge; the classes are the clubs. */
 static void names_go_in_and_out(void **state) {
     program *p = *state;
@@ -286,6 +368,8 @@ int main(void) {
         cmocka_unit_test(refuses_bad_labels_with_their_line),
         cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
         cmocka_unit_test(predicts_what_an_evaluation_measures),
+        cmocka_unit_test(links_score_as_an_evaluation_measures),
+        cmocka_unit_test(refuses_bad_pairs_with_their_line),
         cmocka_unit_test(names_go_in_and_out),
         cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
     };

@@ -51,11 +51,11 @@ static const struct argp_option options[] = {
     {"labels", KEY_LABELS, "FILE", 0,
         "the labels that are known: CSV or TSV with a header, of lines NODE,CLASS (nodes by their names in the data, "
         "or by their numbers from 0; a class is any text), or .npy, one whole number for each example, negative where "
-        "unknown",
+        "unknown; of links, CSV or TSV of columns from, to, linked (yes, no) and, if you like, fit (how often, 1)",
         0},
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"pairs", KEY_PAIRS, "FILE", 0,
-        "of --task lp: pairs of nodes to score, CSV or TSV with a header and two columns; the readout is fitted on "
+        "of --task lp: pairs of nodes to score, CSV or TSV with a header; the readout is fitted on --labels, or on "
         "links of the graph itself",
         0},
     {"top", KEY_TOP, "K", 0,
@@ -103,10 +103,11 @@ static void refuse_options(const predict_options *o) {
     refuse_given(&o->given, "lambda", o->readout, why);
     refuse_given(&o->given, "transductive", o->readout, why);
     refuse_given(&o->given, "save", o->readout, "it is kept already");
-    static const char *const of_labels[] = {
-        "labels", "known", "readout", "save", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
-    for (size_t i = 0; i < sizeof of_labels / sizeof *of_labels; i++)
-        refuse_given(&o->given, of_labels[i], o->pairs || o->top, "links have no such thing: --pairs or --top is all");
+    static const char *const of_classes[] = {
+        "known", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
+    for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
+        refuse_given(&o->given, of_classes[i], o->pairs || o->top, "links have no such thing");
+    refuse_given(&o->given, "labels", o->readout && (o->pairs || o->top), why);
     refuse_given(&o->given, "candidates", !o->top, "expected --top K, whose candidates they are");
     refuse_given(&o->given, "top", o->pairs, "expected --pairs FILE or --top K, found both");
     refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
@@ -243,8 +244,8 @@ int predict_command(int argc, char **argv) {
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
     bool links = o.pairs || o.top;
-    bool written = graph && (o.pairs        ? predict_links(graph, &o.few_shot, o.pairs, o.out)
-                                : o.top     ? predict_top(graph, &o.few_shot, o.top, o.candidates, o.out)
+    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.top, o.candidates};
+    bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, o.known, &known));
     written = written && (links || predict(ctx, &o, graph, &known));

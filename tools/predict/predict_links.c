@@ -1,6 +1,6 @@
 /* tools/predict/predict_links.c - pairs of nodes in, a score of each out. */
 #include "tools/memory.h"
-#include "tools/predict/predict.h"
+#include "tools/predict/predict_readout.h"
 #include "tools/table_file.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 /* Pairs of a file, with their scores: NaN where nodes are linked already, or the same. */
 typedef struct pair_list {
-    int64_t n, *u, *v;
+    int64_t n, *u, *v; /* borrowed */
     double *score;
 } pair_list;
 
@@ -19,7 +19,7 @@ static bool is_pair_known(const mo_graph *graph, int64_t u, int64_t v) {
 }
 
 /* Scores the pairs that are no links. */
-static bool score_pair_list(mo_graph *graph, const mo_few_shot_options *o, pair_list *p) {
+static bool score_pair_list(mo_link_scorer *scorer, const mo_graph *graph, pair_list *p) {
     int64_t *u = needed(calloc(2 * (size_t)p->n + 1, sizeof *u)), *v = u + p->n, n = 0;
     double *score = needed(calloc((size_t)p->n + 1, sizeof *score));
     for (int64_t i = 0; i < p->n; i++)
@@ -27,7 +27,7 @@ static bool score_pair_list(mo_graph *graph, const mo_few_shot_options *o, pair_
             u[n] = p->u[i];
             v[n++] = p->v[i];
         }
-    bool fine = n == 0 || mo_few_shot_links(graph, o, u, v, n, score) == MO_OK;
+    bool fine = n == 0 || mo_link_scorer_score(scorer, u, v, n, score) == MO_OK;
     for (int64_t i = 0, at = 0; i < p->n; i++)
         p->score[i] = is_pair_known(graph, p->u[i], p->v[i]) ? NAN : score[at++];
     free(score);
@@ -71,13 +71,27 @@ static bool write_pair_list(const mo_graph *graph, const pair_list *p, const cha
     return close_table(graph->ctx, &t);
 }
 
-bool predict_links(mo_graph *graph, const mo_few_shot_options *o, const char *pairs, const char *path) {
-    pair_list p = {0};
-    bool fine = mo_pairs_read(graph, pairs, &p.u, &p.v, &p.n);
+static bool predict_pairs(mo_link_scorer *scorer, const mo_graph *graph, const char *pairs, const char *path) {
+    mo_link_support asked;
+    bool fine = mo_link_support_read(graph, pairs, false, &asked);
+    pair_list p = {.n = asked.n, .u = asked.u, .v = asked.v};
     p.score = needed(calloc((size_t)p.n + 1, sizeof *p.score));
-    fine = fine && score_pair_list(graph, o, &p) && write_pair_list(graph, &p, path);
+    fine = fine && score_pair_list(scorer, graph, &p) && write_pair_list(graph, &p, path);
     free(p.score);
-    free(p.u);
-    free(p.v);
+    mo_link_support_release(&asked);
+    return fine;
+}
+
+bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r) {
+    mo_link_support given = {0};
+    bool fine = r->readout  ? load_link_readout(r->readout, graph, o, &given)
+                : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
+                            : true;
+    mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, given.n ? &given : NULL) : NULL;
+    fine = scorer && (!r->save || save_link_readout(r->save, graph, o, mo_link_scorer_support(scorer)));
+    fine = fine && (r->pairs ? predict_pairs(scorer, graph, r->pairs, r->out)
+                             : predict_top(scorer, graph, r->top, r->candidates, r->out));
+    mo_link_scorer_release(scorer);
+    mo_link_support_release(&given);
     return fine;
 }

@@ -25,30 +25,33 @@ static bool digest_weights(mo_context *ctx, const mo_few_shot_options *o, char t
     return mo_ok(ctx);
 }
 
-/* The metadata as text, owned; NULL on failure. */
-static char *readout_metadata(const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known) {
+char *readout_metadata(const char *kind, const mo_graph *graph, const mo_few_shot_options *o, const char *classes) {
     char weights[33], data[33], lambda[40];
     if (!digest_weights(graph->ctx, o, weights))
         return NULL;
     print_digest(graph->hash[1], graph->hash[0], data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
-    json_t *names = json_array();
-    for (int64_t c = 0; c < known->classes; c++)
-        json_array_append_new(names, json_string(known->name[c]));
-    char *classes = needed(json_dumps(names, JSON_COMPACT));
-    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", format, "weights", weights, "data",
+    json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data",
         data, "head", o->head ? o->head->name : "", "lambda", lambda, "transductive", o->transductive ? "yes" : "no",
         "classes", classes);
     char *text = needed(json_dumps(metadata, JSON_COMPACT));
     json_decref(metadata);
-    json_decref(names);
-    free(classes);
     return text;
+}
+
+/* The names of the classes as JSON text, owned. */
+static char *class_names(const mo_labels *known) {
+    json_t *names = json_array();
+    for (int64_t c = 0; c < known->classes; c++)
+        json_array_append_new(names, json_string(known->name[c]));
+    char *classes = needed(json_dumps(names, JSON_COMPACT));
+    json_decref(names);
+    return classes;
 }
 
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known) {
     mo_context *ctx = graph->ctx;
-    char *metadata = readout_metadata(graph, o, known);
+    char *classes = class_names(known), *metadata = readout_metadata(format, graph, o, classes);
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_arrays_take(arrays, "id", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->id));
     mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->label));
@@ -56,6 +59,7 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);
     free(metadata);
+    free(classes);
     return mo_ok(ctx);
 }
 
@@ -131,20 +135,28 @@ int64_t *readout_numbers(mo_context *ctx, const char *path, const mo_arrays *arr
     return host;
 }
 
-bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known) {
+json_t *open_readout(
+    const char *path, const char *kind, const mo_graph *graph, const mo_arrays *arrays, mo_few_shot_options *o) {
     mo_context *ctx = graph->ctx;
-    *known = (mo_labels){0};
-    mo_arrays *arrays = mo_safetensors_read(ctx, path);
     json_t *metadata = arrays && arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
-    const char *kind = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;
-    if (kind && strcmp(kind, format) != 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`, found %s", path, kind);
+    const char *found = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;
+    if (found && strcmp(found, kind) != 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`%s, found %s", path,
+            strcmp(kind, format) ? " of links" : "", found);
     text_of(ctx, path, metadata, "xxh3_header"); /* verified by now, where they are there */
     text_of(ctx, path, metadata, "xxh3_tensors");
     if (mo_ok(ctx))
         check_belongs(path, graph, o, metadata);
     if (mo_ok(ctx))
         take_readout(ctx, path, metadata, o);
+    return metadata;
+}
+
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known) {
+    mo_context *ctx = graph->ctx;
+    *known = (mo_labels){0};
+    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    json_t *metadata = open_readout(path, format, graph, arrays, o);
     if (mo_ok(ctx))
         known->name = readout_names(ctx, path, command, metadata, &known->classes);
     known->id = readout_numbers(ctx, path, arrays, "id", &known->n);

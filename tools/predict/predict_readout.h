@@ -10,6 +10,18 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
  * coordinate of a graph's features depends on the whole graph, so that a readout is of one graph. */
 bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known);
 
+/* The same for a readout of links, whose labels are pairs. */
+bool save_link_readout(
+    const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support);
+bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support);
+
+/* Parts of both. The metadata of a file that says it is of that format, whose weights and data are these; it sets the
+ * readout in o. NULL, with an error, otherwise. */
+json_t *open_readout(
+    const char *path, const char *format, const mo_graph *graph, const mo_arrays *arrays, mo_few_shot_options *o);
+/* The metadata of a new file as text, owned; classes: JSON text. NULL on failure. */
+char *readout_metadata(const char *format, const mo_graph *graph, const mo_few_shot_options *o, const char *classes);
+
 /* ---- parts of reading such a file, for readouts of other commands: `command` wrote it ---- */
 
 /* The text of a key; NULL, with an error, where the file has none. */

@@ -26,10 +26,10 @@ static void put_top_line(table_file *t, const mo_graph *graph, bool lines, int64
     fprintf(t->out, "%c%.6f\n", t->comma, score);
 }
 
-bool predict_top(mo_graph *graph, const mo_few_shot_options *o, int64_t k, int64_t candidates, const char *path) {
+bool predict_top(mo_link_scorer *scorer, const mo_graph *graph, int64_t k, int64_t candidates, const char *path) {
     int64_t n = graph->nodes * k, *to = needed(malloc((size_t)n * sizeof *to + 1));
     double *score = needed(malloc((size_t)n * sizeof *score + 1));
-    bool fine = mo_few_shot_top_links(graph, o, k, candidates, to, score) == MO_OK;
+    bool fine = mo_link_scorer_top(scorer, k, candidates, to, score) == MO_OK;
     if (fine) {
         bool lines = path && mo_path_ends_with(path, ".jsonl");
         table_file t;

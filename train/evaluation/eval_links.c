@@ -149,6 +149,24 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
 }
 
+/* Shows the support and all queries of a shot, by their numbers among the source's pairs. */
+static void show_plan(const division *d, int64_t k, int64_t repeat) {
+    const mo_evaluation *ev = d->ev;
+    const pairs *kind = d->kind;
+    mo_plan plan = {.task = MO_TASK_LP, .classes = 2, .k = k};
+    if (mo_plan_reserve(ev->ctx, &plan, 2 * k, kind[0].test + kind[1].test)) {
+        put_support(d, k, &plan);
+        for (int64_t i = 0; i < plan.n_query; i++) {
+            int side = i >= kind[0].test;
+            int64_t at = kind[side].order[side ? i - kind[0].test : i];
+            put_pair(d, side, at, i, plan.query, plan.query_pair);
+            plan.query_label[i] = side == 0;
+        }
+        ev->options->on_plan(ev->source, &plan, k, repeat, ev->options->state);
+    }
+    mo_plan_release(&plan);
+}
+
 /* Opens the rows of examples: test pairs are seen from all edges except the test links. */
 static void open_rows(division *d) {
     const mo_evaluation *ev = d->ev;
@@ -201,6 +219,8 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
         for (int side = 0; side < 2; side++)
             small += d.kind[side].n - d.kind[side].test < ev->options->shots[shot];
         mo_eval_note_classes(ev, shot, 2, small);
+        if (ev->options->on_plan && mo_ok(ev->ctx))
+            show_plan(&d, ev->options->shots[shot], repeat);
         for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
             if (shot > 0 && ev->candidate[c].dot)
                 continue;

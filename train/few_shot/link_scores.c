@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SUPPORT = 512, MOST_PAIRS = 1 << 20 /* whose columns are computed together */, QUERIES = 16384 };
+enum { MOST_PAIRS = 1 << 20 /* whose columns are computed together */, QUERIES = 16384 };
 
 static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int64_t *u, const int64_t *v, int64_t n) {
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
@@ -30,27 +30,39 @@ static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int6
     return mo_ok(ctx);
 }
 
-static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *options) {
+/* Numbers of the support's pairs, each as often as it is fitted. */
+static bool list_fit(mo_link_scorer *s) {
+    const mo_link_support *p = &s->support;
+    int64_t n = 0;
+    for (int64_t i = 0; i < p->n; i++)
+        n += p->fit[i];
+    s->fit = mo_host_array(s->ctx, n, sizeof *s->fit);
+    for (int64_t i = 0; s->fit && i < p->n; i++)
+        for (int64_t k = 0; k < p->fit[i]; k++)
+            s->fit[s->n_fit++] = i;
+    return s->fit;
+}
+
+static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *options, const mo_link_support *support) {
     mo_feature_options o;
-    int64_t edges = s->graph->nnz / 2;
-    double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, &s->candidate, &o) != MO_OK)
         return;
     if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
     else
-        s->links = mo_links_create(s->graph, share, edges < MOST_SUPPORT ? edges : MOST_SUPPORT, 0);
-    if (s->links) {
-        if (s->links->n_negative > s->links->n_positive)
-            s->links->n_negative = s->links->n_positive;
+        s->links = support ? mo_link_support_take(s->graph, support, &s->support)
+                           : mo_link_support_draw(s->graph, &s->support);
+    if (s->links && list_fit(s))
         s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
-    }
     if (s->own)
         s->reader = mo_pair_reader_open(s->graph, &o);
 }
 
-mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *options) {
+mo_link_scorer *mo_link_scorer_open(
+    mo_graph *graph, const mo_few_shot_options *options, const mo_link_support *support) {
+    if (!graph)
+        return NULL;
     mo_context *ctx = graph->ctx;
     mo_few_shot_options none = {0};
     if (mo_ok(ctx) && (graph->graphs != 1 || graph->nnz < 4))
@@ -59,8 +71,8 @@ mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *
     mo_link_scorer *s = mo_ok(ctx) ? mo_host_array(ctx, 1, sizeof *s) : NULL;
     if (!s)
         return NULL;
-    *s = (mo_link_scorer){.ctx = ctx, .graph = graph};
-    link_scorer_fill(s, options ? options : &none);
+    *s = (mo_link_scorer){.ctx = ctx, .graph = graph, .memory = options ? options->memory : 0};
+    link_scorer_fill(s, options ? options : &none, support);
     if (mo_ok(ctx))
         return s;
     mo_link_scorer_release(s);
@@ -73,9 +85,15 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_pair_reader_release(s->reader);
     mo_features_release(s->own);
     mo_links_release(s->links);
+    mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
     mo_tape_release(s->t);
+    free(s->fit);
     free(s);
+}
+
+const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s) {
+    return s ? &s->support : NULL;
 }
 
 /* ---- a block of queries ---- */
@@ -136,24 +154,22 @@ static mo_features *open_block_rows(mo_link_scorer *s, const query_block *b) {
     return NULL;
 }
 
-/* The plan: all of the support, then the queries, in the order of the rows. */
+/* The plan: the support that is fitted, then the queries, by the numbers of their rows. */
 static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *plan) {
-    const mo_links *l = s->links;
-    int64_t p = l->n_positive, support = p + l->n_negative;
-    *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = p};
-    if (!mo_plan_reserve(s->ctx, plan, support, b->n))
+    const mo_link_support *p = &s->support;
+    *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = s->links->n_positive};
+    if (!mo_plan_reserve(s->ctx, plan, s->n_fit, b->n))
         return false;
-    for (int side = 0; side < 2; side++) {
-        for (int64_t i = 0; i < support; i++)
-            plan->support[side][i] = i < p ? l->positive[side][i] : l->negative[side][i - p];
+    for (int64_t i = 0; i < s->n_fit; i++) {
+        plan->support[0][i] = p->u[s->fit[i]];
+        plan->support[1][i] = p->v[s->fit[i]];
+        plan->support_pair[i] = s->fit[i];
+        plan->support_label[i] = p->linked[s->fit[i]];
+    }
+    for (int side = 0; side < 2; side++)
         memcpy(plan->query[side], b->pairs.end[side] + b->first, (size_t)b->n * sizeof(int64_t));
-    }
-    for (int64_t i = 0; i < support; i++) {
-        plan->support_pair[i] = i;
-        plan->support_label[i] = i < p;
-    }
     for (int64_t i = 0; i < b->n; i++)
-        plan->query_pair[i] = support + i;
+        plan->query_pair[i] = p->n + i;
     return true;
 }
 
@@ -172,7 +188,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     mo_features_release(source.features);
 }
 
-mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
+mo_code mo_link_scorer_read(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     query_block b = {.pairs = {s->graph, n,
                          (int64_t *const[]){mo_host_array(s->ctx, n, sizeof *u), mo_host_array(s->ctx, n, sizeof *v)}}};
     for (int64_t i = 0; i < n && mo_ok(s->ctx); i++) {
@@ -191,6 +207,17 @@ mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t 
     return mo_code_of(s->ctx);
 }
 
+mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
+    if (!s)
+        return MO_INVALID;
+    if (!mo_given(s->ctx, "links", "u", u) || !mo_given(s->ctx, "links", "v", v) ||
+        !mo_given(s->ctx, "links", "score", score) || !link_scorer_check(s->ctx, s->graph, u, v, n))
+        return mo_code_of(s->ctx);
+    for (int64_t first = 0; first < n && mo_ok(s->ctx); first += MOST_PAIRS)
+        mo_link_scorer_read(s, u + first, v + first, n - first < MOST_PAIRS ? n - first : MOST_PAIRS, score + first);
+    return mo_code_of(s->ctx);
+}
+
 mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     if (!graph)
@@ -199,9 +226,8 @@ mo_code mo_few_shot_links(
     if (!mo_given(ctx, "links", "u", u) || !mo_given(ctx, "links", "v", v) || !mo_given(ctx, "links", "score", score) ||
         !link_scorer_check(ctx, graph, u, v, n))
         return mo_code_of(ctx);
-    mo_link_scorer *s = mo_link_scorer_open(graph, options);
-    for (int64_t first = 0; s && first < n && mo_ok(ctx); first += MOST_PAIRS)
-        mo_link_scorer_score(s, u + first, v + first, n - first < MOST_PAIRS ? n - first : MOST_PAIRS, score + first);
+    mo_link_scorer *s = mo_link_scorer_open(graph, options, NULL);
+    mo_link_scorer_score(s, u, v, n, score);
     mo_link_scorer_release(s);
     return mo_code_of(ctx);
 }

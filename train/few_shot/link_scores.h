@@ -5,21 +5,25 @@
 #include "train/features/pairs/pair_reader.h"
 #include "train/few_shot/few_shot.h"
 
-typedef struct mo_link_scorer {
+struct mo_link_scorer {
     mo_context *ctx;
     mo_graph *graph; /* borrowed */
     mo_candidate candidate;
-    mo_links *links;        /* the support */
-    mo_features *own;       /* its rows, from the graph without its links */
-    mo_pair_reader *reader; /* of the whole graph */
+    int64_t memory;          /* bytes, of the options */
+    mo_link_support support; /* links before others */
+    mo_links *links;         /* the same */
+    int64_t n_fit, *fit;     /* numbers of the pairs that are fitted, in order, as often as they are */
+    mo_features *own;        /* rows of the support, from the graph without its links */
+    mo_pair_reader *reader;  /* of the whole graph */
     mo_tape *t;
-} mo_link_scorer;
+};
 
-/* Returns NULL on failure, as where the graph has fewer than two edges. */
-mo_link_scorer *mo_link_scorer_open(mo_graph *graph, const mo_few_shot_options *options);
-void mo_link_scorer_release(mo_link_scorer *s);
-/* Scores of n pairs of different nodes without a link. One call takes a pass over all nodes, and memory for the n pairs
- * (MO_BYTES_PER_PAIR each, at the default width). Returns the status. */
-mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
+/* link_support.c: at most 512 links of the graph and as many other pairs; or given ones, links first. Both fill s,
+ * owned also on failure, and return the links, or NULL. */
+mo_links *mo_link_support_draw(const mo_graph *graph, mo_link_support *s);
+mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s);
+
+/* mo_link_scorer_score without a check of the pairs, which take one pass over all nodes and memory for all of them. */
+mo_code mo_link_scorer_read(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
 #endif

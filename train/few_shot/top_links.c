@@ -59,7 +59,7 @@ static bool find_candidates(top_links *l, int64_t most) {
 
 /* Scores the pairs that wait, and offers them to both ends. */
 static void score_chunk(top_links *l) {
-    if (!l->n || !mo_ok(l->ctx) || mo_link_scorer_score(l->scorer, l->u, l->v, l->n, l->score) != MO_OK)
+    if (!l->n || !mo_ok(l->ctx) || mo_link_scorer_read(l->scorer, l->u, l->v, l->n, l->score) != MO_OK)
         return;
     for (int64_t i = 0; i < l->n; i++) {
         int64_t u = l->u[i], v = l->v[i];
@@ -116,36 +116,32 @@ static bool reserve_lists(top_links *l) {
 }
 
 static void release_lists(top_links *l) {
-    mo_link_scorer_release(l->scorer);
     mo_candidates_release(&l->candidates);
     void *owned[] = {l->list, l->count, l->u, l->v, l->score};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
 
-mo_code mo_few_shot_top_links(
-    mo_graph *graph, const mo_few_shot_options *options, int64_t k, int64_t candidates, int64_t *to, double *score) {
-    if (!graph)
+mo_code mo_link_scorer_top(mo_link_scorer *s, int64_t k, int64_t candidates, int64_t *to, double *score) {
+    if (!s)
         return MO_INVALID;
-    top_links l = {.ctx = graph->ctx, .graph = graph, .k = k};
+    top_links l = {.ctx = s->ctx, .graph = s->graph, .scorer = s, .k = k};
     if (!mo_given(l.ctx, "links", "to", to) || !mo_given(l.ctx, "links", "score", score))
         return mo_code_of(l.ctx);
     if (mo_ok(l.ctx) && (k < 1 || candidates < 0))
         mo_fail(l.ctx, MO_INVALID,
-            "links: the best %" PRId64 " of %" PRId64 " candidates, expected 1 or more, and 0 "
-            "(default) or more",
-            k, candidates);
-    int64_t most = candidates ? candidates : CANDIDATES;
-    most = most < k ? k : most > graph->nodes ? graph->nodes : most;
-    l.scorer = mo_ok(l.ctx) ? mo_link_scorer_open(graph, options) : NULL;
-    l.chunk = l.scorer ? find_chunk(&l, most, options ? options->memory : 0) : 0;
+            "links: the best %" PRId64 " of %" PRId64 " candidates, expected 1 or more, and 0 (default) or more", k,
+            candidates);
+    int64_t nodes = s->graph->nodes, most = candidates ? candidates : CANDIDATES;
+    most = most < k ? k : most > nodes ? nodes : most;
+    l.chunk = mo_ok(l.ctx) ? find_chunk(&l, most, s->memory) : 0;
     if (l.chunk && find_candidates(&l, most) && reserve_lists(&l)) {
-        for (int64_t u = 0; u < graph->nodes && mo_ok(l.ctx); u++)
+        for (int64_t u = 0; u < nodes && mo_ok(l.ctx); u++)
             add_pairs_of(&l, u);
         score_chunk(&l);
         if (mo_ok(l.ctx))
             write_lists(&l, to, score);
     }
     release_lists(&l);
-    return mo_code_of(graph->ctx);
+    return mo_code_of(l.ctx);
 }

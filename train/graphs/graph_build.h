@@ -45,7 +45,4 @@ bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value);
  * in the error state releases it and returns NULL. */
 mo_graph *mo_graph_finish(mo_graph *graph);
 
-/* links.c: the graph without n of its edges u < v. Returns NULL on failure. */
-mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
-
 #endif

@@ -142,6 +142,8 @@ static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, in
 
 mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n) {
     upper_triangle upper = {0};
+    if (!graph || !mo_given(graph->ctx, "graph", "ends", ends))
+        return NULL;
     int64_t *rank = mo_host_array(graph->ctx, n, sizeof *rank);
     mo_graph *rest = NULL;
     if (rank && find_upper(graph, &upper)) {

@@ -162,30 +162,6 @@ static bool join_named_ends(mo_graph *graph, const char *path, const named_edges
     return true;
 }
 
-bool mo_pairs_read(const mo_graph *graph, const char *path, int64_t **u, int64_t **v, int64_t *n) {
-    if (!u || !v || !n)
-        return false;
-    *u = *v = NULL;
-    *n = 0;
-    if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
-        return false;
-    mo_context *ctx = graph->ctx;
-    named_edges e = {0};
-    bool fine = read_edge_table(ctx, path, &e);
-    int64_t count = e.words.n / 2, node[2];
-    if (fine && count == 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a header and lines of two nodes, found no pair", path);
-    *u = mo_ok(ctx) ? mo_host_array(ctx, count, sizeof **u) : NULL;
-    *v = mo_ok(ctx) ? mo_host_array(ctx, count, sizeof **v) : NULL;
-    for (; mo_ok(ctx) && *n < count && find_named_ends(graph, path, &e, *n, graph->name, node); ++*n) {
-        (*u)[*n] = node[0];
-        (*v)[*n] = node[1];
-    }
-    mo_words_release(&e.words);
-    free(e.line);
-    return mo_ok(ctx);
-}
-
 bool mo_load_named_edges(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     named_edges e = {0};

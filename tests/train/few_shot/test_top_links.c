@@ -7,6 +7,14 @@ enum { NODES = 90, K = 4, ROWS = 3000, WIDTH = 16, NEAR = 5 };
 
 static const int64_t sizes[] = {NODES, -1};
 
+static mo_code top_links(
+    mo_graph *g, const mo_few_shot_options *o, int64_t k, int64_t candidates, int64_t *to, double *score) {
+    mo_link_scorer *s = mo_link_scorer_open(g, o, NULL);
+    mo_code code = mo_link_scorer_top(s, k, candidates, to, score);
+    mo_link_scorer_release(s);
+    return code;
+}
+
 /* ---- against all pairs ---- */
 
 typedef struct lists {
@@ -18,7 +26,7 @@ static void find_lists(int threads, int64_t candidates, lists *l) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     mo_register_ops(ctx);
     mo_graph *g = draw_graph(ctx, sizes, 12, 5);
-    if (mo_few_shot_top_links(g, NULL, K, candidates, l->to, l->score) != MO_OK)
+    if (top_links(g, NULL, K, candidates, l->to, l->score) != MO_OK)
         fail_msg("%s", mo_context_status(ctx)->message);
     mo_graph_release(g);
     assert_int_equal(mo_context_release(ctx), MO_OK);
@@ -73,7 +81,7 @@ static void a_node_without_candidates_has_an_empty_list(void **state) {
     int64_t u[] = {0, 1, 2, 3, 4, 5, 0, 2}, v[] = {1, 2, 3, 4, 5, 0, 3, 5}, to[80 * 2];
     double score[80 * 2];
     mo_graph *g = mo_graph_from_edges(s->ctx, "ring", 80, 8, u, v); /* 74 nodes have no link */
-    assert_int_equal(mo_few_shot_top_links(g, NULL, 2, 4, to, score), MO_OK);
+    assert_int_equal(top_links(g, NULL, 2, 4, to, score), MO_OK);
     assert_true(to[0] == 2 || to[0] == 4);
     assert_true(to[2 * 70] == -1 && isnan(score[2 * 70]));
     mo_graph_release(g);
@@ -174,12 +182,12 @@ static void bad_requests_are_refused(void **state) {
     int64_t to[NODES];
     double score[NODES];
     mo_graph *g = draw_graph(s->ctx, sizes, 0, 9);
-    assert_int_equal(mo_few_shot_top_links(NULL, NULL, 1, 0, to, score), MO_INVALID);
-    mo_few_shot_top_links(g, NULL, 0, 0, to, score);
+    assert_int_equal(top_links(NULL, NULL, 1, 0, to, score), MO_INVALID);
+    top_links(g, NULL, 0, 0, to, score);
     assert_failed(s->ctx, MO_INVALID, PARTS("links: the best 0 of 0 candidates, expected 1 or more"));
-    mo_few_shot_top_links(g, NULL, 1, 0, NULL, score);
+    top_links(g, NULL, 1, 0, NULL, score);
     assert_failed(s->ctx, MO_INVALID, PARTS("links", "to"));
-    mo_few_shot_top_links(g, &(mo_few_shot_options){.memory = 1 << 20}, 1, 0, to, score);
+    top_links(g, &(mo_few_shot_options){.memory = 1 << 20}, 1, 0, to, score);
     assert_failed(s->ctx, MO_MEMORY, PARTS("links: 'drawn' needs", "the limit of memory is 1048576"));
     mo_graph_release(g);
 }

@@ -1,0 +1,185 @@
+/* train/few_shot/link_support.c - pairs of nodes of which it is known whether they are linked, on which a readout of
+ * links is fitted: from a table, or drawn from the graph itself. */
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "train/few_shot/link_scores.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/table_reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SUPPORT = 512 };
+
+/* ---- from a table ---- */
+
+typedef struct pair_table {
+    const mo_graph *graph;
+    bool labelled;
+    mo_link_support *s;
+    int64_t capacity[4], next[4]; /* from, to, linked, fit */
+} pair_table;
+
+static bool take_pair_field(void *state, const mo_table_place *at, const char *text) {
+    pair_table *t = state;
+    if (at->row == 0 || at->column > 3 || (at->column > 1 && !t->labelled))
+        return true;
+    char expected[120], *end;
+    int64_t value = at->column < 2 ? mo_graph_find_example(t->graph, text) : strtoll(text, &end, 10);
+    snprintf(expected, sizeof expected, "a node of %.80s", t->graph->name);
+    if (at->column < 2 && value < 0)
+        return mo_table_unexpected(at, expected, text);
+    if (at->column == 2 && strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+        return mo_table_unexpected(at, "yes or no, whether the pair is linked", text);
+    if (at->column == 3 && (!*text || *end || value < 0))
+        return mo_table_unexpected(at, "how often the pair is fitted, 0 or more", text);
+    t->next[at->column] = at->column == 2 ? !strcmp(text, "yes") : value;
+    return true;
+}
+
+/* What a labelled pair says must hold in the graph. */
+static bool agrees(const pair_table *t, const mo_table_place *at) {
+    bool linked = mo_graph_has_edge(t->graph, t->next[0], t->next[1]);
+    if (t->next[0] == t->next[1])
+        return mo_table_unexpected(at, "a pair of two nodes", "one node twice");
+    if (linked != t->next[2])
+        return mo_table_unexpected(
+            at, linked ? "yes, as the graph has this link" : "no, as the graph lacks this link", linked ? "no" : "yes");
+    return true;
+}
+
+static bool take_pair(void *state, const mo_table_place *at) {
+    pair_table *t = state;
+    mo_link_support *s = t->s;
+    int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit};
+    if (t->labelled && at->column != 4 && !mo_table_columns(at, 3, "both ends of a pair, and whether it is linked"))
+        return false;
+    if (!t->labelled && (at->column < 2 || at->column > 4) && !mo_table_columns(at, 2, "both ends of a pair"))
+        return false;
+    if (at->row == 0)
+        return true;
+    t->next[3] = t->labelled && at->column == 4 ? t->next[3] : 1;
+    if (t->labelled && !agrees(t, at))
+        return false;
+    for (int i = 0; i < 4; i++) {
+        int64_t *grown = mo_host_array_grow(at->ctx, *array[i], &t->capacity[i], s->n + 1, sizeof *grown);
+        if (!grown)
+            return false;
+        *array[i] = grown;
+        grown[s->n] = t->next[i];
+    }
+    s->n++;
+    return true;
+}
+
+bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s) {
+    if (!s)
+        return false;
+    *s = (mo_link_support){0};
+    if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
+        return false;
+    pair_table t = {.graph = graph, .labelled = labelled, .s = s};
+    mo_table_visit visit = {take_pair_field, take_pair, &t};
+    if (mo_table_read(graph->ctx, path, &visit) && s->n == 0)
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected a header and lines of two nodes, found no pair", path);
+    return mo_ok(graph->ctx);
+}
+
+void mo_link_support_release(mo_link_support *s) {
+    if (!s)
+        return;
+    free(s->u);
+    free(s->v);
+    free(s->linked);
+    free(s->fit);
+    *s = (mo_link_support){0};
+}
+
+/* ---- as links ---- */
+
+static bool reserve_support(mo_context *ctx, int64_t n, mo_link_support *s) {
+    *s = (mo_link_support){.n = n,
+        .u = mo_host_array(ctx, n, sizeof *s->u),
+        .v = mo_host_array(ctx, n, sizeof *s->v),
+        .linked = mo_host_array(ctx, n, sizeof *s->linked),
+        .fit = mo_host_array(ctx, n, sizeof *s->fit)};
+    return mo_ok(ctx);
+}
+
+mo_links *mo_link_support_draw(const mo_graph *graph, mo_link_support *s) {
+    int64_t edges = graph->nnz / 2;
+    double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
+    mo_links *links = mo_links_create(graph, share, edges < MOST_SUPPORT ? edges : MOST_SUPPORT, 0);
+    if (!links)
+        return NULL;
+    if (links->n_negative > links->n_positive)
+        links->n_negative = links->n_positive;
+    int64_t p = links->n_positive;
+    if (reserve_support(graph->ctx, p + links->n_negative, s))
+        for (int64_t i = 0; i < s->n; i++) {
+            s->u[i] = i < p ? links->positive[0][i] : links->negative[0][i - p];
+            s->v[i] = i < p ? links->positive[1][i] : links->negative[1][i - p];
+            s->linked[i] = i < p;
+            s->fit[i] = 1;
+        }
+    if (mo_ok(graph->ctx))
+        return links;
+    mo_links_release(links);
+    return NULL;
+}
+
+/* Pairs of the graph, none twice, and links and non-links among those that are fitted. */
+static bool support_fits(const mo_graph *graph, const mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    int64_t *key = mo_host_array(ctx, s->n, sizeof *key), fitted[2] = {0, 0};
+    for (int64_t i = 0; key && i < s->n && mo_ok(ctx); i++) {
+        int64_t u = s->u[i] < s->v[i] ? s->u[i] : s->v[i], v = s->u[i] < s->v[i] ? s->v[i] : s->u[i];
+        if (u < 0 || u == v || v >= graph->nodes || s->fit[i] < 0 || mo_graph_has_edge(graph, u, v) != !!s->linked[i])
+            mo_fail(ctx, MO_INVALID,
+                "links: pair %" PRId64 " of the support, %" PRId64 " and %" PRId64 ", is not one that is %s in %s", i,
+                u, v, s->linked[i] ? "linked" : "no link", graph->name);
+        else
+            fitted[!!s->linked[i]] += s->fit[i];
+        key[i] = u * graph->nodes + v;
+    }
+    if (mo_ok(ctx) && mo_sort_distinct(key, s->n) != s->n)
+        mo_fail(ctx, MO_INVALID, "links: a pair of the support is there twice");
+    else if (mo_ok(ctx) && (!fitted[0] || !fitted[1]))
+        mo_fail(ctx, MO_INVALID,
+            "links: the support has %" PRId64 " links and %" PRId64 " pairs without one, expected 1 or more of each",
+            fitted[1], fitted[0]);
+    free(key);
+    return mo_ok(ctx);
+}
+
+mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    mo_links *links = support_fits(graph, from) ? mo_host_array(ctx, 1, sizeof *links) : NULL;
+    if (!links)
+        return NULL;
+    for (int side = 0; side < 2; side++) {
+        links->positive[side] = mo_host_array(ctx, from->n, sizeof(int64_t));
+        links->negative[side] = mo_host_array(ctx, from->n, sizeof(int64_t));
+    }
+    int64_t at = 0;
+    bool reserved = mo_ok(ctx) && reserve_support(ctx, from->n, s);
+    for (int linked = 1; reserved && linked >= 0; linked--)
+        for (int64_t i = 0; i < from->n; i++)
+            if (!!from->linked[i] == linked) {
+                int64_t u = from->u[i] < from->v[i] ? from->u[i] : from->v[i], v = from->u[i] + from->v[i] - u;
+                int64_t *const *end = linked ? links->positive : links->negative;
+                int64_t *count = linked ? &links->n_positive : &links->n_negative;
+                end[0][*count] = s->u[at] = u;
+                end[1][(*count)++] = s->v[at] = v;
+                s->linked[at] = linked;
+                s->fit[at++] = from->fit[i];
+            }
+    if (reserved)
+        links->masked = mo_graph_without(graph, links->positive, links->n_positive);
+    if (links->masked && mo_ok(ctx))
+        return links;
+    mo_links_release(links);
+    return NULL;
+}
