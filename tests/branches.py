@@ -41,12 +41,13 @@ def untaken(path):
 def read_list():
     """The classes with their reasons, and the class of each listed line."""
     classes, rows = {}, {}
-    for line in LIST.read_text().splitlines():
-        parts = line.split(" | ", 2)
-        if len(parts) == 3:
-            rows[parts[0], parts[2]] = parts[1]
-        elif m := re.match(r"(\w+): ", line):
+    head, body = LIST.read_text().split("\n\n", 1)
+    for line in head.splitlines():
+        if m := re.match(r"(\w+): ", line):
             classes[m[1]] = line
+    for line in body.splitlines():
+        file, reason, text = line.split(" | ", 2)
+        rows[file, text] = reason
     return classes, rows
 
 
