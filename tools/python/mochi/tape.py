@@ -114,6 +114,8 @@ class Tape:
 
     def holds(self, thing):
         """Keeps a thing until the tape is reset; returns it."""
+        if self._core is None:
+            raise errors.StateError("the tape was released")
         self._core.kept.append(thing)
         return thing
 

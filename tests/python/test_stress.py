@@ -1,0 +1,103 @@
+"""Random calls from four threads with four contexts and random lifetimes: no crash, no growth; MOCHI_STRESS sets the number."""
+
+import gc
+import os
+import random
+import threading
+
+import mochi
+import numpy as np
+from mochi import ops
+from mochi._library import lib
+
+CALLS = int(os.environ.get("MOCHI_STRESS", "8000"))
+THREADS = 4
+
+
+def act(r, context, things):
+    """One call on random things: it makes one more, or raises an error of ours."""
+    tapes = [t for t in things if isinstance(t, mochi.Tape)]
+    tensors = [x for x in things if isinstance(x, mochi.Tensor)]
+    kind = r.randrange(12)
+    if kind == 0 or not tapes:
+        return mochi.Tape(context=context)
+    tape = r.choice(tapes)
+    if kind == 1 or not tensors:
+        return mochi.parameter(np.ones((3, 3)) * r.random(), context=context)
+    if kind == 2:
+        return mochi.constant(np.eye(3) + r.random(), context=context)
+    x, y = r.choice(tensors), r.choice(tensors)
+    with tape:
+        if kind < 6:
+            return r.choice([ops.add, ops.matmul, ops.mul, ops.solve])(x, y)
+        if kind == 6:
+            return r.choice([ops.exp, ops.tanh, ops.transpose, ops.softmax])(x)
+        if kind == 7:
+            return np.asarray(x)
+        if kind == 8:
+            leaves = [t for t in tensors if t.tape is None and t.requires_grad]
+            return (tape.grad(x.sum(), leaves[:2], create_graph=r.random() < 0.5) or [None])[0]
+        if kind == 9:
+            return mochi.implicit(lambda w, a: w - a * 0.5, np.zeros((3, 3)), [y])
+        if kind == 10:
+            return np.from_dlpack(x)
+    return r.choice([tape.reset, tape.reset, tape.release])()
+
+
+def work(seed, calls, outcome):
+    r = random.Random(seed)
+    context = mochi.Context(threads=1)
+    things, errors, last = [], 0, None
+    try:
+        for i in range(calls):
+            try:
+                things.append(act(r, context, things))
+            except (mochi.Error, BufferError):
+                errors += 1
+            while len(things) > r.randrange(1, 30):
+                things.pop(r.randrange(len(things)))
+            if i % 1000 == 999:
+                things.clear()
+                gc.collect()
+                context.drain()
+                last = lib.mo_context_counters(context.pointer).bytes_live
+        things.clear()
+        gc.collect()
+        context.drain()
+        outcome.append((errors, last, lib.mo_context_counters(context.pointer).bytes_live))
+    except BaseException as error:
+        outcome.append(error)
+        raise
+
+
+def test_random_calls_from_four_threads_with_four_contexts():
+    outcome = []
+    threads = [threading.Thread(target=work, args=(seed, CALLS // THREADS, outcome)) for seed in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(CALLS, "calls,", sum(o[0] for o in outcome), "of them refused")
+    assert len(outcome) == THREADS
+    for errors, _, left in outcome:
+        assert 0 < errors < CALLS // THREADS // 2
+        assert left < 1 << 20, f"{left} bytes are left in a context without tensors"
+
+
+def test_contexts_are_freed():
+    import resource
+
+    def use():
+        context = mochi.Context(threads=1)
+        W = mochi.parameter(np.ones((100, 100)), context=context)
+        with mochi.Tape(context=context) as tape:
+            tape.grad((W @ W).sum(), [W])
+
+    for _ in range(20):
+        use()
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(200):
+        use()
+    gc.collect()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20000
