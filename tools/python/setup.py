@@ -1,4 +1,4 @@
-"""Builds the library, the extension on it and mochi/ops.py, which is written from the headers."""
+"""Builds the library, the extensions on it and mochi/ops.py, which is written from the headers."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ class BuildExtension(build_ext):
 
     def build_extension(self, ext):
         """Links libmochi.a into the extension."""
-        folder = extension.library_folder()
+        folder = extension.library_folder(extension.KERNELS[ext.name.rpartition(".")[2]])
         archive = folder / "libmochi.a"
         ext.extra_link_args += [
             "-Wl,--whole-archive",
@@ -39,10 +39,11 @@ class BuildPython(build_py):
     """Writes the ops beside the modules."""
 
     def run(self):
-        """Copies the modules, none of an earlier build among them, then writes mochi/ops.py."""
+        """Copies the modules, nothing of an earlier build among them, then writes mochi/ops.py."""
         target = pathlib.Path(self.build_lib) / "mochi" / "ops.py"
-        for old in target.parent.rglob("*.py"):
-            old.unlink()
+        for old in target.parent.rglob("*.*"):
+            if old.name.partition(".")[0] not in extension.KERNELS:
+                old.unlink()
         super().run()
         target.write_text(operations.module(extension.ROOT))
 
@@ -52,13 +53,19 @@ def version():
     return re.search(r'MO_VERSION "([^"]+)"', (extension.ROOT / "tensor/tensor.h").read_text()).group(1)
 
 
-extension.BUILD.mkdir(parents=True, exist_ok=True)
-module = extension.ffibuilder.distutils_extension(str(extension.BUILD / "source"))
-module.sources = [os.path.relpath(source, HERE) for source in module.sources]
-module.py_limited_api = True
+def modules():
+    """The extensions, as setuptools takes them."""
+    extension.BUILD.mkdir(parents=True, exist_ok=True)
+    for name in extension.KERNELS:
+        module = extension.builder(name).distutils_extension(str(extension.BUILD / "source"))
+        module.sources = [os.path.relpath(source, HERE) for source in module.sources]
+        module.py_limited_api = True
+        yield module
+
+
 setup(
     version=version(),
-    ext_modules=[module],
+    ext_modules=list(modules()),
     cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
     options={
         "build": {"build_base": str(extension.BUILD / "setuptools")},

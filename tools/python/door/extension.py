@@ -1,7 +1,8 @@
-"""The extension module mochi._library: the library, linked statically, behind gates, as cffi compiles it.
+"""The extension modules: the library, linked statically, behind gates, as cffi compiles it.
 
-The library is built by meson in a folder of its own, or taken from MOCHI_PYTHON_LIBRARY, a build folder of meson that
-holds libmochi.a.
+One, mochi._native, for this machine's processor; or, for wheels that travel, one for each level of x86-64 that
+MOCHI_PYTHON_KERNELS names ("v2 v3 v4"): mochi._kernels_v2 .. (mochi/_library.py chooses). The library is built by meson in a
+folder of its own, or taken from MOCHI_PYTHON_LIBRARY, a build folder of meson that holds libmochi.a.
 """
 
 import os
@@ -48,13 +49,18 @@ def compiler():
     return words[: 2 if words[0].endswith("ccache") else 1]
 
 
-def library_folder():
-    """A build folder of meson with an up-to-date libmochi.a."""
+# The processors to build kernels for, by the name of the extension.
+KERNELS = {f"_kernels_{level}": f"x86-64-{level}" for level in os.environ.get("MOCHI_PYTHON_KERNELS", "").split()}
+KERNELS = KERNELS or {"_native": "native"}
+
+
+def library_folder(processor):
+    """A build folder of meson with an up-to-date libmochi.a for that processor."""
     given = os.environ.get("MOCHI_PYTHON_LIBRARY")
     if given:
         return pathlib.Path(given)
-    folder = BUILD / "library"
-    options = shlex.split(os.environ.get("MOCHI_PYTHON_MESON", "-Dcuda=disabled"))
+    folder = BUILD / f"library-{processor}"
+    options = [f"-Dcpu={processor}", *shlex.split(os.environ.get("MOCHI_PYTHON_MESON", "-Dcuda=disabled"))]
     if not (folder / "build.ninja").exists():
         subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
     subprocess.run(["ninja", "-C", folder, "libmochi.a"], check=True)
@@ -90,8 +96,8 @@ def heads():
     return "\n".join(lines) + "\n"
 
 
-def builder():
-    """The cffi builder of the extension, without the library's place, which the build adds."""
+def builder(name):
+    """The cffi builder of an extension, without the library's place, which the build adds."""
     text = headers.declarations(ROOT, compiler())
     ffi = cffi.FFI()
     ffi.cdef(text + GATE + gates.declarations(text))
@@ -100,13 +106,10 @@ def builder():
     source += "".join(f"static {line}\n" for line in callbacks())
     source += (HERE / "gate.c").read_text() + (HERE / "dlpack.c").read_text() + heads() + gates.definitions(text)
     ffi.set_source(
-        "mochi._library",
+        f"mochi.{name}",
         source,
         include_dirs=[str(ROOT)],
         extra_compile_args=["-std=gnu11", "-O1", "-g0", "-D_GNU_SOURCE", "-Wno-deprecated-declarations"],
         py_limited_api=True,
     )
     return ffi
-
-
-ffibuilder = builder()

@@ -9,10 +9,6 @@ array([[2., 2., 2.],
        [2., 2., 2.]])
 """
 
-from . import blas_core as _blas_core  # before anything that loads the library
-
-_blas_core.load()
-
 from . import ops
 from ._library import ffi as _ffi
 from ._library import lib as _lib

@@ -1,5 +1,6 @@
 """The kernels of OpenBLAS, chosen as the program chooses them, before the library is loaded."""
 
+import contextlib
 import os
 
 VARIABLE = "OPENBLAS_CORETYPE"
@@ -32,15 +33,16 @@ def better():
     return "HASWELL" if vendor == "AuthenticAMD" and family == 0x19 else "SKYLAKEX"
 
 
-def load():
-    """Loads the library under that choice, unless the user has made one; no other library sees it."""
+@contextlib.contextmanager
+def chosen():
+    """The time in which the library is loaded under that choice, unless the user has made one; no other library sees it."""
     import numpy  # noqa: F401  before: NumPy's own BLAS chooses for itself
 
     core = better() if VARIABLE not in os.environ else None
     if core:
         os.environ[VARIABLE] = core
     try:
-        from . import _library  # noqa: F401
+        yield
     finally:
         if core:
             del os.environ[VARIABLE]

@@ -1,0 +1,112 @@
+"""The door opens every function of the headers, keeps the wheel's promises, and stops where it is asked to."""
+
+import pathlib
+import re
+import signal
+import sys
+import threading
+import time
+
+import mochi
+import numpy as np
+import pytest
+from mochi import _library, ops
+from mochi._library import ffi, lib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PUBLIC = ("tensor/tensor.h", "autograd/autograd.h", "ops/ops.h", "models/head.h", "models/models.h", "train/train.h")
+# These have no gate: they make or free a context, or take any number of arguments.
+WITHOUT_GATE = {"mo_context_create", "mo_context_release", "mo_fail_at", "mo_call_fail"}
+
+
+def declared(header):
+    text = re.sub(r"/\*.*?\*/|#define[^\n]*", " ", (ROOT / header).read_text(), flags=re.S)
+    return set(re.findall(r"MO_API [^;(]*?\b(mo_\w+)\(", text))
+
+
+@pytest.mark.parametrize("header", PUBLIC)
+def test_every_function_of_the_headers_has_a_gate(header):
+    names = declared(header)
+    assert len(names) > 4
+    for name in names:
+        assert hasattr(lib, name), name
+        assert hasattr(lib, f"gate_{name}") or name in WITHOUT_GATE, name
+
+
+def test_every_op_of_the_header_has_a_function():
+    by_hand = {"register_ops", "recompute", "implicit", "conjugate_gradients", "gmres", "newton_krylov", "lbfgs"}
+    by_hand |= {"projected_gradient"}
+    assert {name[3:] for name in declared("ops/ops.h")} == set(ops.__all__) | by_hand
+
+
+def test_structs_and_numbers_are_those_of_the_compiler():
+    assert ffi.sizeof("mo_head") == mochi.head("ridge").pointer.size
+    assert lib.MO_MAX_AXES == mochi.arrays.MAX_AXES and lib.MO_MAX_INPUTS == 40
+    assert re.search(rf'MO_VERSION "{re.escape(mochi.__version__)}"', (ROOT / "tensor/tensor.h").read_text())
+
+
+def test_the_extension_has_the_stable_interface():
+    assert ".abi3." in sys.modules[_library.EXTENSION].__file__
+
+
+def test_every_public_name_has_a_docstring():
+    for name in mochi.__all__:
+        thing = getattr(mochi, name)
+        assert thing.__doc__ and len(thing.__doc__) > 20, name
+        for part, member in vars(thing).items() if isinstance(thing, type) else ():
+            if not part.startswith("_") and (callable(member) or isinstance(member, property)):
+                assert getattr(mochi.Tensor, part).__doc__ if thing is mochi.Tensor else member.__doc__ or part in SHORT, (
+                    name,
+                    part,
+                )
+
+
+# Attributes that the docstring of their class explains.
+SHORT = {
+    "iterations", "converged", "residual", "adjoint_residual", "adjoint_iterations", "adjoint_systems", "missed", "release",
+    "with_traceback", "add_note", "T",
+}  # fmt: skip
+
+
+def interrupted_after(seconds, call):
+    """Sends SIGINT while the call runs; it must end in KeyboardInterrupt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(seconds, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            while time.monotonic() - start < 60:
+                call()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    return time.monotonic() - start
+
+
+def test_control_c_in_a_long_call():
+    A = mochi.constant(np.random.default_rng(0).normal(size=(700, 700)))
+    tape = mochi.Tape()
+    with tape:
+        interrupted_after(0.2, lambda: (ops.eigh(A @ A.T), tape.reset()))
+        assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+
+
+def test_control_c_ends_a_solve_whose_function_is_pythons():
+    tape = mochi.Tape()
+
+    def never(x, a):
+        return (x * x).sum() + (x * a).sum() * np.random.default_rng().normal()
+
+    with tape:
+        solve = lambda: mochi.solve(  # noqa: E731
+            "lbfgs",
+            never,
+            np.ones(4),
+            [mochi.parameter(np.ones(4))],
+            iterations=10**7,
+            tolerance=1e-300,
+            implicit={"accept": True},
+        )
+        assert interrupted_after(0.2, solve) < 5
+        assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
