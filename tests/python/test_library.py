@@ -98,15 +98,8 @@ def test_control_c_ends_a_solve_whose_function_is_pythons():
     def never(x, a):
         return (x * x).sum() + (x * a).sum() * np.random.default_rng().normal()
 
+    a = mochi.parameter(np.ones(4))
+    options = {"iterations": 10**7, "tolerance": 1e-300, "implicit": {"accept": True}}
     with tape:
-        solve = lambda: mochi.solve(  # noqa: E731
-            "lbfgs",
-            never,
-            np.ones(4),
-            [mochi.parameter(np.ones(4))],
-            iterations=10**7,
-            tolerance=1e-300,
-            implicit={"accept": True},
-        )
-        assert interrupted_after(0.2, solve) < 5
+        assert interrupted_after(0.2, lambda: mochi.solve("lbfgs", never, np.ones(4), [a], **options)) < 5
         assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]

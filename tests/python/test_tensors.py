@@ -129,6 +129,34 @@ def test_backward_releases_the_values_that_python_does_not_hold():
     assert held[1] - held[0] >= 6 * 8 << 18
 
 
+def test_an_array_onto_a_value_outlives_backward():
+    W = mochi.parameter(np.ones(1000))
+    with mochi.Tape() as tape:
+        y = W * 2.0
+        loss = (y * y).sum()
+        view, other = np.asarray(y), np.from_dlpack(y)
+        del y
+        tape.grad(loss, [W])
+        more = [W * 5.0 for _ in range(20)]
+        assert (view == 2).all() and (other == 2).all() and len(more) == 20
+
+
+def test_an_array_of_a_callback_is_a_copy():
+    seen = []
+
+    def residual(w, a):
+        seen.extend([np.asarray(w * 0.0 + 3.0), np.from_dlpack(w * 0.0 + 3.0)])
+        return w - a
+
+    with mochi.Tape() as tape:
+        mochi.implicit(residual, np.zeros(100), [mochi.parameter(np.ones(100))])
+        tape.reset()
+        more = [mochi.constant(np.ones(100)) * 5.0 for _ in range(50)]
+    assert mochi.gradcheck(lambda x: (seen.append(np.asarray(x * 0.0 + 3.0)), x * x)[1], [np.ones(3)])
+    gc.collect()
+    assert all((array == 3).all() for array in seen) and len(more) == 50
+
+
 def test_objects_may_go_in_any_order():
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -32,7 +32,6 @@ door_failure door_failed(void);
 void door_put_failure(door_failure failure);
 const mo_status *door_error(void);
 void door_raise(mo_context *ctx, mo_code code, const char *message);
-void door_let_go(mo_tensor *T);
 const char *door_version(void);
 void *door_dl_export(const mo_view *v, int device_type, int device_id, bool versioned, void *state);
 void *door_dl_dropper(void);

@@ -4,8 +4,6 @@
  * A generated function gate_X calls X between gate_enter and gate_leave. A second thread is refused, and so is a forked
  * process. An error is taken out of the context before the gate opens again, so that the thread that made it finds it.
  */
-#include "tensor/storage.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -101,11 +99,6 @@ static const mo_status *door_error(void) {
 /* The error of a function of Python that the library has called. */
 static void door_raise(mo_context *ctx, mo_code code, const char *message) {
     mo_fail(ctx, code, "%s", message);
-}
-
-/* Python holds a tensor of a tape no longer: backward may release its value. */
-static void door_let_go(mo_tensor *T) {
-    T->kept = false;
 }
 
 static const char *door_version(void) {

@@ -38,8 +38,6 @@ def defined(function, known):
     else:
         leave = "if (!gate_leave(gate)) result_ = NULL;" if empty == "NULL" else "gate_leave(gate);"
         body = [f"{result} result_ = {empty};", "if (!gate_enter(gate)) return result_;", f"result_ = {call};"]
-        if "".join(result.split()) == "mo_tensor*":  # backward leaves it what it holds while Python does
-            body.append("mo_keep(result_);")
         body.append(leave)
         body.append("return result_;")
     lines = "".join(f"    {line}\n" for line in body)

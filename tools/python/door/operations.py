@@ -203,7 +203,7 @@ def body(op, found):
         given += [f"out + {i}" for i in range(outputs)]
         lines.append(f"_lib.gate_mo_{op}({', '.join(given)})")
         lines.append("tape.check()")
-        lines.append(f"return {', '.join(f'_Tensor(_lib.mo_keep(out[{i}]), tape)' for i in range(outputs))}")
+        lines.append(f"return {', '.join(f'_Tensor(out[{i}], tape)' for i in range(outputs))}")
     else:
         lines.append(f"result = _lib.gate_mo_{op}({', '.join(given)})")
         lines.append("return _Tensor(result, tape) if result else tape.fail()")

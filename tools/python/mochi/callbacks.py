@@ -4,7 +4,7 @@ from . import errors
 from ._library import ffi, lib
 from .inputs import input_of
 from .tape import Visit
-from .tensor import Visitor
+from .tensor import Tensor
 
 
 def failed(context, exception, what):
@@ -18,7 +18,7 @@ def failed(context, exception, what):
 
 def tensors(tape, pointers, n):
     """The n tensors of an array of the library, as tensors of the visit; None where there is none."""
-    return [Visitor(pointers[i], tape) if pointers[i] else None for i in range(n)]
+    return [Tensor(pointers[i], tape) if pointers[i] else None for i in range(n)]
 
 
 def visited(t, what, function):
@@ -51,14 +51,14 @@ class Equations:
 def door_residual(t, x, theta, n, state):
     """F(x, theta) of a solver."""
     f = ffi.from_handle(state).residual
-    return visited(t, "residual", lambda tape: f(Visitor(x, tape), *tensors(tape, theta, n)))
+    return visited(t, "residual", lambda tape: f(Tensor(x, tape), *tensors(tape, theta, n)))
 
 
 @ffi.def_extern()
 def door_jacobian(t, x, theta, n, state):
     """dF/dx of a solver."""
     f = ffi.from_handle(state).jacobian
-    return visited(t, "jacobian", lambda tape: f(Visitor(x, tape), *tensors(tape, theta, n)))
+    return visited(t, "jacobian", lambda tape: f(Tensor(x, tape), *tensors(tape, theta, n)))
 
 
 @ffi.def_extern()

@@ -7,7 +7,7 @@ from .context import default_context
 from .dtypes import number_of
 from .inputs import input_of, tape_of
 from .solvers import Check
-from .tensor import Tensor, Visitor
+from .tensor import Tensor
 
 SLOTS = 64
 _own = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
@@ -145,7 +145,7 @@ def _run(number, t, fixed, parameters, what):
 
     def run(tape):
         n = own.pointer.n_parameters
-        return f(*(Visitor(x, tape) for x in fixed), *tensors(tape, parameters, n))
+        return f(*(Tensor(x, tape) for x in fixed), *tensors(tape, parameters, n))
 
     return visited(t, f"head {own.name}", run)
 
@@ -179,4 +179,4 @@ def ridge_fit(Zs, Ys, lam, form="auto"):
     out = ffi.new("mo_tensor *[2]")
     given = (input_of(Zs, tape, Ys), input_of(Ys, tape, Zs), input_of(lam, tape, Zs))
     tape.context.call(lib.gate_mo_ridge_fit, tape.pointer, *given, forms[form], out, out + 1)
-    return tuple(Tensor(lib.mo_keep(pointer), tape) for pointer in out)
+    return tuple(Tensor(pointer, tape) for pointer in out)

@@ -150,7 +150,7 @@ class Model(Handle):
         """Embeddings of an episode's examples: Zs [n_s, d] and Zq [n_q, d], or [experts, n, d]."""
         out = ffi.new("mo_tensor *[2]")
         self.context.call(lib.gate_mo_model_embed, tape.pointer, *self._given(tape, episode, random), out, out + 1)
-        return tuple(Tensor(lib.mo_keep(pointer), tape) for pointer in out)
+        return tuple(Tensor(pointer, tape) for pointer in out)
 
     def logits(self, tape, episode, random=None):
         """Logits [n_q, C] of the readout fitted on the support's embeddings."""

@@ -182,8 +182,9 @@ class Tape:
         out = ffi.new("mo_tensor *[]", m)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_RETAIN * bool(retain)
         flags += lib.MO_ALLOW_UNUSED * bool(allow_unused)
+        self._frame.spare()
         self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
-        return [Tensor(lib.mo_keep(pointer), self) for pointer in out]
+        return [Tensor(pointer, self) for pointer in out]
 
     def jvp(self, ys, xs, vs, create_graph=False, allow_unused=False):
         """Products of the Jacobian of ys in xs with the directions vs: one for each of ys."""
@@ -197,10 +198,11 @@ class Tape:
         out = ffi.new("mo_tensor *[]", n)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_ALLOW_UNUSED * bool(allow_unused)
         self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
-        return [Tensor(lib.mo_keep(pointer), self) for pointer in out]
+        return [Tensor(pointer, self) for pointer in out]
 
     def backward(self, loss):
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
+        self._frame.spare()
         self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
 
     @property
@@ -232,7 +234,8 @@ class Visit:
 
     def __enter__(self):
         tape = self.tape
-        self._frame, tape._frame = tape._frame, Frame()
+        self._frame = tape._frame
+        tape._frame = Frame(outer=self._frame)
         tape._depth += 1
         return tape.__enter__()
 

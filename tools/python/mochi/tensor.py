@@ -1,5 +1,7 @@
 """Tensors: those of a tape, which live until it is reset, and leaves, which live as long as Python holds them."""
 
+from weakref import ref as _reference
+
 import numpy as np
 
 from . import arrays, dlpack, errors
@@ -9,12 +11,25 @@ from .dtypes import name_of, number_of
 
 
 class Frame:
-    """Whether the tensors that were made in it still exist: a tape's until its next reset, a callback's until it returns."""
+    """Whether the tensors made in it still exist: a tape's until its next reset, a callback's until it returns.
 
-    __slots__ = ("alive",)
+    `held` are weak references to the tensors, so that backward spares the values of those that Python holds. `outer` is
+    the frame that a callback interrupts; None of a tape's own.
+    """
 
-    def __init__(self):
-        self.alive = True
+    __slots__ = ("alive", "outer", "held")
+
+    def __init__(self, outer=None):
+        self.alive, self.outer, self.held = True, outer, []
+
+    def spare(self):
+        """Keeps the values of all tensors that Python holds through the next backward."""
+        for reference in self.held:
+            tensor = reference()
+            if tensor is not None:
+                lib.mo_keep(tensor._pointer)
+        if self.outer is not None:
+            self.outer.spare()
 
 
 FOREVER = Frame()
@@ -34,11 +49,8 @@ class Tensor:
     def __init__(self, pointer, tape):
         self._pointer = pointer
         self._tape = tape
-        self._frame = tape._frame
-
-    def __del__(self, _let_go=lib.door_let_go):
-        if self._frame.alive:
-            _let_go(self._pointer)
+        self._frame = frame = tape._frame
+        frame.held.append(_reference(self))
 
     @property
     def context(self):
@@ -61,7 +73,12 @@ class Tensor:
 
     def lent(self):
         """What keeps the memory of the tensor where it is."""
-        return self._tape.lend()
+        return self._tape.lend(), self
+
+    @property
+    def passing(self):
+        """Whether the tensor was made in a callback, whose end may free its memory."""
+        return self._frame.outer is not None
 
     @property
     def shape(self):
@@ -109,8 +126,8 @@ class Tensor:
         return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape.pointer, self.pointer()), tape)
 
     def __array__(self, dtype=None, copy=None):
-        """A read-only view of the values, or a copy in another dtype."""
-        view = arrays.view_of(self) if self.context.device == "cpu" else self.numpy()
+        """A read-only view of the values; a copy in another dtype, and of a tensor that a callback has made."""
+        view = arrays.view_of(self) if self.context.device == "cpu" and not self.passing else self.numpy()
         if dtype is not None and view.dtype != dtype:
             if copy is False:
                 raise ValueError(f"a view of {view.dtype} as {np.dtype(dtype)} needs a copy")
@@ -119,6 +136,8 @@ class Tensor:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The memory as a DLPack capsule, which nothing may write."""
+        if self.passing:
+            return constant(self, context=self.context).__dlpack__(max_version=max_version, dl_device=dl_device)
         return dlpack.capsule_of(self, max_version, dl_device, copy)
 
     def __dlpack_device__(self):
@@ -150,15 +169,6 @@ class Tensor:
 
     def __reduce__(self):
         return constant, (self.numpy(),)
-
-
-class Visitor(Tensor):
-    """A tensor that the library shows to a function of Python, and that others may hold."""
-
-    __slots__ = ()
-
-    def __del__(self):
-        pass
 
 
 class Leaf(Tensor):

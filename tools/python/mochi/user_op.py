@@ -9,7 +9,7 @@ from .context import Context
 from .dtypes import number_of
 from .inputs import input_of, list_of, room, tape_of
 from .tape import Visit
-from .tensor import Tensor, Visitor
+from .tensor import Tensor
 
 # Ops by the address of their descriptor, which nodes point to: they stay.
 _ops = {}
@@ -58,7 +58,7 @@ class Op:
         pointers, n = list_of(inputs, tape)
         out = room(self.outputs)
         tape.context.call(lib.gate_mo_apply_all, tape.pointer, self._op, pointers, n, ffi.NULL, out)
-        results = tuple(Tensor(lib.mo_keep(out[i]), tape) for i in range(self.outputs))
+        results = tuple(Tensor(out[i], tape) for i in range(self.outputs))
         return results[0] if self.outputs == 1 else results
 
     def __repr__(self):
@@ -83,7 +83,7 @@ def door_op_shape(c):
     op = _ops[_address(c.op)]
     try:
         with Visit(c.t) as tape:
-            inputs = [arrays.copy_of(Visitor(pointer, tape)) for pointer in getattr(c, "in")[0 : c.n_in]]
+            inputs = [arrays.copy_of(Tensor(pointer, tape)) for pointer in getattr(c, "in")[0 : c.n_in]]
         results = _results(op, op.forward(*inputs))
         for i, r in enumerate(results):
             if not lib.mo_call_output(c, i, number_of(r.dtype), r.ndim, ffi.new("int64_t[]", r.shape or (0,))):
@@ -109,9 +109,9 @@ def door_op_vjp(v):
     context = Context.of(lib.mo_tape_context(v.t))
     try:
         with Visit(v.t) as tape:
-            bars = tuple(Visitor(p, tape) if p else None for p in v.out_bar[0 : v.n_out])
-            outs = tuple(Visitor(p, tape) for p in v.out[0 : v.n_out])
-            inputs = [Visitor(p, tape) for p in getattr(v, "in")[0 : v.n_in]]
+            bars = tuple(Tensor(p, tape) if p else None for p in v.out_bar[0 : v.n_out])
+            outs = tuple(Tensor(p, tape) for p in v.out[0 : v.n_out])
+            inputs = [Tensor(p, tape) for p in getattr(v, "in")[0 : v.n_in]]
             found = op.vjp(bars[0], outs[0], *inputs) if op.outputs == 1 else op.vjp(bars, outs, *inputs)
             found = found if isinstance(found, (tuple, list)) else (found,)
             if len(found) != v.n_in:
