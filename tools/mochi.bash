@@ -41,6 +41,7 @@ _mochi() {
             mapfile -t COMPREPLY < <(compgen -W 'accuracy nll ece auc ap mrr hits_rank hits_ogb hits_pooled' -- "$current") ;;
         *:--weights:*) mapfile -t COMPREPLY < <(compgen -f -W 'best random none' -- "$current") ;;
         *:--recipe:*) mapfile -t COMPREPLY < <(compgen -W 'best paper paper++ released' -- "$current") ;;
+        fit:--confusion:*) mapfile -t COMPREPLY < <(compgen -W "$(_mochi_heads)" -- "$current") ;;
         fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head encoder' -- "$current") ;;

@@ -3,6 +3,8 @@
 
 #include "tools/mochi.h"
 
+#include <math.h>
+
 /* Fitted and predicted at once, kept and applied later: the same bytes, at any thread count and in every form. */
 static void a_kept_readout_predicts_the_same_bytes(void **state) {
     program *p = *state;
@@ -116,7 +118,7 @@ static void bad_readouts_are_named(void **state) {
     write_npy(p, "narrow.npy", "<f4", "(1, 2)", (float[]){1, 2}, 8);
     RUN(p, "fit", "--readout", kept, "--predict", in_folder(p, "narrow.npy"));
     assert_ended(p, 1, "readout: expected rows [m, 4] as those it has learned from, found float32 [1, 2]");
-    write_npy(p, "nan.npy", "<f4", "(1, 4)", (float[]){1, 2, 3, 0.0f / 0.0f}, 16);
+    write_npy(p, "nan.npy", "<f4", "(1, 4)", (float[]){1, 2, 3, NAN}, 16);
     RUN(p, "fit", "--readout", kept, "--predict", in_folder(p, "nan.npy"));
     assert_ended(p, 1, "nan.npy: expected finite numbers, found");
     char plugin[512];

@@ -1,9 +1,12 @@
-/* tests/fuzz/fuzz_embeddings.c - any bytes as what `mochi fit` reads: the labels, ended by '|', then the rows. */
+/* tests/fuzz/fuzz_embeddings.c - any bytes as what `mochi fit` reads: the labels, ended by '|', then the rows. Labels
+ * that begin with 'l' are a .csv, those that begin with another letter or a digit a .txt, all others an .npy array. */
 #include "fuzz_files.h"
 #include "train/fit.h"
 
+#include <ctype.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const char *const names[] = {"y.npy", "Z.npy"};
+    const char *const names[] = {!size || !isalnum(data[0]) ? "y.npy" : data[0] == 'l' ? "y.csv" : "y.txt", "Z.npy"};
     fuzz_folder folder;
     char rows[160], labels[160];
     int64_t live;
