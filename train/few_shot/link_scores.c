@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PAIRS = 1 << 20 /* whose columns are computed together */, QUERIES = 16384 };
+enum { MOST_PAIRS = 1 << 20 /* whose columns are computed together */ };
 
 static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int64_t *u, const int64_t *v, int64_t n) {
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
@@ -48,7 +48,11 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, &s->candidate, &o) != MO_OK)
         return;
-    if (o.form != MO_FEATURES_OF_EXAMPLES)
+    double bytes = (double)s->graph->nodes * MO_PAIR_MATRICES * o.dim * sizeof(float);
+    if (s->memory > 0 && bytes > (double)s->memory)
+        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
+            bytes, s->memory);
+    else if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
     else
         s->links = support ? mo_link_support_take(s->graph, support, &s->support)
@@ -197,8 +201,8 @@ mo_code mo_link_scorer_read(mo_link_scorer *s, const int64_t *u, const int64_t *
     }
     if (mo_ok(s->ctx) && mo_pair_values_reserve(s->reader, n, &b.values) &&
         mo_pair_reader_read(s->reader, &b.pairs, &b.values) == MO_OK)
-        for (; b.first < n && mo_ok(s->ctx); b.first += QUERIES) {
-            b.n = n - b.first < QUERIES ? n - b.first : QUERIES;
+        for (; b.first < n && mo_ok(s->ctx); b.first += MO_LINK_QUERIES) {
+            b.n = n - b.first < MO_LINK_QUERIES ? n - b.first : MO_LINK_QUERIES;
             score_block(s, &b, score + b.first);
         }
     mo_pair_values_release(&b.values);

@@ -5,6 +5,11 @@
 #include "train/features/pairs/pair_reader.h"
 #include "train/few_shot/few_shot.h"
 
+enum {
+    MO_PAIR_MATRICES = 7,   /* of all nodes, held at once: the SVD's, or the basis and a pass over the hops */
+    MO_LINK_QUERIES = 16384 /* pairs that the readout scores at once, with about 1.2 GiB */
+};
+
 struct mo_link_scorer {
     mo_context *ctx;
     mo_graph *graph; /* borrowed */

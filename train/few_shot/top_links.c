@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 64, LEAST_CHUNK = 1 << 16, MOST_CHUNK = 1 << 20, BYTES_PER_PAIR = 640, MATRICES = 7 };
+enum { CANDIDATES = 64, LEAST_CHUNK = 1 << 16, MOST_CHUNK = 1 << 20, BYTES_PER_PAIR = 640 };
 
 typedef struct top_links {
     mo_context *ctx;
@@ -33,7 +33,7 @@ typedef struct top_links {
 static int64_t find_chunk(const top_links *l, int64_t most, int64_t memory) {
     const mo_graph *graph = l->graph;
     double nodes = (double)graph->nodes, dim = (double)l->scorer->reader->dim;
-    double base = nodes * (MATRICES * dim * sizeof(float) + 4 * (double)most + 16 * (double)l->k + 64);
+    double base = nodes * (MO_PAIR_MATRICES * dim * sizeof(float) + 4 * (double)most + 16 * (double)l->k + 64);
     double most_pairs = fmax(MOST_CHUNK, 4 * nodes);
     base += 24 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     if (memory > 0)
@@ -41,7 +41,7 @@ static int64_t find_chunk(const top_links *l, int64_t most, int64_t memory) {
     if (mo_ok(l->ctx) && most_pairs < LEAST_CHUNK)
         mo_fail(l->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, graph->name,
             base + LEAST_CHUNK * (double)BYTES_PER_PAIR, memory);
-    return mo_ok(l->ctx) ? (int64_t)most_pairs : 0;
+    return mo_ok(l->ctx) ? (int64_t)most_pairs / MO_LINK_QUERIES * MO_LINK_QUERIES : 0; /* the same blocks, so bits */
 }
 
 static bool find_candidates(top_links *l, int64_t most) {

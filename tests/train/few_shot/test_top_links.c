@@ -189,6 +189,8 @@ static void bad_requests_are_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("links", "to"));
     top_links(g, &(mo_few_shot_options){.memory = 1 << 20}, 1, 0, to, score);
     assert_failed(s->ctx, MO_MEMORY, PARTS("links: 'drawn' needs", "the limit of memory is 1048576"));
+    top_links(g, &(mo_few_shot_options){.memory = 1 << 18}, 1, 0, to, score); /* before anything is computed */
+    assert_failed(s->ctx, MO_MEMORY, PARTS("links: 'drawn' needs 645120 bytes; the limit of memory is 262144"));
     mo_graph_release(g);
 }
 
