@@ -106,7 +106,7 @@ static void refuse_options(const predict_options *o) {
     static const char *const of_classes[] = {
         "known", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
     for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
-        refuse_given(&o->given, of_classes[i], o->pairs || o->top, "links have no such thing");
+        refuse_given(&o->given, of_classes[i], o->pairs || o->top, "links, of --pairs and --top, have no such thing");
     refuse_given(&o->given, "labels", o->readout && (o->pairs || o->top), why);
     refuse_given(&o->given, "candidates", !o->top, "expected --top K, whose candidates they are");
     refuse_given(&o->given, "top", o->pairs, "expected --pairs FILE or --top K, found both");
