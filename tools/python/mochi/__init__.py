@@ -26,8 +26,9 @@ from .errors import (
     StateError,
     UnsupportedError,
 )
-from .few_shot import Estimate, FewShot
-from .graphs import Graph, graph, graph_names, graph_set
+from .graphs.few_shot import Estimate, FewShot
+from .graphs.graph import Graph, graph, graph_names, graph_set
+from .fit import few_shot_score
 from .heads import Head, head, head_names, ridge_fit
 from .models import Episode, Model
 from .operators import attach as _attach
@@ -37,7 +38,7 @@ from .solvers import Check, Report, gradcheck, implicit, recompute, solve
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
-from .trained import Trained, features, load
+from .graphs.trained import Trained, features, load
 from .user_op import Op
 
 _attach()
@@ -77,6 +78,7 @@ __all__ = [
     "default_context",
     "device_describe",
     "features",
+    "few_shot_score",
     "gradcheck",
     "graph",
     "graph_names",

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
-from ._library import ffi, lib
-from .context import Context, default_context
+from .. import errors
+from .._library import ffi, lib
+from ..context import Context, default_context
+from ..handle import Handle
+from ..heads import Head
+from ..models import Model
+from ..tensor import Leaf
 from .few_shot import FewShot, cache_of, score_links
-from .graphs import graph
-from .handle import Handle
-from .heads import Head
-from .models import Model
-from .tensor import Leaf
+from .graph import graph
 
 MAX_ROWS = 32768  # as the program: rows that are encoded at once
 FORMS = {"nodes": lib.MO_FEATURES_OF_NODES, "examples": lib.MO_FEATURES_OF_EXAMPLES}

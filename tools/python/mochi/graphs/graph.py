@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
-from ._library import ffi, lib
-from .context import Context, default_context
-from .graph_sources import array_of, members_of, parts_of
-from .handle import Handle
+from .. import errors
+from .._library import ffi, lib
+from ..context import Context, default_context
+from ..handle import Handle
+from .sources import array_of, members_of, parts_of
 
 TASKS = {"nc": lib.MO_TASK_NC, "lp": lib.MO_TASK_LP, "gc": lib.MO_TASK_GC}
 DIVISION = {"train": lib.MO_DIVISION_TRAIN, "validation": lib.MO_DIVISION_VALIDATION, "test": lib.MO_DIVISION_TEST}

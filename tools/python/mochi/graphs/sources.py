@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
+from .. import errors
 
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
-from ._library import ffi, lib
-from .graph_sources import number_classes
-from .graphs import Graph
-from .handle import Handle
-from .heads import Head
-from .heads import head as head_of
+from .. import errors
+from .._library import ffi, lib
+from ..handle import Handle
+from ..heads import Head
+from ..heads import head as head_of
+from .graph import Graph
+from .sources import number_classes
 
 
 @dataclasses.dataclass(frozen=True)

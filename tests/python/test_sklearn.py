@@ -1,0 +1,158 @@
+"""Heads as estimators of scikit-learn, and the table of `mochi fit`."""
+
+import json
+import os
+import pickle
+import subprocess
+
+import mochi
+import numpy as np
+import pytest
+
+sklearn = pytest.importorskip("sklearn")
+
+from mochi.sklearn import LDAHead, LogisticHead, PrototypeHead, RidgeHead, SVMHead, few_shot_score  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import make_blobs  # noqa: E402
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
+EVERY = [
+    RidgeHead(), RidgeHead(intercept="free", calibrated=True), LogisticHead(), LogisticHead(intercept="penalised"),
+    SVMHead(centred=False), LDAHead(), PrototypeHead(), PrototypeHead("centred"),
+    PrototypeHead("cosine", scale=5.0, calibrated=True),
+]  # fmt: skip
+Z, y = make_blobs(400, 8, centers=4, cluster_std=4.0, random_state=0)
+names = np.array(["d", "a", "c", "b"])[y]
+
+
+@parametrize_with_checks([RidgeHead(), LogisticHead(), SVMHead(), LDAHead(), PrototypeHead(), RidgeHead(calibrated=True)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=str)
+def test_the_logits_are_those_of_the_head(estimator):
+    made = clone(estimator).fit(Z[:100], names[:100])
+    name, parameters = made._head()
+    Y = np.eye(4)[np.unique(names[:100], return_inverse=True)[1]]
+    with mochi.Tape(mode="eval"):
+        expected = mochi.head(name)(Z[:100], Y, Z[100:], **parameters).numpy()
+    mine = made.logits(Z[100:])
+    mine, expected = (a - a.mean(1, keepdims=True) for a in (mine, expected))
+    np.testing.assert_allclose(mine, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+    assert made.predict(Z[100:]).tolist() == made.classes_[expected.argmax(1)].tolist()
+    P = made.predict_proba(Z[100:])
+    np.testing.assert_allclose(P.sum(1), 1)
+    scaled = np.exp((expected - expected.max(1, keepdims=True)) / made.temperature_)
+    np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), atol=1e-7)
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.predict_proba(Z), made.predict_proba(Z)) and again.score(Z[100:], names[100:]) > 0.7
+
+
+def test_an_svm_of_rows_far_from_0_needs_them_centred():
+    far = 100 + np.random.default_rng(0).normal(size=(100, 2))
+    label = far[:, 0] > 100
+    assert SVMHead().fit(far, label).score(far, label) > 0.9
+    with pytest.raises(mochi.NumericalError, match="not converged"):
+        SVMHead(centred=False).fit(far, label)
+    assert np.allclose(SVMHead().fit(Z, y).logits(Z), SVMHead(centred=False).fit(Z - Z.mean(0), y).logits(Z - Z.mean(0)))
+
+
+def test_two_classes_have_one_decision():
+    two = names < "c"
+    made = LogisticHead().fit(Z, two)
+    scores = made.decision_function(Z)
+    assert scores.shape == (len(Z),) and np.array_equal(scores > 0, made.predict(Z))
+
+
+def test_the_temperature_is_that_of_mochi_fit():
+    train, test = np.arange(0, 400, 5), np.setdiff1d(np.arange(400), np.arange(0, 400, 5))
+    for estimator, head in ((LogisticHead(0.01, calibrated=True), "logistic"), (RidgeHead(calibrated=True), "ridge")):
+        made = estimator.fit(Z[train], y[train])
+        (row,) = few_shot_score(Z, y, head, split=(train, test), lam=made.lam)
+        assert row["accuracy"] == pytest.approx(100 * made.score(Z[test], y[test]))
+        P = made.predict_proba(Z[test])
+        assert ece(P, y[test]) == pytest.approx(row["ece_temperature"], abs=1e-4) and row["ece_temperature"] < row["ece"]
+        assert made.temperature_ != 1
+    with pytest.raises(ValueError, match="expected one of euclidean"):
+        PrototypeHead("manhattan").fit(Z, y)
+
+
+def ece(P, label):
+    confidence, right = P.max(1), P.argmax(1) == label
+    part = np.ceil(confidence * 15)
+    return sum(abs((right[part == b].astype(float) - confidence[part == b]).sum()) for b in range(1, 16)) / len(label)
+
+
+def test_grid_search_runs_in_processes_and_threads():
+    joblib = pytest.importorskip("joblib")
+    for backend in ("loky", "threading"):
+        with joblib.parallel_config(backend):
+            search = GridSearchCV(RidgeHead(), {"lam": [10.0], "calibrated": [False, True]}, n_jobs=2, cv=2)
+            search.fit(Z, names)
+        assert search.best_score_ > 0.8 and set(search.best_params_) == {"lam", "calibrated"}
+
+
+def test_the_table_of_fit():
+    rows = few_shot_score(Z, names, ["ridge", "svm"], shots=(1, 5), episodes=7, queries=10, outcomes=True)
+    assert [(row["head"], row["k"]) for row in rows] == [("ridge", 1), ("svm", 1), ("ridge", 5), ("svm", 5)]
+    for row in rows:
+        assert row["failure"] is None and row["outcomes"].shape == (7,)
+        assert row["accuracy"] == pytest.approx(row["outcomes"].mean())
+        assert np.isnan(row["ece_temperature"]) == (row["k"] == 1)
+    assert few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10)[0]["accuracy"] == rows[2]["accuracy"]
+    other = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, seed=1)[0]
+    assert other["accuracy"] != rows[2]["accuracy"]
+    tuned = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, tune=True, lam=1e6)[0]
+    assert tuned["nll"] != rows[2]["nll"]
+    own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ mochi.ops.transpose(Zs) @ Ys)
+    assert few_shot_score(Z, names, own, shots=[5], episodes=3)[0]["head"] == "mine"
+
+
+def test_a_head_without_a_fit_loses_its_own_rows():
+    rows = few_shot_score(Z, y, ["lda", "ridge"], shots=[1], episodes=3)
+    assert "covariance" in rows[0]["failure"] and np.isnan(rows[0]["accuracy"]) and rows[1]["failure"] is None
+    for wrong, message in (((Z[:, 0], y), "rows"), ((Z, y[:9]), "each of 400"), ((Z, y * 0), "two or more")):
+        with pytest.raises(ValueError, match=message):
+            few_shot_score(*wrong)
+    with pytest.raises(ValueError, match="k is 0"):
+        few_shot_score(Z, y, shots=[0])
+    with pytest.raises(ValueError, match="expected different rows"):
+        few_shot_score(Z, y, split=([1, 1], None))
+
+
+def test_an_exception_in_progress_ends_the_call():
+    seen = []
+
+    def progress(part, done, of):
+        seen.append(part)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        few_shot_score(Z, y, "ridge", shots=[4, 8], progress=progress)
+    assert len(seen) == 1
+    assert few_shot_score(Z, y, "ridge", shots=[4], episodes=2)
+
+
+def test_pandas_takes_the_table():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(few_shot_score(Z, y, ["ridge", "lda"], shots=[4, 8], episodes=3))
+    assert table.pivot(index="k", columns="head", values="accuracy").shape == (2, 2)
+
+
+@pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_program_prints_the_same_figures(tmp_path, dtype):
+    rows, heads = Z.astype(dtype), ["ridge", "logistic", "prototype_euclidean"]
+    np.save(tmp_path / "Z.npy", rows)
+    np.save(tmp_path / "y.npy", y.astype(np.int64))
+    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", ",".join(heads), "--shots", "2,4"]
+    said = subprocess.run([*command, "--episodes", "9", "--seed", "3", "--json"], check=True, capture_output=True, text=True)
+    theirs = [line for line in map(json.loads, said.stdout.splitlines()) if "accuracy" in line and "k" in line]
+    mine = few_shot_score(rows, y, heads, shots=(2, 4), episodes=9, seed=3)
+    for a, b in zip(mine, theirs, strict=True):
+        for figure in ("head", "k", "accuracy", "ci95", "nll", "brier", "ece", "ece_temperature"):
+            printed = a[figure] if figure in ("head", "k") else float(f"{a[figure]:.9g}")
+            assert printed == b[figure], figure

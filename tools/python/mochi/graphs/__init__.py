@@ -1,0 +1,1 @@
+"""Graphs, their features, trained models, labels from a few, training."""
