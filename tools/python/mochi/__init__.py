@@ -38,6 +38,7 @@ from .solvers import Check, Report, gradcheck, implicit, recompute, solve
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
+from .graphs.training import Run, Step, train
 from .graphs.trained import Trained, features, load
 from .user_op import Op
 
@@ -66,8 +67,10 @@ __all__ = [
     "OutOfMemoryError",
     "Random",
     "Report",
+    "Run",
     "Sparse",
     "StateError",
+    "Step",
     "Tape",
     "Tensor",
     "Trained",
@@ -93,4 +96,5 @@ __all__ = [
     "ridge_fit",
     "set_default_context",
     "solve",
+    "train",
 ]

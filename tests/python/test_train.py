@@ -1,0 +1,109 @@
+"""Training from Python: the bytes of the program's weights, progress, Ctrl-C, and going on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import mochi
+import numpy as np
+import pytest
+
+PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
+program = pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
+SMALL = {"pool": ["mutag"], "steps": 4, "k": (2, 4), "q": 3}
+
+
+@program
+@pytest.mark.parametrize("recipe", ["best", "paper"])
+def test_the_program_writes_the_same_bytes(tmp_path, recipe):
+    own = {} if recipe == "best" else {"dim": 16}
+    run = mochi.train(tmp_path / "a", recipe=recipe, progress=False, **SMALL, **own)
+    command = [PROGRAM, "train", "--recipe", recipe, "--pool", "mutag", "--steps", "4", "--k", "2:4", "--q", "3:3", "--quiet"]
+    command += [word for name, value in own.items() for word in (f"--{name}", str(value))]
+    subprocess.run([*command, "--out", tmp_path / "b"], check=True, capture_output=True)
+    assert run.finished and [step.step for step in run.history] == [0, 1, 2, 3]
+    a, b = ((tmp_path / name / "weights.safetensors").read_bytes() for name in "ab")
+    assert a == b
+    settings = [json.loads((tmp_path / name / "run.json").read_text())["settings"] for name in "ab"]
+    assert settings[0] == settings[1]
+
+
+def test_a_run_is_loaded_and_read(tmp_path):
+    mutag = mochi.graph("mutag")
+    steps = []
+    run = mochi.train(tmp_path / "run", **{**SMALL, "pool": [(mutag, "gc")]}, progress=steps.append, head="ridge", lr=0.1)
+    assert steps == run.history and steps[0].steps == 4 and set(steps[0].accuracy) == {"gc"} and "step 1 of 4" in str(steps[0])
+    assert [step.lr for step in steps] == pytest.approx([mochi.cosine(0.1, 0.0, i, 4) for i in range(4)])
+    trained = run.load()
+    assert trained.recipe == "best" and np.isfinite(trained.embed(mutag)).all()
+    before, after = mochi.load("best").parameters, trained.parameters
+    assert any(not np.array_equal(before[name], after[name]) for name in before if name in after)
+
+
+def test_a_run_stops_and_goes_on_to_the_same_weights(tmp_path):
+    whole = mochi.train(tmp_path / "whole", progress=False, **SMALL)
+    part = mochi.train(tmp_path / "part", progress=lambda step: step.step < 1, **SMALL)
+    assert not part.finished and len(part.history) == 2
+    with pytest.raises(mochi.StateError, match="not finished"):
+        part.load()
+    with pytest.raises(LookupError, match="mine"):
+        mochi.train(tmp_path / "part", progress=raises(LookupError("mine")), resume=True, **SMALL)
+    rest = mochi.train(tmp_path / "part", progress=False, resume=True, **SMALL)
+    assert rest.finished and [step.step for step in rest.history] == [3]
+    a, b = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "part"))
+    assert a == b and whole.finished
+
+
+def raises(exception):
+    def progress(step):
+        raise exception
+
+    return progress
+
+
+def test_ctrl_c_stops_behind_a_step(tmp_path):
+    def progress(step):
+        if step.step == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    run = mochi.train(tmp_path / "run", progress=progress, **{**SMALL, "steps": 50})
+    assert not run.finished and 2 <= len(run.history) <= 3 and signal.getsignal(signal.SIGINT) is before
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def test_another_thread_trains(tmp_path):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(mochi.train(tmp_path / "run", progress=False, **SMALL)))
+    thread.start()
+    thread.join()
+    assert found[0].finished
+
+
+def test_progress_is_a_bar_or_lines(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    mochi.train(tmp_path / "lines", **SMALL)
+    said = capsys.readouterr().out
+    assert "features: mutag:gc" in said and "step 4 of 4: loss" in said
+    monkeypatch.undo()
+    pytest.importorskip("tqdm")
+    mochi.train(tmp_path / "bar", **SMALL)
+    assert "4/4" in capsys.readouterr().err
+
+
+def test_wrong_arguments_say_so(tmp_path):
+    for wrong, message in (
+        ({"recipe": "worst"}, "expected one of best"), ({"temperature": "hot"}, "expected one of logit"),
+        ({"steps": 0}, "steps is 0"), ({"pool": ["no-such-graph"]}, "no-such-graph"), ({"head": "none"}, "expected one of"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            mochi.train(tmp_path / "run", progress=False, **{**SMALL, **wrong})
+    with pytest.raises(TypeError, match="unknown option 'stpes'"):
+        mochi.train(tmp_path / "run", stpes=3)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("")
+    with pytest.raises(mochi.Error, match="mine.txt|empty"):
+        mochi.train(tmp_path / "full", progress=False, **SMALL)

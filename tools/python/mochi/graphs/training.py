@@ -1,0 +1,265 @@
+"""Training on a pool of graphs, as `mochi train` does it, with progress and Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .. import errors
+from .._library import ffi, lib
+from ..context import Context, default_context
+from ..handle import Handle
+from .few_shot import cache_of
+from .graph import TASKS, Graph
+from .recipes import POOL, Recipe
+from .trained import Trained
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What a step of training did.
+
+    Attributes
+    ----------
+    step, steps : int
+        Its number, from 0, and how many the run has.
+    loss, gradient_norm, lr, seconds : float
+        The mean loss of its episodes; the norm before clipping; the rate; how long it took.
+    accuracy : dict
+        Of the queries by task ("nc", "lp", "gc"), 0 .. 1, of the tasks that had an episode.
+    """
+
+    step: int
+    steps: int
+    loss: float
+    gradient_norm: float
+    lr: float
+    seconds: float
+    accuracy: dict[str, float]
+
+    def __str__(self) -> str:
+        tasks = "".join(f", {task} {100 * share:.1f}%" for task, share in self.accuracy.items())
+        return f"step {self.step + 1} of {self.steps}: loss {self.loss:.4f}{tasks}"
+
+
+@dataclasses.dataclass
+class Run:
+    """A run of `train`.
+
+    Attributes
+    ----------
+    folder : str
+        With weights.safetensors once it is finished, checkpoint.safetensors, log.jsonl and run.json (train/FORMATS.md).
+    finished : bool
+        Whether all steps are done; else the run was stopped, and ``train(.., resume=True)`` goes on.
+    history : list of Step
+        The steps of this call.
+    """
+
+    folder: str
+    finished: bool = False
+    history: list[Step] = dataclasses.field(default_factory=list)
+
+    def load(self) -> Trained:
+        """The trained model of a finished run."""
+        if not self.finished:
+            raise errors.StateError(f"{self.folder}: the run is not finished; train(.., resume=True) goes on")
+        return Trained(os.path.join(self.folder, "weights.safetensors"))
+
+
+class _Pool(Handle):
+    release = lib.gate_mo_pool_release
+
+
+class _Model(Handle):
+    release = lib.gate_mo_model_release
+
+
+class _Trainer(Handle):
+    release = lib.gate_mo_trainer_release
+
+
+class _Watch:
+    """What the library's calls come back to."""
+
+    def __init__(self, run, report, tell):
+        self.run, self.report, self.tell = run, report, tell
+        self.stop, self.failure = False, None
+
+    def step(self, r):
+        """Notes a step; returns whether to go on."""
+        accuracy = {name: r.accuracy[task] for name, task in TASKS.items() if r.accuracy[task] == r.accuracy[task]}
+        step = Step(r.step, r.steps, r.loss, r.gradient_norm, r.lr, r.seconds, accuracy)
+        self.run.history.append(step)
+        return self.report(step) is not False and not self.stop
+
+
+@ffi.def_extern(error=False)
+def door_report(r, state):
+    """A step is done; an exception stops the run behind it, and comes out of the call."""
+    watch = ffi.from_handle(state)
+    try:
+        return watch.step(r)
+    except BaseException as exception:  # also KeyboardInterrupt, where Ctrl-C is the caller's
+        watch.failure = exception
+        return False
+
+
+@ffi.def_extern()
+def door_notice(line, state):
+    """A slow preparation tells how far it is."""
+    ffi.from_handle(state).tell(ffi.string(line).decode(errors="replace"))
+
+
+def train(
+    out: str | os.PathLike,
+    pool: Sequence[str | Graph | tuple[Graph, str]] = POOL,
+    recipe: str = "best",
+    progress: bool | Callable[[Step], Any] = True,
+    resume: bool = False,
+    checkpoint_every: int = 0,
+    cache: str | os.PathLike | None = None,
+    context: Context | None = None,
+    **options: Any,
+) -> Run:
+    """Meta-trains on a pool of graphs: the run, and at the same BLAS core the bits, of `mochi train`.
+
+    Ctrl-C stops the run behind the step at hand, with a checkpoint, and the call returns.
+
+    Parameters
+    ----------
+    out : path
+        The folder of the run, new or empty unless it is resumed.
+    pool : sequence
+        Names or files, "cora:nc+lp" for some tasks alone; a `Graph`, or (graph, "nc+lp"). The default comes with the library.
+    recipe : str
+        "best", "paper", "paper++" or "released".
+    progress : bool or callable
+        True: a bar of tqdm where there is one, in notebooks too, else lines of text. A callable is given each `Step`, and
+        stops the run by returning False; an exception in it stops the run, too, and comes out of this call.
+    resume : bool
+        Go on with a run that was stopped; with the same arguments.
+    checkpoint_every : int
+        Steps; 0: only at the end.
+    cache : path
+        A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
+    **options
+        In place of the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
+        lam, temperature, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
+
+    Source: train/run/
+    """
+    context = context or default_context()
+    run = Run(os.fspath(out))
+    with tempfile.TemporaryDirectory() as folder, _shown(progress) as (report, tell), contextlib.ExitStack() as stack:
+        names, paths = _named(pool, folder)
+        settings = Recipe(recipe, names, **options)
+        watch = _Watch(run, report, tell)
+        handle = ffi.new_handle(watch)
+        check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
+        context.call(check, context.pointer, os.fsencode(out))
+        opened = stack.enter_context(_opened(context, settings, paths, cache, handle))
+        model = stack.enter_context(_Model(context, settings.model(context, opened.pointer())))
+        o = settings.training()
+        kept = ffi.new("char[]", os.fsencode(out)), ffi.new("char[]", settings.text().encode())
+        o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every
+        made = context.call(lib.gate_mo_trainer_create, model.pointer(), opened.pointer(), o)
+        trainer = stack.enter_context(_Trainer(context, made, keep=kept))
+        if resume:
+            context.call(lib.gate_mo_trainer_resume, trainer.pointer())
+        with _interruptible(watch):
+            context.call(lib.gate_mo_trainer_run, trainer.pointer(), lib.door_report, handle)
+        if watch.failure is not None:
+            raise watch.failure
+        run.finished = not run.history or run.history[-1].step + 1 == settings.s["steps"]
+        if run.finished:
+            context.call(lib.gate_mo_trainer_finish, trainer.pointer())
+    return run
+
+
+def _named(pool, folder):
+    """(what run.json calls the graphs, what the library opens): graphs in memory become files for the while."""
+    names, paths = [], []
+    for i, item in enumerate([pool] if isinstance(pool, (str, Graph)) else pool):
+        g, tasks = (item[0], ":" + item[1]) if isinstance(item, tuple) else (item, "")
+        if isinstance(g, Graph):
+            os.mkdir(os.path.join(folder, str(i)))
+            path = os.path.join(folder, str(i), g.name.replace("/", "_") + ".npz")
+            g.save(path)
+            names.append(g.name + tasks)
+            paths.append(path + tasks)
+        else:
+            names.append(os.fspath(g) + tasks)
+            paths.append(names[-1])
+    return names, paths
+
+
+def _opened(context, settings, paths, cache, handle):
+    features, kept = settings.features(), [ffi.new("char[]", os.fsencode(path)) for path in paths]
+    where = cache_of(cache)
+    if where is not None:
+        kept.append(ffi.new("char[]", os.fsencode(where)))
+        features.cache = kept[-1]
+    list_of = ffi.new("char *[]", kept[: len(paths)])
+    made = context.call(
+        lib.gate_mo_pool_open, context.pointer, list_of, len(paths), features, settings.s["link_share"], lib.door_notice, handle,
+    )  # fmt: skip
+    pool = _Pool(context, made, keep=kept)
+    context.call(lib.gate_mo_pool_set_families, made, ffi.new("double[]", list(settings.s["families"])))
+    return pool
+
+
+@contextlib.contextmanager
+def _interruptible(watch) -> Iterator[None]:
+    """The first Ctrl-C stops the run behind its step; a second one is Python's own."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number, frame):
+        watch.stop = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _shown(progress) -> Iterator[tuple[Callable[[Step], Any], Callable[[str], Any]]]:
+    """(what is given each step, what is given each notice)."""
+    if callable(progress):
+        yield progress, lambda line: None
+    elif not progress:
+        yield (lambda step: None), (lambda line: None)
+    else:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            yield _lines, print
+            return
+        with tqdm(unit="step") as bar:
+
+            def report(step):
+                bar.total, bar.n = step.steps, step.step + 1
+                bar.set_postfix_str(str(step).partition(": ")[2])
+
+            yield report, bar.set_description_str
+
+
+def _lines(step):
+    """A line of text for each twentieth of the run."""
+    twentieth = max(1, step.steps // 20)
+    if (step.step + 1) % twentieth == 0 or step.step + 1 == step.steps:
+        print(step)
+        sys.stdout.flush()
