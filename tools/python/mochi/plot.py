@@ -1,0 +1,127 @@
+"""Figures as axes of matplotlib: accuracy against k, reliability of probabilities, embeddings in a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import errors
+from .graphs.sources import number_classes
+
+BINS = 15  # as mochi fit: bin b holds (b / 15, (b + 1) / 15]
+
+
+def _axes(ax):
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(4.5, 3.5), layout="constrained")[1]
+
+
+def accuracy(rows: Sequence[dict[str, Any]], ax: Any = None) -> Any:
+    """Accuracy against k, a line for each head with its 95% interval.
+
+    Parameters
+    ----------
+    rows : list of dict
+        As `mochi.few_shot_score` returns them; rows without a fit are left out.
+    ax : matplotlib.axes.Axes
+        None: new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    fitted = [row for row in rows if row["failure"] is None]
+    if not fitted:
+        raise errors.InvalidError("plot.accuracy: rows without a fit alone, expected one with a fit")
+    ax = _axes(ax)
+    for head in dict.fromkeys(row["head"] for row in fitted):
+        k, mean, half = np.array([(r["k"], r["accuracy"], r["ci95"]) for r in fitted if r["head"] == head]).T
+        order = np.argsort(k)
+        ax.errorbar(k[order], mean[order], np.nan_to_num(half[order]), capsize=2, marker="o", markersize=3, label=head)
+    shots = sorted({row["k"] for row in fitted})
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(shots, [str(k) for k in shots])
+    ax.set_xlabel("labels of each class")
+    ax.set_ylabel("accuracy, %")
+    ax.legend(frameon=False)
+    return ax
+
+
+def reliability(probabilities: Any, y: Any, classes: Any = None, ax: Any = None) -> Any:
+    """Accuracy against confidence, in 15 bins, with their expected calibration error (Guo et al. 2017) in the title.
+
+    Parameters
+    ----------
+    probabilities : array_like
+        [n, C].
+    y : array_like
+        The labels [n].
+    classes : array_like
+        What the columns are called [C]; None: 0 .. C - 1.
+    ax : matplotlib.axes.Axes
+        None: new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    P, y = np.asarray(probabilities), np.asarray(y)
+    if P.ndim != 2 or y.shape != P.shape[:1] or not len(y):
+        raise errors.InvalidError(f"plot.reliability: probabilities {list(P.shape)} and labels {list(y.shape)}, expected [n, C]")
+    names = np.arange(P.shape[1]) if classes is None else np.asarray(classes)
+    confidence, right = P.max(1), names[P.argmax(1)] == y
+    number = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
+    count = np.bincount(number, minlength=BINS)
+    used = count > 0
+    share = np.bincount(number, right, BINS)[used] / count[used]
+    mean = np.bincount(number, confidence, BINS)[used] / count[used]
+    error = (np.abs(share - mean) * count[used]).sum() / len(y)
+    ax = _axes(ax)
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
+    ax.bar((np.flatnonzero(used) + 0.5) / BINS, share, 0.9 / BINS, alpha=0.35)
+    ax.scatter(mean, share, s=4 + 60 * count[used] / count.max(), zorder=3)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="confidence", ylabel="share that is right", title=f"ECE {100 * error:.1f}%")
+    return ax
+
+
+def plane(Z: Any, y: Any = None, ax: Any = None) -> Any:
+    """Embeddings in the plane of their first two principal components, coloured by class.
+
+    Parameters
+    ----------
+    Z : array_like or FewShot
+        Embeddings [n, d], d of 2 or more; or a readout, of whose graph all examples are drawn.
+    y : array_like
+        Labels [n] of any type; unlabelled ones (-1, None, NaN, "") are grey.
+    ax : matplotlib.axes.Axes
+        None: new ones.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    xy = Z.plane() if hasattr(Z, "plane") else _principal(np.asarray(Z, float))
+    label, names = (np.full(len(xy), -1), []) if y is None else number_classes(y, len(xy))
+    ax = _axes(ax)
+    rest = label < 0
+    ax.scatter(*xy[rest].T, s=3, color="0.75", linewidths=0, zorder=1)
+    for c, name in enumerate(names):
+        ax.scatter(*xy[label == c].T, s=5, linewidths=0, zorder=2, label=str(name))
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set(xlabel="first component", ylabel="second component")
+    if 0 < len(names) <= 10:
+        ax.legend(frameon=False, markerscale=2, fontsize="small")
+    return ax
+
+
+def _principal(Z):
+    if Z.ndim != 2 or Z.shape[1] < 2:
+        raise errors.InvalidError(f"plot.plane: embeddings {list(Z.shape)}, expected [n, d] with d of 2 or more")
+    centred = Z - Z.mean(0)
+    return centred @ np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
