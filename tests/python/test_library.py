@@ -103,3 +103,11 @@ def test_control_c_ends_a_solve_whose_function_is_pythons():
     with tape:
         assert interrupted_after(0.2, lambda: mochi.solve("lbfgs", never, np.ones(4), [a], **options)) < 5
         assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+
+
+def test_the_guides_first_lines_run():
+    guide = (ROOT / "tools/python/README.md").read_text()
+    block = re.search(r"```python\n(.*?)```", guide, re.S).group(1)
+    names = {}
+    exec(block, names)
+    assert names["gradient"].shape == (4, 32) and names["loss"].item() > 0
