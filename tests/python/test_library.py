@@ -72,10 +72,10 @@ def interrupted_after(seconds, call):
     """Sends SIGINT while the call runs; it must end in KeyboardInterrupt."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(seconds, lambda: signal.raise_signal(signal.SIGINT))
-    timer.start()
     start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             while time.monotonic() - start < 60:
                 call()
     finally:
@@ -103,6 +103,24 @@ def test_control_c_ends_a_solve_whose_function_is_pythons():
     with tape:
         assert interrupted_after(0.2, lambda: mochi.solve("lbfgs", never, np.ones(4), [a], **options)) < 5
         assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+
+
+def test_control_c_leaves_everything_usable_wherever_it_strikes():
+    a = mochi.parameter(np.ones(4))
+    tape = mochi.Tape()
+    for i in range(25):
+        with tape:
+
+            def work():
+                w = mochi.implicit(lambda w, a: w * w * w - a, np.ones(4), [a])
+                tape.grad(w.sum(), [a])
+                tape.reset()
+
+            interrupted_after(0.002 + 0.0011 * i, work)
+            assert ops.add(np.ones(2), 1.0).numpy().tolist() == [2, 2]
+            tape.reset()
+    with pytest.raises(mochi.StateError, match="no tape"):
+        a + a
 
 
 def test_the_guides_first_lines_run():

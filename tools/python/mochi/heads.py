@@ -2,7 +2,7 @@
 
 from . import errors
 from ._library import ffi, lib
-from .callbacks import tensors, visited
+from .callbacks import struck, tensors, visited
 from .context import default_context
 from .dtypes import number_of
 from .inputs import input_of, tape_of
@@ -150,13 +150,13 @@ def _run(number, t, fixed, parameters, what):
     return visited(t, f"head {own.name}", run)
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_head_logits(number, t, Zs, Ys, Zq, parameters):
     """Logits of a head of Python."""
     return _run(number, t, (Zs, Ys, Zq), parameters, "logits")
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_head_residual(number, t, W, Zs, Ys, parameters):
     """The residual of a head of Python."""
     return _run(number, t, (W, Zs, Ys), parameters, "residual")

@@ -14,6 +14,13 @@ _open = threading.local()
 _tapes = weakref.WeakValueDictionary()
 
 
+def _open_tapes():
+    """The tapes that this thread has opened by ``with``, the innermost last."""
+    if not hasattr(_open, "tapes"):
+        _open.tapes = []
+    return _open.tapes
+
+
 class Core:
     """The library's tape. It outlives a reset of `Tape` while arrays look onto values of it."""
 
@@ -80,11 +87,11 @@ class Tape:
 
     def _start(self):
         pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, MODES[self._mode])
-        self._core = Core(self.context, pointer or self.fail(), owned=True)
-        self.pointer = pointer
-        _tapes[self._core.address] = self
+        core = Core(self.context, pointer or self.fail(), owned=True)
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
+        self.pointer, self._core = pointer, core  # nothing comes between
+        _tapes[core.address] = self
 
     @classmethod
     def of(cls, pointer):
@@ -123,13 +130,11 @@ class Tape:
         """Frees every tensor and node made on the tape; an array onto one of its values keeps that memory."""
         self._leave("reset")
         if self._core.lent:
-            self._core = None
             self._start()
         else:
             self.context.call(lib.gate_mo_tape_reset, self.pointer)
             self._core.kept.clear()
             self.context.emptied(self._core.address)
-        self._frame = Frame()
 
     def release(self):
         """Frees the tape; its tensors raise `StateError` from then on."""
@@ -141,7 +146,8 @@ class Tape:
             raise errors.StateError(f"{what}: the tape was released")
         if self._depth:
             raise errors.StateError(f"{what}: the tape is in use by the call that runs this function")
-        self._frame.alive = False
+        left, self._frame = self._frame, Frame()  # before: a signal leaves the tape usable wherever it strikes
+        left.alive = False
 
     def constant(self, values, dtype=None):
         """A constant of the tape with a copy of the values."""
@@ -211,13 +217,13 @@ class Tape:
         return lib.mo_tape_nodes(self.pointer)
 
     def __enter__(self):
-        if not hasattr(_open, "tapes"):
-            _open.tapes = []
-        _open.tapes.append(self)
+        _open_tapes().append(self)
         return self
 
     def __exit__(self, *error):
-        _open.tapes.remove(self)
+        tapes = _open_tapes()
+        while self in tapes and tapes.pop() is not self:
+            pass
 
     def __repr__(self):
         return f"mochi.Tape({self.nodes} nodes)" if self.pointer else "mochi.Tape(released)"
@@ -231,20 +237,29 @@ class Visit:
 
     def __init__(self, pointer):
         self.tape = Tape.of(pointer)
+        self._before, self._height = None, 0
 
     def __enter__(self):
         tape = self.tape
-        self._frame = tape._frame
-        tape._frame = Frame(outer=self._frame)
+        self._height = len(_open_tapes())
+        self._before = tape._frame
+        tape._frame = Frame(outer=self._before)
         tape._depth += 1
         return tape.__enter__()
 
     def __exit__(self, *error):
-        tape = self.tape
-        tape.__exit__()
-        tape._depth -= 1
-        tape._frame.alive = False
-        tape._frame = self._frame
+        self.close()
+
+    def close(self):
+        """Ends the visit; a second call, after a signal that struck in the first, does what is left."""
+        if self._before is None:
+            return
+        if self.tape._frame is not self._before:
+            made, self.tape._frame = self.tape._frame, self._before
+            made.alive = False
+            self.tape._depth -= 1
+        del _open_tapes()[self._height :]
+        self._before = None
 
 
 def _context_of(pointer):
@@ -255,7 +270,7 @@ def _context_of(pointer):
 
 def current_tape():
     """The innermost tape that this thread has opened by ``with``."""
-    tapes = getattr(_open, "tapes", None)
+    tapes = _open_tapes()
     if not tapes:
         raise errors.StateError("no tape: open one by `with mochi.Tape():`, or give a tensor of one")
     return tapes[-1]

@@ -4,7 +4,7 @@ import numpy as np
 
 from . import arrays, errors
 from ._library import ffi, lib
-from .callbacks import failed
+from .callbacks import failed, struck
 from .context import Context
 from .dtypes import number_of
 from .inputs import input_of, list_of, room, tape_of
@@ -77,12 +77,12 @@ def _results(op, results):
     return [np.asarray(arrays.storable(np.asarray(r)), order="C") for r in results]
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_op_shape(c):
     """Runs forward, whose results have the shapes that the library asks for."""
-    op = _ops[_address(c.op)]
+    op, visit = _ops[_address(c.op)], Visit(c.t)
     try:
-        with Visit(c.t) as tape:
+        with visit as tape:
             inputs = [arrays.copy_of(Tensor(pointer, tape)) for pointer in getattr(c, "in")[0 : c.n_in]]
         results = _results(op, op.forward(*inputs))
         for i, r in enumerate(results):
@@ -91,24 +91,25 @@ def door_op_shape(c):
         _computed[_address(c)] = results
         return True
     except BaseException as exception:
+        visit.close()
         failed(Context.of(c.ctx), exception, op.name)
         return False
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_op_forward(c):
     """Writes the results to the outputs, which the library has made meanwhile."""
     for i, r in enumerate(_computed.pop(_address(c))):
         lib.mo_tensor_write(c.out[i], ffi.cast("void *", r.ctypes.data), r.nbytes)
 
 
-@ffi.def_extern()
+@ffi.def_extern(onerror=struck)
 def door_op_vjp(v):
     """The adjoints of the inputs."""
     op = _ops[_address(v.op)]
-    context = Context.of(lib.mo_tape_context(v.t))
+    visit = Visit(v.t)
     try:
-        with Visit(v.t) as tape:
+        with visit as tape:
             bars = tuple(Tensor(p, tape) if p else None for p in v.out_bar[0 : v.n_out])
             outs = tuple(Tensor(p, tape) for p in v.out[0 : v.n_out])
             inputs = [Tensor(p, tape) for p in getattr(v, "in")[0 : v.n_in]]
@@ -120,4 +121,5 @@ def door_op_vjp(v):
                 if v.needs[i] and bar is not None:
                     v.in_bar[i] = input_of(bar, tape, inputs[i])
     except BaseException as exception:
-        failed(context, exception, op.name)
+        visit.close()
+        failed(visit.tape.context, exception, op.name)
