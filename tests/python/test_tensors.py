@@ -102,8 +102,15 @@ def test_a_tensor_of_a_reset_or_released_tape_raises():
         tape.release()
         with pytest.raises(mochi.StateError, match="released"):
             W * 2.0
-        with pytest.raises(mochi.StateError, match="released"):
-            tape.reset()
+        for use in (
+            tape.reset,
+            tape.release,
+            lambda: tape.grad(W, [W]),
+            lambda: tape.jvp([W], [W], [W]),
+            lambda: tape.backward(W),
+        ):
+            with pytest.raises(mochi.StateError, match="released"):
+                use()
 
 
 def test_backward_releases_the_values_that_python_does_not_hold():

@@ -117,12 +117,12 @@ class Tape:
 
     def lend(self):
         """What keeps the memory of the tape's values where it is."""
+        self._live()
         return Lent(self._core)
 
     def holds(self, thing):
         """Keeps a thing until the tape is reset; returns it."""
-        if self._core is None:
-            raise errors.StateError("the tape was released")
+        self._live()
         self._core.kept.append(thing)
         return thing
 
@@ -139,15 +139,19 @@ class Tape:
     def release(self):
         """Frees the tape; its tensors raise `StateError` from then on."""
         self._leave("release")
+        self._frame.alive = False
         self.pointer, self._core = ffi.NULL, None
 
     def _leave(self, what):
-        if not self.pointer:
-            raise errors.StateError(f"{what}: the tape was released")
+        self._live()
         if self._depth:
             raise errors.StateError(f"{what}: the tape is in use by the call that runs this function")
         left, self._frame = self._frame, Frame()  # before: a signal leaves the tape usable wherever it strikes
         left.alive = False
+
+    def _live(self):
+        if not self.pointer:
+            raise errors.StateError("the tape was released")
 
     def constant(self, values, dtype=None):
         """A constant of the tape with a copy of the values."""
@@ -188,6 +192,7 @@ class Tape:
         out = ffi.new("mo_tensor *[]", m)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_RETAIN * bool(retain)
         flags += lib.MO_ALLOW_UNUSED * bool(allow_unused)
+        self._live()
         self._frame.spare()
         self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
         return [Tensor(pointer, self) for pointer in out]
@@ -203,11 +208,13 @@ class Tape:
             raise errors.InvalidError(f"jvp: {k} directions of {m} tensors")
         out = ffi.new("mo_tensor *[]", n)
         flags = lib.MO_CREATE_GRAPH * bool(create_graph) + lib.MO_ALLOW_UNUSED * bool(allow_unused)
+        self._live()
         self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
         return [Tensor(pointer, self) for pointer in out]
 
     def backward(self, loss):
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
+        self._live()
         self._frame.spare()
         self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
 
