@@ -214,6 +214,21 @@ def test_suggestions_are_unlabelled_and_fit_no_labels(cora, fitted, seeds):
         pickle.dumps(fitted)
 
 
+def test_a_readout_outlives_the_close_of_its_graph():
+    mutag = mochi.graph("mutag")
+    fit = mochi.load("best").few_shot(mutag, mutag.y)
+    expected = fit.logits([0, 5, 100])
+    mutag.close()
+    del mutag
+    assert np.array_equal(fit.logits([0, 5, 100]), expected)
+    with pytest.raises(mochi.StateError, match="Graph is closed"):
+        fit.predict()
+    with fit:
+        pass
+    with pytest.raises(mochi.StateError, match="FewShot is closed"):
+        fit.logits([0])
+
+
 def test_heads_and_sets_of_graphs():
     mutag = mochi.graph("mutag")
     mask = np.zeros(mutag.graphs, bool)

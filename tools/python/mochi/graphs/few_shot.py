@@ -78,7 +78,7 @@ class FewShot(Handle):
         options.transductive = transductive
         task = lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
         made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task, options)
-        super().__init__(g.context, made, keep=(g, kept))
+        super().__init__(g.context, made, keep=(g.owned(), kept))
         self.graph = g
         self._weights = weights
         self.classes = np.zeros(0, np.int64)

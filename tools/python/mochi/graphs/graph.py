@@ -21,7 +21,13 @@ DIVISION = {"train": lib.MO_DIVISION_TRAIN, "validation": lib.MO_DIVISION_VALIDA
 LARGEST_NAME = 200
 
 
-class Graph(Handle):
+class _Owned(Handle):
+    """The library's graph, released once neither a `Graph` nor a readout of it holds it."""
+
+    release = lib.gate_mo_graph_release
+
+
+class Graph:
     """A graph, or a set of graphs laid one after another: undirected, without self-loops and repeated edges.
 
     Made by `graph` and `graph_set`. An example is what can be labelled: a node, or a graph of a set.
@@ -32,13 +38,32 @@ class Graph(Handle):
         What the nodes were called where they came from, such as the nodes of a graph of networkx.
     """
 
-    release = lib.gate_mo_graph_release
-
     def __init__(self, context: Context, pointer: Any, names: list | None = None, class_values: np.ndarray | None = None):
-        super().__init__(context, pointer)
+        self.context = context
+        self._owned: _Owned | None = _Owned(context, pointer)
         self.names = names
         self._class_values = class_values
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
+
+    def owned(self) -> _Owned:
+        """What keeps the library's graph; raises `StateError` once the graph is closed."""
+        if self._owned is None:
+            raise errors.StateError("the Graph is closed")
+        return self._owned
+
+    def pointer(self) -> Any:
+        """The library's pointer; raises `StateError` once the graph is closed."""
+        return self.owned().pointer()
+
+    def close(self) -> None:
+        """Lets the library's graph go, as soon as no readout of it needs it."""
+        self._owned = None
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
 
     @property
     def name(self) -> str:
@@ -144,7 +169,7 @@ class Graph(Handle):
         self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
 
     def __repr__(self) -> str:
-        if not self._pointer:
+        if self._owned is None:
             return "mochi.Graph(closed)"
         sets = f", graphs={self.graphs}" if self.graphs > 1 else ""
         return f"mochi.Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}{sets}, classes={len(self.classes)})"

@@ -227,7 +227,7 @@ def _features_of(g, options, cache):
     kept = ffi.NULL if folder is None else ffi.new("char[]", os.fsencode(folder))
     options.cache = kept
     made = g.context.call(lib.gate_mo_task_features_open, g.pointer(), _task(g), ffi.NULL, options)
-    return _Features(g.context, made, keep=g)
+    return _Features(g.context, made, keep=g.owned())
 
 
 def _task(g):
