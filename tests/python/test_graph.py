@@ -83,6 +83,22 @@ def test_a_graph_of_networkx_keeps_the_names_of_its_nodes(square):
     assert made.find("c") == 2
     with pytest.raises(ValueError, match="'e' is none of its 4"):
         made.find("e")
+    with pytest.raises(ValueError, match="the node 'd' has no attribute 'kind'"):
+        mochi.graph(g, x="kind")
+    with pytest.raises(ValueError, match="no attribute 'nope'"):
+        mochi.graph(g, y="nope")
+
+
+def test_the_karate_club_is_divided_by_two_labels_of_each_side():
+    networkx = pytest.importorskip("networkx")
+    club = networkx.relabel_nodes(networkx.karate_club_graph(), lambda i: f"member {i}")
+    g = mochi.graph(club, y="club")
+    fit = mochi.load("best").few_shot(
+        g, {"member 0": "Mr. Hi", "member 1": "Mr. Hi", "member 32": "Officer", "member 33": "Officer"}
+    )
+    side = [club.nodes[name]["club"] for name in g.names]
+    assert (fit.predict(g.names) == side).mean() > 0.8 and fit.predict(["member 33"]).tolist() == ["Officer"]
+    assert fit.score_links([("member 0", "member 1"), ("member 0", "member 9")]).shape == (2,)
 
 
 def test_pyg_and_dgl_are_read_by_their_interfaces(square):
@@ -95,6 +111,10 @@ def test_pyg_and_dgl_are_read_by_their_interfaces(square):
     dgl = types.SimpleNamespace(edges=lambda: tuple(EDGES.T), num_nodes=lambda: 4, ndata={"feat": X, "label": Y})
     assert same(mochi.graph(dgl), square)
     assert mochi.graph(dgl, y="label").y.tolist() == Y.tolist()
+    with pytest.raises(ValueError, match="no attribute 'nope' of the nodes.*found: feat, label"):
+        mochi.graph(dgl, x="nope")
+    with pytest.raises(ValueError, match="no attribute 'x' of the nodes.*found: none"):
+        mochi.graph(EDGES, x="x")
 
 
 def test_a_set_of_graphs():

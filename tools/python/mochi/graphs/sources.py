@@ -33,18 +33,24 @@ def parts_of(source, x, y, nodes):
         parts = _of_dgl(source)
     elif hasattr(source, "nodes") and hasattr(source, "is_directed"):
         parts = _of_networkx(source, x, y)
-        x, y = (None if isinstance(a, str) else a for a in (x, y))
     elif hasattr(source, "tocoo"):
         parts = _of_sparse(source)
     else:
         parts = _of_edges(source, nodes)
-    if isinstance(x, str) or isinstance(y, str):
-        x, y = ((parts["attributes"].get(a) if isinstance(a, str) else a) for a in (x, y))
+    x, y = (_attribute(source, parts, a) if isinstance(a, str) else a for a in (x, y))
     parts["x"] = x if x is not None else parts.get("x")
     parts["y"] = y if y is not None else parts.get("y")
     if nodes is not None and nodes != parts["nodes"]:
         raise errors.InvalidError(f"graph: nodes is {nodes}, the source has {parts['nodes']}")
     return parts
+
+
+def _attribute(source, parts, name):
+    found = parts.get("attributes", {})
+    if name not in found:
+        known = ", ".join(map(str, found)) or "none"
+        raise errors.InvalidError(f"graph: no attribute {name!r} of the nodes of a {type(source).__name__}; found: {known}")
+    return found[name]
 
 
 def _of_sparse(matrix):
@@ -71,10 +77,16 @@ def _of_networkx(g, x, y):
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2)
     parts = {"nodes": len(names), "u": ends[:, 0], "v": ends[:, 1], "names": names, "attributes": {}}
-    if isinstance(x, str):
-        parts["x"] = np.array([np.asarray(g.nodes[n][x], float).reshape(-1) for n in names])
-    if isinstance(y, str):
-        parts["y"] = [g.nodes[n].get(y) for n in names]
+    for attribute in {a for a in (x, y) if isinstance(a, str)}:
+        values = [g.nodes[n].get(attribute) for n in names]
+        if any(v is not None for v in values):
+            parts["attributes"][attribute] = values
+    if isinstance(x, str) and x in parts["attributes"]:
+        rows = parts["attributes"][x]
+        if any(row is None for row in rows):
+            missing = names[[row is None for row in rows].index(True)]
+            raise errors.InvalidError(f"graph: the node {missing!r} has no attribute {x!r}, which others have")
+        parts["attributes"][x] = np.array([np.asarray(row, float).reshape(-1) for row in rows])
     return parts
 
 
