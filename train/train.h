@@ -122,6 +122,9 @@ typedef struct mo_few_shot_options {
     const char *cache;   /* folder of cached features; NULL: none */
     int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
     bool transductive;   /* the readout is refitted on its own predictions for all examples, classes of equal size */
+    mo_tensor *rows;     /* NULL, or embeddings from elsewhere [examples, d], float32 or float64, which are copied: the
+                          * head (NULL: ridge) reads them as they are, and weights, cache, memory and transductive have
+                          * no place */
 } mo_few_shot_options;
 
 /* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time;
@@ -136,7 +139,7 @@ typedef struct mo_few_shot_estimate {
 
 typedef struct mo_few_shot mo_few_shot;
 /* Computes features and embeddings of a graph's nodes (MO_TASK_NC) or of the graphs of a set (MO_TASK_GC); the graph is
- * borrowed. Returns NULL on failure. */
+ * borrowed, and may be NULL where the options have rows (MO_TASK_NC). Returns NULL on failure. */
 MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
 MO_API void mo_few_shot_release(mo_few_shot *f);
 /* Fits the readout on n examples and their labels, 0 .. classes - 1, each present; any number of times. Returns the

@@ -23,6 +23,8 @@ static const line lines[] = {
         "cp $/seeds.csv @/p.csv; cp $/readout.safetensors @/r.safetensors"},
     {"predict --data mutag --readout $/readout.safetensors --out @/p.npy --threads 1 --quiet", "cp $/y.npy @/p.npy"},
     {"predict --data mutag --readout $/readout.safetensors --out @/p.jsonl --threads 1 --quiet", NULL},
+    {"suggest --data mutag --n 4 --out @/next.csv --threads 1", "cp $/seeds.csv @/next.csv"},
+    {"fit $/Z.npy $/y.npy --head ridge --save @/r.safetensors --threads 1 --quiet", NULL},
     {"fit $/Z.npy $/y.npy --head ridge --shots 2 --episodes 2 --queries 4 --draws @/d.npz --threads 1 --json",
         "cp $/Z.npy @/d.npz"},
     {"eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 1 --draws @/draws --threads 1 --json "

@@ -12,20 +12,25 @@
 #include <string.h>
 
 static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
-    bool set = graph->graphs > 1;
+    bool set = graph && graph->graphs > 1;
     if (task == MO_TASK_LP)
-        mo_fail(ctx, MO_UNSUPPORTED, "few-shot: %s: expected nodes or graphs, found links", graph->name);
-    else if ((task == MO_TASK_GC) != set)
+        mo_fail(
+            ctx, MO_UNSUPPORTED, "few-shot: %s: expected nodes or graphs, found links", graph ? graph->name : "rows");
+    else if (!graph && task != MO_TASK_NC)
+        mo_fail(ctx, MO_INVALID, "few-shot: rows without a graph are those of nodes, expected labels of nodes");
+    else if (graph && (task == MO_TASK_GC) != set)
         mo_fail(ctx, MO_INVALID, "few-shot: %s is a %s, expected %s", graph->name,
             set ? "set of graphs" : "single graph", set ? "labels of graphs" : "labels of nodes");
-    else if (graph->nodes < 1)
+    else if (graph && graph->nodes < 1)
         mo_fail(ctx, MO_INVALID, "few-shot: %s has no nodes", graph->name);
     return mo_ok(ctx);
 }
 
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *o, mo_candidate *candidate, mo_feature_options *features) {
-    mo_weights *weights = mo_weights_read(ctx, o->weights ? o->weights : "best");
+    if (o->rows)
+        mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
+    mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
     if (weights) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
         *candidate = (mo_candidate){
@@ -41,6 +46,10 @@ mo_code mo_few_shot_candidate(
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     mo_feature_options features;
+    if (o->rows) {
+        mo_few_shot_take_rows(f, o);
+        return;
+    }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
         return;
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
@@ -51,13 +60,14 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
 }
 
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
-    if (!graph || !mo_ok(graph->ctx) || !few_shot_check(graph->ctx, graph, task))
-        return NULL;
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
-    mo_few_shot *f = mo_host_array(graph->ctx, 1, sizeof *f);
+    mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
+    if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
+        return NULL;
+    mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
     if (!f)
         return NULL;
-    *f = (mo_few_shot){.ctx = graph->ctx, .temperature = 1, .max_rows = 32768};
+    *f = (mo_few_shot){.ctx = ctx, .temperature = 1, .max_rows = 32768};
     f->source = (mo_source){.graph = graph, .task = task, .owns_features = true};
     f->t = mo_tape_create(f->ctx, MO_EVAL);
     few_shot_prepare(f, &o);
@@ -85,6 +95,7 @@ void mo_few_shot_release(mo_few_shot *f) {
     mo_tensor_release(f->all.gram);
     mo_features_release(f->source.features);
     mo_model_release(f->candidate.model);
+    mo_graph_release(f->own);
     mo_tape_release(f->t);
     free(f);
 }

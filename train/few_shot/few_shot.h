@@ -10,6 +10,7 @@ struct mo_few_shot {
     mo_context *ctx;
     mo_source source;       /* owns its features */
     mo_candidate candidate; /* owns its model */
+    mo_graph *own;          /* of rows without a graph: one without edges; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
     mo_population all;      /* of a transductive readout; else null */
     mo_tape *t;             /* MO_EVAL */
@@ -26,6 +27,10 @@ struct mo_few_shot {
  * Returns the status. */
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
+
+/* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
+ * none. */
+void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *options);
 
 /* few_shot_logits.c: logits [n_query, classes] of examples by the readout that is fitted on those of a support,
  * computed in blocks of MO_FEW_SHOT_ROWS examples. Returns the status. */

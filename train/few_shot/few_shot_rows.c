@@ -26,7 +26,24 @@ static mo_tensor *few_shot_sketch(mo_context *ctx, int64_t d) {
     return S;
 }
 
+/* Rows of the caller's, in float32. */
+static mo_tensor *few_shot_short_given(mo_few_shot *f) {
+    int64_t n = mo_dim(f->rows, 0), d = mo_dim(f->rows, 1);
+    mo_tensor *S = few_shot_sketch(f->ctx, d),
+              *Z = mo_tensor_create(f->ctx, MO_F32, 2, (int64_t[]){n, S ? MOST_COLUMNS : d});
+    mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
+    if (mo_ok(f->ctx)) {
+        mo_tensor *rows = mo_cast(t, f->rows, MO_F32);
+        mo_tensor_copy(Z, S ? mo_matmul(t, rows, S) : rows);
+    }
+    mo_tape_release(t);
+    mo_tensor_release(S);
+    return Z;
+}
+
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f) {
+    if (!f->candidate.model.table)
+        return few_shot_short_given(f);
     mo_tensor *S = few_shot_sketch(f->ctx, mo_embedding_width(f->candidate.model, &f->source));
     mo_tensor *Z = mo_embed_sketched(f->candidate.model, &f->source, f->max_rows, S);
     mo_tensor_release(S);

@@ -189,6 +189,71 @@ static void the_plane_is_that_of_the_principal_components(void **state) {
     mo_graph_release(graph);
 }
 
+/* Rows [ROWS, 3] of two classes, the even and the odd ones; the head reads them as it reads any. */
+enum { ROWS = 40 };
+static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
+    double x[ROWS * 3];
+    mo_random random = mo_random_at(1, MO_PURPOSE_INIT, 0);
+    for (int i = 0; i < ROWS * 3; i++)
+        x[i] = mo_random_normal(&random) + (i / 3 % 2 ? 4 : 0);
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_tensor_create(ctx, real, 2, (int64_t[]){ROWS, 3});
+    mo_tensor_copy(Z, mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, 3}, x), real));
+    mo_tape_release(t);
+    return Z;
+}
+
+static void rows_from_elsewhere_are_read_as_they_are(void **state) {
+    scratch *s = *state;
+    for (int wide = 0; wide < 2; wide++) {
+        mo_tensor *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
+        const mo_few_shot_options o = {.rows = Z, .lambda = 2};
+        mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &o);
+        int64_t all[ROWS], next[3];
+        double logits[ROWS * 2], expected[ROWS * 2], xy[ROWS * 2];
+        for (int i = 0; i < ROWS; i++)
+            all[i] = i;
+        assert_int_equal(mo_few_shot_fit(f, all, (int64_t[]){0, 1, 0, 1}, 4), MO_OK);
+        assert_int_equal(mo_few_shot_logits(f, all, ROWS, logits), MO_OK);
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_tensor *Zs = mo_gather_rows(t, Z, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 1, 3}));
+        mo_tensor *Ys =
+            mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 0, 1, 1}), 2, mo_tensor_dtype(Z));
+        mo_tensor *lambda = mo_scalar(t, mo_tensor_dtype(Z), 2);
+        mo_tensor *Y = mo_cast(t, mo_head_apply(t, &mo_head_ridge, Zs, Ys, Z, &lambda), MO_F64);
+        assert_int_equal(mo_tensor_read(Y, expected, sizeof expected), MO_OK);
+        mo_tape_release(t);
+        assert_memory_equal(logits, expected, sizeof logits);
+        assert_int_equal(mo_few_shot_suggest(f, all, 4, 3, next), MO_OK);
+        assert_int_equal(mo_few_shot_plane(f, xy), MO_OK);
+        mo_few_shot_release(f);
+        mo_tensor_release(Z);
+    }
+}
+
+static void rows_that_cannot_be_read_are_refused(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_open(s->ctx, "cora");
+    mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32), *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
+    mo_tensor *holed = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, NAN});
+    assert_null(mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.rows = Z}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected rows [examples, d]", "found float32 [40, 3]"));
+    assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = ids}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected rows [n, d] of float32 or float64", "int64"));
+    assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = holed}));
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("found nan in row 1, column 1"));
+    assert_null(mo_few_shot_open(NULL, MO_TASK_GC, &(mo_few_shot_options){.rows = Z}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows without a graph"));
+    assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .weights = "best"}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows are embeddings already"));
+    mo_few_shot_links(graph, &(mo_few_shot_options){.rows = Z}, (int64_t[]){0}, (int64_t[]){1}, 1, &(double){0});
+    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("expected weights, found rows"));
+    mo_tensor_release(Z);
+    mo_tensor_release(ids);
+    mo_tensor_release(holed);
+    mo_graph_release(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_thread_count_gives_the_same_bits),
@@ -196,6 +261,8 @@ int main(void) {
         cmocka_unit_test(a_graph_takes_many_sets_of_labels),
         cmocka_unit_test(bad_labels_are_refused_by_number),
         cmocka_unit_test(the_plane_is_that_of_the_principal_components),
+        cmocka_unit_test(rows_from_elsewhere_are_read_as_they_are),
+        cmocka_unit_test(rows_that_cannot_be_read_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }
