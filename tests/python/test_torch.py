@@ -1,0 +1,201 @@
+"""mochi.torch: the values and gradients of PyTorch's own formulas, its own checks, lifetimes, and training beside its solver."""
+
+import resource
+import threading
+
+import mochi
+import pytest
+
+torch = pytest.importorskip("torch")
+import mochi.torch as mt  # noqa: E402
+from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
+
+REAL = torch.float64
+SECOND_ORDER = [name for name in mochi.head_names() if mochi.head(name).pointer.order > 1]
+
+
+def episode(batch=(2,), n_s=6, n_q=4, d=3, classes=2, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    Zs = torch.randn(*batch, n_s, d, dtype=REAL, generator=g).requires_grad_()
+    Zq = torch.randn(*batch, n_q, d, dtype=REAL, generator=g).requires_grad_()
+    return Zs, (torch.arange(n_s) % classes).expand(*batch, n_s), Zq
+
+
+def plain_ridge(Zs, Ys, Zq, lam):
+    K = Zs @ Zs.mT + lam * torch.eye(Zs.shape[-2], dtype=Zs.dtype)
+    return Zq @ (Zs.mT @ torch.linalg.solve(K, Ys))
+
+
+def one_hot(label, classes=2):
+    return torch.nn.functional.one_hot(label, classes).to(REAL)
+
+
+@pytest.mark.parametrize("name", mochi.head_names())
+def test_gradcheck_of_every_head(name):
+    Zs, label, Zq = episode()
+    assert gradcheck(lambda Zs, Zq: mt.readout(name, Zs, label, Zq), (Zs, Zq))
+
+
+@pytest.mark.parametrize("name", SECOND_ORDER)
+def test_gradgradcheck_of_every_head(name):
+    Zs, label, Zq = episode()
+    assert gradgradcheck(lambda Zs, Zq: mt.readout(name, Zs, label, Zq), (Zs, Zq))
+
+
+def test_labels_and_penalty_have_gradients():
+    Zs, label, Zq = episode()
+    Ys, lam = one_hot(label).requires_grad_(), torch.tensor(2.0, dtype=REAL, requires_grad=True)
+    assert gradcheck(mt.ridge, (Zs, Ys, Zq, lam)) and gradgradcheck(mt.ridge, (Zs, Ys, Zq, lam))
+    assert gradgradcheck(lambda Zs, lam: mt.ridge(Zs, Ys, Zq, lam, bias=None), (Zs, lam))
+    assert gradcheck(lambda Zs, lam: mt.logistic(Zs, label, Zq, lam), (Zs, lam))
+    assert gradcheck(lambda Zs, s: mt.lda(Zs, label, Zq, s), (Zs, torch.tensor(0.3, dtype=REAL, requires_grad=True)))
+
+
+def with_ones(Z):
+    return torch.cat([Z, torch.ones_like(Z[..., :1])], -1)
+
+
+@pytest.mark.parametrize("bias", [None, "penalised"])
+@pytest.mark.parametrize("n_s", [2, 6])  # the dual and the primal system
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_ridge_is_the_formula(batch, n_s, bias):
+    Zs, label, Zq = episode(batch, n_s)
+    ours = mt.ridge(Zs, label, Zq, lam=1.5, bias=bias)
+    Xs, Xq = (with_ones(Zs), with_ones(Zq)) if bias else (Zs, Zq)
+    theirs = plain_ridge(Xs, one_hot(label), Xq, 1.5)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    g = torch.randn_like(ours)
+    for a, b in zip(torch.autograd.grad(ours, (Zs, Zq), g), torch.autograd.grad(theirs, (Zs, Zq), g), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_the_named_heads_are_those_of_the_library():
+    Zs, label, Zq = episode()
+    for call, name in ((mt.logistic, "logistic"), (mt.svm, "svm"), (mt.lda, "lda"), (mt.prototype, "prototype_euclidean")):
+        assert torch.equal(call(Zs, label, Zq), mt.readout(name, Zs, label, Zq))
+    assert torch.equal(mt.ridge(Zs, label, Zq, bias="free"), mt.readout("ridge_intercept", Zs, label, Zq))
+    assert torch.equal(mt.prototype(Zs, label, Zq, "cosine"), mt.readout("prototype_cosine", Zs, label, Zq))
+    own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ (Zs.T @ Ys))
+    mine, theirs = mt.readout(own, Zs[0], label[0], Zq[0]), Zq[0] @ (Zs[0].mT @ one_hot(label[0]))
+    torch.testing.assert_close(mine, theirs)
+
+
+def test_solves_and_implicit_functions():
+    A = torch.randn(2, 4, 4, dtype=REAL).requires_grad_()
+    B = torch.randn(2, 4, 3, dtype=REAL).requires_grad_()
+    eye = torch.eye(4, dtype=REAL)
+    for solve, matrix in ((mt.solve, lambda A: A + 4 * eye), (mt.solve_spd, lambda A: A @ A.mT + eye)):
+        torch.testing.assert_close(solve(matrix(A), B), torch.linalg.solve(matrix(A), B))
+        assert gradcheck(lambda A, B, s=solve, m=matrix: s(m(A), B), (A, B))
+        assert gradgradcheck(lambda A, B, s=solve, m=matrix: s(m(A), B), (A, B))
+    theta = torch.tensor([0.3, 1.7], dtype=REAL, requires_grad=True)
+
+    def cube(theta):
+        return mt.implicit(lambda w, theta: w * w * w + w - theta, torch.zeros(2, dtype=REAL), theta)
+
+    w = cube(theta)
+    torch.testing.assert_close(w**3 + w, theta)
+    torch.testing.assert_close(torch.autograd.grad(w.sum(), theta)[0], 1 / (3 * w**2 + 1))
+    assert gradcheck(cube, theta) and gradgradcheck(cube, theta)
+
+
+def test_functions_of_ones_own_and_float32():
+    f = mt.function(lambda x, y: mochi.ops.softmax(x, -1) @ y)
+    x, y = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2)
+    torch.testing.assert_close(f(x, y), x.softmax(-1) @ y)
+    g = torch.randn(3, 2)
+    ours, theirs = torch.autograd.grad(f(x, y), x, g)[0], torch.autograd.grad(x.softmax(-1) @ y, x, g)[0]
+    torch.testing.assert_close(ours, theirs)
+    strided = torch.randn(4, 3).t().requires_grad_()
+    torch.testing.assert_close(f(strided, y), strided.softmax(-1) @ y)
+
+
+def test_backward_twice_and_a_third_derivative():
+    Zs, label, Zq = episode()
+    loss = mt.ridge(Zs, label, Zq).square().sum()
+    first, again = (torch.autograd.grad(loss, Zs, retain_graph=True)[0] for _ in range(2))
+    assert torch.equal(first, again)
+    (g,) = torch.autograd.grad(mt.ridge(Zs, label, Zq).square().sum(), Zs, create_graph=True)
+    (h,) = torch.autograd.grad(g.square().sum(), Zs, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        h.sum().backward()
+
+
+def test_what_is_no_input_is_refused():
+    Zs, label, Zq = episode()
+    with pytest.raises(mochi.UnsupportedError, match="on meta, expected one on the CPU"):
+        mt.ridge(Zs.to("meta"), label, Zq)
+    with pytest.raises(ValueError, match="head 'rigde'"):
+        mt.readout("rigde", Zs, label, Zq)
+    with pytest.raises(ValueError, match="bias 'no'"):
+        mt.ridge(Zs, label, Zq, bias="no")
+    with pytest.raises(ValueError):
+        mt.ridge(Zs, label, Zq[..., :2])
+    with pytest.raises(FloatingPointError):
+        mt.solve_spd(-torch.eye(3, dtype=REAL), torch.ones(3, 1, dtype=REAL))
+    logits = mt.ridge(Zs, label, Zq)
+    with torch.no_grad():
+        Zq += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        logits.sum().backward()
+
+
+def resident_kib():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize() // 1024
+
+
+def test_memory_does_not_grow():
+    Zs, label, Zq = episode((8,), 20, 20, 16)
+    resident = []
+    for step in range(2001):
+        mt.ridge(Zs, label, Zq).square().mean().backward()
+        if step % 500 == 0:
+            resident.append(resident_kib())
+    growth = [b - a for a, b in zip(resident, resident[1:], strict=False)]
+    assert min(growth) < 256  # a matrix of a step has 20 KiB; allocators still settle in the first ones
+
+
+def test_threads_have_contexts_of_their_own():
+    Zs, label, Zq = episode()
+    expected, found = mt.ridge(Zs, label, Zq), [None] * 4
+
+    def work(i):
+        found[i] = mt.ridge(Zs.detach().requires_grad_(), label, Zq)
+        found[i].sum().backward()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(torch.equal(expected, x) for x in found)
+
+
+def train(readout, steps=60):
+    """R2-D2: an encoder and the penalty of its readout, learned over episodes of five classes; the loss of every step."""
+    torch.manual_seed(0)
+    encoder = torch.nn.Sequential(torch.nn.Linear(12, 24), torch.nn.ReLU(), torch.nn.Linear(24, 8)).to(REAL)
+    log_lam = torch.zeros((), dtype=REAL, requires_grad=True)
+    optimizer = torch.optim.Adam([*encoder.parameters(), log_lam], 1e-2)
+    losses = []
+    for _ in range(steps):
+        means = 2 * torch.randn(4, 5, 1, 12, dtype=REAL)  # four episodes
+        X = means + torch.randn(4, 5, 8, 12, dtype=REAL)
+        Z = encoder(X)
+        Zs, Zq = Z[:, :, :3].reshape(4, 15, 8), Z[:, :, 3:].reshape(4, 25, 8)
+        ys, yq = torch.arange(5).repeat_interleave(3), torch.arange(5).repeat_interleave(5)
+        logits = readout(Zs, ys.expand(4, 15), Zq, log_lam.exp())
+        loss = torch.nn.functional.cross_entropy(5 * logits.reshape(100, 5), yq.repeat(4))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return torch.tensor(losses)
+
+
+def test_training_reaches_the_losses_of_pytorchs_solver():
+    theirs = train(lambda Zs, label, Zq, lam: plain_ridge(Zs, one_hot(label, 5), Zq, lam))
+    ours = train(lambda Zs, label, Zq, lam: mt.ridge(Zs, label, Zq, lam, bias=None))
+    assert theirs[-10:].mean() < 0.8 * theirs[:10].mean()
+    assert (ours - theirs).abs().max() < 1e-5

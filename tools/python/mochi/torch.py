@@ -1,0 +1,276 @@
+"""Heads and solvers as functions of PyTorch, whose gradients have gradients of their own.
+
+They stand where ``torch.linalg.solve`` or a loop over episodes stood: tensors of PyTorch go in, on the CPU and without a copy;
+tensors of PyTorch come out; `torch.autograd` asks the library's tape for the adjoint.
+
+>>> import mochi.torch, torch
+>>> Zs, Zq = torch.randn(64, 50, 32, requires_grad=True), torch.randn(64, 75, 32)
+>>> label = torch.arange(5).repeat_interleave(10).expand(64, 50)
+>>> logits = mochi.torch.ridge(Zs, label, Zq, lam=1.0)  # 64 episodes in one call
+>>> logits.shape
+torch.Size([64, 75, 5])
+>>> logits.square().mean().backward()
+
+First and second derivatives exist; a third raises. An input must not be changed in place before backward, as of every function
+that saves its inputs: PyTorch says so. Every thread computes in its own default context (`mochi.set_default_context`), whose
+threads live beside those of PyTorch.
+"""
+
+import collections
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from . import errors
+from . import ops as _ops
+from .context import default_context
+from .heads import Head
+from .heads import head as _head
+from .solvers import implicit as _implicit
+from .tape import Tape
+from .tensor import constant
+
+__all__ = ["function", "implicit", "lda", "logistic", "prototype", "readout", "ridge", "solve", "solve_spd", "svm"]
+
+
+def _leaf(x, needs=False):
+    """A leaf onto the memory of a tensor of PyTorch."""
+    if x.device.type != "cpu":
+        raise errors.UnsupportedError(f"a tensor of PyTorch on {x.device}, expected one on the CPU: move it by .cpu()")
+    leaf = constant(x.detach().numpy())
+    return leaf.require_grad() if needs else leaf
+
+
+class _Idle(threading.local):
+    """Tapes whose nodes PyTorch has freed, for the next calls of the thread: their memory is there already."""
+
+    def __init__(self):
+        self.tapes = collections.deque(maxlen=4)
+
+    def take(self, context):
+        while self.tapes:
+            tape = self.tapes.pop()
+            with contextlib.suppress(errors.Error):  # one from before a fork, or that backward is in
+                if tape.context is context:
+                    tape.reset()
+                    return tape
+        return Tape(context=context)
+
+
+_idle = _Idle()
+
+
+class _Record:
+    """A function recorded on a tape of its own, which lives as long as PyTorch's node."""
+
+    def __init__(self, f, inputs, needs):
+        self.tape, self.home = _idle.take(default_context()), _idle.tapes
+        self.leaves = [_leaf(x, need) for x, need in zip(inputs, needs, strict=True)]
+        with self.tape:
+            self.y = f(*self.leaves)
+
+    def __del__(self):
+        if hasattr(self, "home"):
+            self.home.append(self.tape)  # reset by the thread that takes it
+
+    def gradients(self, needs, bar, create_graph=False):
+        xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
+        return self.tape.grad(self.y, xs, [bar], create_graph=create_graph, retain=True, allow_unused=True)
+
+
+def _tensor(x):
+    return torch.from_numpy(x.numpy())
+
+
+def _spread(values, needs):
+    """One value for each that is needed, None for the others."""
+    values = iter(values)
+    return tuple(next(values) if need else None for need in needs)
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, f, *inputs):
+        ctx.f = f
+        ctx.record = _Record(f, inputs, ctx.needs_input_grad[1:])
+        ctx.save_for_backward(*inputs)
+        return _tensor(ctx.record.y)
+
+    @staticmethod
+    def backward(ctx, bar):
+        needs = ctx.needs_input_grad[1:]
+        return None, *_spread(_Adjoint.apply(ctx.f, needs, ctx.record, bar, *ctx.saved_tensors), needs)
+
+
+class _Adjoint(torch.autograd.Function):
+    """The gradients of f in the inputs that need one, as a function of the adjoint of its result and of all inputs."""
+
+    @staticmethod
+    def forward(ctx, f, needs, record, bar, *inputs):
+        ctx.f, ctx.needs = f, needs
+        ctx.save_for_backward(bar, *inputs)
+        return tuple(_tensor(g) for g in record.gradients(needs, _leaf(bar)))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *directions):
+        bar, *inputs = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[3:]
+        record = _Record(ctx.f, inputs, [a or b for a, b in zip(ctx.needs, wanted[1:], strict=True)])
+        bar = _leaf(bar, True)
+        gradients = record.gradients(ctx.needs, bar, create_graph=True)
+        xs = [x for x, want in zip([bar, *record.leaves], wanted, strict=True) if want]
+        second = record.tape.grad(gradients, xs, [_leaf(v) for v in directions], allow_unused=True)
+        return None, None, None, *_spread([_tensor(g) for g in second], wanted)
+
+
+def function(f: Callable) -> Callable[..., torch.Tensor]:
+    """A function of PyTorch from one that is written with the ops of `mochi.ops`.
+
+    Parameters
+    ----------
+    f : callable
+        f(*tensors) -> Tensor, of `mochi.Tensor`. It is called again for second derivatives: it must give the same.
+
+    Returns
+    -------
+    callable
+        Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, on the CPU.
+    """
+
+    def apply(*inputs: torch.Tensor) -> torch.Tensor:
+        return _Function.apply(f, *inputs)
+
+    apply.__doc__ = f.__doc__
+    return apply
+
+
+def _one_hot(Ys, Zs):
+    """Rows of labels; integers are classes, of which the largest is the last."""
+    return Ys if Ys.is_floating_point() else torch.nn.functional.one_hot(Ys.long()).to(Zs.dtype)
+
+
+def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **parameters: Any) -> torch.Tensor:
+    """Logits of queries by a head that is fitted on the support of each episode.
+
+    Parameters
+    ----------
+    head : str or Head
+        One of `mochi.head_names()`, or a head of one's own.
+    Zs : Tensor [.., n_s, d]
+        Embeddings of the support; leading axes are episodes.
+    Ys : Tensor [.., n_s] or [.., n_s, C]
+        Classes 0 .. C - 1 as integers, or one-hot rows of the dtype of Zs.
+    Zq : Tensor [.., n_q, d]
+        Embeddings of the queries.
+    **parameters
+        The head's own by name, numbers or tensors, to which gradients flow; its first values otherwise.
+
+    Returns
+    -------
+    Tensor [.., n_q, C]
+    """
+    h = _head(head)
+    Ys = _one_hot(Ys, Zs)
+    names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
+    numbers = {name: value for name, value in parameters.items() if name not in names}
+
+    def fit(Zs, Ys, Zq, *given):
+        return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
+
+    return _Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+
+
+def _without_bias(Zs, Ys, Zq, lam):
+    """Zq A through the smaller of the systems Zs Zs^T + lam I and Zs^T Zs + lam I."""
+    n_s, d = Zs.shape[-2:]
+    if n_s > d:
+        return Zq @ _ops.solve_spd(_ops.add_diag(Zs.T @ Zs, lam), Zs.T @ Ys)
+    return (Zq @ Zs.T) @ _ops.solve_spd(_ops.add_diag(Zs @ Zs.T, lam), Ys)
+
+
+def ridge(
+    Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 10.0, bias: str | None = "penalised"
+) -> torch.Tensor:
+    """X_q A with A = argmin |X_s A - Ys|^2 + lam |A|^2, of the episodes' embeddings as in `readout`.
+
+    Parameters
+    ----------
+    lam : float or Tensor
+        Above 0.
+    bias : str
+        "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z,
+        as R2-D2 has it.
+
+    Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
+    """
+    if bias is not None:
+        name = {"penalised": "ridge", "free": "ridge_intercept"}.get(bias)
+        if name is None:
+            raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
+        return readout(name, Zs, Ys, Zq, **{"lambda": lam})
+    return _Function.apply(_without_bias, Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+
+
+def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
+    """Logits of the softmax regression with penalty lam / 2 |W|^2 and a free intercept: `readout` of the head logistic.
+
+    Differentiated at the optimum by the implicit function theorem. Source: models/heads, ops/fits; Lee et al. 2019
+    """
+    return readout("logistic", Zs, Ys, Zq, **{"lambda": lam})
+
+
+def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
+    """Scores of the multi-class support vector machine: `readout` of the head svm, of first order.
+
+    Source: Crammer and Singer 2001; Lee et al. 2019 (MetaOptNet)
+    """
+    return readout("svm", Zs, Ys, Zq, **{"lambda": lam})
+
+
+def lda(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, shrinkage: float | torch.Tensor = 0.1) -> torch.Tensor:
+    """Scores of linear discriminant analysis with a covariance shrunk to a multiple of I: `readout` of the head lda."""
+    return readout("lda", Zs, Ys, Zq, shrinkage=shrinkage)
+
+
+def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = "euclidean") -> torch.Tensor:
+    """Scores by class means: kind is "euclidean" (minus the squared distance), "inner", "cosine" or "centred".
+
+    Source: Snell et al. 2017
+    """
+    return readout(f"prototype_{kind}", Zs, Ys, Zq)
+
+
+def solve_spd(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """A^-1 B for symmetric positive definite A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
+    return _Function.apply(_ops.solve_spd, A, B)
+
+
+def solve(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """A^-1 B for A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
+    return _Function.apply(_ops.solve, A, B)
+
+
+def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
+    """The w with residual(w, *theta) = 0 near w0, differentiable in theta: `mochi.implicit` for tensors of PyTorch.
+
+    Parameters
+    ----------
+    residual : callable
+        F(w, *theta), of the shape of w, written with the ops of `mochi.ops`.
+    w0 : Tensor
+        Where the solver starts; no gradient flows to it.
+    theta : Tensor
+        What F depends on.
+    **options
+        Of `mochi.implicit`.
+    """
+
+    def at(w0, *theta):
+        return _implicit(residual, w0, theta, **options)
+
+    return _Function.apply(at, w0.detach(), *theta)
