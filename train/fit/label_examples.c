@@ -39,5 +39,7 @@ bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *l
             name_labelled(ctx, &column, labels);
     }
     mo_label_column_release(&column);
+    if (!mo_ok(ctx))
+        mo_labels_release(labels);
     return mo_ok(ctx);
 }
