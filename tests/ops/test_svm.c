@@ -9,7 +9,7 @@
 
 typedef struct problem {
     int64_t batch, n, d, classes, repeat; /* rows from `repeat` on copy earlier ones */
-    double lambda;
+    double lambda, offset;                /* of every column of X */
     mo_tensor *X, *Y, *lambda_tensor;
 } problem;
 
@@ -21,7 +21,7 @@ static void draw_problem(mo_tape *t, problem *p) {
     double *x = calloc((size_t)(rows * p->d), sizeof *x), *y = calloc((size_t)(rows * p->classes), sizeof *y);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < p->d; j++)
-            x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : mo_random_normal(&r);
+            x[i * p->d + j] = i >= p->repeat ? x[(i - p->repeat) * p->d + j] : p->offset + mo_random_normal(&r);
         y[i * p->classes + i % p->classes] = 1;
     }
     p->X = mo_from(t, MO_F64, 3, (int64_t[]){p->batch, p->n, p->d}, x);
@@ -45,6 +45,7 @@ static void primal_and_dual_values_meet(void **state) {
         {.batch = 2, .n = 25, .d = 50, .classes = 4, .repeat = 50, .lambda = 30},
         {.batch = 1, .n = 60, .d = 3, .classes = 3, .repeat = 60, .lambda = 1e-3},
         {.batch = 1, .n = 1, .d = 3, .classes = 2, .repeat = 1, .lambda = 1},
+        {.batch = 1, .n = 60, .d = 8, .classes = 3, .repeat = 60, .lambda = 1, .offset = 100}, /* sweeps make no way */
     };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         problem p = problems[i];

@@ -51,12 +51,11 @@ def test_the_logits_are_those_of_the_head(estimator):
     assert np.array_equal(again.predict_proba(Z), made.predict_proba(Z)) and again.score(Z[100:], names[100:]) > 0.7
 
 
-def test_an_svm_of_rows_far_from_0_needs_them_centred():
+def test_an_svm_of_rows_far_from_0_is_better_centred():
     far = 100 + np.random.default_rng(0).normal(size=(100, 2))
     label = far[:, 0] > 100
     assert SVMHead().fit(far, label).score(far, label) > 0.9
-    with pytest.raises(mochi.NumericalError, match="not converged"):
-        SVMHead(centred=False).fit(far, label)
+    assert 0.6 < SVMHead(centred=False).fit(far, label).score(far, label) < 0.9
     assert np.allclose(SVMHead().fit(Z, y).logits(Z), SVMHead(centred=False).fit(Z - Z.mean(0), y).logits(Z - Z.mean(0)))
 
 

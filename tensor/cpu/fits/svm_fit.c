@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 5000, IDLE = 50, INSIDE = 3, SWEEPS = 4, FIRST_STEPS = 16 };
+enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, INSIDE = 3, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
 
 /* F = K (Y - alpha) / lambda */
 static void refresh(const svm_fit *f) {
@@ -110,7 +110,23 @@ static void give_back(const svm_fit *f) {
             f->alpha[w->number[i] * f->C + c] = w->alpha[c * w->row + i];
 }
 
-/* Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
+/* Steps on the face until no bound stops one, at most one for each alpha, as a stopped step makes an alpha 0. Returns
+ * true unless a bound stopped the last one. */
+static bool walk_face(const svm_fit *f, double size, bool *exact) {
+    bool inside = false;
+    for (int64_t i = 0; i < f->n * f->C && !inside; i++) {
+        give_back(f);
+        refresh(f);
+        take(f);
+        inside = svm_face_step(&f->working, WALK_STEPS, size, exact);
+    }
+    return inside;
+}
+
+/* Sweeps move one row alone. Where the rows lie far from 0 and near each other, any such move changes all logits much,
+ * so after a step that a bound has stopped, sweeps lead back from that bound: such a fit is stuck until it walks each
+ * face to its end.
+ * Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
  * of conjugate gradients. */
 double svm_fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
@@ -119,6 +135,7 @@ double svm_fit_rows(svm_fit *f) {
     f->working.n = 0;
     refresh(f);
     double left = violation(f, &size, &count, &fresh);
+    bool stuck = false;
     for (int round = 0, idle = 0, free = 0; round < ROUNDS && isfinite(left); round++) {
         bool exact;
         if (count == 0)
@@ -129,6 +146,9 @@ double svm_fit_rows(svm_fit *f) {
         for (int sweep = 0; sweep < SWEEPS; sweep++)
             svm_sweep(&f->working);
         bool inside = svm_face_step(&f->working, steps, size, &exact);
+        stuck = stuck || idle > STUCK;
+        if (stuck && !inside)
+            inside = walk_face(f, size, &exact);
         give_back(f);
         refresh(f);
         left = violation(f, &size, &count, &fresh);

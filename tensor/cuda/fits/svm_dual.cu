@@ -6,7 +6,8 @@
 
 #include <cfloat>
 
-constexpr int svm_rounds = 5000, svm_idle = 50, svm_sweeps = 4, svm_first_steps = 16, svm_vectors = 6;
+constexpr int svm_rounds = 5000, svm_idle = 50, svm_stuck = 100, svm_sweeps = 4, svm_first_steps = 16,
+              svm_walk_steps = 64, svm_vectors = 6;
 constexpr double svm_least_length = 1e-3;
 
 /* All items; a step of 0: all items share one value. */
@@ -158,11 +159,18 @@ template <typename real> __device__ static double svm_minimise(const svm_item<re
     const double epsilon = sizeof(real) == 8 ? DBL_EPSILON : (double)FLT_EPSILON;
     int64_t steps = svm_first_steps;
     double smallest = INFINITY, size = 1;
+    bool stuck = false; /* until it walks each face to its end: svm_fit.c */
     for (int round = 0, idle = 0; round < svm_rounds; round++) {
         for (int sweep = 0; sweep < svm_sweeps; sweep++)
             for (int64_t i = 0; i < s.n; i++)
                 svm_update_row(s, i);
         bool exact = svm_minimise_face(s, steps, epsilon, size), inside = svm_search(s);
+        stuck = stuck || idle > svm_stuck;
+        for (int64_t i = 0; stuck && !inside && i < s.N; i++) {
+            svm_refresh(s);
+            exact = svm_minimise_face(s, svm_walk_steps, epsilon, size);
+            inside = svm_search(s);
+        }
         svm_refresh(s);
         double left = svm_violation(s, &size);
         if (!(left < INFINITY))

@@ -182,7 +182,8 @@ class SVMHead(_HeadClassifier):
     lam : float
         The penalty, above 0.
     centred : bool
-        Fit the rows less their mean. The solver does not converge on rows that lie far from 0 and near each other.
+        Fit the rows less their mean. The intercept is penalised like the weights, so rows far from 0 have a worse fit as
+        they are, which takes longer to find.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
 
