@@ -43,6 +43,12 @@ MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_pl
 MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
 MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 
+/* What an optimizer holds beside its options, for callers that save and restore it: the steps taken, and the first or
+ * second moment of parameter i (order 1 or 2), of the parameter's shape; NULL if there is none. */
+MO_API int64_t mo_optimizer_steps(const mo_optimizer *o);
+MO_API mo_code mo_optimizer_set_steps(mo_optimizer *o, int64_t steps);
+MO_API mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order);
+
 /* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
 /* Checks a run before it is resumed: its checkpoint is whole, and of the settings in run.json. The trainer does so too;

@@ -1,6 +1,7 @@
 """Contexts: errors as exceptions, one thread at a time, forks, and what was made in them."""
 
 import os
+import pickle
 import threading
 
 import mochi
@@ -124,6 +125,51 @@ def test_a_forked_process_raises_and_has_a_context_of_its_own():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     with tape:
         assert (W * 2.0).sum().item() == 6
+
+
+def in_a_child(calls):
+    """How each call ends in a forked process: the name of its exception, or its result."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for call in calls:
+                try:
+                    said = repr(call())
+                except BaseException as error:
+                    said = type(error).__name__
+                os.write(writing, (said + "\n").encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        said = file.read().splitlines()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return said
+
+
+def test_whatever_was_made_before_a_fork_raises_behind_it():
+    W = mochi.parameter(np.ones(3))
+    adamw = mochi.AdamW([W], lr=0.1)
+    adamw.step([np.ones(3)])
+    kept = pickle.dumps(adamw)
+    with mochi.Tape() as tape:
+        y = (W * 2.0).sum()
+    X, V = mochi.constant(np.ones((2, 2))), mochi.parameter(np.ones(2))
+    with mochi.Tape() as other:
+        other.backward((V * V).sum())
+    graph = mochi.graph(np.array([[0, 1], [1, 2]]), x=np.ones((3, 2)))
+    model = mochi.Model.mochi(dim=4, layers=2)
+    calls = [
+        lambda: W.numpy(), lambda: W.write(0.0), lambda: V.grad, lambda: W.zero_grad(), lambda: y.item(),
+        lambda: tape.grad(y, [W]), lambda: tape.backward(y), lambda: adamw.step([np.ones(3)]), lambda: pickle.dumps(adamw),
+        lambda: mochi.AdamW([W]), lambda: np.asarray(y), lambda: np.from_dlpack(X), lambda: model.state(),
+        lambda: mochi.features(graph, hop=1), lambda: tape.reset(),
+    ]  # fmt: skip
+    said = in_a_child(calls)
+    assert said == ["ForkError"] * len(calls), said
+    assert in_a_child([lambda: pickle.loads(kept).step([np.ones(3)]) > 1, lambda: pickle.loads(kept).steps]) == ["True", "1"]
+    assert adamw.step([np.ones(3)]) == pytest.approx(3**0.5) and V.grad.tolist() == [2, 2]
 
 
 def test_anomaly_names_the_op():

@@ -1,6 +1,8 @@
 """Gradients of gradients, checks, solvers with residuals in Python, optimisers."""
 
+import copy
 import gc
+import pickle
 
 import mochi
 import numpy as np
@@ -194,9 +196,37 @@ def test_adamw_trains():
     assert np.array_equal(W.numpy(), before)
     with pytest.raises(ValueError):
         adamw.step([])
+    with pytest.raises(ValueError, match="a parameter at least"):
+        mochi.AdamW([])
     adamw.close()
     with pytest.raises(mochi.StateError, match="closed"):
         adamw.step([np.zeros(3)])
+    with pytest.raises(mochi.StateError, match="closed"):
+        pickle.dumps(adamw)
+
+
+@pytest.mark.parametrize("how", ["pickle", "joblib", "deepcopy"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adamw_goes_on_where_its_copy_left_off(how, dtype, tmp_path):
+    rng = np.random.default_rng(0)
+    W = [mochi.parameter(rng.normal(size=(3, 4)), name="W", dtype=dtype), mochi.parameter(0.5, dtype=dtype)]
+    adamw = mochi.AdamW(W, lr=0.1, beta1=0.8, weight_decay=0.01, clip=1.0)
+    gradients = [[rng.normal(size=(3, 4)).astype(dtype), np.asarray(rng.normal(), dtype)] for _ in range(6)]
+    for g in gradients[:3]:
+        adamw.step(g)
+    if how == "joblib":
+        joblib = pytest.importorskip("joblib")
+        joblib.dump({"W": W, "adamw": adamw}, tmp_path / "state")
+        again = joblib.load(tmp_path / "state")
+    else:
+        copied = copy.deepcopy if how == "deepcopy" else lambda x: pickle.loads(pickle.dumps(x))
+        again = copied({"adamw": adamw, "W": W})
+    other, V = again["adamw"], again["W"]
+    assert other.steps == 3 and other.lr == 0.1 and all(a is b for a, b in zip(other.parameters, V, strict=True))
+    assert V[0].name == "W" and V[0].dtype == dtype
+    for g in gradients[3:]:
+        assert adamw.step(g) == other.step(g)
+    assert adamw.steps == 6 and all(np.array_equal(a.numpy(), b.numpy()) for a, b in zip(W, V, strict=True))
 
 
 def test_random_numbers_follow_their_seed():

@@ -36,6 +36,24 @@ def test_a_model_trains_on_an_episode():
     assert logits.shape == (15, 3) and Zs.shape == (12, 8) and Zq.shape == (15, 8)
 
 
+def test_a_model_and_its_optimiser_go_on_from_a_pickle():
+    model, e = mochi.Model.mochi(dim=8, layers=2, seed=1), episode()
+    adamw, tape = mochi.AdamW(model.parameters, lr=0.01), mochi.Tape()
+
+    def step(model, adamw):
+        loss = model.loss(tape, e)
+        adamw.step(tape.grad(loss, adamw.parameters))
+        value = loss.item()
+        tape.reset()
+        return value
+
+    step(model, adamw)
+    other, its = pickle.loads(pickle.dumps((model, adamw)))
+    for _ in range(3):
+        assert step(model, adamw) == step(other, its)
+    assert all(np.array_equal(mine, other.state()[name]) for name, mine in model.state().items())
+
+
 def test_a_model_is_pickled_with_its_weights():
     model, e = mochi.Model.mochi(dim=8, layers=2, seed=1), episode()
     model.parameters[0].write(0.5)

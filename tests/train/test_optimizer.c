@@ -100,6 +100,40 @@ static void steps_equal_the_formulas(void **state) {
     }
 }
 
+/* Moments and steps taken, written into another optimizer, make its next step the first one's. */
+static void an_optimizer_goes_on_from_the_state_of_another(void **state) {
+    scratch *s = *state;
+    double after[2][TOTAL], values[SIZE];
+    problem q = problem_create(s->ctx, MO_F64, 1);
+    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer *other = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    for (int step = 0; step < 3; step++)
+        mo_optimizer_step(o, q.g, 1e-2, NULL);
+    assert_int_equal(mo_optimizer_set_steps(other, mo_optimizer_steps(o)), MO_OK);
+    assert_int_equal(mo_optimizer_steps(other), 3);
+    for (int i = 0; i < N; i++)
+        for (int order = 1; order <= 2; order++) {
+            size_t bytes = (size_t)mo_numel(q.p[i]) * sizeof *values;
+            mo_tensor_read(mo_optimizer_moment(o, i, order), values, bytes);
+            mo_tensor_write(mo_optimizer_moment(other, i, order), values, bytes);
+        }
+    for (int k = 0; k < 2; k++) {
+        fill(q.p[0], 0, 1);
+        fill(q.p[1], 1, 1);
+        assert_int_equal(mo_optimizer_step(k ? other : o, q.g, 1e-2, NULL), MO_OK);
+        read_all(q.p, after[k]);
+    }
+    assert_memory_equal(after[0], after[1], sizeof after[0]);
+    assert_null(mo_optimizer_moment(o, N, 1));
+    assert_null(mo_optimizer_moment(o, -1, 1));
+    assert_null(mo_optimizer_moment(o, 0, 3));
+    mo_optimizer_set_steps(o, -1);
+    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: -1 steps taken"));
+    mo_optimizer_release(o);
+    mo_optimizer_release(other);
+    problem_release(&q);
+}
+
 static void norm_that_is_not_finite_changes_nothing(void **state) {
     scratch *s = *state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
@@ -241,6 +275,7 @@ static void steps_equal_those_that_pytorch_stored(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_equal_the_formulas),
+        cmocka_unit_test(an_optimizer_goes_on_from_the_state_of_another),
         cmocka_unit_test(norm_that_is_not_finite_changes_nothing),
         cmocka_unit_test(gradient_may_have_any_strides),
         cmocka_unit_test(wrong_gradients_and_options_are_refused),

@@ -233,3 +233,23 @@ mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, d
         mo_optimizer_withdraw(o);
     return mo_context_status(ctx)->code;
 }
+
+int64_t mo_optimizer_steps(const mo_optimizer *o) {
+    return o ? o->step : 0;
+}
+
+mo_code mo_optimizer_set_steps(mo_optimizer *o, int64_t steps) {
+    if (!o)
+        return MO_INVALID;
+    if (steps < 0)
+        mo_fail(o->ctx, MO_INVALID, "adamw: %lld steps taken, expected 0 or more", (long long)steps);
+    else if (mo_ok(o->ctx))
+        o->step = steps;
+    return mo_code_of(o->ctx);
+}
+
+mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order) {
+    if (!o || i < 0 || i >= o->n || order < 1 || order > 2)
+        return NULL;
+    return order == 1 ? o->m[i] : o->v[i];
+}

@@ -30,6 +30,9 @@ class Parameter(Leaf):
     def __del__(self):
         pass
 
+    def __reduce__(self):
+        return _parameter_of, (self._model, [p._pointer for p in self._model.parameters].index(self._pointer))
+
 
 class Episode:
     """A few-shot problem: rows, and which of them are labelled examples and queries.
@@ -168,6 +171,10 @@ class Model(Handle):
 
     def __reduce__(self):
         return _remade, (self._source, self.state())
+
+
+def _parameter_of(model, i):
+    return model.parameters[i]
 
 
 def _remade(source, state):

@@ -1,12 +1,18 @@
 """AdamW, and the cosine of its rate."""
 
+from . import errors
 from ._library import ffi, lib
 from .handle import Handle
-from .tensor import Tensor, constant
+from .tensor import Tensor, borrowed, constant
+
+FIRST, SECOND = 1, 2  # moments
 
 
 class AdamW(Handle):
     """AdamW with decoupled decay (Loshchilov and Hutter 2019).
+
+    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
+    parameters that are pickled beside it stay its own.
 
     Parameters
     ----------
@@ -20,6 +26,8 @@ class AdamW(Handle):
 
     def __init__(self, parameters, lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0, clip=0.0):
         parameters = list(parameters)
+        if not parameters:
+            raise errors.InvalidError("AdamW: expected a parameter at least")
         context = parameters[0].context
         options = ffi.new("mo_adamw_options *")
         options.lr, options.beta1, options.beta2, options.epsilon = lr, beta1, beta2, epsilon
@@ -28,6 +36,7 @@ class AdamW(Handle):
         made = context.call(lib.gate_mo_optimizer_create, context.pointer, pointers, len(parameters), options)
         super().__init__(context, made, keep=parameters)
         self.lr = lr
+        self._options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
 
     def step(self, gradients, lr=None):
         """Takes a step with gradients in the order of the parameters; returns their norm before clipping."""
@@ -38,6 +47,35 @@ class AdamW(Handle):
         rate = self.lr if lr is None else lr
         self.context.call(lib.gate_mo_optimizer_step, pointer, pointers, rate, norm)
         return norm[0]
+
+    @property
+    def parameters(self):
+        """The leaves that each step writes."""
+        self.pointer()
+        return list(self._keep)
+
+    @property
+    def steps(self):
+        """The number of steps taken."""
+        return lib.mo_optimizer_steps(self.pointer())
+
+    def _moments(self, order):
+        """The tensors of the first or second moments, which the optimiser owns."""
+        pointers = [lib.mo_optimizer_moment(self.pointer(), i, order) for i in range(len(self.parameters))]
+        return [borrowed(pointer, self.context) for pointer in pointers]
+
+    def __reduce__(self):
+        moments = [[m.numpy() for m in self._moments(order)] for order in (FIRST, SECOND)]
+        return _remade, (self.parameters, {"lr": self.lr, **self._options}, self.steps, *moments)
+
+
+def _remade(parameters, options, steps, *moments):
+    made = AdamW(parameters, **options)
+    for order, values in zip((FIRST, SECOND), moments, strict=True):
+        for tensor, array in zip(made._moments(order), values, strict=True):
+            tensor.write(array)
+    made.context.call(lib.gate_mo_optimizer_set_steps, made.pointer(), steps)
+    return made
 
 
 def cosine(lr, lr_min, step, steps):

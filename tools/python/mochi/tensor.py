@@ -202,9 +202,7 @@ class Leaf(Tensor):
         pointer = lib.mo_grad_of(self._pointer)
         if not pointer:
             return None
-        borrowed = Leaf.__new__(_Borrowed)
-        Leaf.__init__(borrowed, pointer, self._context)
-        return borrowed.numpy()
+        return borrowed(pointer, self._context).numpy()
 
     def zero_grad(self):
         """Sets the gradient to zero."""
@@ -233,9 +231,16 @@ class Leaf(Tensor):
 
 
 class _Borrowed(Leaf):
-    """A leaf's gradient, which the leaf owns."""
+    """A tensor that an object of the library owns: a leaf's gradient, an optimiser's moments."""
 
     __slots__ = ()
+
+
+def borrowed(pointer, context):
+    """A tensor of no tape that an object of the library owns and releases."""
+    tensor = Leaf.__new__(_Borrowed)
+    Leaf.__init__(tensor, pointer, context)
+    return tensor
 
 
 class Data(Leaf):
