@@ -190,6 +190,17 @@ MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], 
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 
+/* How far the labelled examples cover others (train/few_shot/few_shot_cover.c). */
+typedef struct mo_few_shot_cover {
+    int64_t labelled, others; /* examples that were compared, at most 4096 of each; 0 of the first: no figure */
+    double far;               /* share of the others that lie farther from every labelled example than nine of ten
+                               * labelled ones lie from the nearest other one */
+    double expected, most;    /* that share if the labelled ones were drawn at random: mean, and two standard deviations
+                               * above it */
+} mo_few_shot_cover;
+/* Of the labels that were fitted last and the n others. Equal bits at any thread count. Returns the status. */
+MO_API mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover);
+
 /* The hop on whose rows the head is most accurate over the pool's sources of that task (a few seeded episodes at k = 4
  * .. 32); -1 without sources. */
 MO_API int mo_best_hop(

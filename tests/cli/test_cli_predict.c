@@ -347,6 +347,9 @@ static void a_picture_has_known_labels_truth_and_places(void **state) {
     assert_non_null(strstr(p->out, ",no,chess,"));
     assert_non_null(strstr(p->err, "16 predictions\nof the data's own labels "));
     assert_non_null(strstr(p->err, " of 15 are as predicted: "));
+    assert_non_null(
+        strstr(p->err, "% of the rest lie farther from every label than nine of ten labels do from the others "
+                       "(labels drawn at random: 20.0%, at most 53%)"));
     RUN(p, "predict", "--data", in_folder(p, "own"), "--labels", in_folder(p, "some.csv"), "--pca", "--out",
         in_folder(p, "own.jsonl"), "--quiet");
     read_text(in_folder(p, "own.jsonl"), text);

@@ -220,8 +220,10 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
         .known = known,
         .truth = find_truth(graph, known),
         .plane = plane};
+    mo_few_shot_cover cover = {0};
+    fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
     if (fine && !o->quiet)
-        print_summary(known, f, &p);
+        print_summary(known, f, &cover, &p);
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, known));
     fine = fine && write_predictions(ctx, &p, o->out);
     mo_few_shot_release(f);

@@ -51,7 +51,7 @@ bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *
 /* The part of it for `top`. */
 bool predict_top(mo_link_scorer *scorer, const mo_graph *graph, int64_t k, int64_t candidates, const char *path);
 /* Prints the number of labels, the accuracy to expect and the number of predictions on standard error. */
-void print_summary(const mo_labels *known, const mo_few_shot *f, const predictions *p);
+void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
 /* The name of an example as a JSON string, or its number; new. */
 json_t *json_example(const mo_graph *graph, int64_t i);
 /* The first largest probability of example i, and the difference to the second. */

@@ -40,7 +40,17 @@ static void print_truth(const predictions *p) {
             100.0 * (double)right / (double)n);
 }
 
-void print_summary(const mo_labels *known, const mo_few_shot *f, const predictions *p) {
+/* Whether predictions lie where no label is near. */
+static void print_cover(const mo_few_shot_cover *c) {
+    if (c->labelled > 0)
+        fprintf(stderr,
+            "%.1f%% of the rest lie farther from every label than nine of ten labels do from the others (labels drawn "
+            "at random: %.1f%%, at most %.0f%%)%s\n",
+            100 * c->far, 100 * c->expected, 100 * c->most,
+            c->far > c->most ? "; `mochi suggest` says which to label next" : "");
+}
+
+void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     int64_t unsure = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -58,6 +68,7 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const predictio
             "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
             " labels left out in turn\n",
             100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
+    print_cover(cover);
     fprintf(stderr, "%" PRId64 " predictions", p->n);
     if (unsure)
         fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);

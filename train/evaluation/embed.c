@@ -90,23 +90,33 @@ static mo_tensor *embed_nodes(
     return all;
 }
 
-/* Embeddings of examples first .. first + n - 1: [n, d], those of several experts side by side, each followed by a 1 if
- * asked for. */
-static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n, bool ones) {
+/* Embeddings of n examples: [n, d], those of several experts side by side, each followed by a 1 if asked for. */
+static mo_tensor *embed_listed(
+    mo_tape *t, mo_model model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
-    int64_t *id = mo_tape_scratch(t, n, sizeof *id);
+    int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* as labels: no head is fitted */
     mo_tensor *Z, *none;
-    if (!id)
+    if (!zero)
         return mo_null_tensor(mo_tape_context(t));
-    e.support_label = mo_from(t, MO_I64, 1, &n, id); /* zeros: no head is fitted */
-    for (int64_t i = 0; i < n; i++)
-        id[i] = first + i;
+    e.support_label = mo_from(t, MO_I64, 1, &n, zero);
     mo_example_tensors(t, source, id, n, NULL, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
     Z = ones ? mo_append_ones(t, Z) : Z;
     if (mo_ndim(Z) == 3)
         Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, (int64_t[]){n, -1});
     return Z;
+}
+
+mo_tensor *mo_embed_listed(mo_tape *t, mo_model model, const mo_source *source, const int64_t *id, int64_t n) {
+    return embed_listed(t, model, source, id, n, false);
+}
+
+/* Those of examples first .. first + n - 1. */
+static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n, bool ones) {
+    int64_t *id = mo_tape_scratch(t, n, sizeof *id);
+    for (int64_t i = 0; id && i < n; i++)
+        id[i] = first + i;
+    return id ? embed_listed(t, model, source, id, n, ones) : mo_null_tensor(mo_tape_context(t));
 }
 
 static mo_tensor *embed_examples(

@@ -23,7 +23,8 @@ static void first_labels(const mo_graph *graph, int64_t id[SUPPORT], int64_t lab
 
 /* 300 nodes of Cora from node 1000 on, by a context of that many threads. */
 enum { ASKED = 300 };
-static void predict_cora(int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate) {
+static void predict_cora(
+    int threads, double probability[ASKED * CORA_CLASSES], mo_few_shot_estimate *estimate, mo_few_shot_cover *cover) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
     mo_register_ops(ctx);
     mo_graph *graph = mo_graph_open(ctx, "cora");
@@ -47,6 +48,7 @@ static void predict_cora(int threads, double probability[ASKED * CORA_CLASSES], 
     }
     assert_true(right > ASKED / 2); /* chance: a seventh */
     *estimate = mo_few_shot_expect(f);
+    assert_int_equal(mo_few_shot_cover_of(f, asked, ASKED, cover), MO_OK);
     mo_few_shot_release(f);
     mo_graph_release(graph);
     assert_int_equal(mo_context_release(ctx), MO_OK);
@@ -56,8 +58,10 @@ static void every_thread_count_gives_the_same_bits(void **state) {
     (void)state;
     static double one[ASKED * CORA_CLASSES], three[ASKED * CORA_CLASSES];
     mo_few_shot_estimate a, b;
-    predict_cora(1, one, &a);
-    predict_cora(3, three, &b);
+    mo_few_shot_cover c, d;
+    predict_cora(1, one, &a, &c);
+    predict_cora(3, three, &b, &d);
+    assert_true(c.far == d.far && c.far > 0 && c.far < 1);
     assert_memory_equal(one, three, sizeof one);
     assert_true(a.accuracy == b.accuracy && a.temperature == b.temperature);
     assert_int_equal(a.classes, CORA_CLASSES);
@@ -231,6 +235,46 @@ static void rows_from_elsewhere_are_read_as_they_are(void **state) {
     }
 }
 
+/* Rows on a half circle, at the angles 0, 1, .. 39 of 40: the nearest label by cosine is the nearest by angle. */
+static mo_tensor *rows_on_a_circle(mo_context *ctx) {
+    float x[ROWS * 2];
+    for (int i = 0; i < ROWS; i++) {
+        x[2 * i] = (float)(7 * cos(M_PI * i / ROWS)); /* their length does not matter */
+        x[2 * i + 1] = (float)(7 * sin(M_PI * i / ROWS));
+    }
+    return mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
+}
+
+static void labels_that_leave_a_side_out_are_told(void **state) {
+    scratch *s = *state;
+    mo_tensor *Z = rows_on_a_circle(s->ctx);
+    mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
+    mo_few_shot_cover cover;
+    int64_t near[10], label[10], others[30];
+    mo_few_shot_cover_of(f, others, 0, &cover);
+    assert_failed(s->ctx, MO_STATE, PARTS("expected labels"));
+    for (int i = 0; i < 10; i++) {
+        near[i] = 2 * i; /* the others' neighbours as far as row 20 */
+        label[i] = i % 2;
+    }
+    for (int i = 0; i < 30; i++)
+        others[i] = i < 10 ? 2 * i + 1 : 10 + i; /* 1, 3, .. 19, then 20, .. 39, of which 20 is as near as a label */
+    assert_int_equal(mo_few_shot_fit(f, near, label, 10), MO_OK);
+    assert_int_equal(mo_few_shot_cover_of(f, others, 30, &cover), MO_OK);
+    assert_int_equal(cover.labelled, 10);
+    assert_int_equal(cover.others, 30);
+    assert_true(cover.far >= 19.0 / 30 && cover.far <= 20.0 / 30);
+    assert_true(cover.expected == 1.0 / 11 && cover.most < 0.3);
+    assert_int_equal(mo_few_shot_cover_of(f, others, 10, &cover), MO_OK);
+    assert_true(cover.far == 0);
+    assert_int_equal(mo_few_shot_cover_of(f, others, 0, &cover), MO_OK);
+    assert_true(cover.labelled == 0 && isnan(cover.far));
+    mo_few_shot_cover_of(f, (int64_t[]){40}, 1, &cover);
+    assert_failed(s->ctx, MO_INVALID, PARTS("example 0 is 40, expected 0 to 39"));
+    mo_few_shot_release(f);
+    mo_tensor_release(Z);
+}
+
 static void rows_that_cannot_be_read_are_refused(void **state) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
@@ -262,6 +306,7 @@ int main(void) {
         cmocka_unit_test(bad_labels_are_refused_by_number),
         cmocka_unit_test(the_plane_is_that_of_the_principal_components),
         cmocka_unit_test(rows_from_elsewhere_are_read_as_they_are),
+        cmocka_unit_test(labels_that_leave_a_side_out_are_told),
         cmocka_unit_test(rows_that_cannot_be_read_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_create, planted_release);
