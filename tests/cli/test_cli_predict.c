@@ -2,6 +2,19 @@
  * complaint about labels with its line. */
 #include "tests/cli/program.h"
 
+#include <dirent.h>
+
+/* Entries of a folder, but for . and .. */
+static int folder_count(const char *path) {
+    DIR *folder = opendir(path);
+    int n = 0;
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n - 2;
+}
+
 /* Nodes of Cora, two of each class. */
 static const char seeds[] = "node,label\n0,3\n1,4\n2,4\n3,0\n4,3\n5,2\n6,2\n9,3\n18,1\n19,6\n16,5\n34,1\n7,0\n";
 
@@ -364,6 +377,43 @@ static void a_picture_has_known_labels_truth_and_places(void **state) {
     assert_ended(p, 2, "an array of classes has no places");
 }
 
+/* Ctrl-C while pairs are scored: the program ends by the signal, and what was there before stays. */
+static void an_interrupted_list_leaves_no_part_of_it(void **state) {
+    program *p = *state;
+    enum { NODES = 3000 };
+    char *edges = malloc(NODES * 3 * 16), *at = edges, out[512], err[512], list[512], cache[512];
+    for (int i = 0; i < 3 * NODES; i++)
+        at += sprintf(at, "%d %d\n", i % NODES, (i % NODES + 1 + 7 * (i / NODES)) % NODES);
+    snprintf(out, sizeof out, "%s/stdout", p->folder);
+    snprintf(err, sizeof err, "%s/stderr", p->folder);
+    snprintf(list, sizeof list, "%s/lists/links.csv", p->folder);
+    snprintf(cache, sizeof cache, "%s/cache-of-lists", p->folder);
+    mkdir(in_folder(p, "lists"), 0777);
+    mkdir(cache, 0777);
+    write_text(in_folder(p, "knots.txt"), edges);
+    free(edges);
+    for (int old = 0; old < 2; old++) {
+        const char *graph = in_folder(p, "knots.txt");
+        if (old)
+            write_text(list, "what was there\n");
+        pid_t child = start_program((const char *const[]){"predict", "--data", graph, "--task", "lp", "--top", "10",
+                                        "--candidates", "3000", "--out", list, "--cache", cache, NULL},
+            out, err);
+        for (int tries = 0; tries < 60000 && folder_count(cache) == 0; tries++)
+            usleep(1000); /* the basis is there: scoring 4.5 million pairs begins */
+        assert_int_not_equal(folder_count(cache), 0);
+        usleep(200000);
+        assert_int_equal(waitpid(child, &(int){0}, WNOHANG), 0);
+        kill(child, SIGINT);
+        wait_for_program(p, child, out, err);
+        assert_int_equal(p->code, 128 + SIGINT);
+        assert_string_equal(p->out, "");
+        assert_int_equal(folder_count(in_folder(p, "lists")), old);
+    }
+    read_text(list, p->out);
+    assert_string_equal(p->out, "what was there\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicts_every_node_without_a_label),
@@ -375,6 +425,7 @@ int main(void) {
         cmocka_unit_test(refuses_bad_pairs_with_their_line),
         cmocka_unit_test(names_go_in_and_out),
         cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
+        cmocka_unit_test(an_interrupted_list_leaves_no_part_of_it),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

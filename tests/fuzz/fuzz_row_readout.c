@@ -1,0 +1,88 @@
+/* tests/fuzz/fuzz_row_readout.c - any metadata, rows and labels as a readout of `mochi fit --save`, and what it then
+ * says of rows: metadata as JSON, ended by '|'; a byte each for the number n of rows, for their width d, and for their
+ * dtype (even: float32, odd: float64); then n labels, a signed byte each, and n d numbers, sixteenths of a signed byte,
+ * -128: infinite. */
+#include "fuzz_files.h"
+#include "tools/fit/fit_readout.h"
+#include "train/inside.h"
+
+#include <jansson.h>
+#include <math.h>
+
+enum { MOST = 12, ASKED = 3 };
+
+/* n d numbers of the dtype. */
+static mo_tensor *numbers(mo_context *ctx, const uint8_t *data, int64_t n, int64_t d, bool wide) {
+    double x[MOST * MOST];
+    float narrow[MOST * MOST];
+    for (int64_t i = 0; i < n * d; i++) {
+        x[i] = data[i] == 128 ? INFINITY : (int8_t)data[i] / 16.0;
+        narrow[i] = (float)x[i];
+    }
+    return mo_tensor_from(ctx, wide ? MO_F64 : MO_F32, 2, (int64_t[]){n, d}, wide ? (void *)x : narrow);
+}
+
+static bool write_file(mo_context *ctx, const uint8_t *data, size_t size, const char *path) {
+    const uint8_t *bar = memchr(data, '|', size);
+    size_t length = bar ? (size_t)(bar - data) : size, left = size - length;
+    json_t *metadata = json_loadb((const char *)data, length, 0, NULL);
+    char *text = json_is_object(metadata) ? json_dumps(metadata, JSON_COMPACT) : NULL;
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    int64_t n = left > 4 ? bar[1] % (MOST + 1) : 0, d = left > 4 ? bar[2] % (MOST + 1) : 0, label[MOST];
+    if (n && d && left >= (size_t)(4 + n + n * d)) {
+        for (int64_t i = 0; i < n; i++)
+            label[i] = (int8_t)bar[4 + i];
+        mo_arrays_take(arrays, "rows", numbers(ctx, bar + 4 + n, n, d, bar[3] % 2));
+        mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, label));
+    }
+    bool written = text && mo_safetensors_write(arrays, text, path) == MO_OK;
+    mo_arrays_release(arrays);
+    free(text);
+    json_decref(metadata);
+    mo_clear_error(ctx);
+    return written;
+}
+
+/* Probabilities of some rows: each row's sum to 1, or one line says why there are none. */
+static void apply(mo_context *ctx, const mo_row_readout *r) {
+    double x[ASKED * MOST], p[ASKED * MOST];
+    int64_t d = mo_dim(r->Z, 1), n = d > MOST || r->classes > MOST ? 0 : ASKED;
+    for (int64_t i = 0; i < n * d; i++)
+        x[i] = (double)(i % 7) - 3;
+    mo_tensor *rows = n ? mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, d}, x) : NULL;
+    bool fine = rows && mo_row_readout_probabilities(r, rows, p) == MO_OK;
+    if (rows)
+        fuzz_check_status(ctx, fine);
+    for (int64_t i = 0; fine && i < n; i++) {
+        double sum = 0;
+        for (int64_t c = 0; c < r->classes; c++)
+            sum += p[i * r->classes + c];
+        if (!(fabs(sum - 1) < 1e-6))
+            fuzz_fail("probabilities", "whose sum is not 1");
+    }
+    mo_tensor_release(rows);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    fuzz_folder folder;
+    char path[160];
+    fuzz_open(&folder, &(const char *){"unused"}, 0, data, 0);
+    fuzz_path(&folder, "kept.safetensors", path);
+    mo_row_readout r = {0};
+    if (write_file(ctx, data, size, path)) {
+        bool read = load_row_readout(ctx, path, &r);
+        fuzz_check_status(ctx, read);
+        for (int64_t i = 0; read && i < mo_dim(r.Z, 0); i++)
+            if (r.label[i] < 0 || r.label[i] >= r.classes)
+                fuzz_fail("labels", "of no class");
+        if (read)
+            apply(ctx, &r);
+    }
+    mo_row_readout_release(&r);
+    mo_clear_error(ctx);
+    if (mo_context_release(ctx) != MO_OK)
+        fuzz_fail("tensors and tapes", "are not given back");
+    fuzz_remove(&folder);
+    return 0;
+}
