@@ -8,6 +8,7 @@
 #include "tests/scratch.h"
 #include "train/fit.h"
 #include "train/inside.h"
+#include "train/run/trainer.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -163,6 +164,24 @@ static bool add_loss(const mo_step_report *r, void *sum) {
     return true;
 }
 
+/* The settings of a run in JSON, with and without those of its maker. */
+static double describe_run(mo_context *ctx, scratch *s) {
+    (void)s;
+    double value = 0;
+    mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
+    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
+    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    const char *const settings[] = {NULL, "{\"recipe\": \"own\"}"};
+    for (int i = 0; i < 2 && mo_ok(ctx); i++) {
+        json_t *all = mo_run_settings(ctx, model, pool, &(mo_trainer_options){.steps = 2, .settings = settings[i]});
+        value += (double)json_object_size(all) + (double)json_object_size(json_object_get(all, "settings"));
+        json_decref(all);
+    }
+    mo_model_release(model);
+    mo_pool_release(pool);
+    return value;
+}
+
 /* Two steps with a checkpoint each, resumed for a third, and the weights. */
 static double train(mo_context *ctx, scratch *s) {
     char folder[400];
@@ -274,7 +293,8 @@ static void lack_of_memory_is_a_status(void **state) {
         scenario *f;
         long most;
     } all[] = {{"differentiate", differentiate, 400}, {"store", store, 400}, {"load", load, 600},
-        {"open a model", open_model, 400}, {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}};
+        {"open a model", open_model, 400}, {"describe a run", describe_run, 400}, {"train", train, 40},
+        {"predict", predict, 40}, {"fit", fit, 100}};
     scratch *s = *state;
     uint64_t x = 1;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -51,14 +51,15 @@ static double number_of(const json_t *o, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Reads a line of kind "cell". Returns false if a member is missing. */
+/* Reads a line of kind "cell". Returns false if a member is missing, or is none that `mochi eval` writes. */
 static bool take_cell(results *r, const json_t *o) {
     const char *data, *task, *protocol, *features, *head, *metric;
     json_int_t k;
     json_t *values;
     if (json_unpack((json_t *)o, "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o}", "data", &data, "task", &task, "protocol",
             &protocol, "features", &features, "head", &head, "metric", &metric, "k", &k, "values", &values) ||
-        !json_is_array(values))
+        !json_is_array(values) || k < 0 || strlen(task) >= sizeof r->items->task ||
+        strlen(protocol) >= sizeof r->items->protocol)
         return false;
     size_t n = json_array_size(values);
     mo_eval_row row = {.data = data,

@@ -84,13 +84,14 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
 }
 
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
-    json_error_t error;
+    json_error_t error = {.text = "out of memory"};
     json_t *own = options->settings
                       ? mo_json_decode(options->settings, strlen(options->settings), JSON_REJECT_DUPLICATES, &error)
                       : json_object();
     if (!json_is_object(own)) {
-        mo_fail(ctx, !own && mo_json_code(&error) == MO_MEMORY ? MO_MEMORY : MO_INVALID,
-            "train: expected the settings as a JSON object, found %s", own ? "another value" : error.text);
+        bool lacked = !own && (!options->settings || mo_json_code(&error) == MO_MEMORY);
+        mo_fail(ctx, lacked ? MO_MEMORY : MO_INVALID, "train: expected the settings as a JSON object, found %s",
+            own ? "another value" : error.text);
         json_decref(own);
         return NULL;
     }
