@@ -3,22 +3,25 @@
 
 Usage: tests/table.py [--table] LOG.json...      the testlog.json files of one or more runs
 
---table: a line per test with its time and how much it ran: the number of its test functions, and the last line of figures
-that it printed. A test that passed and says nothing of what it ran has failed: it may have run nothing. The last line
+--table: a line per test with its time, its processor time where tests/processor_time ran it, and how much it ran: the number
+of its test functions, and the last line of figures that it printed. A test that passed and says nothing of what it ran has failed: it may have run nothing. The last line
 counts all: N passed, N failed, N skipped.
 """
 import json
+import math
 import re
 import sys
 
 PASSED = ("OK", "EXPECTEDFAIL")
 # What cmocka and the claims of scripts print around the words of a test.
 FRAME = re.compile(r"^\s*(\[[ =]|\d+ (FAILED|PASSED) TEST|$)|\.sh: line \d+: ")
+# The last line of tests/processor_time.
+PROCESSOR = re.compile(r"^processor: ([\d.]+) s$", re.M)
 
 
 def words(result):
     """The lines that the test printed itself."""
-    text = result.get("stdout", "") + "\n" + result.get("stderr", "")
+    text = PROCESSOR.sub("", result.get("stdout", "") + "\n" + result.get("stderr", ""))
     return [line.strip() for line in text.splitlines() if not FRAME.match(line) and not re.search(r"\.sh: line \d+: ", line)]
 
 
@@ -36,6 +39,12 @@ def ran(result):
     return "; ".join(parts + [line[:100] for line in figures[-1:]])
 
 
+def processor(result):
+    """The processor time of a test in seconds; NaN if it was not measured."""
+    found = PROCESSOR.findall(result.get("stderr", ""))
+    return float(found[-1]) if found else math.nan
+
+
 def main(arguments):
     table = arguments[:1] == ["--table"]
     results = [json.loads(line) for path in arguments[table:] for line in open(path)]
@@ -43,8 +52,11 @@ def main(arguments):
     if table:
         for r in sorted(results, key=lambda r: r["name"]):
             name = r["name"].split(":", 1)[-1].replace(" / ", " ")
-            print(f"{name:<42} {r['result'].lower():<8} {r['duration']:8.1f} s  {ran(r) if r['result'] != 'SKIP' else ''}".rstrip())
-        print(f"{len(results)} tests, {sum(map(functions, results))} checks, {sum(r['duration'] for r in results) / 60:.0f} minutes of tests")
+            took = f"{r['duration']:8.1f} s {processor(r):8.1f} s"
+            print(f"{name:<42} {r['result'].lower():<8} {took}  {ran(r) if r['result'] != 'SKIP' else ''}".rstrip())
+        measured = [processor(r) for r in results if not math.isnan(processor(r))]
+        print(f"{len(results)} tests, {sum(map(functions, results))} checks, {sum(r['duration'] for r in results) / 60:.0f} minutes of tests, "
+              f"{sum(measured) / 60:.0f} minutes of processor time in {len(measured)} of them")
     for name in silent:
         print(f"{name}: passed without a word about what it ran: it may have run nothing")
     passed = sum(r["result"] in PASSED for r in results) - len(silent)
