@@ -1,32 +1,18 @@
 /* ops/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c, the
- * kernels in tensor/cpu/fits/adamw.c and tensor/cuda/fits/adamw.cu. */
+ * kernels in tensor/cpu/fits/adamw.c, tensor/cuda/fits/adamw.cu and tensor/cuda/fits/gradient_norm.cu. */
 #include "ops/adamw.h"
 
-#include <string.h>
-
-void mo_squared_norms(mo_tensor *squares, mo_tensor *const *G, int n) {
-    mo_context *ctx = squares->ctx;
-    if (!mo_ok(ctx))
-        return;
-    mo_view all = mo_tensor_view(squares);
-    squares->storage->version++;
-    for (int i = 0; i < n && mo_ok(ctx); i++) {
-        mo_view g = mo_tensor_view(G[i]), one = g;
-        one.data = (char *)all.data + (size_t)i * mo_dtype_size(all.dtype);
-        memset(one.stride, 0, sizeof one.stride);
-        for (int axis = 0; axis < one.ndim; axis++)
-            one.shape[axis] = 1;
-        mo_kernels_of(ctx, all.dtype)->reduce(ctx, MO_REDUCE_SUM_OF_SQUARES, &g, &one);
-    }
-}
-
-void mo_clip_scale(mo_dtype real, double bound, const mo_tensor *squares, mo_tensor *scale) {
+void mo_gradient_norm(double bound, mo_tensor *const *G, int n, mo_view *views, mo_tensor *squares, mo_tensor *scale) {
     mo_context *ctx = scale->ctx;
     if (!mo_ok(ctx))
         return;
-    mo_view sum = mo_tensor_view(squares), to = mo_tensor_view(scale);
+    mo_view each = mo_tensor_view(squares), to = mo_tensor_view(scale);
+    for (int i = 0; i < n; i++)
+        views[i] = mo_tensor_view(G[i]);
+    squares->storage->version++;
     scale->storage->version++;
-    mo_fits_of(ctx, real)->clip(ctx, bound, &sum, &to);
+    if (mo_ok(ctx))
+        mo_fits_of(ctx, views->dtype)->gradient_norm(ctx, bound, n, views, &each, &to);
 }
 
 void mo_adamw_apply(const mo_adamw_update *u) {

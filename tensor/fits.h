@@ -64,9 +64,11 @@ typedef struct mo_fits {
     void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
 
-    /* scale float64 [2]: scale[0] is the gradient norm, the root of the sum of squares (float64 [n], added in order);
-     * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
-    void (*clip)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
+    /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
+     * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is
+     * min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
+    void (*gradient_norm)(
+        mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
     /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
      * times scale[1]. Changes nothing if an earlier check has failed. Loshchilov and Hutter 2019. */
     void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,

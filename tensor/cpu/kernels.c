@@ -44,6 +44,6 @@ const mo_fits REAL(fits_cpu) = {
     .logistic_folds = REAL(logistic_folds_cpu),
     .svm_folds = REAL(svm_folds_cpu),
     .svm_dual = REAL(svm_dual_cpu),
-    .clip = REAL(clip_cpu),
+    .gradient_norm = REAL(gradient_norm_cpu),
     .adamw = REAL(adamw_cpu),
 };

@@ -49,7 +49,8 @@ void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g);
 
 void REAL(dropout_mask_cpu)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 void REAL(random_cpu)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
-void REAL(clip_cpu)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
+void REAL(gradient_norm_cpu)(
+    mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
 void REAL(adamw_cpu)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p);
 

@@ -66,7 +66,9 @@ template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, co
 template <typename real>
 void random_cuda(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
 template <typename real> void svm_dual_cuda(mo_context *ctx, const mo_svm_dual *g);
-template <typename real> void clip_cuda(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale);
+template <typename real>
+void gradient_norm_cuda(
+    mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
 template <typename real>
 void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p);

@@ -37,8 +37,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     o->dense = mo_host_alloc(ctx, bytes);
     o->gradient = mo_host_alloc(ctx, bytes);
     o->views = mo_host_alloc(ctx, 4 * (size_t)o->n * sizeof *o->views);
-    o->squares = mo_tensor_create(ctx, o->real, 1, (int64_t[]){o->n});
-    o->wide = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
+    o->squares = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){o->n});
     o->scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
     o->factors = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MO_ADAMW_FACTORS});
     for (int i = 0; i < o->n && mo_ok(ctx); i++) {
@@ -84,7 +83,6 @@ void mo_optimizer_release(mo_optimizer *o) {
         mo_tensor_release(o->dense ? o->dense[i] : NULL);
     }
     mo_tensor_release(o->squares);
-    mo_tensor_release(o->wide);
     mo_tensor_release(o->scale);
     mo_tensor_release(o->factors);
     mo_host_free(o->ctx, o->views, 4 * (size_t)o->n * sizeof *o->views);
@@ -129,33 +127,31 @@ static void describe_adamw_step(const void *caller, mo_note *note) {
 
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
  * parameter. */
-static void find_norm(mo_optimizer *o, mo_tensor *const *grads) {
-    mo_squared_norms(o->squares, grads, o->n);
-    mo_tensor_copy(o->wide, o->squares);
+static void find_norm(mo_optimizer *o) {
+    mo_gradient_norm(o->options.clip, o->gradient, o->n, o->views, o->squares, o->scale);
     mo_check check = {.condition = MO_VALUES_FINITE,
-        .values = mo_tensor_view(o->wide),
+        .values = mo_tensor_view(o->squares),
         .limit = o->step,
         .raise = fail_norm,
         .describe = describe_adamw_step,
         .caller = o};
-    if (mo_check_values(o->ctx, &check))
-        mo_clip_scale(o->real, o->options.clip, o->wide, o->scale);
+    mo_check_values(o->ctx, &check);
 }
 
-/* The kernel reads rows, so a gradient with other strides is copied. The copies are made before the first parameter
+/* The kernels read rows, so a gradient with other strides is copied. The copies are made before the first parameter
  * changes, so that a failure changes none. */
-static void copy_strided(mo_optimizer *o, int i, const mo_tensor *G) {
+static void copy_strided(mo_optimizer *o, int i, mo_tensor *G) {
+    o->gradient[i] = G;
     if (mo_is_contiguous(G))
         return;
     if (!o->dense[i])
         o->dense[i] = mo_tensor_create(o->ctx, o->real, G->ndim, G->shape);
     if (mo_ok(o->ctx))
         mo_tensor_copy(o->dense[i], G);
+    o->gradient[i] = o->dense[i];
 }
 
-static void adamw_update(mo_optimizer *o, mo_tensor *const *grads) {
-    for (int i = 0; i < o->n; i++)
-        o->gradient[i] = mo_is_contiguous(grads[i]) ? grads[i] : o->dense[i];
+static void adamw_update(mo_optimizer *o) {
     mo_adamw_apply(&(mo_adamw_update){.n = o->n,
         .gradient = o->gradient,
         .m = o->m,
@@ -200,12 +196,12 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
         return mo_code_of(ctx);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         check_gradient(o, i, grads[i]);
-    if (mo_ok(ctx))
-        find_norm(o, grads);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         copy_strided(o, i, grads[i]);
     if (mo_ok(ctx))
-        adamw_update(o, grads);
+        find_norm(o);
+    if (mo_ok(ctx))
+        adamw_update(o);
     return mo_context_status(ctx)->code;
 }
 

@@ -15,8 +15,7 @@ struct mo_optimizer {
     mo_tensor **dense;    /* a row-major copy of each gradient that has other strides, made when first needed */
     mo_tensor **gradient; /* [n]: the gradients of a step in the form that the kernel reads; borrowed */
     mo_dtype real;
-    mo_tensor *squares; /* [n]: the sum of squares of each gradient */
-    mo_tensor *wide;    /* squares in float64 */
+    mo_tensor *squares; /* float64 [n]: the sum of squares of each gradient */
     mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
     mo_tensor *factors; /* of the step, in the form that kernels read: float64 [MO_ADAMW_FACTORS] */
     mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */

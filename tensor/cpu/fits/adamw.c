@@ -4,6 +4,7 @@
  *   p = p - lr m^ / (sqrt(v^) + epsilon),  m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t) */
 #include "tensor/cpu/kernels.h"
 
+#include <string.h>
 #include <tgmath.h>
 
 /* The constants of an AdamW step, rounded once. */
@@ -33,12 +34,18 @@ static void update(
     }
 }
 
-void REAL(clip_cpu)(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale) {
-    (void)ctx;
-    const double *square = squares->data;
-    double *out = scale->data, sum = 0;
-    for (int64_t i = 0; i < squares->shape[0]; i++)
-        sum += square[i];
+void REAL(gradient_norm_cpu)(
+    mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale) {
+    double *square = squares->data, *out = scale->data, sum = 0;
+    for (int k = 0; k < n; k++) {
+        real value;
+        mo_view one = g[k];
+        one.data = &value;
+        memset(one.stride, 0, sizeof one.stride);
+        REAL(reduce_cpu)(ctx, MO_REDUCE_SUM_OF_SQUARES, &g[k], &one);
+        square[k] = value;
+        sum += square[k];
+    }
     out[0] = sqrt(sum);
     double factor = bound > 0 ? bound / (out[0] + 1e-6) : 1;
     out[1] = factor < 1 ? factor : 1;

@@ -1,8 +1,7 @@
 /* tensor/cuda/fits/adamw.cu - one step of AdamW (Loshchilov and Hutter 2019) over all parameters in one launch. Its
  * factors and the factor of gradient clipping are read from the device; cpu/fits/adamw.c has the formula. */
-#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/fits/parameters.h"
 
-constexpr int most_parameters = 64; /* per launch: their addresses are its arguments */
 constexpr int64_t most_parts = 256; /* blocks for one parameter */
 
 template <typename real> struct adamw_parameters {
@@ -31,22 +30,6 @@ static __global__ void adamw_kernel(
     }
 }
 
-static __global__ void clip_kernel(int64_t n, double bound, const double *squares, double *scale) {
-    double sum = 0;
-    for (int64_t i = 0; i < n && threadIdx.x == 0; i++)
-        sum += squares[i];
-    if (threadIdx.x != 0)
-        return;
-    double norm = sqrt(sum), factor = bound > 0 ? bound / (norm + 1e-6) : 1;
-    scale[0] = norm;
-    scale[1] = factor < 1 ? factor : 1;
-}
-
-template <typename real> void clip_cuda(mo_context *ctx, double bound, const mo_view *squares, const mo_view *scale) {
-    mo_launch(clip_kernel, dim3(1), dim3(32), 0, seam_of(ctx), squares->shape[0], bound,
-        static_cast<const double *>(squares->data), static_cast<double *>(scale->data));
-}
-
 template <typename real>
 void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
     const mo_view *m, const mo_view *v, const mo_view *p) {
@@ -69,8 +52,6 @@ void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, i
     }
 }
 
-template void clip_cuda<float>(mo_context *, double, const mo_view *, const mo_view *);
-template void clip_cuda<double>(mo_context *, double, const mo_view *, const mo_view *);
 template void adamw_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,
     const mo_view *, const mo_view *);
 template void adamw_cuda<double>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,

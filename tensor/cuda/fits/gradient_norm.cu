@@ -1,0 +1,111 @@
+/* tensor/cuda/fits/gradient_norm.cu - the norm of all gradients and the factor that clips it, in two launches.
+ *
+ * The gradients are cut into pieces, a block each, whose threads have four loads of 16 bytes in flight. The partial
+ * sums are double. Which thread adds which value follows from the shapes alone, at any alignment. */
+#include "tensor/cuda/fits/parameters.h"
+
+constexpr int64_t norm_piece = 8192; /* elements: 2.4 million parameters are 290 blocks */
+
+template <typename real> struct norm_parameters {
+    int64_t count;
+    int64_t first[most_parameters + 1]; /* the number of the first piece of each, and of all pieces */
+    int64_t length[most_parameters];
+    const real *g[most_parameters];
+};
+
+template <typename real> __device__ static double squares_at(bool aligned, const real *x, int64_t i) {
+    pack<real> p;
+    if (aligned)
+        p = reinterpret_cast<const pack<real> *>(x)[i];
+    for (int k = 0; k < pack<real>::width && !aligned; k++)
+        p.value[k] = x[i * pack<real>::width + k];
+    double sum = 0;
+    for (int k = 0; k < pack<real>::width; k++)
+        sum += (double)p.value[k] * (double)p.value[k];
+    return sum;
+}
+
+/* The part of one thread in the sum of squares of x [n]. */
+template <typename real> __device__ static double thread_squares(const real *x, int64_t n) {
+    bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    int64_t packs = n / pack<real>::width, i = threadIdx.x, step = blockDim.x;
+    double sum[4] = {0, 0, 0, 0};
+    for (; i + 3 * step < packs; i += 4 * step)
+        for (int k = 0; k < 4; k++)
+            sum[k] += squares_at(aligned, x, i + k * step);
+    for (; i < packs; i += step)
+        sum[0] += squares_at(aligned, x, i);
+    for (int64_t j = packs * pack<real>::width + threadIdx.x; j < n; j += step)
+        sum[1] += (double)x[j] * (double)x[j];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* One block for each piece. */
+template <typename real> static __global__ void norm_kernel(norm_parameters<real> all, double *partial) {
+    __shared__ double of_warp[block_threads / 32];
+    int64_t piece = blockIdx.x, k = 0;
+    while (piece >= all.first[k + 1])
+        k++;
+    int64_t begin = (piece - all.first[k]) * norm_piece, rest = all.length[k] - begin;
+    double sum = warp_sum(thread_squares(all.g[k] + begin, rest < norm_piece ? rest : norm_piece));
+    if (lane_of() == 0)
+        of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    sum = 0;
+    for (unsigned w = 0; w < block_threads / 32; w++)
+        sum += of_warp[w];
+    partial[piece] = sum;
+}
+
+/* One block: a warp for each parameter, then one thread for the norm of this launch's parameters and those before. */
+template <typename real>
+static __global__ void norm_join_kernel(
+    norm_parameters<real> all, int64_t before, double bound, const double *partial, double *squares, double *scale) {
+    __shared__ double square[most_parameters];
+    for (int64_t k = threadIdx.x / 32; k < all.count; k += blockDim.x / 32) {
+        double sum = 0;
+        for (int64_t piece = all.first[k] + lane_of(); piece < all.first[k + 1]; piece += 32)
+            sum += partial[piece];
+        sum = warp_sum(sum);
+        if (lane_of() == 0)
+            squares[before + k] = square[k] = (double)(real)sum;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    double sum = 0;
+    for (int64_t k = 0; k < before; k++)
+        sum += squares[k];
+    for (int64_t k = 0; k < all.count; k++)
+        sum += square[k];
+    double norm = sqrt(sum), factor = bound > 0 ? bound / (norm + 1e-6) : 1;
+    scale[0] = norm;
+    scale[1] = factor < 1 ? factor : 1;
+}
+
+template <typename real>
+void gradient_norm_cuda(
+    mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale) {
+    for (int before = 0; before < n; before += most_parameters) {
+        norm_parameters<real> all = {};
+        all.count = least(most_parameters, n - before);
+        for (int64_t k = 0; k < all.count; k++) {
+            all.length[k] = leading(&g[before + k], g[before + k].ndim);
+            all.first[k + 1] = all.first[k] + ceil_div(all.length[k], norm_piece);
+            all.g[k] = static_cast<const real *>(g[before + k].data);
+        }
+        int64_t pieces = all.first[all.count];
+        double *partial = static_cast<double *>(cuda_scratch(ctx, (size_t)most(1, pieces) * sizeof *partial));
+        if (!partial)
+            return;
+        mo_launch(norm_kernel<real>, dim3((unsigned)pieces), dim3(block_threads), 0, seam_of(ctx), all, partial);
+        mo_launch(norm_join_kernel<real>, dim3(1), dim3(block_threads), 0, seam_of(ctx), all, (int64_t)before, bound,
+            static_cast<const double *>(partial), static_cast<double *>(squares->data),
+            static_cast<double *>(scale->data));
+    }
+}
+
+template void gradient_norm_cuda<float>(mo_context *, double, int, const mo_view *, const mo_view *, const mo_view *);
+template void gradient_norm_cuda<double>(mo_context *, double, int, const mo_view *, const mo_view *, const mo_view *);

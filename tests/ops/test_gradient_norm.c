@@ -1,0 +1,116 @@
+/* tests/ops/test_gradient_norm.c - the norm of all gradients: against a plain sum in float64, at any alignment, twice
+ * the same bits, and the parameter whose sum is not finite. */
+#include "ops/adamw.h"
+#include "ops/ops.h"
+#include "tests/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { MANY = 70 }; /* more than one launch takes */
+
+/* On either side of a piece of 8192 and of 16 bytes. */
+static const int64_t lengths[] = {1, 3, 8191, 8192, 8193, 0, 17, 30000};
+
+typedef struct gradients {
+    mo_context *ctx;
+    mo_tape *t;
+    mo_tensor *g[MANY], *squares, *scale;
+    mo_view views[MANY];
+    double expected[MANY], norm;
+} gradients;
+
+/* Gradient i begins `offset` values behind an aligned address. */
+static gradients gradients_create(mo_context *ctx, mo_dtype real, int64_t offset) {
+    gradients s = {.ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL)};
+    double *value = malloc(40000 * sizeof *value), total = 0;
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < MANY; i++) {
+        int64_t n = lengths[i % 8];
+        s.expected[i] = 0;
+        for (int64_t k = 0; k < n + offset; k++) {
+            value[k] = k < offset ? NAN : (float)mo_random_normal(&r);
+            s.expected[i] += k < offset ? 0 : value[k] * value[k];
+        }
+        total += s.expected[i];
+        mo_tensor *all = mo_cast(s.t, mo_from(s.t, MO_F64, 1, (int64_t[]){n + offset}, value), real);
+        s.g[i] = mo_slice(s.t, all, 0, offset, n + offset);
+    }
+    s.norm = sqrt(total);
+    s.squares = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MANY});
+    s.scale = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){2});
+    free(value);
+    return s;
+}
+
+static void gradients_release(gradients *s) {
+    mo_tensor_release(s->squares);
+    mo_tensor_release(s->scale);
+    mo_tape_release(s->t);
+}
+
+static void find(gradients *s, double bound, double *squares, double *scale) {
+    mo_gradient_norm(bound, s->g, MANY, s->views, s->squares, s->scale);
+    mo_tensor_read(s->squares, squares, MANY * sizeof *squares);
+    assert_int_equal(mo_tensor_read(s->scale, scale, 2 * sizeof *scale), MO_OK);
+}
+
+static void norm_is_the_sum_in_float64_at_any_alignment(void **state) {
+    const mo_dtype types[] = {MO_F32, MO_F64};
+    const double tolerance[] = {1e-6, 1e-12}; /* the CPU adds runs in the gradients' type */
+    for (int type = 0; type < 2; type++) {
+        double squares[3][MANY], scale[3][2];
+        for (int64_t run = 0; run < 3; run++) { /* aligned, aligned again, not aligned */
+            gradients s = gradients_create(*state, types[type], run == 2);
+            find(&s, 1, squares[run], scale[run]);
+            for (int i = 0; i < MANY; i++)
+                assert_true(fabs(squares[run][i] - s.expected[i]) <= tolerance[type] * s.expected[i]);
+            assert_true(fabs(scale[run][0] - s.norm) <= tolerance[type] * s.norm);
+            assert_true(fabs(scale[run][1] - 1 / (s.norm + 1e-6)) <= tolerance[type]);
+            gradients_release(&s);
+        }
+        assert_memory_equal(squares[0], squares[1], sizeof squares[0]);
+        assert_memory_equal(scale[0], scale[1], sizeof scale[0]);
+        gradients s = gradients_create(*state, types[type], 1), again = gradients_create(*state, types[type], 0);
+        for (int i = 0; i < MANY; i++) /* the same values behind an address that is aligned and one that is not */
+            mo_tensor_copy(s.g[i], again.g[i]);
+        find(&s, 0, squares[2], scale[2]);
+        assert_memory_equal(squares[0], squares[2], sizeof squares[0]);
+        assert_true(scale[2][0] == scale[0][0] && scale[2][1] == 1);
+        gradients_release(&s);
+        gradients_release(&again);
+    }
+}
+
+static void a_sum_that_is_not_finite_is_its_own_parameters(void **state) {
+    gradients s = gradients_create(*state, MO_F32, 0);
+    double squares[MANY], scale[2];
+    mo_tensor_fill(s.g[66], 1e30); /* finite in float64 alone */
+    find(&s, 1, squares, scale);
+    for (int i = 0; i < MANY; i++)
+        assert_true(isfinite(squares[i]) == (i != 66));
+    gradients_release(&s);
+}
+
+static int open_device(void **state) {
+    *state = device_context(test_device());
+    return 0;
+}
+
+static int close_device(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(norm_is_the_sum_in_float64_at_any_alignment),
+        cmocka_unit_test(a_sum_that_is_not_finite_is_its_own_parameters),
+    };
+    return cmocka_run_group_tests_name("gradient_norm", tests, open_device, close_device);
+}
