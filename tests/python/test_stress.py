@@ -44,7 +44,13 @@ def act(r, context, things):
     return r.choice([tape.reset, tape.reset, tape.release])()
 
 
-def work(seed, calls, outcome):
+def resident():
+    """Bytes of memory that the process holds."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def work(seed, calls, outcome, held):
     r = random.Random(seed)
     context = mochi.Context(threads=1)
     things, errors, last = [], 0, None
@@ -61,6 +67,7 @@ def work(seed, calls, outcome):
                 gc.collect()
                 context.drain()
                 last = lib.mo_context_counters(context.pointer).bytes_live
+                held.append(resident())
         things.clear()
         gc.collect()
         context.drain()
@@ -71,14 +78,19 @@ def work(seed, calls, outcome):
 
 
 def test_random_calls_from_four_threads_with_four_contexts():
-    outcome = []
-    threads = [threading.Thread(target=work, args=(seed, CALLS // THREADS, outcome)) for seed in range(THREADS)]
+    outcome, held = [], []
+    threads = [threading.Thread(target=work, args=(seed, CALLS // THREADS, outcome, held)) for seed in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print(CALLS, "calls,", sum(o[0] for o in outcome), "of them refused")
-    assert len(outcome) == THREADS
+    assert len(outcome) == THREADS and not any(isinstance(o, BaseException) for o in outcome), outcome
+    half = len(held) // 2
+    early, late = max(held[:half]), max(held[half:])
+    print(
+        f"{CALLS} calls, {sum(o[0] for o in outcome)} of them refused; {early >> 20} MiB held at most in the first half, {late >> 20} in the second"
+    )
+    assert late < 1.1 * early + (16 << 20)
     for errors, _, left in outcome:
         assert 0 < errors < CALLS // THREADS // 2
         assert left < 1 << 20, f"{left} bytes are left in a context without tensors"

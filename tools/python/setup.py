@@ -1,8 +1,9 @@
-"""Builds the library, the extensions on it and mochi/ops.py, which is written from the headers."""
+"""Builds the library, the extensions on it, mochi/ops.py, which is written from the headers, and the stubs."""
 
 import os
 import pathlib
 import re
+import shutil
 import sys
 
 from setuptools import setup
@@ -14,6 +15,7 @@ sys.path.insert(0, str(HERE / "door"))
 
 import extension
 import operations
+import stubs
 
 
 class BuildExtension(build_ext):
@@ -36,7 +38,7 @@ class BuildExtension(build_ext):
 
 
 class BuildPython(build_py):
-    """Writes the ops beside the modules."""
+    """Writes the ops beside the modules, and copies the embedded graphs and weights, where the library looks for them."""
 
     def run(self):
         """Copies the modules, nothing of an earlier build among them, then writes mochi/ops.py."""
@@ -46,6 +48,14 @@ class BuildPython(build_py):
                 old.unlink()
         super().run()
         target.write_text(operations.module(extension.ROOT))
+        target.with_suffix(".pyi").write_text(stubs.ops(extension.ROOT))
+        target.with_name("tensor.pyi").write_text(stubs.tensor(extension.ROOT))
+        if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them
+            data = target.parent / "mochi-data"
+            data.mkdir(exist_ok=True)
+            for file in sorted((extension.ROOT / "train/data").glob("*.*")):
+                if file.suffix != ".md":
+                    shutil.copy(file, data)
 
 
 def version():

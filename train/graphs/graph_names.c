@@ -1,12 +1,14 @@
 /* train/graphs/graph_names.c - the names of known data sets and where each lies.
  *
  * Embedded graphs are NAME.npz in the first of these folders that has it: $MOCHI_EMBEDDED (alone, where it is set), the
- * installed data folder, the source tree. The others are looked for below mo_data_folder; a text may lie gzipped.
- * train/data/manifest.json says of the same names where they come from. */
+ * folder mochi-data beside the object that holds the library (the Python package has it), the installed data folder,
+ * the source tree. The others are looked for below mo_data_folder; a text may lie gzipped. train/data/manifest.json
+ * says of the same names where they come from. */
 #include "train/graphs/graph_names.h"
 #include "train/data_folders.h"
 #include "train/graph.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,11 +77,21 @@ static bool is_readable(char *path, size_t bytes, const char *folder, const char
     return length > 0 && (size_t)length < bytes && access(path, R_OK) == 0;
 }
 
+static bool is_beside(char *path, size_t bytes, const char *name, const char *ending) {
+    Dl_info object;
+    char folder[PATH_MAX];
+    const char *slash = dladdr(mo_graph_names, &object) && object.dli_fname ? strrchr(object.dli_fname, '/') : NULL;
+    if (!slash)
+        return false;
+    int length = snprintf(folder, sizeof folder, "%.*s/mochi-data", (int)(slash - object.dli_fname), object.dli_fname);
+    return length > 0 && (size_t)length < sizeof folder && is_readable(path, bytes, folder, name, ending);
+}
+
 static bool locate_embedded(const char *name, const char *ending, char *path, size_t bytes) {
     const char *folder = getenv("MOCHI_EMBEDDED");
     if (folder)
         return is_readable(path, bytes, folder, name, ending);
-    return is_readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
+    return is_beside(path, bytes, name, ending) || is_readable(path, bytes, MO_INSTALLED_DATA, name, ending) ||
            is_readable(path, bytes, MO_SOURCE_DATA, name, ending);
 }
 

@@ -96,7 +96,7 @@ class Argument:
 
     def __init__(self, op, kind, name):
         name = "lam" if name == "lambda" else name
-        self.name, self.default, self.given = name, DEFAULTS.get(name), [name]
+        self.name, self.default, self.given, self.kind = name, DEFAULTS.get(name), [name], kind
         if (op, name) in OWN_DEFAULTS:
             self.default = OWN_DEFAULTS[op, name]
         self.is_tensor = kind == "mo_tensor *NAME"
@@ -147,13 +147,21 @@ def arguments(op, parameters):
     return found
 
 
-def signature(found):
-    parts, optional = [], False
+def given(found):
+    """(argument, its default or None) in the order of Python."""
+    optional = False
     for a in sorted((a for a in found if not a.is_output), key=lambda a: a.name == "dtype"):
         optional = optional or a.default is not None
-        default = a.default if a.default is not None else "None" if optional else None
-        parts.append(a.name if default is None else f"{a.name}={default}")
-    return ", ".join(parts)
+        yield a, a.default if a.default is not None else "None" if optional else None
+
+
+def signature(found):
+    return ", ".join(a.name if default is None else f"{a.name}={default}" for a, default in given(found))
+
+
+def is_method(found):
+    """Whether the op is a method of its first input too."""
+    return bool(found) and found[0].is_tensor and not found[0].is_index
 
 
 def docstring(op, note, table):
@@ -229,7 +237,7 @@ def module(root):
     names, methods, parts = [], [], []
     for op, found in functions_of(root):
         names.append(op)
-        if found and (found[0].is_tensor and not found[0].is_index):
+        if is_method(found):
             methods.append(op)
         parts.append(
             f'def {op}({signature(found)}):\n    """{docstring(op, notes["mo_" + op], table)}\n    """\n{body(op, found)}\n'

@@ -1,12 +1,18 @@
 """Contexts: one device, a number of threads, and everything made in it. One thread at a time may be inside."""
 
+from __future__ import annotations
+
 import atexit
 import collections
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import errors
 from ._library import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
 MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_BF16}
@@ -37,7 +43,7 @@ class Context:
         Bytes of GPU memory that the context may hold; 0: no bound.
     """
 
-    def __init__(self, threads=0, device="cpu", math="fp32", device_memory=0):
+    def __init__(self, threads: int = 0, device: str = "cpu", math: str = "fp32", device_memory: int = 0) -> None:
         name, _, index = device.partition(":")
         if name not in DEVICES or math not in MATH:
             raise errors.InvalidError(f"Context: device {device!r} and math {math!r}, expected cpu or cuda, {list(MATH)}")
@@ -51,7 +57,7 @@ class Context:
         self.call(lib.gate_mo_register_ops, self.pointer)
 
     @classmethod
-    def of(cls, pointer):
+    def of(cls, pointer: Any) -> Context:
         """The context of a pointer of the library; one that the library made itself is borrowed."""
         known = _contexts.get(int(ffi.cast("uintptr_t", pointer)))
         if known is not None:
@@ -76,16 +82,16 @@ class Context:
         _contexts[self.address] = self
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         """The number of threads that a kernel may use."""
         return lib.mo_context_threads(self.pointer)
 
     @property
-    def forked(self):
+    def forked(self) -> bool:
         """Whether the context belongs to the process that this one was forked from."""
         return lib.door_is_forked(self.gate)
 
-    def call(self, function, *arguments):
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls a gate of the library and raises its error, if any; returns its result.
 
         Every function `mo_x` of the headers is here as ``lib.gate_mo_x``, whose first argument is the gate.
@@ -97,27 +103,27 @@ class Context:
             self.fail()
         return result
 
-    def check(self):
+    def check(self) -> None:
         """Raises the error of this thread's last call into the context, if any."""
         if lib.door_failed():
             self.fail()
 
-    def fail(self):
+    def fail(self) -> NoReturn:
         """Raises the error of this thread's last call into the context."""
         raise errors.last(self.address) or errors.StateError("the tape was released")
 
-    def leave(self, function, pointer, keep=None):
+    def leave(self, function: Callable[..., Any], pointer: Any, keep: Any = None) -> None:
         """Releases an object of the context by that gate once no thread is inside, and then lets `keep` go."""
         self._leaving.append((function, pointer, keep))
         self.drain()
 
-    def bury(self, leaf):
+    def bury(self, leaf: Any) -> None:
         """Releases a tensor of no tape once no tape of the context can point to it."""
         self._dead.append((self._deaths, leaf))
         self._deaths += 1
         self.drain()
 
-    def drain(self):
+    def drain(self) -> None:
         """Releases what was let go, if no thread is inside."""
         if _exiting or not lib.door_idle(self.gate):
             return
@@ -152,7 +158,7 @@ class Context:
                 self._dead.appendleft(item)
                 return
 
-    def emptied(self, tape):
+    def emptied(self, tape: int) -> None:
         """Notes that the tape of that address has no nodes any more."""
         if tape in self.tapes:
             self.tapes[tape] = self._deaths
@@ -176,7 +182,7 @@ class Context:
         return Context, (self.threads, self.device)
 
 
-def default_context():
+def default_context() -> Context:
     """The context of this thread, made when it is first asked for: the CPU with all processors."""
     context = getattr(_thread, "context", None)
     if context is None or context.forked:
@@ -184,13 +190,13 @@ def default_context():
     return context
 
 
-def set_default_context(context):
+def set_default_context(context: Context | None) -> Context | None:
     """Makes a context the one that this thread uses where none is named; returns the one before."""
     before, _thread.context = getattr(_thread, "context", None), context
     return before
 
 
-def device_describe(device="cpu"):
+def device_describe(device: str = "cpu") -> str:
     """The name of a device, or why it cannot be used here, as one line."""
     text = ffi.new("char[512]")
     lib.mo_device_describe(DEVICES[device], text, 512)

@@ -1,5 +1,9 @@
 """Heads: readouts fitted on the support of an episode. The library's, and one's own in Python."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import errors
 from ._library import ffi, lib
 from .callbacks import struck, tensors, visited
@@ -8,6 +12,13 @@ from .dtypes import number_of
 from .inputs import input_of, tape_of
 from .solvers import Check
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from .context import Context
 
 SLOTS = 64
 _own = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
@@ -37,7 +48,16 @@ class Head:
         The highest order of derivative that exists: 1 or 2.
     """
 
-    def __init__(self, name, logits=None, residual=None, parameters=None, symmetric=False, fixed_labels=False, order=2):
+    def __init__(
+        self,
+        name: str,
+        logits: Callable[..., Tensor] | None = None,
+        residual: Callable[..., Tensor] | None = None,
+        parameters: dict[str, Any] | None = None,
+        symmetric: bool = False,
+        fixed_labels: bool = False,
+        order: int = 2,
+    ) -> None:
         if (logits is None) == (residual is None):
             raise errors.InvalidError(f"head {name}: logits or residual, one of them")
         if len(_own) == SLOTS:
@@ -71,24 +91,24 @@ class Head:
             p.value = value
 
     @classmethod
-    def of(cls, pointer):
+    def of(cls, pointer: Any) -> Head:
         """The head of a table of the library."""
         head = cls.__new__(cls)
         head.pointer = pointer
         return head
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name in error messages and tables."""
         return ffi.string(self.pointer.name).decode()
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict[str, float]:
         """The names of the parameters with their first values."""
         table = self.pointer.parameters[0 : self.pointer.n_parameters]
         return {ffi.string(p.name).decode(): p.value for p in table}
 
-    def __call__(self, Zs, Ys, Zq, seed=0, **parameters):
+    def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
         """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
         unknown = set(parameters) - set(self.parameters)
         if unknown:
@@ -105,7 +125,7 @@ class Head:
         result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *pointers, out)
         return Tensor(result, tape) if result else tape.fail()
 
-    def check(self, order=None, seed=0, context=None):
+    def check(self, order: int | None = None, seed: int = 0, context: Context | None = None) -> Check:
         """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes."""
         context = context or default_context()
         order = order or self.pointer.order
@@ -120,7 +140,7 @@ class Head:
         return head, (self.name,)
 
 
-def head(name):
+def head(name: str | Head) -> Head:
     """The library's head of that name; `head_names()` lists them."""
     if isinstance(name, Head):
         return name
@@ -130,7 +150,7 @@ def head(name):
     return Head.of(pointer)
 
 
-def head_names():
+def head_names() -> list[str]:
     """The names of the library's heads."""
     names, i = [], 0
     while lib.mo_head_at(i):
@@ -162,7 +182,7 @@ def door_head_residual(number, t, W, Zs, Ys, parameters):
     return _run(number, t, (W, Zs, Ys), parameters, "residual")
 
 
-def ridge_fit(Zs, Ys, lam, form="auto"):
+def ridge_fit(Zs: ArrayLike, Ys: ArrayLike, lam: ArrayLike, form: str = "auto") -> tuple[Tensor, Tensor]:
     """Ridge regression with a penalised bias column: W [.., d, C] and b [.., 1, C].
 
     Parameters
@@ -179,4 +199,4 @@ def ridge_fit(Zs, Ys, lam, form="auto"):
     out = ffi.new("mo_tensor *[2]")
     given = (input_of(Zs, tape, Ys), input_of(Ys, tape, Zs), input_of(lam, tape, Zs))
     tape.context.call(lib.gate_mo_ridge_fit, tape.pointer, *given, forms[form], out, out + 1)
-    return tuple(Tensor(pointer, tape) for pointer in out)
+    return Tensor(out[0], tape), Tensor(out[1], tape)

@@ -1,8 +1,11 @@
 """Models: an encoder with a readout on it; and episodes, the small labelled problems that a model reads."""
 
+from __future__ import annotations
+
 import os
 import pathlib
 import tempfile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +16,15 @@ from .dtypes import number_of
 from .handle import Handle
 from .heads import head as find_head
 from .tensor import FOREVER, Leaf, Tensor, constant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from .context import Context
+    from .random import Random
+    from .tape import Tape
 
 TASKS = {"nc": lib.MO_TASK_NC, "lp": lib.MO_TASK_LP, "gc": lib.MO_TASK_GC}
 TEMPERATURES = {"logit": lib.MO_TEMPERATURE_LOGIT, "embed": lib.MO_TEMPERATURE_EMBED}
@@ -88,7 +100,7 @@ class Episode:
 class Model(Handle):
     """An encoder with a readout, as `Model.open`, `Model.mochi` and `Model.invariant` make them."""
 
-    def __init__(self, context, model, source=None):
+    def __init__(self, context: Context, model: Any, source: Any = None) -> None:
         if not model.table:
             context.fail()
         super().__init__(context, ffi.new("mo_model *", model))
@@ -97,7 +109,7 @@ class Model(Handle):
     release = staticmethod(lambda gate, pointer: lib.gate_mo_model_release(gate, pointer[0]))
 
     @classmethod
-    def open(cls, name="best", context=None):
+    def open(cls, name: str | os.PathLike[str] = "best", context: Context | None = None) -> Model:
         """The model of a weights file, or of embedded weights ("best"), in float32."""
         context = context or default_context()
         path = os.fspath(name)
@@ -106,9 +118,10 @@ class Model(Handle):
 
     @classmethod
     def mochi(
-        cls, dim=512, hops=3, layers=3, relu_hops=True, dropout=0.0, temperature="logit", smoothing=0.1, head="ridge", lam=10.0,
-        dtype="float32", seed=0, context=None,
-    ):  # fmt: skip
+        cls, dim: int = 512, hops: int = 3, layers: int = 3, relu_hops: bool = True, dropout: float = 0.0,
+        temperature: str = "logit", smoothing: float = 0.1, head: str = "ridge", lam: float = 10.0, dtype: str = "float32",
+        seed: int = 0, context: Context | None = None,
+    ) -> Model:  # fmt: skip
         """MOCHI: GAMLP with node-adaptive hop attention under a head; parameters drawn from the seed (models/mochi.c)."""
         context = context or default_context()
         if temperature not in TEMPERATURES:
@@ -124,7 +137,9 @@ class Model(Handle):
         return cls(context, made, ("mochi", arguments))
 
     @classmethod
-    def invariant(cls, hops=3, smoothing=0.1, linear=False, dtype="float32", context=None):
+    def invariant(
+        cls, hops: int = 3, smoothing: float = 0.1, linear: bool = False, dtype: str = "float32", context: Context | None = None
+    ) -> Model:
         """The model of the recipe `best`, which reads only what every valid SVD agrees on (models/invariant.c)."""
         context = context or default_context()
         options = ffi.new("mo_invariant_options *")
@@ -133,34 +148,34 @@ class Model(Handle):
         return cls(context, made, ("invariant", (hops, smoothing, linear, dtype)))
 
     @property
-    def parameters(self):
+    def parameters(self) -> list[Parameter]:
         """All parameters, each with its name."""
         m = self.pointer()[0]
         return [Parameter(lib.mo_model_parameter(m, i), self) for i in range(lib.mo_model_n_parameters(m))]
 
-    def load(self, arrays):
+    def load(self, arrays: Mapping[str, ArrayLike]) -> None:
         """Writes parameters by their names: a dict of arrays, as `state` gives it."""
         for p in self.parameters:
             if p.name not in arrays:
                 raise errors.FormatError(f"{p.name} is absent")
             p.write(arrays[p.name])
 
-    def state(self):
+    def state(self) -> dict[str, NDArray[Any]]:
         """Copies of the parameters, by name."""
         return {p.name: p.numpy() for p in self.parameters}
 
-    def embed(self, tape, episode, random=None):
+    def embed(self, tape: Tape, episode: Episode, random: Random | None = None) -> tuple[Tensor, Tensor]:
         """Embeddings of an episode's examples: Zs [n_s, d] and Zq [n_q, d], or [experts, n, d]."""
         out = ffi.new("mo_tensor *[2]")
         self.context.call(lib.gate_mo_model_embed, tape.pointer, *self._given(tape, episode, random), out, out + 1)
-        return tuple(Tensor(pointer, tape) for pointer in out)
+        return Tensor(out[0], tape), Tensor(out[1], tape)
 
-    def logits(self, tape, episode, random=None):
+    def logits(self, tape: Tape, episode: Episode, random: Random | None = None) -> Tensor:
         """Logits [n_q, C] of the readout fitted on the support's embeddings."""
         result = self.context.call(lib.gate_mo_model_logits, tape.pointer, *self._given(tape, episode, random))
         return Tensor(result, tape)
 
-    def loss(self, tape, episode, random=None):
+    def loss(self, tape: Tape, episode: Episode, random: Random | None = None) -> Tensor:
         """The cross-entropy of the queries, with the model's label smoothing."""
         result = self.context.call(lib.gate_mo_model_loss, tape.pointer, *self._given(tape, episode, random), ffi.NULL)
         return Tensor(result, tape)

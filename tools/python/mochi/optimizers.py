@@ -1,9 +1,18 @@
 """AdamW, and the cosine of its rate."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import errors
 from ._library import ffi, lib
 from .handle import Handle
-from .tensor import Tensor, borrowed, constant
+from .tensor import Leaf, Tensor, borrowed, constant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
 
 FIRST, SECOND = 1, 2  # moments
 
@@ -24,7 +33,16 @@ class AdamW(Handle):
 
     release = lib.gate_mo_optimizer_release
 
-    def __init__(self, parameters, lr=1e-3, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.0, clip=0.0):
+    def __init__(
+        self,
+        parameters: Iterable[Leaf],
+        lr: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        clip: float = 0.0,
+    ) -> None:
         parameters = list(parameters)
         if not parameters:
             raise errors.InvalidError("AdamW: expected a parameter at least")
@@ -38,7 +56,7 @@ class AdamW(Handle):
         self.lr = lr
         self._options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
 
-    def step(self, gradients, lr=None):
+    def step(self, gradients: Iterable[ArrayLike], lr: float | None = None) -> float:
         """Takes a step with gradients in the order of the parameters; returns their norm before clipping."""
         pointer = self.pointer()
         given = [g if isinstance(g, Tensor) else constant(g, p.dtype) for g, p in zip(gradients, self._keep, strict=True)]
@@ -49,13 +67,13 @@ class AdamW(Handle):
         return norm[0]
 
     @property
-    def parameters(self):
+    def parameters(self) -> list[Leaf]:
         """The leaves that each step writes."""
         self.pointer()
         return list(self._keep)
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         """The number of steps taken."""
         return lib.mo_optimizer_steps(self.pointer())
 
@@ -64,7 +82,7 @@ class AdamW(Handle):
         pointers = [lib.mo_optimizer_moment(self.pointer(), i, order) for i in range(len(self.parameters))]
         return [borrowed(pointer, self.context) for pointer in pointers]
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         moments = [[m.numpy() for m in self._moments(order)] for order in (FIRST, SECOND)]
         return _remade, (self.parameters, {"lr": self.lr, **self._options}, self.steps, *moments)
 
@@ -78,6 +96,6 @@ def _remade(parameters, options, steps, *moments):
     return made
 
 
-def cosine(lr, lr_min, step, steps):
+def cosine(lr: float, lr_min: float, step: int, steps: int) -> float:
     """lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, for step = 0 .. steps - 1."""
     return lib.mo_cosine(lr, lr_min, step, steps)

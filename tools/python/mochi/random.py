@@ -1,5 +1,7 @@
 """Random numbers that are the same on every device and at any number of threads (Philox4x32-10, Salmon et al. 2011)."""
 
+from __future__ import annotations
+
 from ._library import ffi, lib
 
 
@@ -16,18 +18,18 @@ class Random:
         1000 to 65535 are the caller's.
     """
 
-    def __init__(self, seed, stream=0, purpose=lib.MO_PURPOSE_OWN):
+    def __init__(self, seed: int, stream: int = 0, purpose: int = lib.MO_PURPOSE_OWN) -> None:
         self.position = ffi.new("mo_random *", lib.mo_random_at(seed, purpose, stream))
 
-    def uniform(self):
+    def uniform(self) -> float:
         """A number in [0, 1)."""
         return lib.mo_random_uniform(self.position)
 
-    def normal(self):
+    def normal(self) -> float:
         """A standard normal number."""
         return lib.mo_random_normal(self.position)
 
-    def below(self, n):
+    def below(self, n: int) -> int:
         """An integer in 0 .. n - 1."""
         return lib.mo_random_below(self.position, n)
 

@@ -1,6 +1,9 @@
 """Solutions found by iterations, with the gradient of the implicit function theorem; gradient checkpointing; checks."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +14,13 @@ from .context import default_context
 from .inputs import input_of, list_of, tape_of
 from .tape import Tape
 from .tensor import Tensor, constant, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from .context import Context
 
 MAX_THETA = 12
 
@@ -32,7 +42,7 @@ class Report:
         Of the linear systems of backward.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._solver = ffi.new("mo_solver_report *")
         self._implicit = ffi.new("mo_implicit_report *")
 
@@ -61,7 +71,15 @@ def _fill(options, tape, equations, report, named):
     options.state = tape.holds(ffi.new_handle(tape.holds(equations)))
 
 
-def implicit(residual, w0, theta, solver="newton_krylov", jacobian=None, report=None, **options):
+def implicit(
+    residual: Callable[..., Tensor],
+    w0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    solver: str | None = "newton_krylov",
+    jacobian: Callable[..., Tensor] | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Tensor:
     """The w with residual(w, *theta) = 0 near w0, differentiable in theta any number of times.
 
     Its differential is dw = -(dF/dw)^-1 (dF/dtheta) dtheta, whichever method found w; no iteration is recorded.
@@ -109,7 +127,19 @@ SOLVERS = {
 }
 
 
-def solve(solver, f, x0, theta, tolerance=0.0, iterations=0, memory=0, unrolled=False, jacobian=None, report=None, implicit=None):
+def solve(
+    solver: str,
+    f: Callable[..., Tensor],
+    x0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    tolerance: float = 0.0,
+    iterations: int = 0,
+    memory: int = 0,
+    unrolled: bool = False,
+    jacobian: Callable[..., Tensor] | None = None,
+    report: Report | None = None,
+    implicit: dict[str, Any] | None = None,
+) -> Tensor:
     """The solution that a solver finds from x0, differentiable in theta any number of times.
 
     Parameters
@@ -148,7 +178,7 @@ def _theta(theta, tape):
     return list_of(theta, tape)
 
 
-def recompute(f, *inputs):
+def recompute(f: Callable[..., Tensor], *inputs: ArrayLike) -> Tensor:
     """f(*inputs) by gradient checkpointing: only the result is kept, and backward runs f again.
 
     Every tensor that needs a gradient is among the inputs.
@@ -184,11 +214,11 @@ class Check:
     worst: str
 
     @classmethod
-    def of(cls, result):
+    def of(cls, result: Any) -> Check:
         """The check of the library's struct."""
         return cls(getattr(result, "pass"), result.error, result.samples, _text(result))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.passed
 
 
@@ -196,7 +226,14 @@ def _text(result):
     return ffi.string(result.worst).decode(errors="replace")
 
 
-def gradcheck(f, xs, order=2, tolerance=None, seed=0, context=None):
+def gradcheck(
+    f: Callable[..., Tensor | Sequence[Tensor]],
+    xs: Sequence[ArrayLike],
+    order: int = 2,
+    tolerance: float | None = None,
+    seed: int = 0,
+    context: Context | None = None,
+) -> Check:
     """Compares derivatives of f with central differences in float64, along random directions.
 
     Parameters

@@ -1,11 +1,21 @@
 """Sparse matrices, for `spmm`."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ._library import ffi, lib
 from .context import default_context
 from .dtypes import number_of
 from .handle import Handle
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .context import Context
+    from .tensor import Tensor
 
 
 class Sparse(Handle):
@@ -23,7 +33,9 @@ class Sparse(Handle):
 
     release = lib.gate_mo_csr_release
 
-    def __init__(self, matrix, shape=None, symmetric=False, context=None):
+    def __init__(
+        self, matrix: Any, shape: tuple[int, int] | None = None, symmetric: bool = False, context: Context | None = None
+    ) -> None:
         if not isinstance(matrix, tuple):
             matrix, shape = matrix.tocsr(), matrix.shape
             matrix.sum_duplicates()
@@ -49,7 +61,7 @@ class Sparse(Handle):
         if symmetric:
             context.call(lib.gate_mo_csr_declare_symmetric, made)
 
-    def __matmul__(self, X):
+    def __matmul__(self, X: ArrayLike) -> Tensor:
         from .ops import spmm
 
         return spmm(self, X)

@@ -1,12 +1,21 @@
 """The tape: what ops are recorded on, and where gradients are taken."""
 
+from __future__ import annotations
+
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import errors
 from ._library import ffi, lib
-from .context import default_context
+from .context import Context, default_context
 from .tensor import Frame, Leaf, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, DTypeLike
+
 
 MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
 _open = threading.local()
@@ -76,7 +85,7 @@ class Tape:
 
     __slots__ = ("context", "gate", "pointer", "_core", "_frame", "_mode", "_anomaly", "_depth", "__weakref__")
 
-    def __init__(self, mode="record", anomaly=False, context=None):
+    def __init__(self, mode: str = "record", anomaly: bool = False, context: Context | None = None) -> None:
         if mode not in MODES:
             raise errors.InvalidError(f"Tape: mode {mode!r}, expected one of {list(MODES)}")
         self.context = context or default_context()
@@ -94,7 +103,7 @@ class Tape:
         _tapes[core.address] = self
 
     @classmethod
-    def of(cls, pointer):
+    def of(cls, pointer: Any) -> Tape:
         """The tape of a pointer of the library; one that the library made itself is borrowed."""
         known = _tapes.get(int(ffi.cast("uintptr_t", pointer)))
         if known is not None and known.pointer == pointer:
@@ -107,26 +116,26 @@ class Tape:
         tape._core = Core(tape.context, pointer, owned=False)
         return tape
 
-    def fail(self):
+    def fail(self) -> NoReturn:
         """Raises the error of this thread's last call."""
         self.context.fail()
 
-    def check(self):
+    def check(self) -> None:
         """Raises the error of this thread's last call, if any."""
         self.context.check()
 
-    def lend(self):
+    def lend(self) -> Lent:
         """What keeps the memory of the tape's values where it is."""
         self._live()
         return Lent(self._core)
 
-    def holds(self, thing):
+    def holds(self, thing: Any) -> Any:
         """Keeps a thing until the tape is reset; returns it."""
         self._live()
         self._core.kept.append(thing)
         return thing
 
-    def reset(self):
+    def reset(self) -> None:
         """Frees every tensor and node made on the tape; an array onto one of its values keeps that memory."""
         self._leave("reset")
         if self._core.lent:
@@ -136,7 +145,7 @@ class Tape:
             self._core.kept.clear()
             self.context.emptied(self._core.address)
 
-    def release(self):
+    def release(self) -> None:
         """Frees the tape; its tensors raise `StateError` from then on."""
         self._leave("release")
         self._frame.alive = False
@@ -153,13 +162,16 @@ class Tape:
         if not self.pointer:
             raise errors.StateError("the tape was released")
 
-    def constant(self, values, dtype=None):
+    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
         """A constant of the tape with a copy of the values."""
         from .inputs import constant_on
 
         return Tensor(constant_on(self, values, dtype), self)
 
-    def grad(self, y, xs, gs=None, create_graph=False, retain=False, allow_unused=False):
+    def grad(
+        self, y: Tensor | Sequence[Tensor], xs: Tensor | Sequence[Tensor], gs: Sequence[ArrayLike | None] | None = None,
+        create_graph: bool = False, retain: bool = False, allow_unused: bool = False,
+    ) -> list[Tensor]:  # fmt: skip
         """Gradients of y, a tensor or a list of them, in the tensors xs.
 
         Parameters
@@ -197,7 +209,10 @@ class Tape:
         self.context.call(lib.gate_mo_grad, self.pointer, y_list, g_list, n, x_list, out, m, flags)
         return [Tensor(pointer, self) for pointer in out]
 
-    def jvp(self, ys, xs, vs, create_graph=False, allow_unused=False):
+    def jvp(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[ArrayLike], create_graph: bool = False,
+        allow_unused: bool = False,
+    ) -> list[Tensor]:  # fmt: skip
         """Products of the Jacobian of ys in xs with the directions vs: one for each of ys."""
         from .inputs import list_of
 
@@ -212,22 +227,22 @@ class Tape:
         self.context.call(lib.gate_mo_jvp, self.pointer, y_list, n, x_list, v_list, m, out, flags)
         return [Tensor(pointer, self) for pointer in out]
 
-    def backward(self, loss):
+    def backward(self, loss: Tensor) -> None:
         """Adds the gradient of a scalar to every leaf that needs one (`Leaf.grad`)."""
         self._live()
         self._frame.spare()
         self.context.call(lib.gate_mo_backward, self.pointer, loss.pointer())
 
     @property
-    def nodes(self):
+    def nodes(self) -> int:
         """The number of ops recorded since the last reset."""
         return lib.mo_tape_nodes(self.pointer)
 
-    def __enter__(self):
+    def __enter__(self) -> Tape:
         _open_tapes().append(self)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         tapes = _open_tapes()
         while self in tapes and tapes.pop() is not self:
             pass
@@ -270,12 +285,10 @@ class Visit:
 
 
 def _context_of(pointer):
-    from .context import Context
-
     return Context.of(lib.mo_tape_context(pointer))
 
 
-def current_tape():
+def current_tape() -> Tape:
     """The innermost tape that this thread has opened by ``with``."""
     tapes = _open_tapes()
     if not tapes:

@@ -1,5 +1,9 @@
 """An op of one's own: a forward on arrays of NumPy, and a vjp written with ops."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from . import arrays, errors
@@ -10,6 +14,11 @@ from .dtypes import number_of
 from .inputs import input_of, list_of, room, tape_of
 from .tape import Visit
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
 
 # Ops by the address of their descriptor, which nodes point to: they stay.
 _ops = {}
@@ -39,7 +48,9 @@ class Op:
     True
     """
 
-    def __init__(self, forward, vjp=None, name=None, outputs=1):
+    def __init__(
+        self, forward: Callable[..., Any], vjp: Callable[..., Any] | None = None, name: str | None = None, outputs: int = 1
+    ) -> None:
         if not 1 <= outputs <= lib.MO_MAX_OUTPUTS:
             raise errors.InvalidError(f"{outputs} outputs, expected 1 to {lib.MO_MAX_OUTPUTS}")
         self.forward, self.vjp, self.outputs = forward, vjp, outputs
@@ -52,7 +63,7 @@ class Op:
         op.vjp = lib.door_op_vjp if vjp else ffi.NULL
         _ops[_address(op)] = self
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: ArrayLike) -> Any:
         """The result, or a tuple of several, on the tape of the inputs."""
         tape = tape_of(*inputs)
         pointers, n = list_of(inputs, tape)
