@@ -7,7 +7,8 @@
 
 #include "autograd/autograd.h"
 
-/* Registers every op of this folder with the context, which mo_context_create does not. Returns the status. */
+/* Registers every op of this folder that the context does not have yet; mo_context_create registers none. Returns the
+ * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
 /* ---- matmul.c, gram.c, linear.c ---- */

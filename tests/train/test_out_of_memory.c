@@ -1,79 +1,10 @@
-/* tests/train/test_out_of_memory.c - every allocation of the library and of jansson fails in turn, once and with all
- * behind it: the calls report it, give back what they took, and the context can be used again.
- *
- * The linker puts the functions __wrap_* in the place of the C library's (--wrap) in the objects of the library and of
- * this test. Of a scenario with more allocations than its
- * `most`, or with the argument `every` than MANY, that many drawn ones fail. */
+/* tests/train/test_out_of_memory.c - graphs, files, models and training where memory runs out (tests/failing_memory.h).
+ */
+#include "tests/failing_memory.h"
 #include "tests/folder.h"
-#include "tests/scratch.h"
 #include "train/fit.h"
 #include "train/inside.h"
 #include "train/run/trainer.h"
-
-#include <errno.h>
-#include <jansson.h>
-
-enum { MANY = 1000 };
-
-static bool every;
-
-/* ---- allocations that fail ---- */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
-char *__real_strdup(const char *text);
-void __real_free(void *memory);
-
-/* Allocations since the count began, those that are not freed yet, and the first that fails (0: none). */
-static long count, live, fail_at;
-static bool fail_always;
-
-static bool must_fail(void) {
-    count++;
-    if (!fail_at || (fail_always ? count < fail_at : count != fail_at))
-        return false;
-    errno = ENOMEM;
-    return true;
-}
-
-static void *counted(void *memory) {
-    live += memory != NULL;
-    return memory;
-}
-
-void *__wrap_malloc(size_t bytes) {
-    return must_fail() ? NULL : counted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t n, size_t bytes) {
-    return must_fail() ? NULL : counted(__real_calloc(n, bytes));
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    return must_fail() ? NULL : counted(__real_aligned_alloc(alignment, bytes));
-}
-
-char *__wrap_strdup(const char *text) {
-    return must_fail() ? NULL : counted(__real_strdup(text));
-}
-
-void *__wrap_realloc(void *old, size_t bytes) {
-    if (must_fail())
-        return NULL;
-    void *grown = __real_realloc(old, bytes);
-    return old ? grown : counted(grown);
-}
-
-void __wrap_free(void *memory) {
-    live -= memory != NULL;
-    __real_free(memory);
-}
-
-/* ---- scenarios: each takes all its steps whatever fails, gives back all it made, and returns a figure ---- */
-
-typedef double scenario(mo_context *ctx, scratch *s);
 
 /* A gradient of a gradient, and two steps of AdamW. */
 static double differentiate(mo_context *ctx, scratch *s) {
@@ -258,67 +189,13 @@ static double fit(mo_context *ctx, scratch *s) {
     return mo_ok(ctx) ? sum : 0;
 }
 
-/* ---- all of them ---- */
-
-/* One run: a value, or a status; all memory back, the context usable. Returns the number of allocations. */
-static long run(const char *name, scenario *f, scratch *s, long k, bool always, double expected) {
-    long before = live;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    assert_true(mo_ok(ctx));
-    int64_t bytes = mo_context_counters(ctx).bytes_live;
-    count = 0;
-    fail_at = k;
-    fail_always = always;
-    double value = f(ctx, s);
-    fail_at = 0;
-    long n = count;
-    if (mo_ok(ctx) && !(value == expected))
-        fail_msg("%s, allocation %ld: no error, and %.17g, expected %.17g", name, k, value, expected);
-    if (!mo_ok(ctx) && mo_context_status(ctx)->code != MO_MEMORY)
-        fail_msg("%s, allocation %ld: '%s', expected lack of memory", name, k, mo_context_status(ctx)->message);
-    mo_clear_error(ctx);
-    if (mo_context_counters(ctx).bytes_live > bytes + (1 << 22)) /* the backend may keep scratch memory */
-        fail_msg("%s, allocation %ld: %lld bytes kept", name, k, (long long)mo_context_counters(ctx).bytes_live);
-    if (k && f(ctx, s) != expected)
-        fail_msg("%s, allocation %ld: afterwards '%s'", name, k, mo_context_status(ctx)->message);
-    assert_int_equal(mo_context_release(ctx), MO_OK);
-    if (live != before)
-        fail_msg("%s, allocation %ld: %ld allocations are not freed", name, k, live - before);
-    return n;
-}
-
 static void lack_of_memory_is_a_status(void **state) {
-    static const struct {
-        const char *name;
-        scenario *f;
-        long most;
-    } all[] = {{"differentiate", differentiate, 400}, {"store", store, 400}, {"load", load, 600},
-        {"open a model", open_model, 400}, {"describe a run", describe_run, 400}, {"train", train, 40},
-        {"predict", predict, 40}, {"fit", fit, 100}};
-    scratch *s = *state;
-    uint64_t x = 1;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-        double expected = all[i].f(ctx, s);
-        if (!mo_ok(ctx) || expected == 0)
-            fail_msg("%s: %g, '%s'", all[i].name, expected, mo_context_status(ctx)->message);
-        assert_int_equal(mo_context_release(ctx), MO_OK);
-        long n = run(all[i].name, all[i].f, s, 0, false, expected), most = every ? MANY : all[i].most;
-        long runs = n < most ? n : most;
-        for (long r = 1; r <= runs; r++) {
-            x = x * 6364136223846793005u + 1442695040888963407u;
-            long k = n <= most ? r : 1 + (long)((x >> 33) % (uint64_t)n);
-            run(all[i].name, all[i].f, s, k, false, expected);
-            run(all[i].name, all[i].f, s, k, true, expected);
-        }
-        print_message("%ld of %ld allocations failed: %s\n", runs, n, all[i].name);
-        assert_true(runs > 10);
-    }
+    static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
+        {"load", load, 600}, {"open a model", open_model, 400}, {"describe a run", describe_run, 400},
+        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}};
+    fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lack_of_memory_is_a_status)};
-    every = argc > 1 && !strcmp(argv[1], "every");
-    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_with_failing_memory(argc, argv, lack_of_memory_is_a_status, "lack_of_memory_is_a_status");
 }

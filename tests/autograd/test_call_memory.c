@@ -1,0 +1,219 @@
+/* tests/autograd/test_call_memory.c - the functions of tensor/tensor.h and autograd/autograd.h where memory runs out
+ * (tests/failing_memory.h). tests/test_public_calls.py compares the calls here with the headers. */
+#include "autograd/inside.h"
+#include "tests/failing_memory.h"
+#include "train/train.h"
+
+static void gone(void *state) {
+    *(double *)state += 1;
+}
+
+/* Tensors, what is asked of them, and windows onto memory of the caller. */
+static double tensors(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    double memory[] = {1, 2, 3, 4, 5, 6}, read[6] = {0}, value = 0;
+    char text[64] = "", device[200] = "";
+    mo_view window = {.data = memory, .dtype = MO_F64, .ndim = 2, .shape = {2, 3}, .stride = {3, 1}};
+    mo_tensor *T = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){2, 3}),
+              *one = mo_tensor_from(ctx, MO_F64, 0, NULL, &(double){7}),
+              *W = mo_tensor_wrap(ctx, &window, gone, &value);
+    if (mo_tensor_write(T, memory, sizeof memory) == MO_OK && mo_tensor_read(T, read, sizeof read) == MO_OK)
+        value += read[5] + 10 * (double)mo_numel(T) + 100 * (double)mo_dim(T, -1) + mo_ndim(T) + mo_tensor_dtype(T);
+    mo_view seen = mo_tensor_view(W);
+    value += seen.data ? *(double *)seen.data : 0;
+    value += (double)strlen(mo_shape_string(W, text, sizeof text)) + mo_is_null(mo_null_tensor(ctx));
+    value += mo_device_describe(MO_CPU, device, sizeof device) && device[0];
+    mo_tensor_fill(T, 3);
+    value += mo_ok(ctx) ? mo_item(one) : 0;
+    mo_tensor_release(one);
+    mo_tensor_release(T);
+    mo_tensor_release(W);
+    if (mo_ok(ctx)) { /* what a caller raises and clears leaves nothing */
+        mo_fail_at(ctx, MO_INVALID, "here", 1, "%s", "found");
+        value += mo_context_status(ctx)->code;
+        mo_clear_error(ctx);
+    }
+    return value;
+}
+
+/* A context beside the first. */
+static double contexts(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_tensor *T = mo_tensor_create(own, MO_F32, 1, (int64_t[]){4});
+    double value = mo_ok(own) ? 1 + (double)mo_numel(T) : 0;
+    if (!mo_ok(own))
+        mo_fail(ctx, own ? mo_context_status(own)->code : MO_MEMORY, "a second context");
+    mo_tensor_release(T);
+    assert_int_equal(mo_context_release(own), MO_OK);
+    return value;
+}
+
+static double sparse(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    mo_random r = mo_random_at(1, MO_PURPOSE_OWN, 2);
+    double values[] = {mo_random_uniform(&r), mo_random_normal(&r), 0};
+    values[2] = values[1] + (double)mo_random_below(&r, 5);
+    mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 1}, MO_F64, values);
+    double value = 10 + values[2] + (A && mo_csr_declare_symmetric(A) == MO_OK);
+    mo_csr_release(A);
+    return value;
+}
+
+/* ---- the tape ---- */
+
+static double tapes(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    double value = 0;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *p = mo_parameter(ctx, "p", MO_F64, 1, (int64_t[]){2});
+    mo_tensor_fill(p, 0.5);
+    mo_tape_set_mode(t, MO_RECORD);
+    mo_tape_set_anomaly(t, true);
+    value += mo_tape_context(t) == ctx;
+    value += !strcmp(mo_tensor_name(p), "p");
+    mo_scope scope = mo_scope_open(t);
+    mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 3), *room = mo_tape_tensor(t, MO_F64, 1, (int64_t[]){2});
+    mo_tensor_fill(room, 2);
+    mo_tensor *kept = mo_stop_gradient(t, mo_mul(t, X, room));
+    mo_scope_close(t, &scope, &kept, 1);
+    mo_tensor *leaf = mo_require_grad(mo_full(t, MO_F64, 1, (int64_t[]){2}, 4));
+    mo_tensor *Y = mo_keep(mo_mul(t, mo_mul(t, p, kept), leaf));
+    mo_tensor *loss = mo_sum(t, mo_mul(t, Y, mo_scalar(t, MO_F64, 0.5)), MO_AXIS(0), MO_DROP_AXES);
+    if (mo_backward(t, loss) == MO_OK && mo_grad_of(p))
+        value += mo_item(mo_slice(t, mo_grad_of(p), 0, 0, 1)) + mo_item(mo_slice(t, Y, 0, 1, 2));
+    mo_zero_grad(p);
+    mo_tape_reset(t);
+    mo_tape_release(t);
+    mo_tensor_release(p);
+    return value;
+}
+
+static double directions(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    double value = 0;
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2})), *tangent;
+    mo_tensor *y = mo_mul(t, mo_exp(t, x), x), *v = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
+    if (mo_jvp(t, &y, 1, &x, &v, 1, &tangent, 0) == MO_OK)
+        value = mo_item(mo_sum(t, tangent, MO_AXIS(0), MO_DROP_AXES));
+    mo_tape_release(t);
+    mo_tensor_release(x);
+    return value;
+}
+
+/* ---- ops of one's own ---- */
+
+static bool twice_shape(mo_call *c) {
+    if (mo_ndim(c->in[0]) != 1)
+        return mo_call_fail(c, MO_INVALID, "expected one axis");
+    return mo_call_real(c, 0, 0) && mo_call_output(c, 0, MO_F64, 1, (int64_t[]){mo_dim(c->in[0], 0)});
+}
+
+static void twice_forward(mo_call *c) {
+    int64_t n = mo_dim(c->in[0], 0);
+    mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]),
+            half = mo_tensor_view(mo_call_temporary(c, MO_F64, 1, &n));
+    if (mo_call_recorded(c))
+        mo_call_save(c, mo_tape_tensor(c->t, MO_F64, 1, &n));
+    for (int64_t i = 0; mo_ok(c->ctx) && i < n; i++) {
+        ((double *)half.data)[i] = ((double *)x.data)[i];
+        ((double *)y.data)[i] = 2 * ((double *)half.data)[i];
+    }
+}
+
+static void twice_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 2, 0);
+}
+
+static bool ends_shape(mo_call *c) {
+    return mo_ndim(c->in[0]) == 1 || mo_call_fail(c, MO_INVALID, "expected one axis");
+}
+
+static void ends_forward(mo_call *c) {
+    int64_t n = mo_dim(c->in[0], 0);
+    mo_call_view(c, 1, (int64_t[]){2}, (int64_t[]){n - 1}, 0);
+}
+
+static void ends_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], 0, 0, mo_dim(v->in[0], 0) - 2);
+}
+
+static const mo_sample of_three[] = {{.name = "three", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}}};
+static const mo_op twice = {.name = "call_memory_twice",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .shape = twice_shape,
+    .forward = twice_forward,
+    .vjp = twice_vjp,
+    .samples = of_three,
+    .n_samples = 1};
+static const mo_op ends = {.name = "call_memory_ends",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .is_view = true,
+    .shape = ends_shape,
+    .forward = ends_forward,
+    .vjp = ends_vjp,
+    .samples = of_three,
+    .n_samples = 1};
+
+static double own_ops(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    double value = 0;
+    if (!mo_find_op(ctx, twice.name)) /* a second op of that name is an error */
+        value = mo_register_op(ctx, &twice);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y, *grad;
+    mo_tensor *window = mo_apply(t, &ends, &x, 1, NULL);
+    if (mo_apply_all(t, &twice, &window, 1, NULL, &y) == MO_OK) {
+        mo_tensor *sum = mo_sum(t, mo_mul(t, y, y), MO_AXIS(0), MO_DROP_AXES);
+        value += mo_item(sum);
+        if (mo_grad(t, &sum, NULL, 1, &x, &grad, 1, 0) == MO_OK)
+            value += mo_item(mo_slice(t, grad, 0, 0, 1));
+    }
+    mo_tape_release(t);
+    mo_tensor_release(x);
+    return value;
+}
+
+/* ---- the checker, which reports what stopped it ---- */
+
+static double checked(mo_context *ctx, mo_check_result r) {
+    if (!r.pass && mo_ok(ctx))
+        mo_fail(ctx, strstr(r.worst, "memory") ? MO_MEMORY : MO_STATE, "%s", r.worst);
+    return 1 + r.samples + r.error;
+}
+
+static double check_op(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    return checked(ctx, mo_check_op(ctx, &twice, 1, 1));
+}
+
+static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)state;
+    assert_true(n_in == 1 && n_out == 1);
+    out[0] = mo_mul(t, in[0], in[0]);
+}
+
+static double check_function(mo_context *ctx, scratch *unused) {
+    (void)unused;
+    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
+    double value = checked(ctx, mo_check_function(ctx, squares, NULL, &x, 1, 1, 2, 1e-5, 1));
+    mo_tensor_release(x);
+    return value;
+}
+
+static void lack_of_memory_in_a_call_is_a_status(void **state) {
+    static const named_scenario all[] = {{"tensors", tensors, 200}, {"contexts", contexts, 200},
+        {"sparse", sparse, 200}, {"tapes", tapes, 200}, {"directions", directions, 200}, {"own ops", own_ops, 200},
+        {"check an op", check_op, 200}, {"check a function", check_function, 200}};
+    fail_allocations(*state, all, sizeof all / sizeof *all);
+}
+
+int main(int argc, char **argv) {
+    return run_with_failing_memory(
+        argc, argv, lack_of_memory_in_a_call_is_a_status, "lack_of_memory_in_a_call_is_a_status");
+}
