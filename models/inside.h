@@ -98,6 +98,7 @@ typedef struct mo_setting {
  * Weights of the model keep all settings in their metadata, under its name; what they need not say is "format", "kind",
  * "rows", "combine", "power_iterations", "feature_seed", "recipe", "hop_lambda" and "best_hop_..", which are others'.
  */
+enum { MO_MOST_LEARNED = 2 };
 typedef struct mo_model_table {
     const char *name; /* "mochi", "invariant" */
     bool of_examples; /* reads rows of examples; else of nodes */
@@ -113,6 +114,11 @@ typedef struct mo_model_table {
     mo_tensor *(*readout)(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all); /* or NULL */
     void (*release)(void *model);
+    /* The readout in two steps, or both NULL: what it learns from the support, at most MO_MOST_LEARNED tensors, whose
+     * number is returned; and logits of queries by them, in the bits that `readout` gives the same queries. */
+    int (*learn)(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned);
+    mo_tensor *(*apply)(
+        mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
 } mo_model_table;
 
 /* Whether the table is complete and has the settings that it must have; raises MO_INVALID, naming what is not. */

@@ -157,6 +157,8 @@ static const mo_model_table table = {
     .encode = mo_invariant_encode,
     .readout = mo_invariant_readout,
     .transduce = mo_invariant_transduce,
+    .learn = mo_invariant_learn,
+    .apply = mo_invariant_apply,
     .release = invariant_release,
 };
 

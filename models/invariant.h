@@ -52,6 +52,9 @@ mo_tensor *mo_invariant_encode(mo_tape *t, const void *model, const mo_episode *
 
 /* invariant_readout.c: row `task` of a parameter in the given shape, and two functions of the model's table. */
 mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape);
+int mo_invariant_learn(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned);
+mo_tensor *mo_invariant_apply(
+    mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
 mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
 mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all);
 

@@ -1,6 +1,7 @@
 /* models/invariant_readout.c - the readout of the invariant encoder: ridges of both experts and three penalties, for
  * links and graphs also those of a Gaussian kernel, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
  * has its own penalties, priors, width, sharpness and temperatures. */
+#include "models/heads/ridge_mixture.h"
 #include "models/invariant.h"
 
 /* Row `task` of a parameter, in the given shape. */
@@ -40,12 +41,29 @@ static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
     return mix;
 }
 
-mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+/* W, and alpha of the Gaussian kernel where it is read. */
+int mo_invariant_learn(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned) {
     const invariant *m = model;
     mo_mixture mix = mixture(t, m, e->task);
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
-    mo_tensor *logits = mo_ridge_mixture(t, Zs, Ys, Zq, &mix, NULL);
+    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, mo_one_hot(t, e->support_label, e->classes, m->real), &mix);
+    learned[0] = fit.W;
+    learned[1] = fit.alpha;
+    return mo_is_null(fit.alpha) ? 1 : 2;
+}
+
+mo_tensor *mo_invariant_apply(
+    mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
+    const invariant *m = model;
+    mo_mixture mix = mixture(t, m, e->task);
+    mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
+    mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
     return mo_mul(t, logits, mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
+}
+
+mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    mo_tensor *learned[MO_MOST_LEARNED];
+    mo_invariant_learn(t, model, e, Zs, learned);
+    return mo_invariant_apply(t, model, e, Zs, learned, Zq);
 }
 
 /* Graphs are refitted on the readout's own probabilities, nodes on sharper ones. */

@@ -113,12 +113,9 @@ mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo
     return mo_ok(ctx) ? fit : none;
 }
 
-mo_tensor *mo_ridge_mixture(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+mo_tensor *mo_ridge_mixture_apply(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Zq, const mo_mixture *mix, const mo_mixed *fit) {
     mo_context *ctx = mo_tape_context(t);
-    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, Ys, mix);
-    if (weight)
-        *weight = fit.share;
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     if (mo_ndim(Zq) != mo_ndim(Zs) || mo_dim(Zq, -3) != mo_dim(Zs, -3)) {
@@ -127,10 +124,18 @@ mo_tensor *mo_ridge_mixture(
             mo_shape_string(Zs, z, sizeof z), mo_shape_string(Zq, q, sizeof q));
         return mo_null_tensor(ctx);
     }
-    mo_tensor *each = mo_matmul(t, mo_append_ones(t, Zq), fit.W);
-    if (!mo_is_null(fit.alpha))
-        each = mo_add(t, each, mo_matmul(t, gaussian(t, Zq, Zs, mix->gamma), fit.alpha));
+    mo_tensor *each = mo_matmul(t, mo_append_ones(t, Zq), fit->W);
+    if (!mo_is_null(fit->alpha))
+        each = mo_add(t, each, mo_matmul(t, gaussian(t, Zq, Zs, mix->gamma), fit->alpha));
     return mo_sum(t, each, MO_AXIS(mo_ndim(Zs) - 3), MO_DROP_AXES);
+}
+
+mo_tensor *mo_ridge_mixture(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, Ys, mix);
+    if (weight)
+        *weight = fit.share;
+    return mo_ridge_mixture_apply(t, Zs, Zq, mix, &fit);
 }
 
 static mo_tensor *ridge_mixture_logits(

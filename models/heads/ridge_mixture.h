@@ -13,5 +13,7 @@ typedef struct mo_mixed {
 } mo_mixed;
 
 mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix);
+/* Logits [.., n_q, C] of queries Zq [.., M, n_q, d] by such a readout of Zs. */
+mo_tensor *mo_ridge_mixture_apply(mo_tape *t, mo_tensor *Zs, mo_tensor *Zq, const mo_mixture *mix, const mo_mixed *fit);
 
 #endif

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { CANDIDATES = 64, LEAST_CHUNK = 1 << 16, MOST_CHUNK = 1 << 20, BYTES_PER_PAIR = 640 };
+enum { CANDIDATES = 64, MOST_CHUNK = 1 << 20 };
 
 typedef struct top_links {
     mo_context *ctx;
@@ -30,18 +30,12 @@ typedef struct top_links {
 
 /* How many pairs to score in one pass over all nodes, which costs as much for one as for many; 0, with an error, where
  * the memory does not suffice. */
-static int64_t find_chunk(const top_links *l, int64_t most, int64_t memory) {
+static int64_t find_chunk(const top_links *l, int64_t most) {
     const mo_graph *graph = l->graph;
     double nodes = (double)graph->nodes, dim = (double)l->scorer->reader->dim;
     double base = nodes * (MO_PAIR_MATRICES * dim * sizeof(float) + 4 * (double)most + 16 * (double)l->k + 64);
-    double most_pairs = fmax(MOST_CHUNK, 4 * nodes);
     base += 24 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
-    if (memory > 0)
-        most_pairs = fmin(most_pairs, ((double)memory - base) / BYTES_PER_PAIR);
-    if (mo_ok(l->ctx) && most_pairs < LEAST_CHUNK)
-        mo_fail(l->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, graph->name,
-            base + LEAST_CHUNK * (double)BYTES_PER_PAIR, memory);
-    return mo_ok(l->ctx) ? (int64_t)most_pairs / MO_LINK_QUERIES * MO_LINK_QUERIES : 0; /* the same blocks, so bits */
+    return mo_link_scorer_divide(l->scorer, base, fmax(MOST_CHUNK, 4 * nodes));
 }
 
 static bool find_candidates(top_links *l, int64_t most) {
@@ -134,7 +128,7 @@ mo_code mo_link_scorer_top(mo_link_scorer *s, int64_t k, int64_t candidates, int
             candidates);
     int64_t nodes = s->graph->nodes, most = candidates ? candidates : CANDIDATES;
     most = most < k ? k : most > nodes ? nodes : most;
-    l.chunk = mo_ok(l.ctx) ? find_chunk(&l, most, s->memory) : 0;
+    l.chunk = mo_ok(l.ctx) ? find_chunk(&l, most) : 0;
     if (l.chunk && find_candidates(&l, most) && reserve_lists(&l)) {
         for (int64_t u = 0; u < nodes && mo_ok(l.ctx); u++)
             add_pairs_of(&l, u);

@@ -63,10 +63,45 @@ static void what_is_no_missing_link_is_refused(void **state) {
     mo_graph_release(g);
 }
 
+enum { MANY = 2500 };
+
+/* Scores of pairs of which there is no link, in parts that fit into the limit; 0: none. Returns the status. */
+static mo_code score_many(int64_t memory, int threads, double score[MANY], char message[1024]) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    mo_graph *g = mo_graph_open(ctx, "cora");
+    static int64_t u[MANY], v[MANY];
+    for (int64_t i = 0, n = 0; n < MANY; i++) {
+        u[n] = i % g->nodes;
+        v[n] = (i * 7 + 11) % g->nodes;
+        n += u[n] != v[n] && !mo_graph_has_edge(g, u[n], v[n]);
+    }
+    mo_code code = mo_few_shot_links(g, &(mo_few_shot_options){.memory = memory}, u, v, MANY, score);
+    snprintf(message, 1024, "%s", mo_context_status(ctx)->message);
+    mo_graph_release(g);
+    mo_context_release(ctx);
+    return code;
+}
+
+static void a_limit_of_memory_makes_smaller_parts(void **state) {
+    (void)state;
+    static double whole[MANY], parts[MANY], again[MANY];
+    char message[1024];
+    assert_int_equal(score_many(0, 2, whole, message), MO_OK);
+    assert_int_equal(score_many(300 << 20, 1, parts, message), MO_OK);
+    assert_int_equal(score_many(300 << 20, 3, again, message), MO_OK);
+    assert_memory_equal(parts, again, sizeof parts);
+    for (int i = 0; i < MANY; i++)
+        assert_true(fabs(whole[i] - parts[i]) < 1e-3);
+    assert_int_equal(score_many(200 << 20, 1, parts, message), MO_MEMORY);
+    assert_non_null(strstr(message, "links: 'cora' needs "));
+    assert_non_null(strstr(message, "; the limit of memory is 209715200"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_that_were_taken_away_are_found),
         cmocka_unit_test(what_is_no_missing_link_is_refused),
+        cmocka_unit_test(a_limit_of_memory_makes_smaller_parts),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }
