@@ -175,3 +175,16 @@ def test_whatever_was_made_before_a_fork_raises_behind_it():
 def test_anomaly_names_the_op():
     with mochi.Tape(anomaly=True), pytest.raises(mochi.NumericalError, match="log"):
         ops.log(np.array([-1.0]))
+
+
+def test_counters_count_factorizations_and_bytes():
+    context = mochi.Context(threads=1)
+    A = mochi.parameter(np.eye(64), context=context)
+    assert context.counters["factorizations"] == 0
+    with mochi.Tape(context=context) as tape:
+        tape.grad(ops.solve_spd(A, np.ones((64, 1))).sum(), [A])
+        counters = context.counters
+        assert counters["factorizations"] == 1 and counters["tape_peak"] >= counters["tape_live"] > 0
+    tape.reset()
+    context.reset_peaks()
+    assert context.counters["tape_peak"] == context.counters["tape_live"] < counters["tape_peak"]

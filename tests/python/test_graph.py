@@ -108,6 +108,9 @@ def test_pyg_and_dgl_are_read_by_their_interfaces(square):
     assert same(made, square)
     assert made.division("train").tolist() == train.tolist() and made.division("test").tolist() == (Y == 1).tolist()
     assert not made.division("validation").any() and square.division("test") is None
+    data = types.SimpleNamespace(edge_index=EDGES.T, x=X, y=Y, num_nodes=4, train_mask=train)  # as of PyG's karate club
+    one = mochi.graph(data)
+    assert one.division("train").tolist() == train.tolist() and not one.division("test").any()
     dgl = types.SimpleNamespace(edges=lambda: tuple(EDGES.T), num_nodes=lambda: 4, ndata={"feat": X, "label": Y})
     assert same(mochi.graph(dgl), square)
     assert mochi.graph(dgl, y="label").y.tolist() == Y.tolist()

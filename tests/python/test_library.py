@@ -49,25 +49,6 @@ def test_the_extension_has_the_stable_interface():
     assert ".abi3." in sys.modules[_library.EXTENSION].__file__
 
 
-def test_every_public_name_has_a_docstring():
-    for name in mochi.__all__:
-        thing = getattr(mochi, name)
-        assert thing.__doc__ and len(thing.__doc__) > 20, name
-        for part, member in vars(thing).items() if isinstance(thing, type) else ():
-            if not part.startswith("_") and (callable(member) or isinstance(member, property)):
-                assert getattr(mochi.Tensor, part).__doc__ if thing is mochi.Tensor else member.__doc__ or part in SHORT, (
-                    name,
-                    part,
-                )
-
-
-# Attributes that the docstring of their class explains.
-SHORT = {
-    "iterations", "converged", "residual", "adjoint_residual", "adjoint_iterations", "adjoint_systems", "missed", "release",
-    "with_traceback", "add_note", "T",
-}  # fmt: skip
-
-
 def interrupted_after(seconds, call):
     """Sends SIGINT while the call runs; it must end in KeyboardInterrupt."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -87,6 +87,16 @@ class Context:
         return lib.mo_context_threads(self.pointer)
 
     @property
+    def counters(self) -> dict[str, int]:
+        """What the context has counted since it was made, by name (tensor/inside.h): bytes, peaks, factorizations."""
+        found = self.call(lib.gate_mo_context_counters, self.pointer)
+        return {name: getattr(found, name) for name, _ in ffi.typeof(found).fields}
+
+    def reset_peaks(self) -> None:
+        """Sets the peaks among the counters to what is held now."""
+        self.call(lib.gate_mo_context_reset_peaks, self.pointer)
+
+    @property
     def forked(self) -> bool:
         """Whether the context belongs to the process that this one was forked from."""
         return lib.door_is_forked(self.gate)

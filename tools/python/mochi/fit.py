@@ -119,6 +119,15 @@ def few_shot_score(
         seconds, failure (why a head has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
 
     Source: train/fit/fit.c
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(90) % 3
+    >>> Z = 5 * np.eye(3)[y] + rng.normal(size=(90, 3))
+    >>> rows = mochi.few_shot_score(Z, y, ["ridge"], shots=(4,), episodes=5, queries=10)
+    >>> rows[0]["head"], rows[0]["k"], rows[0]["accuracy"] > 90
+    ('ridge', 4, True)
     """
     context = context or default_context()
     rows = np.asarray(Z)

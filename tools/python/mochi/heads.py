@@ -46,6 +46,15 @@ class Head:
         No gradient flows to Ys.
     order : int
         The highest order of derivative that exists: 1 or 2.
+
+    Examples
+    --------
+    >>> def nearest_mean(Zs, Ys, Zq):
+    ...     means = (Ys / Ys.sum(axis=-2, keepdims=True)).T @ Zs
+    ...     return Zq @ means.T - mochi.ops.square(means).sum(axis=-1, keepdims=True).T * 0.5
+    >>> head = mochi.Head("nearest_mean", logits=nearest_mean)
+    >>> bool(head.check())
+    True
     """
 
     def __init__(

@@ -29,6 +29,16 @@ class AdamW(Handle):
         Leaves; each step writes them.
     clip : float
         The largest gradient norm; 0: no clipping.
+
+    Examples
+    --------
+    >>> w = mochi.parameter([3.0], dtype="float64")
+    >>> optimizer = mochi.AdamW([w], lr=0.1)
+    >>> for _ in range(100):
+    ...     with mochi.Tape() as tape:
+    ...         norm = optimizer.step(tape.grad((w * w).sum(), [w]))
+    >>> abs(w.item()) < 0.1
+    True
     """
 
     release = lib.gate_mo_optimizer_release

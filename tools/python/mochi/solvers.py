@@ -105,6 +105,15 @@ def implicit(
         in ops/ops.h, of the adjoint systems.
 
     Source: ops/solvers/implicit.c; Krantz and Parks 2002; Blondel et al. 2022
+
+    Examples
+    --------
+    >>> a = mochi.parameter([8.0, 27.0], dtype="float64")
+    >>> with mochi.Tape() as tape:
+    ...     root = mochi.implicit(lambda w, a: w * w * w - a, np.ones(2), [a])
+    ...     (gradient,) = tape.grad(root.sum(), [a])
+    >>> root.numpy().round(6).tolist(), (1 / gradient.numpy()).round(6).tolist()
+    ([2.0, 3.0], [12.0, 27.0])
     """
     tape = tape_of(w0, *theta)
     equations = Equations(residual, jacobian)

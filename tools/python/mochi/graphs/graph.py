@@ -207,6 +207,12 @@ def graph(
         In messages; None: as the source says.
 
     Source: train/graphs/
+
+    Examples
+    --------
+    >>> square = mochi.graph([[0, 1], [1, 2], [2, 3], [3, 0]], y=["red", "blue", None, "red"])
+    >>> square.nodes, square.edges, square.y.tolist(), square.classes.tolist()
+    (4, 4, [1, 0, -1, 1], ['blue', 'red'])
     """
     context = context or default_context()
     if isinstance(source, Graph):

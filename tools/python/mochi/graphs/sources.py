@@ -132,10 +132,10 @@ def members_of(parts):
         members["labels"], values = number_classes(parts["y"], examples)
     if "offset" in parts:
         members["graph_offset"] = parts["offset"]
-    for part, mask in (parts.get("division") or {}).items():
-        mask = array_of(mask)
-        if mask.ndim == 1:
-            members["idx_" + _MASKS[part]] = np.flatnonzero(mask)
+    masks = {part: array_of(mask) for part, mask in (parts.get("division") or {}).items()}
+    masks = {part: mask for part, mask in masks.items() if mask.ndim == 1}
+    for part in masks and ("train", "validation", "test"):  # the form has all parts, or none
+        members["idx_" + _MASKS[part]] = np.flatnonzero(masks.get(part, ()))
     return members, values
 
 

@@ -1,0 +1,98 @@
+"""The notebooks: they hold no outputs, every cell runs, and with nbclient and matplotlib they are pages with figures."""
+
+import ast
+import json
+import os
+import pathlib
+import sys
+import types
+
+import mochi
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "tools/python/notebooks").glob("*.ipynb"))
+FIGURES = {"lecture": 4, "lecture_solutions": 2, "own_head": 1, "readouts": 3}
+
+notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def cells(path):
+    return [(cell["cell_type"], "".join(cell["source"]), cell) for cell in json.loads(path.read_text())["cells"]]
+
+
+def test_all_notebooks_are_known():
+    assert {path.stem for path in NOTEBOOKS} == set(FIGURES)
+
+
+@notebooks
+def test_no_outputs_are_kept_and_text_stands_between_code(path):
+    kinds = [kind for kind, *_ in cells(path)]
+    assert kinds[0] == "markdown" and kinds.count("markdown") >= 3
+    for kind, source, cell in cells(path):
+        assert source.strip() and cell["metadata"] == {}
+        if kind == "code":
+            ast.parse(source)
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+class NoFigure:
+    """Stands where an axis, a figure or a legend of matplotlib would: every call is taken."""
+
+    def __call__(self, *args, **named):
+        return NoFigure()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return NoFigure()
+
+    def __iter__(self):
+        return iter(())
+
+
+def subplots(rows=1, columns=1, **named):
+    n = rows * columns
+    return NoFigure(), NoFigure() if n == 1 else [NoFigure() for _ in range(n)]
+
+
+@notebooks
+def test_every_cell_runs(path, monkeypatch, capsys):
+    """In this process and without figures, as an ordinary script; the notebooks' own assertions judge what they find."""
+    pyplot = types.SimpleNamespace(subplots=subplots)
+    plot = types.SimpleNamespace(plane=NoFigure(), accuracy=NoFigure(), reliability=NoFigure())
+    for name, module in {
+        "matplotlib": types.SimpleNamespace(pyplot=pyplot),
+        "matplotlib.pyplot": pyplot,
+        "mochi.plot": plot,
+    }.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(mochi, "plot", plot, raising=False)
+    before = mochi.default_context()
+    names = {"__name__": "__main__"}
+    try:
+        for kind, source, _ in cells(path):
+            if kind == "code":
+                exec(compile(source, path.name, "exec"), names)
+    finally:
+        mochi.set_default_context(before)
+    assert capsys.readouterr().out
+
+
+@notebooks
+def test_the_notebook_is_a_page_with_figures(path, tmp_path):
+    """MOCHI_NOTEBOOK_PAGES names a folder that keeps the notebooks with their outputs."""
+    for needed in ("nbclient", "ipykernel", "matplotlib"):
+        pytest.importorskip(needed)
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert not [output for output in outputs if output.output_type == "error"]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == FIGURES[path.stem]
+    if os.environ.get("MOCHI_NOTEBOOK_PAGES"):
+        nbformat.write(notebook, os.path.join(os.environ["MOCHI_NOTEBOOK_PAGES"], path.name))
