@@ -94,6 +94,18 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 
 /* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
+/* The same part by part. Start returns NULL on failure. Finish puts the file in place, or leaves nothing behind if an
+ * error stands in the context; it frees the writer and returns the status. */
+typedef struct mo_file_writer mo_file_writer;
+MO_API mo_file_writer *mo_file_start(mo_context *ctx, const char *path);
+MO_API bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n);
+MO_API mo_code mo_file_finish(mo_file_writer *w);
+/* An .npy file [rows, columns] whose rows come in blocks [n, columns] of its dtype, in their order. Finish fails, and
+ * leaves nothing, where rows are missing. */
+typedef struct mo_npy_writer mo_npy_writer;
+MO_API mo_npy_writer *mo_npy_start(mo_context *ctx, const char *path, mo_dtype dtype, int64_t rows, int64_t columns);
+MO_API bool mo_npy_append(mo_npy_writer *w, const mo_tensor *block);
+MO_API mo_code mo_npy_finish(mo_npy_writer *w);
 /* Whether a name ends so, with something before it: ("a.npy", ".npy"). */
 MO_API bool mo_path_ends_with(const char *path, const char *ending);
 

@@ -4,6 +4,7 @@
 #include "tools/given.h"
 #include "tools/train/recipe.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,47 +116,78 @@ static error_t take_embed_option(int key, char *text, struct argp_state *state) 
     return 0;
 }
 
-/* The embeddings by the weights' model, or the rows of a hop. Returns the null tensor on failure. */
-static mo_tensor *compute_embeddings(const embed_options *o, const mo_weights *weights, const mo_source *source) {
-    if (!weights)
-        return mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
+/* The file of embeddings, which is begun with the first block. */
+typedef struct embed_file {
+    mo_npy_writer *npy;
+    const char *path;
+    mo_dtype dtype;
+    int64_t shape[2];
+} embed_file;
+
+static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
+    embed_file *f = state;
+    if (first == 0) {
+        f->dtype = mo_tensor_dtype(Z);
+        f->shape[0] = examples;
+        f->shape[1] = mo_dim(Z, 1);
+        f->npy = mo_npy_start(mo_tape_context(t), f->path, f->dtype, f->shape[0], f->shape[1]);
+    }
+    return mo_npy_append(f->npy, Z);
+}
+
+/* Computes and writes the embeddings by the weights' model, block by block, or the rows of a hop. */
+static void write_embeddings(
+    const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
+    if (!weights) {
+        mo_tensor *Z = mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
+        f->dtype = mo_tensor_dtype(Z);
+        for (int i = 0; i < 2 && !mo_is_null(Z); i++)
+            f->shape[i] = mo_dim(Z, i);
+        mo_npy_write(Z, o->out);
+        mo_tensor_release(Z);
+        return;
+    }
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
-    mo_tensor *Z = model.table ? mo_embed_all(model, source, o->max_rows) : mo_null_tensor(source->graph->ctx);
+    if (model.table)
+        mo_embed_each(model, source, o->max_rows, write_block, f);
+    if (f->npy)
+        mo_npy_finish(f->npy);
     mo_model_release(model);
-    return Z;
 }
 
 /* Prints the path and content of a written file, as a line or an object. Returns false if it could not be written. */
-static bool print_embed_file(const embed_options *o, const char *path, const mo_tensor *T, const char *of) {
+static bool print_embed_file(mo_context *ctx, const embed_options *o, const embed_file *f, int ndim, const char *of) {
     char shape[64];
-    const char *dtype = mo_dtype_name(mo_tensor_dtype(T));
+    const char *dtype = mo_dtype_name(f->dtype);
+    snprintf(shape, sizeof shape, ndim == 2 ? "[%" PRId64 ", %" PRId64 "]" : "[%" PRId64 "]", f->shape[0], f->shape[1]);
     if (!o->json)
-        return o->quiet || printf("%s: %s %s of %s\n", path, dtype, mo_shape_string(T, shape, sizeof shape), of) > 0;
-    json_t *sizes = json_array(), *digest = file_digest(mo_tensor_context(T), path);
-    for (int i = 0; i < mo_ndim(T); i++)
-        json_array_append_new(sizes, json_integer(mo_dim(T, i)));
-    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", path, "holds",
-        mo_ndim(T) == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3", digest);
-    if (mo_ok(mo_tensor_context(T)))
+        return o->quiet || printf("%s: %s %s of %s\n", f->path, dtype, shape, of) > 0;
+    json_t *sizes = json_array(), *digest = file_digest(ctx, f->path);
+    for (int i = 0; i < ndim; i++)
+        json_array_append_new(sizes, json_integer(f->shape[i]));
+    json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "kind", "file", "file", f->path, "holds",
+        ndim == 1 ? "labels" : "embeddings", "data", of, "dtype", dtype, "shape", sizes, "xxh3", digest);
+    if (mo_ok(ctx))
         return print_json(line);
     json_decref(line);
     return true;
 }
 
-/* Writes both files, or neither; labels may be the null tensor. Returns false if standard output was lost. */
-static bool write_arrays(const embed_options *o, mo_tensor *Z, mo_tensor *labels, const char *of) {
-    mo_tensor *const arrays[] = {Z, labels};
-    const char *const paths[] = {o->out, o->labels};
-    int n = mo_is_null(labels) ? 1 : 2;
+/* Writes both files, or neither. Returns false if standard output was lost. */
+static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
+    const mo_graph *graph = source->graph;
+    embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};
     bool was_there = access(o->out, F_OK) == 0;
-    if (mo_npy_write(Z, o->out) == MO_OK && n == 2 && mo_npy_write(labels, o->labels) != MO_OK && !was_there)
+    write_embeddings(o, weights, source, &rows);
+    mo_tensor *y = mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
+    if (mo_ok(ctx) && o->labels && mo_npy_write(y, o->labels) != MO_OK && !was_there)
         unlink(o->out);
-    bool written = !o->json || !mo_ok(mo_tensor_context(Z)) || print_json(command_object(o->argc, o->argv));
-    for (int i = 0; i < n && written && mo_ok(mo_tensor_context(Z)); i++)
-        written = print_embed_file(o, paths[i], arrays[i], of);
-    return written;
+    mo_tensor_release(y);
+    bool written = !o->json || !mo_ok(ctx) || print_json(command_object(o->argc, o->argv));
+    written = written && (!mo_ok(ctx) || print_embed_file(ctx, o, &rows, 2, graph->name));
+    return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
 static void print_embed_notice(const char *line, void *state) {
@@ -163,13 +195,14 @@ static void print_embed_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
-/* Whether the rows to be written fit beside the hop stack; of examples they are those of two experts, trained and
- * initial, 2 d + 1 each. */
-static bool embed_fits(int64_t memory, const mo_graph *graph, const mo_feature_options *o) {
+/* Whether the hop stack fits, beside one block of rows; of examples they are those of two experts, trained and initial,
+ * 2 d + 1 each. */
+static bool embed_fits(const embed_options *e, const mo_graph *graph, const mo_feature_options *o) {
     bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
     int64_t rows = mo_graph_examples(graph), width = examples ? 8 * o->dim + 4 : o->dim;
     int64_t stack = (examples ? 2 * (o->hops + 3) : o->hops + 1) * graph->nodes * o->dim; /* with two diffused rows */
-    return (stack + rows * width) * (int64_t)sizeof(float) <= memory;
+    int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;
+    return (stack + block * width) * (int64_t)sizeof(float) <= e->memory;
 }
 
 /* False where standard output was lost. */
@@ -178,7 +211,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
     features.stack = o->stack;
-    if (o->memory > 0 && !embed_fits(o->memory, graph, &features))
+    if (o->memory > 0 && !embed_fits(o, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
     features.notice = o->quiet ? NULL : print_embed_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
@@ -187,12 +220,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
     if (mo_ok(ctx))
         source.features = mo_task_features_open(graph, source.task, NULL, &features);
-    mo_tensor *Z = source.features ? compute_embeddings(o, weights, &source) : mo_null_tensor(ctx);
-    mo_tensor *labels =
-        mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : mo_null_tensor(ctx);
-    bool written = !mo_ok(ctx) || write_arrays(o, Z, labels, graph->name);
-    mo_tensor_release(Z);
-    mo_tensor_release(labels);
+    bool written = !mo_ok(ctx) || write_arrays(ctx, o, weights, &source);
     mo_features_release(source.features);
     return written;
 }

@@ -105,6 +105,11 @@ MO_API mo_model mo_weights_model_as(const mo_weights *weights, const mo_model_ch
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
+/* The same block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
+ * `examples`. A visit that returns false ends it. Returns the status. */
+typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
+MO_API mo_code mo_embed_each(
+    mo_model model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
 
 /* The width d of these embeddings, found from the first example alone; 0 on failure. */
 MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);

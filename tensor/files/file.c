@@ -187,28 +187,6 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
     return -1;
 }
 
-/* Writes and syncs every byte. */
-static bool write_all(mo_context *ctx, const char *label, int fd, const unsigned char *bytes, size_t n) {
-    size_t done = 0;
-    while (done < n) {
-        ssize_t put = write(fd, bytes + done, n - done < (1u << 30) ? n - done : 1u << 30);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            const char *reason = strerror(put < 0 ? errno : ENOSPC);
-            mo_fail(ctx, MO_IO, "%s: cannot write: %s after %zu of %zu bytes", label, reason, done, n);
-            break;
-        }
-        done += (size_t)put;
-    }
-    bool ok = done == n;
-    if (ok && mo_file_sync(fd) < 0) {
-        mo_fail(ctx, MO_IO, "%s: cannot sync: %s", label, strerror(errno));
-        ok = false;
-    }
-    return ok;
-}
-
 /* Puts the new file in place of the old one; if there is no old one, in one call. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
@@ -239,24 +217,74 @@ bool mo_path_ends_with(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
+/* A file that is being written: it replaces the one of its name when it is whole. */
+struct mo_file_writer {
+    mo_context *ctx;
     char label[MO_LABEL];
-    if (mo_ok(ctx) && (!path || (n && !bytes)))
-        mo_fail(ctx, MO_INVALID, "file: no %s given", path ? "bytes" : "path");
-    if (!mo_ok(ctx))
-        return mo_context_status(ctx)->code;
-    mo_file_label("file", path, label);
-    place at = {0};
-    if (!open_place(ctx, label, path, &at))
-        return mo_context_status(ctx)->code;
-    int fd = create_temporary(ctx, label, &at);
-    if (fd >= 0) {
-        bool there = write_all(ctx, label, fd, bytes, n) && put_in_place(ctx, label, &at, fd);
-        if (!there && *at.temporary)
-            unlinkat(at.folder, at.temporary, 0);
-        if (close(fd) < 0 && there && errno != EINTR)
-            mo_fail(ctx, MO_IO, "%s: cannot close: %s", label, strerror(errno));
+    place at;
+    int fd;
+    size_t done;
+};
+
+mo_file_writer *mo_file_start(mo_context *ctx, const char *path) {
+    if (mo_ok(ctx) && !path)
+        mo_fail(ctx, MO_INVALID, "file: no path given");
+    mo_file_writer *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
+    if (!w)
+        return NULL;
+    *w = (mo_file_writer){.ctx = ctx, .fd = -1, .at.folder = -1};
+    mo_file_label("file", path, w->label);
+    if (open_place(ctx, w->label, path, &w->at))
+        w->fd = create_temporary(ctx, w->label, &w->at);
+    if (w->fd >= 0)
+        return w;
+    mo_file_finish(w);
+    return NULL;
+}
+
+bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n) {
+    const char *from = bytes;
+    if (!w || !mo_ok(w->ctx))
+        return false;
+    for (size_t left = n; left > 0;) {
+        ssize_t put = write(w->fd, from, left < (1u << 30) ? left : 1u << 30);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            const char *reason = strerror(put < 0 ? errno : ENOSPC);
+            mo_fail(w->ctx, MO_IO, "%s: cannot write: %s after %zu bytes", w->label, reason, w->done);
+            return false;
+        }
+        from += put;
+        left -= (size_t)put;
+        w->done += (size_t)put;
     }
-    close(at.folder);
+    return true;
+}
+
+mo_code mo_file_finish(mo_file_writer *w) {
+    if (!w)
+        return MO_INVALID;
+    mo_context *ctx = w->ctx;
+    if (mo_ok(ctx) && mo_file_sync(w->fd) < 0)
+        mo_fail(ctx, MO_IO, "%s: cannot sync: %s", w->label, strerror(errno));
+    bool there = mo_ok(ctx) && put_in_place(ctx, w->label, &w->at, w->fd);
+    if (!there && w->fd >= 0 && *w->at.temporary)
+        unlinkat(w->at.folder, w->at.temporary, 0);
+    if (w->fd >= 0 && close(w->fd) < 0 && there && errno != EINTR)
+        mo_fail(ctx, MO_IO, "%s: cannot close: %s", w->label, strerror(errno));
+    if (w->at.folder >= 0)
+        close(w->at.folder);
+    mo_host_free(ctx, w, sizeof *w);
     return mo_context_status(ctx)->code;
+}
+
+mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n) {
+    if (mo_ok(ctx) && n && !bytes)
+        mo_fail(ctx, MO_INVALID, "file: no bytes given");
+    mo_file_writer *w = mo_ok(ctx) ? mo_file_start(ctx, path) : NULL;
+    if (!w)
+        return mo_code_of(ctx);
+    mo_file_append(w, bytes, n);
+    return mo_file_finish(w);
 }

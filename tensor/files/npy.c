@@ -150,15 +150,15 @@ mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {
 /* Room for magic, version, length and dictionary of six axes. */
 enum { HEADER_ROOM = 320 };
 
-/* Writes the header of T, padded to a multiple of 64 bytes, and returns its size. */
-static size_t write_header(const mo_tensor *T, char *header) {
+/* Writes the header of such a tensor, padded to a multiple of 64 bytes, and returns its size. */
+static size_t write_header(mo_dtype dtype, int ndim, const int64_t *shape, char *header) {
     static const char *const descr[MO_DTYPES] = {"<f4", "<f8", "<i4", "<i8", "|u1", "<f2", NULL};
     size_t used = 10 + (size_t)snprintf(header + 10, HEADER_ROOM - 10,
-                           "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[T->dtype]);
-    for (int a = 0; a < T->ndim; a++)
+                           "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[dtype]);
+    for (int a = 0; a < ndim; a++)
         used += (size_t)snprintf(
-            header + used, HEADER_ROOM - used, T->ndim > 1 && a ? " %" PRId64 "," : "%" PRId64 ",", T->shape[a]);
-    used -= T->ndim > 1; /* only (n,) keeps its last comma */
+            header + used, HEADER_ROOM - used, ndim > 1 && a ? " %" PRId64 "," : "%" PRId64 ",", shape[a]);
+    used -= ndim > 1; /* only (n,) keeps its last comma */
     used += (size_t)snprintf(header + used, HEADER_ROOM - used, "), }");
     size_t total = (used + 1 + 63) / 64 * 64;
     memset(header + used, ' ', total - 1 - used);
@@ -172,30 +172,111 @@ static size_t write_header(const mo_tensor *T, char *header) {
 size_t mo_npy_encoded_size(const char *label, const mo_tensor *T) {
     char header[HEADER_ROOM];
     if (T->dtype != MO_BF16)
-        return write_header(T, header) + (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+        return write_header(T->dtype, T->ndim, T->shape, header) + (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
     mo_fail(T->ctx, MO_UNSUPPORTED, "%s: expected a dtype that NumPy has, found bfloat16: cast it first", label);
     return 0;
 }
 
 mo_code mo_npy_encode(const mo_tensor *T, unsigned char *bytes, size_t n) {
     char header[HEADER_ROOM];
-    size_t start = write_header(T, header);
+    size_t start = write_header(T->dtype, T->ndim, T->shape, header);
     memcpy(bytes, header, start);
     return mo_tensor_read(T, bytes + start, n - start);
+}
+
+/* Appends the values of T in pieces along its first axis, so that no second array is made. */
+static bool append_values(mo_context *ctx, mo_file_writer *file, const mo_tensor *T) {
+    const size_t most = (size_t)16 << 20;
+    int64_t rows = T->ndim ? T->shape[0] : 1;
+    size_t row = mo_numel(T) ? (size_t)(mo_numel(T) / rows) * mo_dtype_size(T->dtype) : 0;
+    int64_t some = row && row < most ? (int64_t)(most / row) : 1;
+    some = some < rows ? some : rows;
+    void *bytes = row ? mo_host_alloc(ctx, (size_t)some * row) : NULL;
+    for (int64_t first = 0; bytes && first < rows && mo_ok(ctx); first += some) {
+        mo_tensor piece = *T;
+        int64_t n = rows - first < some ? rows - first : some;
+        if (T->ndim) {
+            piece.shape[0] = n;
+            piece.offset += first * T->stride[0];
+        }
+        if (mo_tensor_read(&piece, bytes, (size_t)n * row) == MO_OK)
+            mo_file_append(file, bytes, (size_t)n * row);
+    }
+    mo_host_free(ctx, bytes, (size_t)some * row);
+    return mo_ok(ctx);
 }
 
 mo_code mo_npy_write(const mo_tensor *T, const char *path) {
     if (!T)
         return MO_INVALID;
     mo_context *ctx = mo_tensor_context(T);
-    char label[MO_LABEL];
+    char label[MO_LABEL], header[HEADER_ROOM];
     mo_file_label("npy", path, label);
     if (mo_ok(ctx) && mo_is_null(T))
         mo_fail(ctx, MO_INVALID, "%s: expected a tensor, found the null tensor", label);
-    size_t n = mo_ok(ctx) ? mo_npy_encoded_size(label, T) : 0;
-    unsigned char *bytes = n ? mo_host_alloc(ctx, n) : NULL;
-    if (bytes && mo_npy_encode(T, bytes, n) == MO_OK)
-        mo_file_replace(ctx, path, bytes, n);
-    mo_host_free(ctx, bytes, n);
+    mo_file_writer *file = mo_ok(ctx) && mo_npy_encoded_size(label, T) ? mo_file_start(ctx, path) : NULL;
+    if (file) {
+        mo_file_append(file, header, write_header(T->dtype, T->ndim, T->shape, header));
+        append_values(ctx, file, T);
+        mo_file_finish(file);
+    }
     return mo_context_status(ctx)->code;
+}
+
+struct mo_npy_writer {
+    mo_context *ctx;
+    mo_file_writer *file;
+    char label[MO_LABEL];
+    mo_dtype dtype;
+    int64_t rows, columns, done;
+};
+
+mo_npy_writer *mo_npy_start(mo_context *ctx, const char *path, mo_dtype dtype, int64_t rows, int64_t columns) {
+    if (!mo_given(ctx, "npy", "path", path))
+        return NULL;
+    if (mo_ok(ctx) && (dtype < 0 || dtype >= MO_DTYPES || dtype == MO_BF16 || rows < 0 || columns < 0))
+        mo_fail(ctx, MO_INVALID,
+            "npy: expected sizes of 0 or more and a dtype that NumPy has, found %s [%" PRId64 ", %" PRId64 "]",
+            mo_dtype_name(dtype), rows, columns);
+    mo_npy_writer *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
+    if (!w)
+        return NULL;
+    char header[HEADER_ROOM];
+    size_t n = write_header(dtype, 2, (int64_t[]){rows, columns}, header);
+    *w =
+        (mo_npy_writer){.ctx = ctx, .file = mo_file_start(ctx, path), .dtype = dtype, .rows = rows, .columns = columns};
+    mo_file_label("npy", path, w->label);
+    if (mo_file_append(w->file, header, n))
+        return w;
+    mo_npy_finish(w);
+    return NULL;
+}
+
+bool mo_npy_append(mo_npy_writer *w, const mo_tensor *block) {
+    char shape[160];
+    if (!w || !mo_ok(w->ctx))
+        return false;
+    if (mo_is_null(block) || mo_ndim(block) != 2 || block->dtype != w->dtype || mo_dim(block, 1) != w->columns ||
+        mo_dim(block, 0) > w->rows - w->done) {
+        mo_fail(w->ctx, MO_INVALID, "%s: expected %s [%" PRId64 " or fewer, %" PRId64 "], found %s %s", w->label,
+            mo_dtype_name(w->dtype), w->rows - w->done, w->columns,
+            mo_is_null(block) ? "the null tensor" : mo_dtype_name(block->dtype),
+            mo_is_null(block) ? "" : mo_shape_string(block, shape, sizeof shape));
+        return false;
+    }
+    if (append_values(w->ctx, w->file, block))
+        w->done += mo_dim(block, 0);
+    return mo_ok(w->ctx);
+}
+
+mo_code mo_npy_finish(mo_npy_writer *w) {
+    if (!w)
+        return MO_INVALID;
+    mo_context *ctx = w->ctx;
+    if (mo_ok(ctx) && w->done < w->rows)
+        mo_fail(ctx, MO_INVALID, "%s: expected %" PRId64 " rows, found %" PRId64, w->label, w->rows, w->done);
+    if (w->file)
+        mo_file_finish(w->file);
+    mo_host_free(ctx, w, sizeof *w);
+    return mo_code_of(ctx);
 }

@@ -85,6 +85,27 @@ static void keep_mean(const mo_eval_row *row, void *state) {
         *(double *)state = row->mean;
 }
 
+/* Blocks of embeddings as they come, compared with all of them. */
+typedef struct block_visit {
+    mo_tensor *all;
+    int64_t rows;
+    int blocks, most; /* most: after as many it ends; 0: never */
+} block_visit;
+
+static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state) {
+    block_visit *v = state;
+    size_t row = (size_t)mo_dim(Z, 1) * sizeof(float);
+    (void)t;
+    assert_int_equal(first, v->rows);
+    assert_int_equal(examples, mo_dim(v->all, 0));
+    float *x = malloc((size_t)mo_dim(Z, 0) * row);
+    assert_int_equal(mo_tensor_read(Z, x, (size_t)mo_dim(Z, 0) * row), MO_OK);
+    assert_memory_equal(x, (const char *)mo_tensor_view(v->all).data + (size_t)first * row, (size_t)mo_dim(Z, 0) * row);
+    free(x);
+    v->rows += mo_dim(Z, 0);
+    return ++v->blocks != v->most;
+}
+
 /* On nodes, links and graphs. */
 static void a_table_of_ones_own_is_all_that_is_known(void **state) {
     scratch *s = *state;
@@ -106,6 +127,13 @@ static void a_table_of_ones_own_is_all_that_is_known(void **state) {
         assert_int_equal(mo_dim(Z, 1), OWN_WIDTH);
         assert_int_equal(mo_embedding_width(model, source), OWN_WIDTH);
         assert_int_equal(mo_dim(blocks, 0), mo_dim(Z, 0));
+        block_visit visit = {.all = blocks};
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
+        assert_int_equal(visit.rows, mo_dim(Z, 0));
+        assert_true(visit.blocks > 1);
+        visit = (block_visit){.all = blocks, .most = 1};
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
+        assert_int_equal(visit.blocks, 1); /* ended by its visit */
         mo_tensor_release(Z);
         mo_tensor_release(blocks);
     }

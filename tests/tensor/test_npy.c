@@ -1,5 +1,7 @@
 /* tests/tensor/test_npy.c - .npy: round trips, and files that NumPy wrote (tests/arrays). */
 #include "tensor/files/arrays.h"
+#include "tensor/files/file.h"
+#include "tensor/storage.h"
 
 #include "tests/crafted.h"
 
@@ -173,6 +175,80 @@ static void what_numpy_lacks_is_not_written(void **state) {
     assert_int_equal(scratch_files(s, true), 0);
 }
 
+/* Rows in blocks make the file of the whole array; a missing or foreign row makes none. */
+static void rows_may_come_in_blocks(void **state) {
+    scratch *s = *state;
+    float x[30];
+    char whole[512], parts[512];
+    for (int i = 0; i < 30; i++)
+        x[i] = (float)i;
+    snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
+    snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
+    mo_tensor *all = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
+    for (int i = 0; i < 3; i++) /* rows 0 to 3, 4 to 7, 8 and 9 */
+        block[i] = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
+    assert_int_equal(mo_npy_write(all, whole), MO_OK);
+    mo_npy_writer *w = mo_npy_start(s->ctx, parts, MO_F32, 10, 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(mo_npy_append(w, block[i]));
+    assert_int_equal(mo_npy_finish(w), MO_OK);
+    mo_file_bytes a, b;
+    assert_true(mo_file_read(s->ctx, "a", whole, &a) && mo_file_read(s->ctx, "b", parts, &b));
+    assert_int_equal(a.n, b.n);
+    assert_memory_equal(a.data, b.data, a.n);
+    mo_file_bytes_free(s->ctx, &a);
+    mo_file_bytes_free(s->ctx, &b);
+    unlink(whole);
+    unlink(parts);
+    w = mo_npy_start(s->ctx, parts, MO_F32, 10, 3);
+    mo_npy_append(w, block[0]);
+    assert_int_equal(mo_npy_finish(w), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("parts.npy", "expected 10 rows, found 4"));
+    w = mo_npy_start(s->ctx, parts, MO_F32, 5, 3);
+    assert_true(mo_npy_append(w, block[0]));
+    assert_false(mo_npy_append(w, block[1]));
+    assert_int_equal(mo_npy_finish(w), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("parts.npy", "expected float32 [1 or fewer, 3], found float32 [4, 3]"));
+    assert_null(mo_npy_start(s->ctx, parts, MO_BF16, 5, 3));
+    assert_failed(s->ctx, MO_INVALID, PARTS("bfloat16"));
+    assert_null(mo_npy_start(s->ctx, "/nowhere/at/all.npy", MO_F32, 5, 3));
+    assert_failed(s->ctx, MO_IO, PARTS("/nowhere/at/all.npy"));
+    assert_int_equal(scratch_files(s, true), 0);
+    for (int i = 0; i < 3; i++)
+        mo_tensor_release(block[i]);
+    mo_tensor_release(all);
+}
+
+/* More than the 16 MiB that are copied at once, and a view whose rows lie apart. */
+static void large_and_strided_arrays_round_trip(void **state) {
+    scratch *s = *state;
+    enum { ROWS = 3000, COLUMNS = 2000 };
+    float *x = malloc((size_t)ROWS * COLUMNS * sizeof *x), *y = malloc((size_t)ROWS * COLUMNS * sizeof *y);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        x[i] = (float)(i % 100003);
+    mo_tensor *T = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
+    assert_int_equal(mo_npy_write(T, scratch_path(s, "large.npy")), MO_OK);
+    mo_tensor *back = mo_npy_read(s->ctx, s->path);
+    assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
+    assert_memory_equal(x, y, (size_t)ROWS * COLUMNS * sizeof *x);
+    mo_tensor_release(back);
+    unlink(s->path);
+    mo_tensor view = *T; /* its transpose */
+    view.shape[0] = COLUMNS, view.shape[1] = ROWS;
+    view.stride[0] = 1, view.stride[1] = COLUMNS;
+    assert_int_equal(mo_npy_write(&view, scratch_path(s, "turned.npy")), MO_OK);
+    back = mo_npy_read(s->ctx, s->path);
+    assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            assert_true(y[j * ROWS + i] == x[i * COLUMNS + j]);
+    mo_tensor_release(back);
+    unlink(s->path);
+    mo_tensor_release(T);
+    free(x);
+    free(y);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_dtype_and_number_of_axes_round_trips),
@@ -183,6 +259,8 @@ int main(void) {
         cmocka_unit_test(unsigned_64_bit_numbers_fit_or_are_named),
         cmocka_unit_test(dictionaries_may_vary_in_layout),
         cmocka_unit_test(what_numpy_lacks_is_not_written),
+        cmocka_unit_test(rows_may_come_in_blocks),
+        cmocka_unit_test(large_and_strided_arrays_round_trip),
         cmocka_unit_test(nothing_is_left_behind),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -43,13 +43,6 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const block
     return mo_from(t, MO_I64, 1, &entries, offset);
 }
 
-/* Copies Z into rows first .. last - 1 of all. */
-static void store_block(mo_tape *t, mo_tensor *all, const block *b, mo_tensor *Z) {
-    mo_tensor *window = mo_slice(t, all, 0, b->first, b->last);
-    if (mo_ok(mo_tape_context(t)))
-        mo_tensor_copy(window, Z);
-}
-
 /* The embeddings of a block, on the tape. */
 static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
@@ -71,23 +64,32 @@ static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z
     return mo_ok(ctx);
 }
 
-static mo_tensor *embed_nodes(
-    mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
+/* What an embedding of all examples is done with: a visit gets each block. */
+typedef struct embedding {
+    mo_model model;
+    const mo_source *source;
+    int64_t max_rows;
+    bool ones;
+    mo_tensor *sketch; /* a matrix that the rows are multiplied with, or NULL */
+    mo_embed_visit visit;
+    void *state;
+} embedding;
+
+static bool visit_block(mo_tape *t, const embedding *e, mo_tensor *Z, int64_t first, int64_t examples) {
+    Z = e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
+    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, first, examples, e->state);
+}
+
+static void embed_nodes(mo_tape *t, const embedding *e) {
     mo_context *ctx = mo_tape_context(t);
-    int64_t examples = example_count(source);
-    mo_tensor *all = NULL;
+    int64_t examples = example_count(e->source);
     for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
-        block b = next_block(source, done, max_rows);
-        mo_tensor *Z = encode_block(t, model, source, &b);
-        bool fine = check_embeddings(ctx, model, Z, &b);
-        Z = fine && sketch ? mo_matmul(t, Z, sketch) : Z;
-        if (fine && !all)
-            all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
-        if (mo_ok(ctx))
-            store_block(t, all, &b, Z);
+        block b = next_block(e->source, done, e->max_rows);
+        mo_tensor *Z = encode_block(t, e->model, e->source, &b);
+        if (!check_embeddings(ctx, e->model, Z, &b) || !visit_block(t, e, Z, b.first, examples))
+            break;
         done = b.last;
     }
-    return all;
 }
 
 /* Embeddings of n examples: [n, d], those of several experts side by side, each followed by a 1 if asked for. */
@@ -119,56 +121,74 @@ static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source
     return id ? embed_listed(t, model, source, id, n, ones) : mo_null_tensor(mo_tape_context(t));
 }
 
-static mo_tensor *embed_examples(
-    mo_tape *t, mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
+static void embed_examples(mo_tape *t, const embedding *e) {
     mo_context *ctx = mo_tape_context(t);
-    int64_t examples = mo_dim(mo_arrays_find(source->features->arrays, "extras"), 0);
-    mo_tensor *all = NULL;
+    int64_t examples = mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0);
     for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
-        int64_t left = examples - done, n = max_rows > 0 && max_rows < left ? max_rows : left;
-        mo_tensor *Z = embed_some(t, model, source, done, n, ones);
-        Z = sketch ? mo_matmul(t, Z, sketch) : Z;
-        if (!all && mo_ok(ctx))
-            all = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
-        if (mo_ok(ctx))
-            mo_tensor_copy(mo_slice(t, all, 0, done, done + n), Z);
+        int64_t left = examples - done, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
+        mo_tensor *Z = embed_some(t, e->model, e->source, done, n, e->ones);
+        if (!visit_block(t, e, Z, done, examples))
+            break;
         done += n;
     }
-    return all;
 }
 
-/* sketch (may be NULL): a matrix that the rows are multiplied with. */
-static mo_tensor *embed_source(
-    mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
+static mo_code embed_source(const embedding *e) {
+    mo_context *ctx = e->source->graph->ctx;
+    if (!mo_given(ctx, "embed", "the model's table", e->model.table) ||
+        !mo_given(ctx, "embed", "the source's features", e->source->features))
+        return mo_code_of(ctx);
+    if (mo_ok(ctx) && e->max_rows < 0)
+        mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", e->max_rows);
+    if (mo_model_validate(ctx, e->model) && e->model.table->of_examples != mo_has_example_rows(e->source))
+        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model.table->name,
+            e->source->graph->name, mo_task_name(e->source->task));
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    if (t && e->model.table->of_examples)
+        embed_examples(t, e);
+    else if (t)
+        embed_nodes(t, e);
+    mo_tape_release(t);
+    return mo_code_of(ctx);
+}
+
+/* Keeps the blocks in *all, one tensor. */
+static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *all) {
+    mo_tensor **kept = all;
+    mo_context *ctx = mo_tape_context(t);
+    if (!*kept)
+        *kept = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
+    mo_tensor *window = mo_ok(ctx) ? mo_slice(t, *kept, 0, first, first + mo_dim(Z, 0)) : NULL;
+    return window && mo_tensor_copy(window, Z) == MO_OK;
+}
+
+/* All rows in one tensor; the null tensor on failure, NULL without a source. */
+static mo_tensor *embed_kept(mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
+    mo_tensor *all = NULL;
     if (!source || !source->graph)
         return NULL;
-    mo_context *ctx = source->graph->ctx;
-    if (!mo_given(ctx, "embed", "the model's table", model.table) ||
-        !mo_given(ctx, "embed", "the source's features", source->features))
-        return mo_null_tensor(ctx);
-    if (mo_ok(ctx) && max_rows < 0)
-        mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", max_rows);
-    if (mo_model_validate(ctx, model) && model.table->of_examples != mo_has_example_rows(source))
-        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", model.table->name,
-            source->graph->name, mo_task_name(source->task));
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    mo_tensor *all = NULL;
-    if (t)
-        all = model.table->of_examples ? embed_examples(t, model, source, max_rows, ones, sketch)
-                                       : embed_nodes(t, model, source, max_rows, sketch);
-    mo_tape_release(t);
-    if (mo_ok(ctx) && all)
+    const embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
+    if (embed_source(&e) == MO_OK && all)
         return all;
     mo_tensor_release(all);
-    return mo_null_tensor(ctx);
+    return mo_null_tensor(source->graph->ctx);
 }
 
 mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
-    return embed_source(model, source, max_rows, false, NULL);
+    return embed_kept(model, source, max_rows, false, NULL);
+}
+
+mo_code mo_embed_each(mo_model model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
+    if (!source || !source->graph)
+        return MO_INVALID;
+    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
+        return mo_code_of(source->graph->ctx);
+    const embedding e = {model, source, max_rows, false, NULL, visit, state};
+    return embed_source(&e);
 }
 
 mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
-    return embed_source(model, source, max_rows, false, sketch);
+    return embed_kept(model, source, max_rows, false, sketch);
 }
 
 int64_t mo_embedding_width(mo_model model, const mo_source *source) {
@@ -220,7 +240,7 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
     mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
         int64_t shape[MO_MAX_AXES];
-        all.Z = embed_source(model, source, max_rows, true, NULL);
+        all.Z = embed_kept(model, source, max_rows, true, NULL);
         mo_tensor *gram = population_gram(t, model, source, all.Z);
         for (int i = 0; i < mo_ndim(gram); i++)
             shape[i] = mo_dim(gram, i);
@@ -231,54 +251,4 @@ mo_population mo_embed_population(mo_model model, const mo_source *source, int64
     }
     mo_tape_release(t);
     return all;
-}
-
-/* The rows that a head without a model reads at one hop. Nodes: the attributes (structure if there are none) at unit
- * length. Graphs: the mean of both blocks over the hops so far, with the extras, at unit length. Links: the sum of the
- * cosines of both blocks. */
-static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
-    const mo_arrays *arrays = source->features->arrays;
-    mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *extras = mo_arrays_find(arrays, "extras");
-    int64_t K = mo_dim(blocks, 1), n = mo_dim(blocks, 2), w = mo_dim(blocks, 3), p = mo_dim(extras, 1);
-    int from = source->task == MO_TASK_GC ? 0 : hop, first = (int)(p - MO_BLOCKS * K) + hop;
-    if (source->task == MO_TASK_LP)
-        return mo_add(
-            t, mo_fetch_range(t, extras, 1, first, first + 1), mo_fetch_range(t, extras, 1, first + K, first + K + 1));
-    mo_tensor *rows = mo_mean(t, mo_fetch_range(t, blocks, 1, from, hop + 1), MO_AXIS(1), MO_DROP_AXES),
-              *side[MO_BLOCKS + 1];
-    for (int b = 0; b < MO_BLOCKS; b++)
-        side[b] = mo_reshape(t, mo_slice(t, rows, 0, b, b + 1), 2, (int64_t[]){n, w});
-    side[MO_BLOCKS] = mo_fetch_range(t, extras, 0, 0, n);
-    int block = source->graph->features > 1;
-    return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
-}
-
-/* The rows of nodes at one hop, or their means over the nodes of each graph. */
-static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
-    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
-    int64_t examples = example_count(source), d = mo_dim(hops, 2);
-    mo_tensor *rows = mo_reshape(t, mo_fetch_range(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), d});
-    if (is_set(source))
-        rows = mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
-    return rows;
-}
-
-mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
-    if (!source || !source->graph)
-        return NULL;
-    if (!mo_given(source->graph->ctx, "embed", "the source's features", source->features))
-        return mo_null_tensor(source->graph->ctx);
-    mo_context *ctx = source->graph->ctx;
-    if (mo_ok(ctx) && (hop < 0 || hop > source->features->hops))
-        mo_fail(
-            ctx, MO_INVALID, "embed: hop %d of %s, expected 0 to %d", hop, source->graph->name, source->features->hops);
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (!t)
-        return mo_null_tensor(ctx);
-    mo_tensor *rows = mo_has_example_rows(source) ? example_hop(t, source, hop) : node_hop(t, source, hop);
-    mo_tensor *owned = mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){mo_dim(rows, 0), mo_dim(rows, 1)});
-    if (mo_ok(ctx))
-        mo_tensor_copy(owned, rows);
-    mo_tape_release(t);
-    return owned;
 }
