@@ -57,6 +57,53 @@ def test_a_run_stops_and_goes_on_to_the_same_weights(tmp_path):
     assert a == b and whole.finished
 
 
+def own_ridge(name):
+    """A head of Python that is the library's ridge, in float32 and float64."""
+
+    def logits(Zs, Ys, Zq, lam):
+        A, B = mochi.ops.append_ones(Zs), mochi.ops.append_ones(Zq)
+        return (B @ A.T) @ mochi.ops.solve_spd(mochi.ops.add_diag(A @ A.T, lam), Ys)
+
+    return mochi.Head(name, logits=logits, parameters={"lambda": (10.0, 0.0, 1e6)})
+
+
+@pytest.mark.parametrize("recipe", ["best", "paper"])
+def test_a_head_of_python_is_trained_through(tmp_path, recipe):
+    own = own_ridge(f"trained_ridge_{recipe.strip('+')}")
+    assert own.check(), own.check().worst
+    size = {} if recipe == "best" else {"dim": 16}
+    runs = [
+        mochi.train(tmp_path / name, recipe=recipe, head=head, progress=False, **SMALL, **size)
+        for name, head in (("own", own), ("theirs", "ridge"))
+    ]
+    assert all(run.finished for run in runs)
+    losses = [[step.loss for step in run.history] for run in runs]
+    np.testing.assert_allclose(*losses, rtol=1e-3)
+    assert json.loads((tmp_path / "own" / "run.json").read_text())["settings"]["head"] == own.name
+    mutag = mochi.graph("mutag")
+    rows = [run.load().embed(mutag) for run in runs]
+    np.testing.assert_allclose(*rows, rtol=2e-2, atol=1e-3)
+    fit = runs[0].load().few_shot(mutag, np.arange(188) < 40, head=own)
+    assert np.isfinite(fit.logits()).all() and fit.estimate.held_out == 40
+
+
+def test_a_head_of_python_is_scored_beside_the_librarys():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    Z = 2 * np.eye(4)[y] + rng.normal(size=(120, 4))
+    rows = mochi.few_shot_score(Z, y, [own_ridge("scored_ridge"), "ridge"], shots=(2, 8), episodes=10, queries=10, lam=10.0)
+    by_head = {head: [row["accuracy"] for row in rows if row["head"] == head] for head in ("scored_ridge", "ridge")}
+    assert by_head["scored_ridge"] == by_head["ridge"] and by_head["ridge"][1] > 60
+
+
+def test_an_exception_of_a_head_ends_the_training(tmp_path):
+    def broken(Zs, Ys, Zq):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        mochi.train(tmp_path / "run", head=mochi.Head("broken_in_training", logits=broken), progress=False, **SMALL)
+
+
 def raises(exception):
     def progress(step):
         raise exception
