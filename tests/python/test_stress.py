@@ -87,9 +87,8 @@ def test_random_calls_from_four_threads_with_four_contexts():
     assert len(outcome) == THREADS and not any(isinstance(o, BaseException) for o in outcome), outcome
     half = len(held) // 2
     early, late = max(held[:half]), max(held[half:])
-    print(
-        f"{CALLS} calls, {sum(o[0] for o in outcome)} of them refused; {early >> 20} MiB held at most in the first half, {late >> 20} in the second"
-    )
+    refused = sum(o[0] for o in outcome)
+    print(f"{CALLS} calls, {refused} of them refused; {early >> 20} MiB held at most in one half, {late >> 20} in the other")
     assert late < 1.1 * early + (16 << 20)
     for errors, _, left in outcome:
         assert 0 < errors < CALLS // THREADS // 2
