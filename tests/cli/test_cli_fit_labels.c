@@ -108,10 +108,24 @@ static void classes_keep_their_names(void **state) {
     assert_non_null(strstr(p->out, "80 float32 rows of 4, 2 classes of 40 to 40 rows\n10 of 90 rows are unlabelled"));
 }
 
+/* An archive is read for its arrays of numbers; which files texts are read from is said. */
+static void an_archive_without_its_array_says_what_to_give(void **state) {
+    program *p = *state;
+    RUN(p, "fit", in_folder(p, "Z.npy"), "tests/arrays/stored.npz:who");
+    assert_ended(p, 1,
+        "expected an array named who, found 3 arrays of numbers (x, labels, n); labels that are texts are read from "
+        ".npy, "
+        ".txt, .csv and .tsv");
+    RUN(p, "fit", in_folder(p, "Z.npy"), "tests/arrays/reference.safetensors:who");
+    assert_ended(p, 1, "expected an array named who, found");
+    assert_null(strstr(p->err, "texts"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_of_every_form_give_the_same_figures),
         cmocka_unit_test(classes_keep_their_names),
+        cmocka_unit_test(an_archive_without_its_array_says_what_to_give),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -399,7 +399,7 @@ static void an_interrupted_list_leaves_no_part_of_it(void **state) {
         pid_t child = start_program((const char *const[]){"predict", "--data", graph, "--task", "lp", "--top", "10",
                                         "--candidates", "3000", "--out", list, "--cache", cache, NULL},
             out, err);
-        for (int tries = 0; tries < 60000 && folder_count(cache) == 0; tries++)
+        for (int tries = 0; tries < 240000 && folder_count(cache) == 0; tries++)
             usleep(1000); /* the basis is there: scoring 4.5 million pairs begins */
         assert_int_not_equal(folder_count(cache), 0);
         usleep(200000);

@@ -13,8 +13,9 @@ static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const c
     for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
     if (!T)
-        mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays (%s)", path,
-            name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names);
+        mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays of numbers (%s)%s", path,
+            name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names,
+            mo_path_ends_with(path, ".npz") ? "; labels that are texts are read from .npy, .txt, .csv and .tsv" : "");
     return T;
 }
 
