@@ -111,7 +111,7 @@ MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* th
 MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis);
 MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis);
 
-/* ---- softmax_cross_entropy.c, normalize.c, dropout.c ---- */
+/* ---- softmax_cross_entropy.c, normalize.c, norm.c, dropout.c ---- */
 /* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
  * int64 [n] or real [n, C] (rows that sum to 1) -> scalar */
 MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *target, double smoothing);

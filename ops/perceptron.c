@@ -10,8 +10,8 @@
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
  * Against two ops of ops/linear.c, in a training step (`mochi bench step nc15 lp`, one core): no gain on the CPU, 1.02
- * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU 225 pieces of work instead
- * of 230 for nc15, one pass over [rows, d] each; no device has timed it yet. */
+ * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU 5 pieces of work less
+ * for nc15, one pass over [rows, d] each; no device has timed it yet. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"

@@ -9,7 +9,12 @@
  * With p = softmax(logits), d log p_c = dx_c - sum_k p_k dx_k (x a row of logits), so
  *     dL = -1/n sum_i [ sum_c t_ic dx_ic - (sum_c t_ic) sum_k p_ik dx_ik + (1 - s) sum_c log p_ic d target_ic ],
  *     logits_bar = (T p - t) L_bar / n,   T_i = sum_c t_ic, which is 1 for labels and for rows that sum to 1,
- *     target_bar = -(1 - s) log p L_bar / n. */
+ *     target_bar = -(1 - s) log p L_bar / n.
+ *
+ * softmax_cross_entropy_adjoint: the first of these rules in one pass, as an op Z(logits, target, G) of a scalar G.
+ * With V = Z_bar and <a, b>_i the sum along row i, G_bar = sum(V * (T p - t)) / n,   logits_bar = T p (V - <p, V>) G /
+ * n,   target_bar = (1 - s) (<p, V> - V) G / n.
+ */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "ops/rules/shapes.h"
@@ -52,6 +57,8 @@ static void softmax_cross_entropy_forward(mo_call *c) {
     k->map1(c->ctx, MO_MAP_SCALE, 1 / (double)X->shape[0], 0, &total, &y);
 }
 
+extern const mo_op mo_op_softmax_cross_entropy_adjoint;
+
 /* t = (1 - s) target + s / C, rows of C */
 static mo_tensor *smoothed(mo_vjp *v, double s) {
     mo_tensor *X = v->in[0], *target = v->in[1];
@@ -64,15 +71,13 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *target = v->in[1];
     double s = ((const smoothing *)v->attributes)->s;
-    mo_tensor *each_bar = mo_scale(t, v->out_bar[0], 1 / (double)X->shape[0], 0); /* L_bar / n */
-    if (v->needs[0]) {
-        mo_tensor *p = mo_softmax(t, X, -1), *y = smoothed(v, s);
-        if (target->dtype != MO_I64) /* T p */
-            p = mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES));
-        v->in_bar[0] = mo_mul(t, mo_sub(t, p, y), each_bar);
-    }
-    if (v->needs[1])
+    if (v->needs[0])
+        v->in_bar[0] = mo_apply(
+            t, &mo_op_softmax_cross_entropy_adjoint, (mo_tensor *[]){X, target, v->out_bar[0]}, 3, v->attributes);
+    if (v->needs[1]) {
+        mo_tensor *each_bar = mo_scale(t, v->out_bar[0], 1 / (double)X->shape[0], 0); /* L_bar / n */
         v->in_bar[1] = mo_mul(t, mo_scale(t, mo_log_softmax(t, X, -1), s - 1, 0), each_bar);
+    }
 }
 
 static double softmax_cross_entropy_flops(const mo_call *c) {
@@ -145,3 +150,150 @@ const mo_op mo_op_softmax_cross_entropy = {
 mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *target, double s) {
     return mo_apply(t, &mo_op_softmax_cross_entropy, (mo_tensor *[]){logits, target}, 2, &(smoothing){s});
 }
+
+/* ---- the adjoint in the logits ---- */
+
+static bool softmax_cross_entropy_adjoint_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0], *target = c->in[1];
+    bool labels = target->dtype == MO_I64;
+    if (!mo_call_real(c, 0, 0) || !mo_call_real(c, 2, 2))
+        return false;
+    if (c->in[2]->dtype != X->dtype || (!labels && target->dtype != X->dtype))
+        return mo_call_fail(c, MO_MISMATCH, "expected target and cotangent of the logits' dtype");
+    if (X->ndim != 2 || X->shape[0] == 0 || X->shape[1] == 0 || c->in[2]->ndim != 0)
+        return mo_call_fail(c, MO_INVALID, "expected logits [n, C] with a row and a class at least, and a scalar");
+    if (labels ? target->ndim != 1 || target->shape[0] != X->shape[0] : !mo_same_shape(X, target))
+        return mo_call_fail(c, MO_INVALID, "expected int64 labels [n] or real targets [n, C] for logits [n, C]");
+    if (labels && !mo_check_indices(c, 1, X->shape[1], "label"))
+        return false;
+    return mo_call_output(c, 0, X->dtype, 2, X->shape);
+}
+
+/* t: the target itself, or `rows` [n, C] that are filled with it. */
+static mo_view target_rows(mo_call *c, double s, mo_view rows) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, rows.dtype);
+    mo_view target = mo_call_dense(c, 1), t = target;
+    if (target.dtype == MO_I64) {
+        mo_tensor *ones = mo_call_temporary(c, rows.dtype, 2, (int64_t[]){target.shape[0], 1});
+        mo_tensor_fill(ones, 1);
+        if (!mo_ok(c->ctx))
+            return rows;
+        mo_view one = mo_tensor_view(ones);
+        target.shape[1] = target.stride[1] = 1;
+        target.ndim = 2;
+        k->put_along(c->ctx, &one, &target, &rows);
+        t = rows;
+    }
+    if (s != 0 && mo_ok(c->ctx))
+        k->map1(c->ctx, MO_MAP_SCALE, 1 - s, s / (double)rows.shape[1], &t, &rows);
+    return s == 0 ? t : rows;
+}
+
+/* Z = (T p - t) G / n by one kernel after the other. */
+static void compose_adjoint(mo_call *c, double s) {
+    const mo_tensor *X = c->in[0];
+    const mo_kernels *k = mo_kernels_of(c->ctx, X->dtype);
+    mo_view x = mo_call_dense(c, 0), g = mo_tensor_view(c->in[2]), z = mo_tensor_view(c->out[0]);
+    mo_view rows = mo_tensor_view(mo_call_temporary(c, X->dtype, 2, X->shape));
+    mo_view each = mo_tensor_view(mo_call_temporary(c, X->dtype, 0, NULL));
+    mo_view total = mo_tensor_view(mo_call_temporary(c, X->dtype, 1, X->shape));
+    if (!mo_ok(c->ctx))
+        return;
+    mo_view t = target_rows(c, s, rows), on_each = mo_broadcast_view(each, 0, 2, X->shape), on_total = total;
+    if (!mo_ok(c->ctx))
+        return;
+    on_total.ndim = 2;
+    on_total.shape[1] = X->shape[1];
+    on_total.stride[1] = 0;
+    k->map1(c->ctx, MO_MAP_SCALE, 1 / (double)X->shape[0], 0, &g, &each);
+    k->softmax(c->ctx, false, &x, &z);
+    if (c->in[1]->dtype != MO_I64) { /* T p */
+        k->reduce(c->ctx, MO_REDUCE_SUM, &t, &on_total);
+        k->map2(c->ctx, MO_MAP_MUL, &z, &on_total, &z);
+    }
+    k->map2(c->ctx, MO_MAP_SUB, &z, &t, &z);
+    k->map2(c->ctx, MO_MAP_MUL, &z, &on_each, &z);
+}
+
+static void softmax_cross_entropy_adjoint_forward(mo_call *c) {
+    double s = ((const smoothing *)c->attributes)->s;
+    const mo_kernels *k = mo_kernels_of(c->ctx, c->out[0]->dtype);
+    if (!k->cross_entropy_adjoint) {
+        compose_adjoint(c, s);
+        return;
+    }
+    mo_view x = mo_call_dense(c, 0), target = mo_call_dense(c, 1), g = mo_tensor_view(c->in[2]);
+    mo_view z = mo_tensor_view(c->out[0]);
+    if (mo_ok(c->ctx))
+        k->cross_entropy_adjoint(c->ctx, s, &x, &target, &g, &z);
+}
+
+static void softmax_cross_entropy_adjoint_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *target = v->in[1], *V = v->out_bar[0];
+    double s = ((const smoothing *)v->attributes)->s, share = 1 / (double)X->shape[0];
+    mo_tensor *each = mo_scale(t, v->in[2], share, 0), *p = mo_softmax(t, X, -1), *y = smoothed(v, s), *total = NULL;
+    mo_tensor *along = mo_sum(t, mo_mul(t, p, V), MO_AXIS(1), MO_KEEP_AXES); /* <p, V> */
+    if (target->dtype != MO_I64)
+        total = mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES);
+    if (v->needs[0]) {
+        mo_tensor *turned = mo_mul(t, p, mo_sub(t, V, along));
+        v->in_bar[0] = mo_mul(t, total ? mo_mul(t, turned, total) : turned, each);
+    }
+    if (v->needs[1])
+        v->in_bar[1] = mo_mul(t, mo_scale(t, mo_sub(t, along, V), 1 - s, 0), each);
+    if (v->needs[2]) {
+        mo_tensor *slope = mo_sub(t, total ? mo_mul(t, p, total) : p, y);
+        v->in_bar[2] = mo_scale(t, mo_sum(t, mo_mul(t, V, slope), 0, MO_DROP_AXES), share, 0);
+    }
+}
+
+static const mo_sample softmax_cross_entropy_adjoint_samples[] = {
+    {.name = "smoothed labels",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {5}, 3}, {.ndim = 0}},
+        .attributes = &(smoothing){0.1}},
+    {.name = "labels",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {5}, 3}, {.ndim = 0}},
+        .attributes = &(smoothing){0}},
+    {.name = "dense",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_POSITIVE, 2, {4, 3}, 0}, {.ndim = 0}},
+        .attributes = &(smoothing){0}},
+    {.name = "smoothed dense",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_POSITIVE, 2, {4, 3}, 0}, {.ndim = 0}},
+        .attributes = &(smoothing){0.2}},
+};
+
+static const mo_error_sample softmax_cross_entropy_adjoint_error_samples[] = {
+    {{.name = "no scalar",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {5}, 3}, {.ndim = 1, .shape = {5}}},
+         .attributes = &(smoothing){0}},
+        MO_INVALID,
+        "softmax_cross_entropy_adjoint: expected logits [n, C] with a row and a class at least, and a scalar"},
+    {{.name = "rows",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {5, 3}}, {MO_DRAW_INDEX, 1, {4}, 3}, {.ndim = 0}},
+         .attributes = &(smoothing){0}},
+        MO_INVALID, "softmax_cross_entropy_adjoint: expected int64 labels [n] or real targets [n, C]"},
+};
+
+const mo_op mo_op_softmax_cross_entropy_adjoint = {
+    .name = "softmax_cross_entropy_adjoint",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .attributes_size = sizeof(smoothing),
+    .reads_in = 7,
+    .shape = softmax_cross_entropy_adjoint_shape,
+    .forward = softmax_cross_entropy_adjoint_forward,
+    .vjp = softmax_cross_entropy_adjoint_vjp,
+    .flops = softmax_cross_entropy_flops,
+    .samples = softmax_cross_entropy_adjoint_samples,
+    .n_samples = 4,
+    .error_samples = softmax_cross_entropy_adjoint_error_samples,
+    .n_error_samples = 2,
+};

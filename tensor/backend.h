@@ -127,10 +127,18 @@ typedef struct mo_kernels {
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
     void (*l2_normalize)(
         mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
+    /* The adjoint of l2_normalize at x, from its value y: (y_bar - y <y, y_bar> [|x| > epsilon]) / max(|x|, epsilon).
+     * May be NULL: ops compose it then. */
+    void (*l2_normalize_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y,
+        const mo_view *y_bar, const mo_view *x_bar);
     /* loss[i] = -sum_c t_ic log softmax(x_i)_c, t = (1 - s) target + s / C; target int64 [n] or real [n, C];
      * contiguous. */
     void (*cross_entropy)(
         mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);
+    /* The adjoint of the mean of these losses: x_bar = (softmax(x) sum_c t_ic - t) mean_bar / n, mean_bar a scalar. May
+     * be NULL: ops compose it then. */
+    void (*cross_entropy_adjoint)(mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target,
+        const mo_view *mean_bar, const mo_view *x_bar);
 
     /* y[i] = x[index[i]]: x [n, ..], index int64 [m], y [m, ..]; x and y contiguous. */
     void (*gather_rows)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);

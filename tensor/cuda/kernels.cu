@@ -22,7 +22,9 @@ template <typename real> static constexpr mo_kernels table() {
     k.logsumexp = logsumexp_cuda<real>;
     k.layer_norm = layer_norm_cuda<real>;
     k.l2_normalize = l2_normalize_cuda<real>;
+    k.l2_normalize_adjoint = l2_normalize_adjoint_cuda<real>;
     k.cross_entropy = cross_entropy_cuda<real>;
+    k.cross_entropy_adjoint = cross_entropy_adjoint_cuda<real>;
     k.gather_rows = gather_rows_cuda<real>;
     k.scatter_add_rows = scatter_add_rows_cuda<real>;
     k.segment_sum = segment_sum_cuda<real>;

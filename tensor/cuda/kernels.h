@@ -42,8 +42,14 @@ template <typename real> void logsumexp_cuda(mo_context *ctx, const mo_view *x, 
 template <typename real> void layer_norm_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 template <typename real>
+void l2_normalize_adjoint_cuda(
+    mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
+template <typename real>
 void cross_entropy_cuda(
     mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);
+template <typename real>
+void cross_entropy_adjoint_cuda(mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target,
+    const mo_view *mean_bar, const mo_view *x_bar);
 
 template <typename real>
 void gather_rows_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);

@@ -1,6 +1,6 @@
 /* tests/ops/test_gradient_norm.c - the norm of all gradients: against a plain sum in float64, at any alignment, twice
  * the same bits, and the parameter whose sum is not finite. */
-#include "ops/adamw.h"
+#include "ops/fits/adamw.h"
 #include "ops/ops.h"
 #include "tests/device.h"
 

@@ -22,6 +22,7 @@ static const struct {
     {"implicit_solve", EMPTY, "its options name the sizes"},
     {"logistic", EMPTY, "needs a row, a column and a class"},
     {"softmax_cross_entropy", EMPTY, "needs a row and a class"},
+    {"softmax_cross_entropy_adjoint", EMPTY, "needs a row and a class"},
     {"spmm", EMPTY, "its matrix has the sizes; one of its samples has no entries"},
     {"implicit_solve", ONE, "its options name the sizes"},
     {"segment_mean", ONE, "one offset ends no segment"},

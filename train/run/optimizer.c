@@ -7,7 +7,7 @@
  * The norm is a sum of per-parameter sums in a fixed order, so it does not depend on threads. */
 #include "train/run/optimizer.h"
 
-#include "ops/adamw.h"
+#include "ops/fits/adamw.h"
 
 #include <math.h>
 #include <string.h>

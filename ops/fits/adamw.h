@@ -1,4 +1,4 @@
-/* ops/adamw.h - one step of AdamW on parameters that outlive the tape (library internal).
+/* ops/fits/adamw.h - one step of AdamW on parameters that outlive the tape (library internal).
  *
  * What changes from step to step lies on the device, so that a step can be recorded and replayed. The calls queue work,
  * wait for nothing and do nothing in the error state. */

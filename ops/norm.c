@@ -1,0 +1,77 @@
+/* ops/norm.c - the length of rows.
+ *
+ * X [.., d] -> Y [.., 1], Y = |X| = (sum X^2)^1/2 along the last axis; float32 or float64. Errors: other dtypes, no
+ * axis. Saved: nothing beyond input and output.
+ *
+ * dY = <X, dX> / Y, hence X_bar = X * Y_bar / Y, and 0 at X = 0. */
+#include "ops/inside.h"
+#include "tensor/backend.h"
+#include "tensor/storage.h"
+
+#include <string.h>
+
+static bool norm_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    int64_t size[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    memcpy(size, X->shape, sizeof size);
+    size[X->ndim - 1] = 1;
+    return mo_call_output(c, 0, X->dtype, X->ndim, size);
+}
+
+static void norm_forward(mo_call *c) {
+    const mo_tensor *Y = c->out[0];
+    mo_tensor *squares = mo_call_temporary(c, Y->dtype, Y->ndim, Y->shape);
+    mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(Y), sum = mo_tensor_view(squares), onto = sum;
+    if (!mo_ok(c->ctx))
+        return;
+    onto.shape[onto.ndim - 1] = x.shape[x.ndim - 1];
+    onto.stride[onto.ndim - 1] = 0;
+    const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
+    k->reduce(c->ctx, MO_REDUCE_SUM_OF_SQUARES, &x, &onto);
+    k->map1(c->ctx, MO_MAP_SQRT, 0, 0, &sum, &y);
+}
+
+static void norm_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->in[0], mo_div_or_zero(v->t, v->out_bar[0], v->out[0]));
+}
+
+static double norm_flops(const mo_call *c) {
+    return 5 * (double)mo_numel(c->in[0]); /* at most, as the rows of normalize.c */
+}
+
+static const mo_sample norm_samples[] = {
+    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
+    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
+    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
+    {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}},
+};
+
+static const mo_error_sample norm_error_samples[] = {
+    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "norm: expected rows, one axis or more"},
+    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "norm: input 0 is int64"},
+};
+
+const mo_op mo_op_norm = {
+    .name = "norm",
+    .min_in = 1,
+    .max_in = 1,
+    .n_out = 1,
+    .reads_in = 1,
+    .reads_out = 1,
+    .shape = norm_shape,
+    .forward = norm_forward,
+    .vjp = norm_vjp,
+    .flops = norm_flops,
+    .samples = norm_samples,
+    .n_samples = 4,
+    .error_samples = norm_error_samples,
+    .n_error_samples = 2,
+};
+
+mo_tensor *mo_norm(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_norm, (mo_tensor *[]){X}, 1, NULL);
+}

@@ -1,0 +1,130 @@
+/* tests/ops/test_fused_adjoints.c - adjoints in one pass against the same rule op by op: equal bits on the CPU, and the
+ * same bits twice and float64 to rounding elsewhere. */
+#include "ops/inside.h"
+#include "ops/ops.h"
+#include "tests/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 37, COLUMNS = 133, SIZE = ROWS * COLUMNS };
+
+typedef struct fixture {
+    mo_context *ctx;
+    mo_tape *t;
+} fixture;
+
+static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, double scale) {
+    double *value = malloc(SIZE * sizeof *value);
+    mo_random r = mo_random_at(22, MO_PURPOSE_CHECK, stream);
+    for (int i = 0; i < SIZE; i++) /* every third row is shorter than epsilon below */
+        value[i] = (i / COLUMNS % 3 == 2 ? 1e-3 : 1) * scale * mo_random_normal(&r);
+    mo_tensor *T = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, COLUMNS}, value), real);
+    free(value);
+    return T;
+}
+
+static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, X, MO_AXIS(1), MO_KEEP_AXES);
+}
+
+static mo_tensor *gradient(mo_tape *t, mo_tensor *Y, mo_tensor *Y_bar, mo_tensor *X) {
+    mo_tensor *g;
+    assert_int_equal(mo_grad(t, &Y, &Y_bar, 1, &X, &g, 1, MO_RETAIN), MO_OK);
+    return g;
+}
+
+static void compare(const char *what, mo_tensor *fused, mo_tensor *unfused) {
+    static char a[SIZE * 8], b[SIZE * 8];
+    bool wide = mo_tensor_dtype(fused) == MO_F64;
+    size_t bytes = SIZE * (wide ? 8 : 4);
+    mo_tensor_read(fused, a, bytes);
+    assert_int_equal(mo_tensor_read(unfused, b, bytes), MO_OK);
+    if (test_device() == MO_CPU && memcmp(a, b, bytes) != 0)
+        fail_msg("%s: other bits than op by op", what);
+    double difference = 0, largest = 0;
+    for (int i = 0; i < SIZE; i++) {
+        double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
+        difference = fmax(difference, fabs(x - y));
+        largest = fmax(largest, fabs(y));
+    }
+    if (!(difference <= (wide ? 1e-14 : 1e-6) * largest) || largest == 0)
+        fail_msg("%s: off by %g of %g", what, difference, largest);
+}
+
+static void l2_normalize_is_its_rule_op_by_op(void **state) {
+    fixture *f = *state;
+    mo_tape *t = f->t;
+    for (int wide = 0; wide < 2; wide++) {
+        const double epsilon = 1;
+        mo_dtype real = wide ? MO_F64 : MO_F32;
+        mo_tensor *X = mo_require_grad(drawn(t, real, 1, 1)), *G = drawn(t, real, 2, 1);
+        mo_tensor *Y = mo_l2_normalize(t, X, epsilon);
+        mo_tensor *above = mo_scale(t, mo_norm(t, X), 1, -epsilon);
+        mo_tensor *M = mo_scale(t, mo_relu(t, above), 1, epsilon);
+        mo_tensor *dot = mo_relu_mask(t, row_sum(t, mo_mul(t, Y, G)), above);
+        mo_tensor *unfused = mo_div(t, mo_sub(t, G, mo_mul(t, Y, dot)), M), *fused = gradient(t, Y, G, X);
+        compare("l2_normalize", fused, unfused);
+        compare("l2_normalize again", gradient(t, Y, G, X), fused);
+        mo_tape_reset(t);
+    }
+}
+
+/* dense: rows of weights that do not sum to 1. */
+static mo_tensor *cross_entropy_rule(
+    mo_tape *t, mo_tensor *X, mo_tensor *target, bool dense, double s, mo_tensor *bar) {
+    mo_tensor *y = dense ? target : mo_one_hot(t, target, COLUMNS, mo_tensor_dtype(X)), *p = mo_softmax(t, X, -1);
+    y = s == 0 ? y : mo_scale(t, y, 1 - s, s / COLUMNS);
+    p = dense ? mo_mul(t, p, row_sum(t, y)) : p;
+    return mo_mul(t, mo_sub(t, p, y), mo_scale(t, bar, 1.0 / ROWS, 0));
+}
+
+static void cross_entropy_is_its_rule_op_by_op(void **state) {
+    fixture *f = *state;
+    mo_tape *t = f->t;
+    int64_t label[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        label[i] = i * 11 % COLUMNS;
+    for (int k = 0; k < 8; k++) {
+        mo_dtype real = k & 1 ? MO_F64 : MO_F32;
+        bool dense = k & 2;
+        double s = k & 4 ? 0.1 : 0;
+        mo_tensor *X = mo_require_grad(drawn(t, real, 3, 30));
+        mo_tensor *target =
+            dense ? mo_square(t, drawn(t, real, 4, 1)) : mo_from(t, MO_I64, 1, (int64_t[]){ROWS}, label);
+        mo_tensor *L = mo_softmax_cross_entropy(t, X, target, s), *bar = mo_full(t, real, 0, NULL, 0.7);
+        mo_tensor *fused = gradient(t, L, bar, X);
+        compare("softmax_cross_entropy", fused, cross_entropy_rule(t, X, target, dense, s, bar));
+        compare("softmax_cross_entropy again", gradient(t, L, bar, X), fused);
+        mo_tape_reset(t);
+    }
+}
+
+static int open_device(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    f->ctx = device_context(test_device());
+    f->t = mo_tape_create(f->ctx, MO_RECORD);
+    *state = f;
+    return 0;
+}
+
+static int close_device(void **state) {
+    fixture *f = *state;
+    mo_tape_release(f->t);
+    mo_context_release(f->ctx);
+    free(f);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(l2_normalize_is_its_rule_op_by_op),
+        cmocka_unit_test(cross_entropy_is_its_rule_op_by_op),
+    };
+    return cmocka_run_group_tests_name("fused_adjoints", tests, open_device, close_device);
+}
