@@ -1,12 +1,14 @@
 /* tensor/cuda/gather.cu - rows or entries picked by an index, and the adjoints, which add to the positions picked from.
  *
- * The adjoint of rows sorts the positions by destination, rising within each: every destination is then one run, which
- * one thread per column adds in rising order, as the serial loop does. Indices out of their range pick zeros and add
- * nothing. */
+ * The adjoint of rows adds to every destination in rising order of the positions, as the serial loop does. Where each
+ * destination can look at all positions, it does, in one launch. Longer lists are sorted by destination, rising within
+ * each: every destination is then one run, which one thread per column adds. Indices out of their range pick zeros and
+ * add nothing. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
-constexpr int64_t one_block = 4096; /* positions that one block sorts alone */
+constexpr int64_t one_block = 4096;     /* positions that one block sorts alone */
+constexpr int64_t most_looks = 1 << 24; /* (destination, position) pairs of one scan: some 20 us of comparisons */
 
 template <typename real>
 static __global__ void gather_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {
@@ -71,15 +73,39 @@ static __global__ void add_runs_kernel(
     }
 }
 
+/* A block for each destination. Of 32 positions at a time, each warp keeps the ones that name it as bits. */
+template <typename real>
+static __global__ void scan_rows_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {
+    for (int64_t to = blockIdx.x; to < n; to += gridDim.x)
+        for (int64_t first = 0; first < d; first += blockDim.x) {
+            int64_t j = first + threadIdx.x;
+            real sum = 0;
+            for (int64_t k = 0; k < m; k += 32) {
+                bool hit = k + lane_of() < m && index[k + lane_of()] == to;
+                unsigned named = __ballot_sync(whole_warp, hit);
+                for (int64_t i = k; named != 0; i++, named >>= 1)
+                    if ((named & 1) && j < d)
+                        sum += x[i * d + j];
+            }
+            if (j < d)
+                y[to * d + j] = sum;
+        }
+}
+
 template <typename real>
 void scatter_add_rows_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t m = index->shape[0], d = entry_length(y), n = y->shape[0];
+    const int64_t *to = static_cast<const int64_t *>(index->data);
+    if (n * d > 0 && m <= one_block && n * m <= most_looks) {
+        mo_launch(scan_rows_kernel<real>, blocks_for(n, 1), dim3(d > 128 ? block_threads : 128), 0, seam_of(ctx), m, d,
+            n, static_cast<const real *>(x->data), to, static_cast<real *>(y->data));
+        return;
+    }
     if (n * d > 0)
         seam_fill(seam_of(ctx), y->data, 0, (size_t)(n * d) * sizeof(real));
     if (m * d == 0)
         return;
     int64_t *order = static_cast<int64_t *>(cuda_scratch(ctx, (size_t)m * sizeof *order));
-    const int64_t *to = static_cast<const int64_t *>(index->data);
     if (!order)
         return;
     sort_positions(ctx, m, to, order);

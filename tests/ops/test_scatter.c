@@ -1,0 +1,62 @@
+/* tests/ops/test_scatter.c - rows added where an index says: each destination adds in rising order of the positions, in
+ * lists that a device scans and in those that it sorts, with equal bits on every device. */
+#include "ops/ops.h"
+#include "tests/device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef struct list {
+    int64_t rows, width, destinations;
+} list;
+
+/* One position; parts of a warp; columns beyond a block; destinations that have none; more than one block sorts. */
+static const list lists[] = {{1, 3, 2}, {33, 5, 7}, {70, 300, 9}, {400, 16, 900}, {4096, 2, 5}, {4097, 2, 5}};
+
+static void rows_are_added_in_rising_order(void **state) {
+    mo_tape *t = *state;
+    for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+        int64_t m = lists[l].rows, d = lists[l].width, n = lists[l].destinations;
+        float *x = malloc((size_t)(m * d) * sizeof *x), *expected = calloc((size_t)(n * d), sizeof *expected);
+        float *got = malloc((size_t)(n * d) * sizeof *got);
+        int64_t *index = malloc((size_t)m * sizeof *index);
+        mo_random r = mo_random_at(22, MO_PURPOSE_CHECK, l);
+        for (int64_t i = 0; i < m; i++) {
+            index[i] = (i * i + 3 * i) % n;
+            for (int64_t j = 0; j < d; j++) {
+                x[i * d + j] = (float)mo_random_normal(&r);
+                expected[index[i] * d + j] += x[i * d + j];
+            }
+        }
+        mo_tensor *Y = mo_scatter_add_rows(
+            t, mo_from(t, MO_F32, 2, (int64_t[]){m, d}, x), mo_from(t, MO_I64, 1, (int64_t[]){m}, index), n);
+        assert_int_equal(mo_tensor_read(Y, got, (size_t)(n * d) * sizeof *got), MO_OK);
+        assert_memory_equal(got, expected, (size_t)(n * d) * sizeof *got);
+        free(x);
+        free(expected);
+        free(got);
+        free(index);
+        mo_tape_reset(t);
+    }
+}
+
+static int open_device(void **state) {
+    *state = mo_tape_create(device_context(test_device()), MO_RECORD);
+    return 0;
+}
+
+static int close_device(void **state) {
+    mo_context *ctx = mo_tape_context(*state);
+    mo_tape_release(*state);
+    mo_context_release(ctx);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_added_in_rising_order)};
+    return cmocka_run_group_tests_name("scatter", tests, open_device, close_device);
+}
