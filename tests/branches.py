@@ -17,7 +17,7 @@ LIST = pathlib.Path("tests/untaken_branches.txt")
 READERS = re.compile(
     r"tensor/files/(?!.*write|npy_text)|tensor/shared_object|models/load_|tools/data/manifest\.|tools/eval/(compare|results)\.|"
     r"tools/report/report_(input|predictions_input)|tools/train/digests|train/episodes/(pool|division)_file|"
-    r"train/evaluation/suite_file|train/features/(hop_file|cache)\.|train/fit/embeddings|train/run/(checkpoint|weights|weights_model)\.|"
+    r"train/evaluation/suite_file|train/features/(hop_file|cache)\.|train/fit/(embeddings|label_)|train/run/(checkpoint|weights|weights_model)\.|"
     r"train/graphs/(attributed/|gml_tokens|graph_names|graph_open|labels|load_|node_names|npz_members|table_reader|text_reader|words)"
 )
 
