@@ -28,7 +28,11 @@ def batched_logistic(Zs, Ys, Zq, lam, steps=8):
     return Q1 @ (Z1.mT @ a)
 
 
-OURS = {"ridge": "ridge", "logistic": "logistic_penalised"}
+def logistic(Zs, Ys, Zq, lam):
+    return mochi.torch.readout("logistic_penalised", Zs, Ys, Zq, **{"lambda": lam})
+
+
+OURS = {"ridge": mochi.torch.ridge, "logistic": logistic}
 BATCHED = {"ridge": HEADS["ridge"][0], "logistic": batched_logistic}
 
 
@@ -36,11 +40,8 @@ def rivals(head, sizes):
     batch = episodes(*(int(x) for x in (sizes or "64x5x10x64").split("x")))
     lam = torch.tensor(HEADS[head][1], requires_grad=True)
 
-    def ours(Zs, Ys, Zq, lam):
-        return mochi.torch.readout(OURS[head], Zs, Ys, Zq, **{"lambda": lam})
-
     return {
-        "mochi": lambda: read_out(ours, batch, lam, True, True),
+        "mochi": lambda: read_out(OURS[head], batch, lam, True, True),
         "torch_loop": lambda: read_out(HEADS[head][0], batch, lam, False, True),
         "torch_batched": lambda: read_out(BATCHED[head], batch, lam, True, True),
     }

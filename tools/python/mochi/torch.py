@@ -189,8 +189,14 @@ def _without_bias(Zs, Ys, Zq, lam):
     """Zq A through the smaller of the systems Zs Zs^T + lam I and Zs^T Zs + lam I."""
     n_s, d = Zs.shape[-2:]
     if n_s > d:
-        return Zq @ _ops.solve_spd(_ops.add_diag(Zs.T @ Zs, lam), Zs.T @ Ys)
-    return (Zq @ Zs.T) @ _ops.solve_spd(_ops.add_diag(Zs @ Zs.T, lam), Ys)
+        return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
+    return Zq @ (Zs.T @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs), lam), Ys))
+
+
+def _with_bias(Zs, Ys, Zq, lam):
+    """[Zq | 1] A by the dual system, in which the column of ones adds 1 to every entry: [Zs | 1] [Zs | 1]^T = Zs Zs^T + 1."""
+    dual = _ops.solve_spd(_ops.add_diag(_ops.gram(Zs) + 1.0, lam), Ys)
+    return Zq @ (Zs.T @ dual) + dual.sum(-2, keepdims=True)
 
 
 def ridge(
@@ -212,8 +218,10 @@ def ridge(
         name = {"penalised": "ridge", "free": "ridge_intercept"}.get(bias)
         if name is None:
             raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
-        return readout(name, Zs, Ys, Zq, **{"lambda": lam})
-    return _Function.apply(_without_bias, Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+        if bias == "free" or Zs.shape[-2] > Zs.shape[-1]:
+            return readout(name, Zs, Ys, Zq, **{"lambda": lam})
+    system = _without_bias if bias is None else _with_bias
+    return _Function.apply(system, Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
