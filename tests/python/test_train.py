@@ -10,6 +10,7 @@ import threading
 import mochi
 import numpy as np
 import pytest
+from mochi.graphs.recipes import Recipe
 
 PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
 program = pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
@@ -29,6 +30,18 @@ def test_the_program_writes_the_same_bytes(tmp_path, recipe):
     assert a == b
     settings = [json.loads((tmp_path / name / "run.json").read_text())["settings"] for name in "ab"]
     assert settings[0] == settings[1]
+
+
+@program
+@pytest.mark.parametrize("recipe", ["best", "paper", "paper++", "released"])
+def test_the_recipes_are_the_programs(tmp_path, recipe):
+    """tools/train/recipe.c and mochi/graphs/recipes.py agree on every setting but steps and dim, which are given here."""
+    own = {"steps": 1} if recipe == "best" else {"steps": 1, "dim": 16}
+    words = [word for name, value in own.items() for word in (f"--{name}", str(value))]
+    command = [PROGRAM, "train", "--recipe", recipe, "--pool", "mutag", "--quiet", "--out", tmp_path / "run", *words]
+    subprocess.run(command, check=True, capture_output=True)
+    theirs = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    assert json.loads(Recipe(recipe, ["mutag"], **own).text()) == theirs
 
 
 def test_a_run_is_loaded_and_read(tmp_path):
