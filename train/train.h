@@ -75,7 +75,7 @@ MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
 
 typedef struct mo_trainer_options {
     int64_t steps;
-    int episodes_per_step;  /* 1, or 3: one of each family */
+    int episodes_per_step;  /* 1 to 65535; from 2 on the families take turns */
     mo_adamw_options adamw; /* the rate follows a cosine from lr to lr_min */
     mo_plan_options plan;
     int64_t max_rows;         /* rows encoded at once, and again in backward (mo_episode); 0: all rows of an episode */

@@ -230,6 +230,43 @@ static void a_resumed_run_refuses_what_contradicts_it(void **state) {
     assert_ended(p, 0, NULL);
 }
 
+/* The families of the episodes of a step, one letter each, as the line of log.jsonl names their sources. */
+static void read_families(const json_t *line, char *families) {
+    const json_t *name;
+    size_t i;
+    json_array_foreach(json_object_get(line, "data"), i, name) {
+        const char *colon = strrchr(json_string_value(name), ':');
+        assert_non_null(colon);
+        *families++ = colon[1];
+    }
+    *families = 0;
+}
+
+static void a_step_has_any_number_of_episodes(void **state) {
+    static const char *const expected[] = {"lngln", "glngl"}; /* links, nodes, graphs in turn, from step to step */
+    program *p = *state;
+    char families[16], text[MAX_TEXT];
+    const char *const threads[] = {"1", "2"}, *const runs[] = {"five", "five2"};
+    for (int i = 0; i < 2; i++) {
+        RUN(p, "train", "--out", in_folder(p, runs[i]), "--recipe", "paper++", "--pool", "cora:nc+lp,mutag", "--dim",
+            "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--episodes-per-step", "5", "--quiet", "--threads",
+            threads[i]);
+        assert_ended(p, 0, NULL);
+    }
+    assert_same_file(p, "five/weights.safetensors", "five2/weights.safetensors");
+    read_text(in_folder(p, "five/log.jsonl"), text);
+    assert_int_equal(count_lines(text), 2);
+    char *at = text;
+    for (int step = 0; step < 2; step++, at = strchr(at, '\n') + 1) {
+        json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+        read_families(line, families);
+        assert_string_equal(families, expected[step]);
+        json_decref(line);
+    }
+    RUN(p, "train", "--out", in_folder(p, "five"), "--resume", "--episodes-per-step", "4");
+    assert_ended(p, 2, "has 5, found 4");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recipes_set_what_their_sources_say),
@@ -237,6 +274,7 @@ int main(void) {
         cmocka_unit_test(weights_without_a_norm_have_layer_norm),
         cmocka_unit_test(a_run_without_later_settings_goes_on_as_it_began),
         cmocka_unit_test(a_resumed_run_refuses_what_contradicts_it),
+        cmocka_unit_test(a_step_has_any_number_of_episodes),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

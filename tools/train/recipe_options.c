@@ -77,7 +77,7 @@ static void take_training(train_options *o, int key, const char *text, const str
     } else if (key == KEY_STEPS) {
         r->steps = parse_integer(state, "--steps", text, 1, INT32_MAX);
     } else if (key == KEY_EPISODES) {
-        r->episodes_per_step = 2 * parse_choice(state, "--episodes-per-step", text, (const char *[]){"1", "3"}, 2) + 1;
+        r->episodes_per_step = (int)parse_integer(state, "--episodes-per-step", text, 1, 65535);
     } else if (key == KEY_MAX_ROWS) {
         r->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
     } else if (key == KEY_LR) {

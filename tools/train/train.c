@@ -50,16 +50,20 @@ static int report_step(const mo_context *ctx, const train_options *o) {
     return code;
 }
 
-/* A number above all episode numbers of a run. */
-#define HELD_OUT_EPISODE ((uint64_t)1 << 40)
 enum { HELD_OUT_EPISODES = 20 };
+
+/* A number above all episode numbers of a run. */
+static uint64_t first_held_out(const recipe *r) {
+    uint64_t trained = (uint64_t)r->steps * (uint64_t)r->episodes_per_step, usual = (uint64_t)1 << 40;
+    return trained > usual ? trained : usual;
+}
 
 /* Reports where the trained model is below the untrained one on episodes of the pool outside its training. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model model) {
     const recipe *r = &now->options->recipe;
     mo_model models[2] = {model, recipe_model(ctx, r, pool)};
     mo_paired figures[MO_TASKS];
-    mo_code code = mo_compare_models(pool, models, &r->plan, HELD_OUT_EPISODE, HELD_OUT_EPISODES, figures);
+    mo_code code = mo_compare_models(pool, models, &r->plan, first_held_out(r), HELD_OUT_EPISODES, figures);
     for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
         if (figures[task].difference + figures[task].ci95 < 0)
             fprintf(stderr,
