@@ -267,6 +267,23 @@ static void a_step_has_any_number_of_episodes(void **state) {
     assert_ended(p, 2, "has 5, found 4");
 }
 
+/* What mpirun, or a scheduler in its place, sets in the environment of the processes that it starts. */
+static void one_of_several_processes_is_refused(void **state) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    program *p = *state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        setenv(sizes[i], "2", 1);
+        RUN(p, "train", "--out", in_folder(p, "several"), "--pool", "mutag", "--dim", "8", "--steps", "1", "--quiet");
+        assert_ended(p, 1, "one of 2 processes");
+        assert_int_equal(access(in_folder(p, "several"), F_OK), -1);
+        setenv(sizes[i], "1", 1);
+        RUN(p, "train", "--out", in_folder(p, sizes[i]), "--pool", "mutag", "--dim", "8", "--k", "2", "--q", "2",
+            "--steps", "1", "--quiet");
+        unsetenv(sizes[i]);
+        assert_int_equal(p->code, 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recipes_set_what_their_sources_say),
@@ -275,6 +292,7 @@ int main(void) {
         cmocka_unit_test(a_run_without_later_settings_goes_on_as_it_began),
         cmocka_unit_test(a_resumed_run_refuses_what_contradicts_it),
         cmocka_unit_test(a_step_has_any_number_of_episodes),
+        cmocka_unit_test(one_of_several_processes_is_refused),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

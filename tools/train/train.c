@@ -128,9 +128,26 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     return code;
 }
 
+/* Whether mpirun, or a scheduler in its place, started this process as one of several, which would all write the same
+ * run; reports it in one line. */
+static bool report_several_processes(void) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const char *size = getenv(sizes[i]);
+        if (size && strtol(size, NULL, 10) > 1) {
+            fprintf(stderr,
+                "mochi train: started as one of %s processes (%s), but this build trains in one process, without MPI: "
+                "start it without mpirun\n",
+                size, sizes[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 int train_command(int argc, char **argv) {
     train_options o;
-    if (!parse_train_options(&o, argc, argv)) {
+    if (!parse_train_options(&o, argc, argv) || report_several_processes()) {
         free_train_options(&o);
         return EXIT_FAILED;
     }
