@@ -42,11 +42,32 @@ def test_gradgradcheck_of_every_head(name):
     assert gradgradcheck(lambda Zs, Zq: mt.readout(name, Zs, label, Zq), (Zs, Zq))
 
 
-def test_labels_and_penalty_have_gradients():
-    Zs, label, Zq = episode()
+@pytest.mark.parametrize("d", [3, 7])  # the primal and the dual system
+@pytest.mark.parametrize("bias", [None, "penalised"])
+def test_the_ridge_has_gradients_in_all_it_is_given(d, bias):
+    Zs, label, Zq = episode(d=d)
     Ys, lam = one_hot(label).requires_grad_(), torch.tensor(2.0, dtype=REAL, requires_grad=True)
-    assert gradcheck(mt.ridge, (Zs, Ys, Zq, lam)) and gradgradcheck(mt.ridge, (Zs, Ys, Zq, lam))
-    assert gradgradcheck(lambda Zs, lam: mt.ridge(Zs, Ys, Zq, lam, bias=None), (Zs, lam))
+    for given in ((Zs, Ys, Zq, lam), (Zs, Ys, Zq.detach(), lam), (Zs.detach(), Ys.detach(), Zq, lam.detach())):
+        assert gradcheck(mt.ridge, (*given, bias)) and gradgradcheck(mt.ridge, (*given, bias))
+
+
+@pytest.mark.parametrize("bias", [None, "penalised"])
+@pytest.mark.parametrize("axes", [((), (3,)), ((3,), ()), ((2, 1), (2, 3))])
+def test_the_ridge_spreads_axes_of_episodes(axes, bias):
+    (Zs, label, _), (_, _, Zq) = (episode(axis, d=7) for axis in axes)
+    Ys = one_hot(label).requires_grad_()
+    ours = mt.ridge(Zs, Ys, Zq, 1.5, bias)
+    Xs, Xq = (with_ones(Zs), with_ones(Zq)) if bias else (Zs, Zq)
+    theirs = plain_ridge(Xs, Ys, Xq, 1.5)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    g = torch.randn_like(ours)
+    for a, b in zip(*(torch.autograd.grad(y, (Zs, Ys, Zq), g) for y in (ours, theirs)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_the_penalty_has_a_gradient():
+    Zs, label, Zq = episode()
+    lam = torch.tensor(2.0, dtype=REAL, requires_grad=True)
     assert gradcheck(lambda Zs, lam: mt.logistic(Zs, label, Zq, lam), (Zs, lam))
     assert gradcheck(lambda Zs, s: mt.lda(Zs, label, Zq, s), (Zs, torch.tensor(0.3, dtype=REAL, requires_grad=True)))
 

@@ -69,9 +69,12 @@ class _Record:
 
     def __init__(self, f, inputs, needs):
         self.tape, self.home = _idle.take(default_context()), _idle.tapes
-        self.leaves = [_leaf(x, need) for x, need in zip(inputs, needs, strict=True)]
+        self.leaves = self.leaves_of(inputs, needs)
         with self.tape:
             self.y = f(*self.leaves)
+
+    def leaves_of(self, inputs, needs):
+        return [_leaf(x, need) for x, need in zip(inputs, needs, strict=True)]
 
     def __del__(self):
         if hasattr(self, "home"):
@@ -80,6 +83,43 @@ class _Record:
     def gradients(self, needs, bar, create_graph=False):
         xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
         return self.tape.grad(self.y, xs, [bar], create_graph=create_graph, retain=True, allow_unused=True)
+
+
+class _DualRecord(_Record):
+    """The ridge by its dual system K D = Ys, K = Zs Zs^T (+ 1) + lam I; the logits are Zq W (+ 1^T D), W = Zs^T D.
+
+    With B the adjoint of the logits and G = Zq^T B that of W, the adjoint of D is Zs G (+ 1 1^T B), and V = K^-1 of it is
+    that of Ys. The adjoint of K is -V D^T, of rank C: the tape would make an n_s x n_s matrix of it and multiply that by
+    Zs, while its products with Zs need none. As K is symmetric, Zs gets D G^T - V (Zs^T D)^T - D (Zs^T V)^T, and lam
+    -<V, D>. The factor of K is what the tape keeps; only Ys is recorded.
+    """
+
+    def __init__(self, f, inputs, needs):
+        self.system = f
+        super().__init__(self.fit, inputs, needs)
+
+    def leaves_of(self, inputs, needs):
+        return [_leaf(x, i == 1) for i, x in enumerate(inputs)]
+
+    def fit(self, Zs, Ys, Zq, lam):
+        self.D = _ops.solve_spd(self.system.gram(Zs, lam), Ys)
+        D = self.D.detach()
+        self.W = Zs.T @ D
+        return self.system.logits(Zq, self.W, D)
+
+    def gradients(self, needs, bar):
+        Zs, Ys, Zq, _ = self.leaves
+        with self.tape:
+            D, W, G, V = self.D.detach(), self.W, Zq.T @ bar, None
+            if any(need for i, need in enumerate(needs) if i != 2):
+                (V,) = self.tape.grad(self.D, [Ys], [self.system.adjoint(Zs, G, bar)], retain=True)
+            formulas = (
+                lambda: D @ (G - Zs.T @ V).T - V @ W.T,
+                lambda: V,
+                lambda: bar @ W.T,
+                lambda: -(V * D).sum(),
+            )
+            return [formula() for formula, need in zip(formulas, needs, strict=True) if need]
 
 
 def _tensor(x):
@@ -96,7 +136,7 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx, f, *inputs):
         ctx.f = f
-        ctx.record = _Record(f, inputs, ctx.needs_input_grad[1:])
+        ctx.record = getattr(f, "record", _Record)(f, inputs, ctx.needs_input_grad[1:])
         ctx.save_for_backward(*inputs)
         return _tensor(ctx.record.y)
 
@@ -185,18 +225,32 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     return _Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
 
 
-def _without_bias(Zs, Ys, Zq, lam):
-    """Zq A through the smaller of the systems Zs Zs^T + lam I and Zs^T Zs + lam I."""
-    n_s, d = Zs.shape[-2:]
-    if n_s > d:
-        return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
-    return Zq @ (Zs.T @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs), lam), Ys))
+def _primal(Zs, Ys, Zq, lam):
+    """Zq A without a bias by the system Zs^T Zs + lam I, the smaller one of more rows than columns."""
+    return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
 
 
-def _with_bias(Zs, Ys, Zq, lam):
-    """[Zq | 1] A by the dual system, in which the column of ones adds 1 to every entry: [Zs | 1] [Zs | 1]^T = Zs Zs^T + 1."""
-    dual = _ops.solve_spd(_ops.add_diag(_ops.gram(Zs) + 1.0, lam), Ys)
-    return Zq @ (Zs.T @ dual) + dual.sum(-2, keepdims=True)
+class _Dual:
+    """X_q A by the system X_s X_s^T + lam I, X = Z or [Z | 1]: the column of ones adds 1 to every entry of Zs Zs^T."""
+
+    def __init__(self, bias, same_batch):
+        self.bias = bias
+        self.record = _DualRecord if same_batch else _Record  # whose gradients are summed over axes that were spread
+
+    def __call__(self, Zs, Ys, Zq, lam):
+        D = _ops.solve_spd(self.gram(Zs, lam), Ys)
+        return self.logits(Zq, Zs.T @ D, D)
+
+    def gram(self, Zs, lam):
+        K = _ops.gram(Zs)
+        return _ops.add_diag(K + 1.0 if self.bias else K, lam)
+
+    def logits(self, Zq, W, D):
+        return Zq @ W + D.sum(-2, keepdims=True) if self.bias else Zq @ W
+
+    def adjoint(self, Zs, G, bar):
+        """That of D: G and bar are those of W and of the logits."""
+        return Zs @ G + bar.sum(-2, keepdims=True) if self.bias else Zs @ G
 
 
 def ridge(
@@ -214,14 +268,15 @@ def ridge(
 
     Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
     """
-    if bias is not None:
-        name = {"penalised": "ridge", "free": "ridge_intercept"}.get(bias)
-        if name is None:
-            raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
-        if bias == "free" or Zs.shape[-2] > Zs.shape[-1]:
-            return readout(name, Zs, Ys, Zq, **{"lambda": lam})
-    system = _without_bias if bias is None else _with_bias
-    return _Function.apply(system, Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+    heads = {"penalised": "ridge", "free": "ridge_intercept", None: None}
+    if bias not in heads:
+        raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
+    dual = Zs.shape[-2] <= Zs.shape[-1]
+    if bias == "free" or (bias and not dual):
+        return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
+    Ys, lam = _one_hot(Ys, Zs), torch.as_tensor(lam, dtype=Zs.dtype)
+    same_batch = Zs.shape[:-2] == Ys.shape[:-2] == Zq.shape[:-2] and lam.ndim == 0
+    return _Function.apply(_Dual(bias is not None, same_batch) if dual else _primal, Zs, Ys, Zq, lam)
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
