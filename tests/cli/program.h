@@ -31,6 +31,9 @@ typedef struct program {
 
 /* Group set-up: *state becomes a program. */
 static inline int program_create(void **state) {
+    static const int ignored[] = {SIGINT, SIGHUP, SIGTERM}; /* by nohup, or as a background job of a script */
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_DFL);
     program *p = calloc(1, sizeof *p);
     const char *parent = getenv("TMPDIR");
     snprintf(p->folder, sizeof p->folder, "%s/mochi-cli-XXXXXX", parent ? parent : "/tmp");
