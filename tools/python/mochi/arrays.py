@@ -4,7 +4,7 @@ import numpy as np
 
 from . import errors
 from ._library import ffi, lib
-from .dtypes import NUMPY, WIDER, number_of
+from .dtypes import NUMPY, STORED, WIDER, number_of
 
 MAX_AXES = 6
 # What must live as long as the library reads its memory, by the number that the library was given as `state`.
@@ -46,6 +46,8 @@ def array_of(value, dtype=None):
 
 def storable(array):
     """The array itself, or a copy where the library cannot read its memory: other integers, byte orders, strides."""
+    if array.dtype in STORED and array.flags.c_contiguous and array.flags.aligned:
+        return array
     if array.dtype.name in WIDER:
         return array.view(np.uint8) if array.dtype == bool else array.astype(WIDER[array.dtype.name])
     number_of(array.dtype)
@@ -54,15 +56,20 @@ def storable(array):
     return array if plain and array.dtype.isnative else np.asarray(array, array.dtype.newbyteorder("="), order="C")
 
 
+def address_of(array):
+    """Where an array's memory begins; `array.ctypes` takes 3 us to say it."""
+    return ffi.from_buffer(array) if array.flags.c_contiguous else array.ctypes.data
+
+
 def wrapped(context, array):
     """A tensor of no tape onto the memory of an array, which lives until the library is done with it."""
     array = storable(array)
     if array.ndim > MAX_AXES:
         raise errors.InvalidError(f"an array of {array.ndim} axes, expected {MAX_AXES} at most")
-    view = ffi.new("mo_view *")
-    view.data, view.dtype, view.ndim = ffi.cast("void *", array.ctypes.data), number_of(array.dtype), array.ndim
-    for i in range(array.ndim):
-        view.shape[i], view.stride[i] = array.shape[i], array.strides[i] // array.itemsize
+    view, size = ffi.new("mo_view *"), array.itemsize
+    view.data, view.dtype, view.ndim = ffi.cast("void *", address_of(array)), number_of(array.dtype), array.ndim
+    for i, (n, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
+        view.shape[i], view.stride[i] = n, stride // size
     state = lend(array)
     tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
     if not tensor:
@@ -75,7 +82,7 @@ def copied(tape, array):
     """A constant of the tape with the values of an array."""
     array = np.asarray(storable(array), order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
-    host = ffi.cast("void *", array.ctypes.data)
+    host = ffi.cast("void *", address_of(array))
     tensor = lib.gate_mo_from(tape.gate, tape.pointer, number_of(array.dtype), array.ndim, shape, host)
     return tensor or tape.fail()
 
@@ -112,5 +119,5 @@ def copy_of(tensor):
     if number not in NUMPY:
         raise errors.UnsupportedError("NumPy has no bfloat16: cast to float32 first")
     array = np.empty(tensor.shape, NUMPY[number])
-    tensor.context.call(lib.gate_mo_tensor_read, tensor.pointer(), ffi.cast("void *", array.ctypes.data), array.nbytes)
+    tensor.context.call(lib.gate_mo_tensor_read, tensor.pointer(), ffi.cast("void *", address_of(array)), array.nbytes)
     return array

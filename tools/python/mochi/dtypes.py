@@ -13,6 +13,8 @@ NUMPY = {
     lib.MO_U8: np.dtype(np.uint8),
     lib.MO_F16: np.dtype(np.float16),
 }
+# By NumPy's dtype, whose name takes NumPy 3 us to make; another byte order is another key.
+STORED = {dtype: number for number, dtype in NUMPY.items()}
 NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}
 # What the library stores of other integers: the next wider type that holds all values.
@@ -21,6 +23,8 @@ WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", 
 
 def number_of(dtype):
     """The library's number of a dtype, given as a name, as NumPy's dtype or type, or as a PyTorch dtype."""
+    if isinstance(dtype, np.dtype) and dtype in STORED:
+        return STORED[dtype]
     name = dtype if isinstance(dtype, str) else None
     if name is None:
         try:
