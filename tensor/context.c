@@ -43,17 +43,20 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
             (long long)o->device_memory);
 }
 
-/* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. */
-static void open_backend(mo_context *ctx) {
+/* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. Returns false
+ * where there is no memory for that either. */
+static bool open_backend(mo_context *ctx) {
     char reason[512];
     const mo_backend *backend = mo_ok(ctx) ? mo_backend_of(ctx->device, reason, sizeof reason) : &mo_backend_cpu;
     if (!backend)
         mo_fail(ctx, MO_UNSUPPORTED, "context: %s", reason);
     ctx->backend = backend ? backend : &mo_backend_cpu;
-    if (ctx->backend->open(ctx) || ctx->backend == &mo_backend_cpu)
-        return;
+    if (ctx->backend->open(ctx))
+        return true;
+    if (ctx->backend == &mo_backend_cpu)
+        return false;
     ctx->backend = &mo_backend_cpu;
-    ctx->backend->open(ctx);
+    return ctx->backend->open(ctx);
 }
 
 mo_context *mo_context_create(const mo_context_options *options) {
@@ -71,7 +74,10 @@ mo_context *mo_context_create(const mo_context_options *options) {
     check_options(ctx, &o);
     mo_usual_arithmetic(ctx, "context"); /* which its threads inherit */
     start_threads(ctx);
-    open_backend(ctx);
+    if (!open_backend(ctx)) {
+        mo_context_release(ctx);
+        return NULL;
+    }
     ctx->empty_bytes = ctx->counters.bytes_live;
     return ctx;
 }

@@ -36,15 +36,18 @@ static double tensors(mo_context *ctx, scratch *unused) {
     return value;
 }
 
-/* A context beside the first. */
+/* A context beside the first, which where its error is forgotten computes. */
 static double contexts(mo_context *ctx, scratch *unused) {
+    enum { SHARED = 1 << 20 }; /* so many numbers are set to 0 by several threads */
     (void)unused;
-    mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_context *own = mo_context_create(&(mo_context_options){.threads = 2});
     mo_tensor *T = mo_tensor_create(own, MO_F32, 1, (int64_t[]){4});
     double value = mo_ok(own) ? 1 + (double)mo_numel(T) : 0;
     if (!mo_ok(own))
         mo_fail(ctx, own ? mo_context_status(own)->code : MO_MEMORY, "a second context");
     mo_tensor_release(T);
+    mo_clear_error(own);
+    mo_tensor_release(mo_tensor_create(own, MO_F32, 1, (int64_t[]){SHARED}));
     assert_int_equal(mo_context_release(own), MO_OK);
     return value;
 }

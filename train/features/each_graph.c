@@ -68,7 +68,7 @@ static bool in_parallel(job *j) {
 #pragma omp parallel num_threads(mo_context_threads(ctx))
     {
         mo_context *own = mo_context_create(&(mo_context_options){.device = mo_context_device(ctx), .threads = 1});
-        mo_tape *t = own ? mo_tape_create(own, MO_EVAL) : NULL;
+        mo_tape *t = mo_ok(own) ? mo_tape_create(own, MO_EVAL) : NULL;
         if (!t)
 #pragma omp atomic write
             started = false;
