@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_fit.c - `mochi fit` on NumPy's files and `mochi explain`: their tables and lessons. */
+/* tests/cli/test_cli_fit.c - `mochi fit` on NumPy's files: its tables. */
 #include "tests/embedding_files.h"
 
 #define XXH_INLINE_ALL
@@ -362,37 +362,6 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
     assert_int_equal(access(in_folder(p, "draws.npz"), F_OK), 0);
 }
 
-/* Characters, not bytes: the sign ± has two. */
-static int widest_line(const char *text) {
-    int widest = 0, now = 0;
-    for (; *text; text++) {
-        now = *text == '\n' ? 0 : now + ((*text & 0xC0) != 0x80);
-        widest = now > widest ? now : widest;
-    }
-    return widest;
-}
-
-static void lessons_agree_with_differences_and_fit_a_terminal(void **state) {
-    program *p = *state;
-    static const char *const lessons[] = {"solve", "cholesky", "softmax_cross_entropy", "ridge", "shift", "hull"};
-    static const char *const parts[] = {"A_bar = -B_bar X^T", "M = L^-T Phi", "x_bar = (P - T) / n",
-        "lambda_bar = trace K_bar", "accuracy: prototypes 50 %, ridge with an intercept 100 %", "0.50 p_A + 0.50 p_C"};
-    for (int i = 0; i < 6; i++) {
-        RUN(p, "explain", lessons[i]);
-        assert_ended(p, 0, NULL);
-        assert_non_null(strstr(p->out, parts[i]));
-        if (widest_line(p->out) > 80)
-            fail_msg("%s: a line of %d columns", lessons[i], widest_line(p->out));
-        if (i < 4)
-            assert_non_null(strstr(p->out, "with no factorization in backward"));
-    }
-    RUN(p, "explain");
-    assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 6);
-    RUN(p, "explain", "everything");
-    assert_ended(p, 2, "softmax_cross_entropy");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_head_and_k_has_its_line),
@@ -408,7 +377,6 @@ int main(void) {
         cmocka_unit_test(options_without_effect_are_refused),
         cmocka_unit_test(small_classes_are_said_once),
         cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
-        cmocka_unit_test(lessons_agree_with_differences_and_fit_a_terminal),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

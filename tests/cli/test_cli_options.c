@@ -373,6 +373,13 @@ static const option_row rows[] = {
     {"graph", "dot", SAYS, "graph", "--dot", "digraph", {NULL}},
     {"graph", "values", CHANGES, "graph", "--values", NULL, {NULL}},
     {"graph", "forward", CHANGES, "graph", "--forward", NULL, {NULL}},
+    /* explain */
+    {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL,
+        {"explain --matrix @/A.csv", "explain hull --matrix @/A.csv"}},
+    {"explain", "n", CHANGES, "explain solve", "--n 4", NULL, {"explain --n 4", "explain shift --n 4"}},
+    {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1", "explain shift --seed 1"}},
+    {"explain", "step", SAYS, "explain solve", "--step", "Enter goes on", {"explain --step"}},
+    {"explain", "html", FILE_OF, "explain solve", "--html #.html", ".html", {"explain --html #.html"}},
     /* lab */
     {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {NULL}},
     {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {NULL}},
@@ -655,6 +662,7 @@ static void prepare(program *p) {
     for (int i = 0; i < 60; i++)
         sprintf(ring + strlen(ring), "%d %d\n%d %d\n", i, (i + 1) % 60, i, (i + 2 + i % 3) % 60);
     write_text(in_folder(p, "ring.txt"), ring);
+    write_text(in_folder(p, "A.csv"), "2,1\n0,3\n");
     write_text(in_folder(p, "seeds.csv"), "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n");
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (is_read(made[i][0])) {
