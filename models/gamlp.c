@@ -4,8 +4,7 @@
  *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
  *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
  *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
- * W_a is used in two halves, so that the half for h_0 is multiplied once instead of once per hop. The mean over a
- * graph's nodes commutes with the last layer and comes before it. */
+ * The mean over a graph's nodes commutes with the last layer and comes before it. */
 #include "models/gamlp.h"
 #include "models/row_blocks.h"
 #include "tensor/given.h"
@@ -42,24 +41,30 @@ static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
+/* Dropout of the hops [K, n, d]: it numbers the entries of each hop over all rows of the episode. */
+static mo_tensor *drop_hops(mo_tape *t, const mo_gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
+    int K = m->options.hops + 1;
+    mo_tensor *hop[MO_GAMLP_MAX_HOPS + 1];
+    if (!drops(t, m, r))
+        return H;
+    for (int k = 0; k < K; k++)
+        hop[k] = drop(t, m, mo_slice(t, H, 0, k, k + 1), rows, r);
+    return mo_concat(t, hop, K, 0);
+}
+
 static mo_tensor *mix(
     mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **attention) {
     int K = m->options.hops + 1;
-    int64_t N = mo_dim(hops, 1), d = m->options.dim;
-    mo_tensor *H[MO_GAMLP_MAX_HOPS + 1], *s[MO_GAMLP_MAX_HOPS + 1];
+    mo_tensor *W[MO_GAMLP_MAX_HOPS + 1], *b[MO_GAMLP_MAX_HOPS + 1];
+    const mo_linear_layer *layer = m->attention;
     for (int k = 0; k < K; k++) {
-        mo_tensor *x = mo_reshape(t, mo_slice(t, hops, 0, k, k + 1), 2, (int64_t[]){N, d});
-        mo_tensor *W = m->input[k].weight, *b = m->input[k].bias;
-        H[k] = m->options.relu_hops ? mo_linear_relu(t, x, W, b, NULL) : mo_linear(t, x, W, b);
-        H[k] = drop(t, m, H[k], rows, r);
+        W[k] = m->input[k].weight;
+        b[k] = m->input[k].bias;
     }
-    mo_tensor *W_query = mo_slice(t, m->attention[0].weight, 1, 0, d),
-              *W_key = mo_slice(t, m->attention[0].weight, 1, d, 2 * d);
-    mo_tensor *query = mo_linear(t, H[0], W_query, m->attention[0].bias); /* once, for every hop */
-    for (int k = 0; k < K; k++)
-        s[k] = mo_perceptron(t, H[k], W_key, NULL, query, m->attention[1].weight, m->attention[1].bias);
-    *attention = mo_softmax(t, mo_concat(t, s, K, 1), 1);
-    return mo_hop_mix(t, *attention, H, K);
+    mo_tensor *H = mo_hop_layers(t, hops, W, b, K, m->options.relu_hops);
+    H = drop_hops(t, m, H, rows, r);
+    return mo_hop_attention(
+        t, H, (mo_tensor *[]){layer[0].weight, layer[0].bias, layer[1].weight, layer[1].bias}, attention);
 }
 
 mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {

@@ -5,7 +5,12 @@
 #include "autograd/inside.h"
 #include "ops/ops.h"
 
-/* ---- perceptron.c, relu.c ---- */
+/* ---- layers/, relu.c ---- */
+/* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
+MO_API mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu);
+/* sum_k a_k H_k, a = softmax_k(v . relu(W [H_0 | H_k] + b) + c): H [K, n, d], parameters W [m, 2 d], b [m], v [1, m], c
+ * [1] -> [n, d]; attention, if not NULL, receives a [n, K] */
+MO_API mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const parameters[4], mo_tensor **attention);
 /* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the gradient of the hidden layer is masked inside the
  * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
 MO_API mo_tensor *mo_perceptron(

@@ -11,7 +11,7 @@
  * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
-/* ---- matmul.c, gram.c, linear.c ---- */
+/* ---- matmul.c, gram.c, layers/linear.c ---- */
 /* A B: [.., m, k] [.., k, n] -> [.., m, n], batch axes broadcast */
 MO_API mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [.., n, n], at half the cost */

@@ -67,6 +67,17 @@ typedef struct mo_gemm {
     bool *bits_written;
 } mo_gemm;
 
+/* Attention over K hops (ops/layers/hop_attention.c has the formulas): H [K, n, d], W [m, 2 d], b [m], v [1, m], c [1];
+ * results Y [n, d], a [n, K] and P [K, n, m]. The adjoint reads H, W, v, a, P and Y_bar, and writes the gradients of H,
+ * W, b, v and c. query [n, m] and, for the adjoint, scratch [K n (m + 1)] are memory for it. Contiguous but for W. */
+typedef struct mo_attention {
+    mo_view H, W, b, v, c, Y, a, P;
+    mo_view Y_bar, H_bar, W_bar, b_bar, v_bar, c_bar;
+    mo_view query, scratch;
+} mo_attention;
+
+enum { MO_MOST_ATTENDED = 32 }; /* hops */
+
 /* A sparse matrix [n, m]: row_pointer int64 [n + 1], column int32, values real. */
 typedef struct mo_csr_view {
     mo_view row_pointer, column, values;
@@ -159,6 +170,9 @@ typedef struct mo_kernels {
     void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
     /* The adjoint of hop_mix in w: w[i, k] = <g[i], H[k][i]>. */
     void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
+    /* May be NULL, both: ops compose them then. */
+    void (*hop_attention)(mo_context *ctx, const mo_attention *g);
+    void (*hop_attention_adjoint)(mo_context *ctx, const mo_attention *g);
 
     /* mask[i] = 0 with probability rate, else 1 / (1 - rate), drawn at random position r + i; contiguous. */
     void (*dropout_mask)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);

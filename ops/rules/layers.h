@@ -9,6 +9,9 @@
 mo_view mo_flat_view(mo_view v);
 /* Input i as a matrix of rows: read in place if it has two axes, else a contiguous copy. */
 mo_view mo_flat_input(mo_call *c, int i);
+/* Hop k of V [K, n, d], a matrix; and of X, with ops. */
+mo_view mo_hop_view(mo_view V, int64_t k);
+mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k);
 /* X [.., d] as a matrix of rows, with ops. */
 mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X);
 

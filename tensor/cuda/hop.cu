@@ -1,5 +1,8 @@
-/* tensor/cuda/hop.cu - Y = sum_k of row weights times rows of K matrices, and the adjoint in the weights. */
+/* tensor/cuda/hop.cu - Y = sum_k of row weights times rows of K matrices, and the adjoint in the weights; attention
+ * over hops and its adjoint (ops/layers/hop_attention.c has the formulas): products of all hops at once, and one kernel
+ * for everything between them, a block for each row. */
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/scalar.h"
 
 constexpr int most_hops = 16; /* per launch; further hops take another launch */
 
@@ -66,7 +69,183 @@ void hop_dot_cuda(mo_context *ctx, const mo_view *g, const mo_view *H, int K, co
             static_cast<real *>(w->data) + first * w->stride[1], w->stride[0], w->stride[1]);
 }
 
+/* ---- attention ---- */
+
+template <typename real> struct attended {
+    int64_t K, n, d, m;
+    const real *H, *query, *v, *c;
+    real *P, *a, *Y;
+};
+
+template <typename real> struct attended_bar {
+    int64_t K, n, d, m;
+    const real *H, *v, *a, *P, *Y_bar;
+    real *H_bar, *z, *D, *E;
+};
+
+/* Sums of K terms a thread: warp w leaves those of its lanes in part[w], and lane k of a warp reads the sum of all. */
+template <typename real> struct block_sums { real part[row_threads / 32][MO_MOST_ATTENDED]; };
+
+template <typename real> __device__ static void put_sum(block_sums<real> *s, int k, real value) {
+    value = warp_sum(value);
+    if (lane_of() == 0)
+        s->part[threadIdx.x / 32][k] = value;
+}
+
+template <typename real> __device__ static real sum_of_lane(const block_sums<real> *s, int64_t K) {
+    real sum = 0;
+    for (unsigned w = 0; w < row_threads / 32 && lane_of() < K; w++)
+        sum += s->part[w][lane_of()];
+    return sum;
+}
+
+/* The softmax of the values of lanes 0 .. K - 1, as row.h's. */
+template <typename real> __device__ static real lane_softmax(real x, int64_t K) {
+    real shift = warp_max(lane_of() < K && x > -INFINITY ? x : (real)-INFINITY);
+    real e = lane_of() < K ? exp_of(x - (shift == -INFINITY ? (real)0 : shift)) : (real)0;
+    return (real)((double)e / warp_sum((double)e));
+}
+
+/* P holds the products with W_k, and then P itself. */
+template <typename real> static __global__ void attend_kernel(attended<real> p) {
+    __shared__ block_sums<real> sums;
+    __shared__ real weight[MO_MOST_ATTENDED];
+    for (int64_t i = blockIdx.x; i < p.n; i += gridDim.x) {
+        for (int k = 0; k < p.K; k++) {
+            real *row = p.P + (k * p.n + i) * p.m, score = 0;
+            for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
+                real x = row[j] + p.query[i * p.m + j];
+                row[j] = x = x < 0 ? (real)0 : x;
+                score += x * p.v[j];
+            }
+            put_sum(&sums, k, score);
+        }
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            weight[lane_of()] = lane_softmax(sum_of_lane(&sums, p.K) + p.c[0], p.K);
+            if (lane_of() < p.K)
+                p.a[i * p.K + lane_of()] = weight[lane_of()];
+        }
+        __syncthreads();
+        for (int64_t j = threadIdx.x; j < p.d; j += blockDim.x) {
+            real sum = 0;
+            for (int k = 0; k < p.K; k++)
+                sum += weight[k] * p.H[(k * p.n + i) * p.d + j];
+            p.Y[i * p.d + j] = sum;
+        }
+    }
+}
+
+/* What reaches the rows of H through Y, z, D and E. */
+template <typename real> static __global__ void attend_adjoint_kernel(attended_bar<real> p) {
+    __shared__ block_sums<real> sums;
+    __shared__ real slope[MO_MOST_ATTENDED];
+    for (int64_t i = blockIdx.x; i < p.n; i += gridDim.x) {
+        for (int k = 0; k < p.K; k++) {
+            int64_t row = (k * p.n + i) * p.d;
+            real dot = 0, weight = p.a[i * p.K + k];
+            for (int64_t j = threadIdx.x; j < p.d; j += blockDim.x) {
+                real y = p.Y_bar[i * p.d + j];
+                dot += y * p.H[row + j];
+                p.H_bar[row + j] = weight * y;
+            }
+            put_sum(&sums, k, dot);
+        }
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            real weight = lane_of() < p.K ? p.a[i * p.K + lane_of()] : (real)0, dot = sum_of_lane(&sums, p.K);
+            slope[lane_of()] = weight * (dot - warp_sum(weight * dot));
+            if (lane_of() < p.K)
+                p.z[lane_of() * p.n + i] = slope[lane_of()];
+        }
+        __syncthreads();
+        for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
+            real v = p.v[j], sum = 0;
+            for (int k = (int)p.K - 1; k >= 0; k--) {
+                int64_t at = (k * p.n + i) * p.m + j;
+                real D = p.P[at] > 0 ? slope[k] * v : (real)0;
+                p.D[at] = D;
+                sum += D;
+            }
+            p.E[i * p.m + j] = sum;
+        }
+    }
+}
+
+/* A contiguous [rows, columns] at an element of v; its rows may lie further apart. */
+static mo_view matrix_at(const mo_view *v, int64_t first, int64_t rows, int64_t columns, int64_t step) {
+    mo_view M = {};
+    M.data = static_cast<char *>(v->data) + first * (int64_t)(v->dtype == MO_F64 ? sizeof(double) : sizeof(float));
+    M.dtype = v->dtype;
+    M.ndim = 2;
+    M.shape[0] = rows, M.shape[1] = columns;
+    M.stride[0] = step, M.stride[1] = 1;
+    return M;
+}
+
+/* Half 0 or 1 of W [m, 2 d], of any strides. */
+static mo_view half_of(const mo_view *W, int64_t half) {
+    mo_view M = *W;
+    M.shape[1] /= 2;
+    M.data = matrix_at(W, half * M.shape[1] * M.stride[1], 0, 0, 0).data;
+    return M;
+}
+
+static mo_view swapped(mo_view M) {
+    std::swap(M.shape[0], M.shape[1]);
+    std::swap(M.stride[0], M.stride[1]);
+    return M;
+}
+
+/* C = A B + beta C, with the sums of A's rows if there is a view for them. */
+template <typename real>
+static void multiply(mo_context *ctx, mo_view A, mo_view B, mo_view C, double beta, const mo_view *row_sums) {
+    mo_gemm g = {};
+    g.A = A, g.B = B, g.C = C;
+    g.alpha = 1, g.beta = beta;
+    if (row_sums)
+        g.row_sums = *row_sums;
+    gemm_cuda<real>(ctx, &g);
+}
+
+template <typename real> void hop_attention_cuda(mo_context *ctx, const mo_attention *g) {
+    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2], m = g->W.shape[0];
+    mo_gemm query = {};
+    query.A = matrix_at(&g->H, 0, n, d, d);
+    query.B = swapped(half_of(&g->W, 0));
+    query.C = g->query;
+    query.bias = g->b;
+    query.alpha = 1;
+    gemm_cuda<real>(ctx, &query);
+    multiply<real>(ctx, matrix_at(&g->H, 0, K * n, d, d), swapped(half_of(&g->W, 1)), matrix_at(&g->P, 0, K * n, m, m),
+        0, nullptr);
+    attended<real> p = {K, n, d, m, static_cast<const real *>(g->H.data), static_cast<const real *>(g->query.data),
+        static_cast<const real *>(g->v.data), static_cast<const real *>(g->c.data), static_cast<real *>(g->P.data),
+        static_cast<real *>(g->a.data), static_cast<real *>(g->Y.data)};
+    mo_launch(attend_kernel<real>, blocks_for(n, 1), dim3(row_threads), 0, seam_of(ctx), p);
+}
+
+template <typename real> void hop_attention_adjoint_cuda(mo_context *ctx, const mo_attention *g) {
+    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2], m = g->W.shape[0];
+    mo_view D = matrix_at(&g->scratch, 0, K * n, m, m), z = matrix_at(&g->scratch, K * n * m, 1, K * n, K * n);
+    attended_bar<real> p = {K, n, d, m, static_cast<const real *>(g->H.data), static_cast<const real *>(g->v.data),
+        static_cast<const real *>(g->a.data), static_cast<const real *>(g->P.data),
+        static_cast<const real *>(g->Y_bar.data), static_cast<real *>(g->H_bar.data), static_cast<real *>(z.data),
+        static_cast<real *>(D.data), static_cast<real *>(g->query.data)};
+    mo_launch(attend_adjoint_kernel<real>, blocks_for(n, 1), dim3(row_threads), 0, seam_of(ctx), p);
+    mo_view rows = matrix_at(&g->H, 0, K * n, d, d), first = matrix_at(&g->H, 0, n, d, d);
+    multiply<real>(ctx, z, matrix_at(&g->P, 0, K * n, m, m), g->v_bar, 0, &g->c_bar);
+    multiply<real>(ctx, swapped(D), rows, half_of(&g->W_bar, 1), 0, nullptr);
+    multiply<real>(ctx, swapped(g->query), first, half_of(&g->W_bar, 0), 0, &g->b_bar);
+    multiply<real>(ctx, D, half_of(&g->W, 1), matrix_at(&g->H_bar, 0, K * n, d, d), 1, nullptr);
+    multiply<real>(ctx, g->query, half_of(&g->W, 0), matrix_at(&g->H_bar, 0, n, d, d), 1, nullptr);
+}
+
 template void hop_mix_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *);
 template void hop_mix_cuda<double>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *);
 template void hop_dot_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *);
 template void hop_dot_cuda<double>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *);
+template void hop_attention_cuda<float>(mo_context *, const mo_attention *);
+template void hop_attention_cuda<double>(mo_context *, const mo_attention *);
+template void hop_attention_adjoint_cuda<float>(mo_context *, const mo_attention *);
+template void hop_attention_adjoint_cuda<double>(mo_context *, const mo_attention *);

@@ -34,6 +34,8 @@ template <typename real> static constexpr mo_kernels table() {
     k.spmm = spmm_cuda<real>;
     k.hop_mix = hop_mix_cuda<real>;
     k.hop_dot = hop_dot_cuda<real>;
+    k.hop_attention = hop_attention_cuda<real>;
+    k.hop_attention_adjoint = hop_attention_adjoint_cuda<real>;
     k.dropout_mask = dropout_mask_cuda<real>;
     k.random = random_cuda<real>;
     return k;

@@ -67,6 +67,8 @@ template <typename real>
 void hop_mix_cuda(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
 template <typename real>
 void hop_dot_cuda(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
+template <typename real> void hop_attention_cuda(mo_context *ctx, const mo_attention *g);
+template <typename real> void hop_attention_adjoint_cuda(mo_context *ctx, const mo_attention *g);
 
 template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 template <typename real>

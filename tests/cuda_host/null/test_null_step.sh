@@ -27,10 +27,10 @@ MOCHI_CUDA_LIBRARIES=never step nc15 tf32 never
 pieces=$(wc -l <"$folder/rule") products=$(grep -c '^product' "$folder/rule") never=$(wc -l <"$folder/never")
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 grep -o '"min_ms":[0-9.]*' "$folder/json"
-limit nc15 bf16 273
-limit nc64 tf32 167
-limit lp tf32 180
-limit gc_enzymes tf32 174
+limit nc15 bf16 178
+limit nc64 tf32 112
+limit lp tf32 125
+limit gc_enzymes tf32 119
 said="queues $products products among $pieces pieces of work ($never with \`MOCHI_CUDA_LIBRARIES=never\`"
 if ! tr '\n' ' ' <tensor/cuda/README.md | tr -s ' ' | grep -qF -- "$said"; then
     echo "tensor/cuda/README.md does not say: $said"

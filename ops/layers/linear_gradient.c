@@ -1,4 +1,5 @@
-/* ops/linear_gradient.c - the gradient of a layer in its weights and its bias, in one pass of the matrix product.
+/* ops/layers/linear_gradient.c - the gradient of a layer in its weights and its bias, in one pass of the matrix
+ * product.
  *
  * D [n, out], the gradient at the layer's Y = X W^T + b, and X [n, in] -> W_bar = D^T X [out, in] and b_bar = 1^T D
  * [out]. float32 or float64, views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.

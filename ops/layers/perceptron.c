@@ -1,4 +1,5 @@
-/* ops/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers in one op, whose adjoint masks inside a product.
+/* ops/layers/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers in one op, whose adjoint masks inside a
+ * product.
  *
  * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] optional -> Z [.., out] and H
  * [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of tall products.
@@ -9,8 +10,8 @@
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
- * Against two ops of ops/linear.c, in a training step (`mochi bench step nc15 lp`, one core): no gain on the CPU, 1.02
- * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU 5 pieces of work less
+ * Against two ops of linear.c, in a training step (`mochi bench step nc15 lp`, one core): no gain on the CPU, 1.02
+ * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU a piece of work less
  * for nc15, one pass over [rows, d] each; no device has timed it yet. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"

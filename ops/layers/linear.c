@@ -1,4 +1,4 @@
-/* ops/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
+/* ops/layers/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
  *
  * X [.., in], W [out, in], b [out] and R [.., out] both optional -> Y [.., out]; act is relu or nothing. float32 or
  * float64. The leading axes of X are rows of one tall product; X as a matrix of any strides and W as a slice of a

@@ -1,4 +1,4 @@
-/* ops/masked_matmul.c - a product masked by the adjoint of relu, in one pass.
+/* ops/layers/masked_matmul.c - a product masked by the adjoint of relu, in one pass.
  *
  * A [m, k], B [k, n], Y [m, n] -> Z = A B where Y > 0, else 0. With Y = relu(S) it is the gradient that reaches S from
  * a layer over Y. A fourth input, uint8, is the device's record of Y > 0, kept when it made Y (mo_gemm's bits): the

@@ -1,0 +1,232 @@
+/* ops/layers/hop_attention.c - the rows of K hops mixed by attention (GAMLP, Zhang et al. 2022), in one op.
+ *
+ * H [K, n, d], W [m, 2 d] = [W_q | W_k], b [m], v [1, m], c [1] -> Y [n, d], a [n, K] and P [K, n, m]:
+ *     P_k = relu(H_k W_k^T + H_0 W_q^T + b),   s_k = P_k v^T + c,   a = softmax(s),   Y_i = sum_k a_ik H_k,i.
+ * float32 or float64, K from 1 to 32. Errors: sizes that do not fit. Saved: nothing beyond inputs and outputs.
+ *
+ * With w_bar_ik = <Y_bar_i, H_k,i> + a_bar_ik, z = a o (w_bar - <a, w_bar>), D_k = [P_k > 0] o (z_k v + P_k_bar) and
+ * E = sum_k D_k:
+ *     H_k_bar = a_k Y_bar + D_k W_k (+ E W_q for k = 0),   W_bar = [E^T H_0 | sum_k D_k^T H_k],   b_bar = 1^T E,
+ *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
+ * If Y alone has a gradient and the rule is not recorded, hop_attention_adjoint computes this in one op; else it is
+ * made of ops, through which gradients of gradients pass. */
+#include "ops/inside.h"
+#include "ops/rules/layers.h"
+#include "ops/rules/shapes.h"
+
+#include <inttypes.h>
+
+extern const mo_op mo_op_hop_attention, mo_op_hop_attention_adjoint, mo_op_hop_dot;
+
+enum { H_IN, W_IN, B_IN, V_IN, C_IN };
+
+static bool hop_attention_shape(mo_call *c) {
+    const mo_tensor *H = c->in[H_IN], *W = c->in[W_IN], *b = c->in[B_IN], *v = c->in[V_IN], *s = c->in[C_IN];
+    if (!mo_call_real(c, 0, 4))
+        return false;
+    if (H->ndim != 3 || H->shape[0] < 1 || H->shape[0] > MO_MOST_ATTENDED)
+        return mo_call_fail(c, MO_INVALID, "expected H [K, n, d], K from 1 to %d", MO_MOST_ATTENDED);
+    if (W->ndim != 2 || W->shape[1] != 2 * H->shape[2])
+        return mo_call_fail(c, MO_INVALID, "expected W [m, %" PRId64 "]", 2 * H->shape[2]);
+    int64_t K = H->shape[0], n = H->shape[1], m = W->shape[0];
+    if (b->ndim != 1 || b->shape[0] != m || v->ndim != 2 || v->shape[0] != 1 || v->shape[1] != m || s->ndim != 1 ||
+        s->shape[0] != 1)
+        return mo_call_fail(c, MO_INVALID, "expected b [%" PRId64 "], v [1, %" PRId64 "] and c [1]", m, m);
+    mo_call_output(c, 0, H->dtype, 2, H->shape + 1);
+    mo_call_output(c, 1, H->dtype, 2, (int64_t[]){n, K});
+    return mo_call_output(c, 2, H->dtype, 3, (int64_t[]){K, n, m});
+}
+
+/* One hop after the other, by the kernels of other ops. */
+static void compose_attention(mo_call *c, const mo_attention *g) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, g->Y.dtype);
+    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2];
+    mo_view by_hop = mo_tensor_view(mo_call_temporary(c, g->Y.dtype, 3, (int64_t[]){K, n, 1}));
+    mo_view by_row = mo_tensor_view(mo_call_temporary(c, g->Y.dtype, 2, (int64_t[]){n, K})), hop[MO_MOST_ATTENDED];
+    if (!mo_ok(c->ctx))
+        return;
+    k->gemm(c->ctx, &(mo_gemm){.A = mo_hop_view(g->H, 0),
+                        .B = mo_swap_view(mo_window(g->W, 1, 0, d)),
+                        .C = g->query,
+                        .alpha = 1,
+                        .bias = g->b});
+    for (int i = 0; i < K; i++) {
+        hop[i] = mo_hop_view(g->H, i);
+        k->gemm(c->ctx, &(mo_gemm){.A = hop[i],
+                            .B = mo_swap_view(mo_window(g->W, 1, d, d)),
+                            .C = mo_hop_view(g->P, i),
+                            .alpha = 1,
+                            .addend = g->query,
+                            .relu = true});
+        k->gemm(c->ctx, &(mo_gemm){.A = mo_hop_view(g->P, i),
+                            .B = mo_swap_view(g->v),
+                            .C = mo_hop_view(by_hop, i),
+                            .alpha = 1,
+                            .bias = g->c});
+    }
+    by_hop.ndim = 2;
+    by_hop = mo_swap_view(by_hop);
+    c->ctx->backend->copy(c->ctx, &by_hop, &by_row);
+    k->softmax(c->ctx, false, &by_row, &g->a);
+    k->hop_mix(c->ctx, &g->a, hop, (int)K, &g->Y);
+}
+
+static void hop_attention_forward(mo_call *c) {
+    mo_tensor *Y = c->out[0], *query = mo_call_temporary(c, Y->dtype, 2, c->out[2]->shape + 1);
+    mo_attention g = {.H = mo_call_dense(c, H_IN),
+        .W = mo_tensor_view(c->in[W_IN]),
+        .b = mo_call_dense(c, B_IN),
+        .v = mo_call_dense(c, V_IN),
+        .c = mo_call_dense(c, C_IN),
+        .Y = mo_tensor_view(Y),
+        .a = mo_tensor_view(c->out[1]),
+        .P = mo_tensor_view(c->out[2])};
+    if (!mo_ok(c->ctx))
+        return;
+    g.query = mo_tensor_view(query);
+    const mo_kernels *k = mo_kernels_of(c->ctx, Y->dtype);
+    if (k->hop_attention)
+        k->hop_attention(c->ctx, &g);
+    else
+        compose_attention(c, &g);
+}
+
+/* ---- the rule of ops ---- */
+
+/* z, the gradient at the scores [n, K], from those of Y and a, of which one may be NULL. */
+static mo_tensor *score_gradient(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1], *in[MO_MAX_INPUTS] = {Y_bar};
+    int K = (int)mo_dim(a, 1);
+    if (Y_bar) {
+        for (int k = 0; k < K; k++)
+            in[k + 1] = mo_hop_of(t, v->in[H_IN], k);
+        mo_tensor *dots = mo_apply(t, &mo_op_hop_dot, in, K + 1, NULL);
+        w_bar = w_bar ? mo_add(t, dots, w_bar) : dots;
+    }
+    return w_bar ? mo_mul(t, a, mo_sub(t, w_bar, mo_sum(t, mo_mul(t, a, w_bar), MO_AXIS(1), MO_KEEP_AXES))) : NULL;
+}
+
+/* [n, K] as [K, n, 1]. */
+static mo_tensor *by_hops(mo_tape *t, mo_tensor *X) {
+    return mo_reshape(t, mo_contiguous(t, mo_transpose(t, X)), 3, (int64_t[]){mo_dim(X, 1), mo_dim(X, 0), 1});
+}
+
+/* D, the gradient at the sums under relu, [K n, m]; v and c get theirs. */
+static mo_tensor *sum_gradient(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *scores = score_gradient(v), *P = mo_flat_rows(t, v->out[2]), *P_bar = v->out_bar[2], *D = NULL;
+    if (scores) {
+        mo_tensor *z = mo_flat_rows(t, by_hops(t, scores));
+        mo_linear_gradient(t, z, P, &v->in_bar[V_IN], &v->in_bar[C_IN]);
+        D = mo_masked_matmul(t, z, v->in[V_IN], P, NULL);
+    }
+    if (!P_bar)
+        return D;
+    P_bar = mo_relu_mask(t, mo_flat_rows(t, P_bar), P);
+    return D ? mo_add(t, D, P_bar) : P_bar;
+}
+
+static void hop_attention_by_ops(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *H = v->in[H_IN], *W = v->in[W_IN], *Y_bar = v->out_bar[0], *D = sum_gradient(v);
+    int64_t K = mo_dim(H, 0), n = mo_dim(H, 1), d = mo_dim(H, 2), m = mo_dim(W, 0);
+    mo_tensor *E = mo_sum(t, mo_reshape(t, D, 3, (int64_t[]){K, n, m}), MO_AXIS(0), MO_DROP_AXES);
+    if (v->needs[H_IN]) {
+        mo_tensor *keys = mo_matmul(t, D, mo_slice(t, W, 1, d, 2 * d)),
+                  *query = mo_matmul(t, E, mo_slice(t, W, 1, 0, d));
+        mo_tensor *H_bar = mo_add(
+            t, mo_reshape(t, keys, 3, H->shape), mo_pad(t, mo_reshape(t, query, 3, (int64_t[]){1, n, d}), 0, 0, K - 1));
+        if (Y_bar)
+            H_bar = mo_add(t, H_bar, mo_mul(t, by_hops(t, v->out[1]), Y_bar)); /* a_k Y_bar */
+        v->in_bar[H_IN] = H_bar;
+    }
+    if (v->needs[W_IN])
+        v->in_bar[W_IN] = mo_concat(t,
+            (mo_tensor *[]){mo_matmul(t, mo_transpose(t, E), mo_hop_of(t, H, 0)),
+                mo_matmul(t, mo_transpose(t, D), mo_flat_rows(t, H))},
+            2, 1);
+    if (v->needs[B_IN])
+        v->in_bar[B_IN] = mo_sum(t, E, MO_AXIS(0), MO_DROP_AXES);
+}
+
+static void hop_attention_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *out[3];
+    if (v->create_graph || !v->out_bar[0] || v->out_bar[1] || v->out_bar[2]) {
+        hop_attention_by_ops(v);
+        return;
+    }
+    int64_t m = mo_dim(v->in[W_IN], 0);
+    mo_apply_all(t, &mo_op_hop_attention_adjoint,
+        (mo_tensor *[]){v->in[H_IN], v->in[W_IN], v->in[V_IN], v->out[1], v->out[2], v->out_bar[0]}, 6, NULL, out);
+    v->in_bar[H_IN] = out[0];
+    v->in_bar[W_IN] = out[1];
+    v->in_bar[B_IN] = mo_slice(t, out[2], 0, m, 2 * m);
+    v->in_bar[V_IN] = mo_reshape(t, mo_slice(t, out[2], 0, 0, m), 2, (int64_t[]){1, m});
+    v->in_bar[C_IN] = mo_slice(t, out[2], 0, 2 * m, 2 * m + 1);
+}
+
+static double hop_attention_flops(const mo_call *c) {
+    double rows = (double)mo_dim(c->in[H_IN], 1), d = (double)mo_dim(c->in[H_IN], 2),
+           m = (double)mo_dim(c->in[W_IN], 0);
+    double K = (double)mo_dim(c->in[H_IN], 0);
+    return 2 * rows * ((K + 1) * d * m + K * (m + d));
+}
+
+static const mo_sample hop_attention_samples[] = {
+    {.name = "three hops",
+        .n_in = 5,
+        .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {5}},
+            {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
+    {.name = "one hop",
+        .n_in = 5,
+        .in = {{.ndim = 3, .shape = {1, 3, 2}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {3}},
+            {.ndim = 2, .shape = {1, 3}}, {.ndim = 1, .shape = {1}}}},
+};
+
+static const mo_error_sample hop_attention_error_samples[] = {
+    {{.name = "halves",
+         .n_in = 5,
+         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}},
+             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
+        MO_INVALID, "hop_attention: expected W [m, 4]; got [3, 4, 2]"},
+    {{.name = "bias",
+         .n_in = 5,
+         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {4}},
+             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
+        MO_INVALID, "expected b [5], v [1, 5] and c [1]"},
+    {{.name = "hops",
+         .n_in = 5,
+         .in = {{.ndim = 3, .shape = {33, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {5}},
+             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
+        MO_INVALID, "expected H [K, n, d], K from 1 to 32"},
+};
+
+const mo_op mo_op_hop_attention = {
+    .name = "hop_attention",
+    .min_in = 5,
+    .max_in = 5,
+    .n_out = 3,
+    .reads_in = 1 << H_IN | 1 << W_IN | 1 << V_IN,
+    .reads_out = 6,
+    .shape = hop_attention_shape,
+    .forward = hop_attention_forward,
+    .vjp = hop_attention_vjp,
+    .flops = hop_attention_flops,
+    .samples = hop_attention_samples,
+    .n_samples = 2,
+    .error_samples = hop_attention_error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const parameters[4], mo_tensor **attention) {
+    mo_tensor *out[3] = {mo_null_tensor(mo_tape_context(t))}, *in[5] = {H};
+    for (int i = 0; i < 4; i++)
+        in[i + 1] = parameters ? parameters[i] : NULL;
+    if (mo_apply_all(t, &mo_op_hop_attention, in, 5, NULL, out) != MO_OK)
+        out[0] = out[1] = mo_null_tensor(mo_tape_context(t));
+    if (attention)
+        *attention = out[1];
+    return out[0];
+}

@@ -1,0 +1,186 @@
+/* ops/layers/hop_attention_adjoint.c - the gradient of hop_attention (hop_attention.c) in one op.
+ *
+ * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
+ * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. The formulas stand in
+ * hop_attention.c; where gradients of gradients are asked for, that file's rule made of ops is used, so this op has no
+ * derivative of its own.
+ *
+ * Composed, the hops follow each other from the last to the first and sums grow in that order: it is the order in which
+ * a tape adds the gradients of one op for each hop. */
+#include "ops/inside.h"
+#include "ops/rules/layers.h"
+#include "ops/rules/shapes.h"
+
+#include <inttypes.h>
+
+enum { H_IN, W_IN, V_IN, A_IN, P_IN, Y_BAR_IN };
+
+static bool is_shape(const mo_tensor *T, int ndim, int64_t first, int64_t second, int64_t third) {
+    return T->ndim == ndim && T->shape[0] == first && T->shape[1] == second && (ndim == 2 || T->shape[2] == third);
+}
+
+static bool hop_attention_adjoint_shape(mo_call *c) {
+    const mo_tensor *H = c->in[H_IN], *W = c->in[W_IN];
+    if (!mo_call_real(c, 0, 5))
+        return false;
+    if (H->ndim != 3 || H->shape[0] < 1 || H->shape[0] > MO_MOST_ATTENDED)
+        return mo_call_fail(c, MO_INVALID, "expected H [K, n, d], K from 1 to %d", MO_MOST_ATTENDED);
+    if (W->ndim != 2 || W->shape[1] != 2 * H->shape[2])
+        return mo_call_fail(c, MO_INVALID, "expected W [m, %" PRId64 "]", 2 * H->shape[2]);
+    int64_t K = H->shape[0], n = H->shape[1], d = H->shape[2], m = W->shape[0];
+    if (!is_shape(c->in[V_IN], 2, 1, m, 0) || !is_shape(c->in[A_IN], 2, n, K, 0) ||
+        !is_shape(c->in[P_IN], 3, K, n, m) || !is_shape(c->in[Y_BAR_IN], 2, n, d, 0))
+        return mo_call_fail(c, MO_INVALID, "expected v [1, m], a [n, K], P [K, n, m] and Y_bar [n, d]");
+    mo_call_output(c, 0, H->dtype, 3, H->shape);
+    mo_call_output(c, 1, H->dtype, 2, W->shape);
+    return mo_call_output(c, 2, H->dtype, 1, (int64_t[]){2 * m + 1});
+}
+
+/* Buffers for the contributions of one hop. */
+typedef struct contributions {
+    mo_view D, H, W, v, c;
+} contributions;
+
+static contributions make_contributions(mo_call *c, const mo_attention *g) {
+    int64_t n = g->H.shape[1], d = g->H.shape[2], m = g->W.shape[0];
+    mo_dtype real = g->H.dtype;
+    return (contributions){.D = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){n, m})),
+        .H = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){n, d})),
+        .W = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){m, d})),
+        .v = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){1, m})),
+        .c = mo_tensor_view(mo_call_temporary(c, real, 1, (int64_t[]){1}))};
+}
+
+static void add_to(mo_call *c, const mo_view *sum, const mo_view *x) {
+    mo_kernels_of(c->ctx, sum->dtype)->map2(c->ctx, MO_MAP_ADD, sum, x, sum);
+}
+
+/* What flows through the scores of hop i, with its column of z: D and its products. first: the sums begin. */
+static void add_hop(mo_call *c, const mo_attention *g, const contributions *own, int i, mo_view z, bool first) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, g->H.dtype);
+    int64_t d = g->H.shape[2];
+    mo_view P = mo_hop_view(g->P, i), H = mo_hop_view(g->H, i), H_bar = mo_hop_view(g->H_bar, i);
+    mo_view W_bar = mo_window(g->W_bar, 1, d, d), D = first ? g->query : own->D;
+    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(z),
+                        .B = P,
+                        .C = first ? g->v_bar : own->v,
+                        .row_sums = first ? g->c_bar : own->c,
+                        .alpha = 1});
+    k->gemm(c->ctx, &(mo_gemm){.A = z, .B = g->v, .C = D, .above = P, .alpha = 1});
+    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(D), .B = H, .C = first ? W_bar : own->W, .alpha = 1});
+    k->gemm(c->ctx, &(mo_gemm){.A = D, .B = mo_window(g->W, 1, d, d), .C = own->H, .alpha = 1});
+    add_to(c, &H_bar, &own->H);
+    if (first)
+        return;
+    add_to(c, &g->v_bar, &own->v);
+    add_to(c, &g->c_bar, &own->c);
+    add_to(c, &W_bar, &own->W);
+    add_to(c, &g->query, &D);
+}
+
+/* One hop after the other, by the kernels of other ops. */
+static void compose_gradient(mo_call *c, const mo_attention *g) {
+    const mo_kernels *k = mo_kernels_of(c->ctx, g->H.dtype);
+    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2];
+    mo_view w = mo_tensor_view(mo_call_temporary(c, g->H.dtype, 2, g->a.shape)), hop[MO_MOST_ATTENDED];
+    mo_view z = mo_tensor_view(mo_call_temporary(c, g->H.dtype, 2, g->a.shape));
+    contributions own = make_contributions(c, g);
+    if (!mo_ok(c->ctx))
+        return;
+    for (int i = 0; i < K; i++)
+        hop[i] = mo_hop_view(g->H, i);
+    k->hop_dot(c->ctx, &g->Y_bar, hop, (int)K, &w);
+    k->softmax_adjoint(c->ctx, false, &g->a, &w, &z);
+    for (int i = (int)K - 1; i >= 0; i--) {
+        mo_view H_bar = mo_hop_view(g->H_bar, i), a = mo_window(g->a, 1, i, 1);
+        a.shape[1] = d;
+        a.stride[1] = 0;
+        k->map2(c->ctx, MO_MAP_MUL, &a, &g->Y_bar, &H_bar);
+        add_hop(c, g, &own, i, mo_window(z, 1, i, 1), i == K - 1);
+    }
+    mo_view H_bar = mo_hop_view(g->H_bar, 0);
+    k->gemm(c->ctx, &(mo_gemm){.A = g->query, .B = mo_window(g->W, 1, 0, d), .C = own.H, .alpha = 1});
+    if (n > 0)
+        add_to(c, &H_bar, &own.H);
+    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(g->query),
+                        .B = hop[0],
+                        .C = mo_window(g->W_bar, 1, 0, d),
+                        .row_sums = g->b_bar,
+                        .alpha = 1});
+}
+
+static mo_view part_of(const mo_tensor *T, int64_t first, int64_t count) {
+    return mo_window(mo_tensor_view(T), 0, first, count);
+}
+
+static void hop_attention_adjoint_forward(mo_call *c) {
+    const mo_tensor *H = c->in[H_IN];
+    int64_t K = H->shape[0], n = H->shape[1], m = c->in[W_IN]->shape[0];
+    const mo_kernels *k = mo_kernels_of(c->ctx, H->dtype);
+    mo_tensor *E = mo_call_temporary(c, H->dtype, 2, (int64_t[]){n, m}), *scratch = NULL;
+    if (k->hop_attention_adjoint) /* z and D of all hops */
+        scratch = mo_call_temporary(c, H->dtype, 1, (int64_t[]){K * n * (m + 1)});
+    mo_attention g = {.H = mo_call_dense(c, H_IN),
+        .W = mo_tensor_view(c->in[W_IN]),
+        .v = mo_call_dense(c, V_IN),
+        .a = mo_call_dense(c, A_IN),
+        .P = mo_call_dense(c, P_IN),
+        .Y_bar = mo_call_dense(c, Y_BAR_IN),
+        .H_bar = mo_tensor_view(c->out[0]),
+        .W_bar = mo_tensor_view(c->out[1])};
+    if (!mo_ok(c->ctx))
+        return;
+    g.query = mo_tensor_view(E);
+    g.v_bar = part_of(c->out[2], 0, m);
+    g.v_bar.ndim = 2;
+    g.v_bar.shape[1] = m, g.v_bar.shape[0] = 1;
+    g.v_bar.stride[1] = 1, g.v_bar.stride[0] = m;
+    g.b_bar = part_of(c->out[2], m, m);
+    g.c_bar = part_of(c->out[2], 2 * m, 1);
+    if (scratch)
+        g.scratch = mo_tensor_view(scratch);
+    if (k->hop_attention_adjoint)
+        k->hop_attention_adjoint(c->ctx, &g);
+    else
+        compose_gradient(c, &g);
+}
+
+static double hop_attention_adjoint_flops(const mo_call *c) {
+    double rows = (double)mo_dim(c->in[H_IN], 1), d = (double)mo_dim(c->in[H_IN], 2),
+           m = (double)mo_dim(c->in[W_IN], 0);
+    double K = (double)mo_dim(c->in[H_IN], 0);
+    return 4 * rows * ((K + 1) * d * m + K * (m + d));
+}
+
+static const mo_sample hop_attention_adjoint_samples[] = {
+    {.name = "three hops",
+        .n_in = 6,
+        .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 2, .shape = {1, 5}},
+            {.ndim = 2, .shape = {4, 3}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 2, .shape = {4, 2}}}},
+    {.name = "no rows",
+        .n_in = 6,
+        .in = {{.ndim = 3, .shape = {2, 0, 2}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {1, 3}},
+            {.ndim = 2, .shape = {0, 2}}, {.ndim = 3, .shape = {2, 0, 3}}, {.ndim = 2, .shape = {0, 2}}}},
+};
+
+static const mo_error_sample hop_attention_adjoint_error_samples[] = {
+    {{.name = "weights",
+         .n_in = 6,
+         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 2, .shape = {1, 5}},
+             {.ndim = 2, .shape = {4, 2}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 2, .shape = {4, 2}}}},
+        MO_INVALID, "hop_attention_adjoint: expected v [1, m], a [n, K], P [K, n, m] and Y_bar [n, d]"},
+};
+
+const mo_op mo_op_hop_attention_adjoint = {
+    .name = "hop_attention_adjoint",
+    .min_in = 6,
+    .max_in = 6,
+    .n_out = 3,
+    .shape = hop_attention_adjoint_shape,
+    .forward = hop_attention_adjoint_forward,
+    .flops = hop_attention_adjoint_flops,
+    .samples = hop_attention_adjoint_samples,
+    .n_samples = 2,
+    .error_samples = hop_attention_adjoint_error_samples,
+    .n_error_samples = 1,
+};

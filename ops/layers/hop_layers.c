@@ -1,0 +1,148 @@
+/* ops/layers/hop_layers.c - Y_k = act(X_k W_k^T + b_k): a layer of its own for each hop, the results in one tensor.
+ *
+ * X [K, n, in], then W_0 [out, in], b_0 [out], .. W_{K-1}, b_{K-1} -> Y [K, n, out]; act is relu or nothing. float32 or
+ * float64, X of any strides. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
+ *
+ * Each hop is the layer of linear.c: with D = act'(S) Y_bar = [Y > 0] o Y_bar,
+ *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k.
+ * One tensor holds all hops so that the mask is one pass, and so that hop_attention reads them as one tall matrix. */
+#include "ops/inside.h"
+#include "ops/rules/layers.h"
+#include "ops/rules/shapes.h"
+
+#include <inttypes.h>
+
+extern const mo_op mo_op_hop_layers;
+
+typedef struct hop_layers_options {
+    bool relu;
+} hop_layers_options;
+
+enum { MOST_HOPS = (MO_MAX_INPUTS - 1) / 2 };
+
+static bool hop_layers_shape(mo_call *c) {
+    const mo_tensor *X = c->in[0], *W = c->in[1];
+    if (!mo_call_real(c, 0, c->n_in - 1))
+        return false;
+    if (X->ndim != 3 || c->n_in % 2 == 0 || X->shape[0] != c->n_in / 2)
+        return mo_call_fail(c, MO_INVALID, "expected X [K, n, in], and W [out, in] and b [out] of each of K hops");
+    for (int i = 1; i < c->n_in; i += 2) {
+        const mo_tensor *W_k = c->in[i], *b_k = c->in[i + 1];
+        if (W_k->ndim != 2 || W_k->shape[1] != X->shape[2] || !mo_same_shape(W_k, W))
+            return mo_call_fail(c, MO_INVALID, "input %d is W, expected [out, in] of one shape for all hops", i);
+        if (b_k->ndim != 1 || b_k->shape[0] != W->shape[0])
+            return mo_call_fail(c, MO_INVALID, "input %d is b, expected [%" PRId64 "]", i + 1, W->shape[0]);
+    }
+    return mo_call_output(c, 0, X->dtype, 3, (int64_t[]){X->shape[0], X->shape[1], W->shape[0]});
+}
+
+mo_view mo_hop_view(mo_view V, int64_t k) {
+    V = mo_window(V, 0, k, 1);
+    V.ndim = 2;
+    for (int i = 0; i < 2; i++) {
+        V.shape[i] = V.shape[i + 1];
+        V.stride[i] = V.stride[i + 1];
+    }
+    return V;
+}
+
+mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k) {
+    if (mo_is_null(X))
+        return X;
+    return mo_reshape(t, mo_slice(t, X, 0, k, k + 1), 2, X->shape + 1);
+}
+
+static void hop_layers_forward(mo_call *c) {
+    mo_view X = mo_tensor_view(c->in[0]), Y = mo_tensor_view(c->out[0]);
+    for (int k = 0; k < X.shape[0] && mo_ok(c->ctx); k++) {
+        const mo_gemm g = {.A = mo_hop_view(X, k),
+            .B = mo_swap_view(mo_tensor_view(c->in[1 + 2 * k])),
+            .C = mo_hop_view(Y, k),
+            .bias = mo_tensor_view(c->in[2 + 2 * k]),
+            .alpha = 1,
+            .relu = ((const hop_layers_options *)c->attributes)->relu};
+        mo_kernels_of(c->ctx, Y.dtype)->gemm(c->ctx, &g);
+    }
+}
+
+static void hop_layers_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->in[0], *Y_bar = v->out_bar[0], *X_bar[MOST_HOPS];
+    bool relu = ((const hop_layers_options *)v->attributes)->relu;
+    mo_tensor *D = relu ? mo_relu_mask(t, Y_bar, v->out[0]) : Y_bar;
+    int K = (int)mo_dim(X, 0);
+    for (int k = 0; k < K; k++) {
+        int W = 1 + 2 * k, b = 2 + 2 * k;
+        mo_tensor *D_k = mo_hop_of(t, D, k);
+        if (v->needs[W] || v->needs[b])
+            mo_linear_gradient(
+                t, D_k, mo_hop_of(t, X, k), v->needs[W] ? &v->in_bar[W] : NULL, v->needs[b] ? &v->in_bar[b] : NULL);
+        if (v->needs[0])
+            X_bar[k] =
+                mo_reshape(t, mo_matmul(t, D_k, v->in[W]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)}); /* D_k W_k */
+    }
+    if (v->needs[0])
+        v->in_bar[0] = mo_concat(t, X_bar, K, 0);
+}
+
+static double hop_layers_flops(const mo_call *c) {
+    return 2.0 * (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
+}
+
+static const mo_sample hop_layers_samples[] = {
+    {.name = "two hops, relu",
+        .n_in = 5,
+        .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}},
+            {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}}},
+        .attributes = &(const hop_layers_options){true}},
+    {.name = "one hop, linear",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
+        .attributes = &(const hop_layers_options){false}},
+};
+
+static const mo_error_sample hop_layers_error_samples[] = {
+    {{.name = "hops",
+         .n_in = 3,
+         .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}}},
+         .attributes = &(const hop_layers_options){true}},
+        MO_INVALID, "hop_layers: expected X [K, n, in], and W [out, in] and b [out] of each of K hops; got [2, 4, 3]"},
+    {{.name = "width",
+         .n_in = 3,
+         .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {5, 2}}, {.ndim = 1, .shape = {5}}},
+         .attributes = &(const hop_layers_options){true}},
+        MO_INVALID, "input 1 is W, expected [out, in]"},
+    {{.name = "bias",
+         .n_in = 3,
+         .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {4}}},
+         .attributes = &(const hop_layers_options){true}},
+        MO_INVALID, "input 2 is b, expected [5]"},
+};
+
+const mo_op mo_op_hop_layers = {
+    .name = "hop_layers",
+    .min_in = 3,
+    .max_in = 1 + 2 * MOST_HOPS,
+    .n_out = 1,
+    .attributes_size = sizeof(hop_layers_options),
+    .reads_in = UINT64_MAX,
+    .reads_out = 1,
+    .shape = hop_layers_shape,
+    .forward = hop_layers_forward,
+    .vjp = hop_layers_vjp,
+    .flops = hop_layers_flops,
+    .samples = hop_layers_samples,
+    .n_samples = 2,
+    .error_samples = hop_layers_error_samples,
+    .n_error_samples = 3,
+};
+
+mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu) {
+    mo_tensor *in[MO_MAX_INPUTS] = {X};
+    int n = 1;
+    for (int k = 0; k < K && k < MOST_HOPS; k++) {
+        in[n++] = W ? W[k] : NULL;
+        in[n++] = b ? b[k] : NULL;
+    }
+    return mo_apply(t, &mo_op_hop_layers, in, n, &(hop_layers_options){relu});
+}

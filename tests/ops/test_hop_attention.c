@@ -1,0 +1,185 @@
+/* tests/ops/test_hop_attention.c - the layers of hops and attention over them, each in one op, against one op for each
+ * hop: equal bits on the CPU, and the same bits twice and float64 to rounding elsewhere; gradients of gradients, and
+ * those of a loss that reads the attention too. */
+#include "ops/inside.h"
+#include "ops/ops.h"
+#include "tests/device.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { K = 3, N = 37, D = 40, M = 33, LEAVES = 2 * K + 4, MOST = K * N * D + M * 2 * D };
+
+typedef struct fixture {
+    mo_context *ctx;
+    mo_tape *t;
+    mo_tensor *X, *Y_bar, *a_bar, *leaf[LEAVES]; /* W_k, b_k of each hop; W, b, v, c */
+} fixture;
+
+static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
+    static double value[MOST];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    mo_random r = mo_random_at(23, MO_PURPOSE_CHECK, stream);
+    for (int i = 0; i < n; i++)
+        value[i] = 0.3 * mo_random_normal(&r);
+    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, value), real);
+}
+
+static void draw_all(fixture *f, mo_dtype real) {
+    mo_tape *t = f->t;
+    f->X = drawn(t, real, 1, 3, (int64_t[]){K, N, D});
+    f->Y_bar = drawn(t, real, 2, 2, (int64_t[]){N, D});
+    f->a_bar = drawn(t, real, 3, 2, (int64_t[]){N, K});
+    for (int k = 0; k < K; k++) {
+        f->leaf[2 * k] = drawn(t, real, 10 + (uint64_t)k, 2, (int64_t[]){D, D});
+        f->leaf[2 * k + 1] = drawn(t, real, 20 + (uint64_t)k, 1, (int64_t[]){D});
+    }
+    f->leaf[2 * K] = drawn(t, real, 30, 2, (int64_t[]){M, 2 * D});
+    f->leaf[2 * K + 1] = drawn(t, real, 31, 1, (int64_t[]){M});
+    f->leaf[2 * K + 2] = drawn(t, real, 32, 2, (int64_t[]){1, M});
+    f->leaf[2 * K + 3] = drawn(t, real, 33, 1, (int64_t[]){1});
+    for (int i = 0; i < LEAVES; i++)
+        f->leaf[i] = mo_require_grad(mo_stop_gradient(t, f->leaf[i]));
+}
+
+static mo_tensor *fused(fixture *f, mo_tensor **attention) {
+    mo_tensor *W[K], *b[K];
+    for (int k = 0; k < K; k++) {
+        W[k] = f->leaf[2 * k];
+        b[k] = f->leaf[2 * k + 1];
+    }
+    return mo_hop_attention(f->t, mo_hop_layers(f->t, f->X, W, b, K, true), f->leaf + 2 * K, attention);
+}
+
+static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
+    mo_tape *t = f->t;
+    mo_tensor *H[K], *s[K], *const *p = f->leaf + 2 * K;
+    for (int k = 0; k < K; k++) {
+        mo_tensor *x = mo_reshape(t, mo_slice(t, f->X, 0, k, k + 1), 2, (int64_t[]){N, D});
+        H[k] = mo_linear_relu(t, x, f->leaf[2 * k], f->leaf[2 * k + 1], NULL);
+    }
+    mo_tensor *W_q = mo_slice(t, p[0], 1, 0, D), *W_k = mo_slice(t, p[0], 1, D, 2 * D);
+    mo_tensor *query = mo_linear(t, H[0], W_q, p[1]);
+    for (int k = 0; k < K; k++)
+        s[k] = mo_perceptron(t, H[k], W_k, NULL, query, p[2], p[3]);
+    *attention = mo_softmax(t, mo_concat(t, s, K, 1), 1);
+    return mo_hop_mix(t, *attention, H, K);
+}
+
+/* exact: equal bits on the CPU are asked for. */
+static void compare(mo_tape *t, const char *what, int which, mo_tensor *got, mo_tensor *want, bool exact) {
+    static char a[MOST * 8], b[MOST * 8];
+    bool wide = mo_tensor_dtype(got) == MO_F64;
+    int n = (int)mo_numel(want);
+    size_t bytes = (size_t)n * (wide ? 8 : 4);
+    assert_int_equal(mo_numel(got), n);
+    mo_tensor_read(mo_contiguous(t, got), a, bytes);
+    assert_int_equal(mo_tensor_read(mo_contiguous(t, want), b, bytes), MO_OK);
+    if (exact && memcmp(a, b, bytes) != 0)
+        fail_msg("%s %d: other bits", what, which);
+    double difference = 0, largest = n == 1; /* of c: 0 but for rounding, as softmax does not depend on it */
+    for (int i = 0; i < n; i++) {
+        double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
+        difference = fmax(difference, fabs(x - y));
+        largest = fmax(largest, fabs(y));
+    }
+    if (!(difference <= (wide ? 1e-13 : 2e-5) * largest) || largest == 0)
+        fail_msg("%s %d: off by %g of %g", what, which, difference, largest);
+}
+
+static void take(fixture *f, mo_tensor *Y, mo_tensor *a, mo_tensor **g, unsigned flags) {
+    mo_tensor *y[2] = {Y, a}, *bar[2] = {f->Y_bar, f->a_bar};
+    assert_int_equal(mo_grad(f->t, y, bar, a ? 2 : 1, f->leaf, g, LEAVES, flags), MO_OK);
+}
+
+static void one_op_is_one_op_for_each_hop(void **state) {
+    fixture *f = *state;
+    bool cpu = test_device() == MO_CPU;
+    for (int wide = 0; wide < 2; wide++) {
+        mo_tensor *a[2], *g[2][LEAVES], *again[LEAVES];
+        draw_all(f, wide ? MO_F64 : MO_F32);
+        mo_tensor *Y = mo_keep(fused(f, &a[0])), *Z = mo_keep(unfused(f, &a[1]));
+        compare(f->t, "Y", 0, Y, Z, cpu);
+        compare(f->t, "attention", 0, a[0], a[1], cpu);
+        take(f, Y, NULL, g[0], MO_RETAIN);
+        take(f, Z, NULL, g[1], MO_RETAIN);
+        take(f, Y, NULL, again, MO_RETAIN);
+        for (int i = 0; i < LEAVES; i++) {
+            compare(f->t, "gradient", i, g[0][i], g[1][i], cpu);
+            compare(f->t, "gradient again", i, again[i], g[0][i], true);
+        }
+        mo_tape_reset(f->t);
+    }
+}
+
+static void a_loss_may_read_the_attention(void **state) {
+    fixture *f = *state;
+    mo_tensor *a[2], *g[2][LEAVES];
+    draw_all(f, MO_F64);
+    mo_tensor *Y = fused(f, &a[0]), *Z = unfused(f, &a[1]);
+    take(f, Y, a[0], g[0], MO_RETAIN);
+    take(f, Z, a[1], g[1], MO_RETAIN);
+    for (int i = 0; i < LEAVES; i++)
+        compare(f->t, "gradient", i, g[0][i], g[1][i], false);
+    mo_tape_reset(f->t);
+}
+
+/* The gradient of the sum of squares of all gradients. */
+static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
+    mo_tensor *g[LEAVES], *sum = NULL;
+    take(f, Y, NULL, g, MO_CREATE_GRAPH);
+    for (int i = 0; i < LEAVES; i++) {
+        mo_tensor *square = mo_sum(f->t, mo_square(f->t, g[i]), 0, MO_DROP_AXES);
+        sum = sum ? mo_add(f->t, sum, square) : square;
+    }
+    assert_int_equal(mo_grad(f->t, &sum, NULL, 1, f->leaf, out, LEAVES, MO_RETAIN), MO_OK);
+}
+
+static void gradients_of_gradients_agree(void **state) {
+    fixture *f = *state;
+    mo_tensor *a, *g[2][LEAVES], *one[2][LEAVES];
+    draw_all(f, MO_F64);
+    mo_tensor *Y = fused(f, &a);
+    take(f, Y, NULL, one[0], MO_RETAIN);
+    take(f, Y, NULL, one[1], MO_RETAIN | MO_CREATE_GRAPH); /* the rule made of ops */
+    for (int i = 0; i < LEAVES; i++)
+        compare(f->t, "recorded gradient", i, one[1][i], one[0][i], false);
+    second(f, Y, g[0]);
+    second(f, unfused(f, &a), g[1]);
+    for (int i = 0; i < LEAVES; i++)
+        if (i != LEAVES - 1)
+            compare(f->t, "second gradient", i, g[0][i], g[1][i], false);
+    mo_tape_reset(f->t);
+}
+
+static int open_device(void **state) {
+    fixture *f = calloc(1, sizeof *f);
+    f->ctx = device_context(test_device());
+    f->t = mo_tape_create(f->ctx, MO_RECORD);
+    *state = f;
+    return 0;
+}
+
+static int close_device(void **state) {
+    fixture *f = *state;
+    mo_tape_release(f->t);
+    mo_context_release(f->ctx);
+    free(f);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_op_is_one_op_for_each_hop),
+        cmocka_unit_test(a_loss_may_read_the_attention),
+        cmocka_unit_test(gradients_of_gradients_agree),
+    };
+    return cmocka_run_group_tests_name("hop_attention", tests, open_device, close_device);
+}
