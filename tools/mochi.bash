@@ -53,7 +53,7 @@ _mochi() {
         data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows expect' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
-        lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint' -- "$current") ;;
+        lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint conditioning truncation differences checkpointing' -- "$current") ;;
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;
         lab:--method:*)
             mapfile -t COMPREPLY < <(compgen -W 'analytic unrolled implicit neumann' -- "$current") ;;

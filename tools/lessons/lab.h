@@ -1,8 +1,58 @@
-/* tools/lessons/lab.h - `mochi lab adjoint`: problems whose solution has a gradient, and four methods to compute it. */
+/* tools/lessons/lab.h - `mochi lab`: experiments on gradients. Each fills a table, which is printed, drawn, or written
+ * as a page. */
 #ifndef LAB_H
 #define LAB_H
 
 #include "tools/command.h"
+
+/* ---- lab_table.c, lab_page.c: what every experiment has ---- */
+
+enum { LAB_COLUMNS = 4, LAB_ROWS = 160, LAB_SERIES = 8 };
+
+typedef struct lab_column {
+    const char *name;   /* of the JSON member */
+    const char *head;   /* of the printed column */
+    const char *format; /* "%9.1e" */
+    const char *panel;  /* title of the column's chart; NULL: it has none */
+    const char *label;  /* of its y axis */
+    double unit;        /* printed values are divided by it; 0: 1 */
+    bool whole;         /* an integer in JSON */
+} lab_column;
+
+typedef struct lab_table_row {
+    int series;
+    double x, y[LAB_COLUMNS];
+} lab_table_row;
+
+typedef struct lab_table {
+    char title[160];                       /* of the chart and the page */
+    const char *about;                     /* what is measured: a paragraph of the page */
+    const char *reading;                   /* what to see: below the table; NULL: nothing */
+    const char *series_name, *series_head; /* "method" */
+    const char *series[LAB_SERIES];
+    const char *x_name, *x_head, *x_label;
+    bool x_whole;
+    const lab_column *columns;
+    int n_columns;
+    const char *problem; /* a member of every JSON line; NULL: none */
+    bool json;
+    lab_table_row rows[LAB_ROWS];
+    int n;
+} lab_table;
+
+/* Prints what stands above the rows; lines: more of it, may be NULL. */
+void lab_table_open(const lab_table *table, const char *lines);
+/* Adds a row and prints it. Returns false if it could not be written. */
+bool lab_table_add(lab_table *table, lab_table_row row);
+/* What to see in the table, below it. */
+void lab_table_close(const lab_table *table);
+/* Writes one chart a panel as an SVG. The file is written whole or not at all. Returns the status. */
+mo_code lab_table_chart(mo_context *ctx, const lab_table *table, const char *path);
+/* Writes text, charts and table as a page without script. Returns the status. */
+mo_code lab_table_page(mo_context *ctx, const lab_table *table, const char *path);
+/* For the page: the charts of the table, one a panel; n is their number. */
+struct chart;
+int lab_table_charts(const lab_table *table, struct chart *charts);
 
 /* ---- lab_problems.c ---- */
 
@@ -44,16 +94,37 @@ extern const char *const lab_methods[LAB_METHODS];
  * the context failed. */
 bool lab_gradient(const lab_problem *p, int method, int iterations, double *gradient);
 
-/* ---- lab_chart.c ---- */
+/* ---- the experiments ---- */
 
-typedef struct lab_row {
-    int method, iterations;
-    double error, milliseconds;
-    int64_t peak_bytes;
-} lab_row;
+enum { MOST_ITERATIONS = 16 };
 
-/* Writes the rows as an SVG of three panels: error, memory and time over the iterations. The file is written whole or
- * not at all. */
-mo_code lab_chart(mo_context *ctx, const char *title, const lab_row *rows, int n, const char *path);
+typedef struct lab_options {
+    int experiment; /* -1: none yet */
+    int problem, threads, runs;
+    bool methods[LAB_METHODS];
+    int iterations[MOST_ITERATIONS], n_iterations;
+    int64_t n; /* size; 0: the experiment's own */
+    uint64_t seed;
+    const char *svg, *html;
+    bool json;
+} lab_options;
+
+/* Each runs on the context and fills the table; failures are in the context. */
+void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table);
+void lab_conditioning(mo_context *ctx, const lab_options *o, lab_table *table);
+void lab_truncation(mo_context *ctx, const lab_options *o, lab_table *table);
+void lab_differences(mo_context *ctx, const lab_options *o, lab_table *table);
+void lab_checkpointing(mo_context *ctx, const lab_options *o, lab_table *table);
+
+/* ---- lab_measure.c ---- */
+
+/* |x - reference| / |reference|, Euclidean. */
+double lab_relative_error(const double *x, const double *reference, int64_t n);
+/* The median of n times; sorts them. */
+double lab_median(double *times, int n);
+/* [rows, columns] standard normal, float64, on the tape. */
+mo_tensor *lab_normal(mo_tape *t, mo_random *r, int64_t rows, int64_t columns);
+/* Q diag(values) Q^T [n, n] with orthonormal columns Q drawn at random, exactly symmetric. */
+mo_tensor *lab_with_spectrum(mo_tape *t, mo_random *r, const double *values, int64_t n);
 
 #endif

@@ -1,0 +1,173 @@
+/* tools/lessons/lab_conditioning.c - `mochi lab conditioning`: what is left of a solution of A X = B, and of the
+ * gradient in A, as the condition number of A grows: in float64, in float32, in float32 on a matrix rounded to the 11
+ * bits of TF32; and with refinement, that is, steps X += A^-1 (B - A X) with the residual in float64 and the rough
+ * factor. */
+#include "tools/lessons/lab.h"
+
+#include "tools/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IN_F64, IN_F32, IN_F32_REFINED, IN_TF32, IN_TF32_REFINED, WAYS, SIZE = 24, STEPS = 12, LARGEST = 12 };
+
+static const lab_column columns[] = {
+    {"value_error", "value", "%9.1e", "error of X", "relative error", 0, false},
+    {"gradient_error", "gradient", "%9.1e", "error of the gradient in A", "relative error", 0, false},
+};
+
+/* A, B and X_bar in float64, and the results to the last digit. */
+typedef struct conditioned {
+    int64_t n;
+    mo_tensor *A, *At, *B, *X_bar;
+    double *X, *A_bar; /* [n], [n, n] */
+} conditioned;
+
+/* Rounds float32 numbers to the 11 significant bits that TF32 keeps, to nearest, ties to even. */
+static mo_tensor *rounded_to_tf32(mo_tape *t, mo_tensor *T) {
+    int64_t n = mo_numel(T), shape[2] = {mo_dim(T, 0), mo_dim(T, 1)};
+    float *x = needed(malloc((size_t)n * sizeof *x));
+    if (mo_tensor_read(T, x, (size_t)n * sizeof *x) == MO_OK)
+        for (int64_t i = 0; i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, &x[i], sizeof bits);
+            bits = (bits + 0xFFF + (bits >> 13 & 1)) & ~(uint32_t)0x1FFF;
+            memcpy(&x[i], &bits, sizeof bits);
+        }
+    mo_tensor *rounded = mo_ok(mo_tape_context(t)) ? mo_from(t, MO_F32, 2, shape, x) : T;
+    free(x);
+    return rounded;
+}
+
+/* B - A X with sums in long double, rounded once at the end. */
+static mo_tensor *exact_residual(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tensor *B) {
+    const int64_t n = mo_dim(A, 0);
+    double *a = needed(malloc((size_t)(n * n + 2 * n) * sizeof *a)), *x = a + n * n, *b = x + n;
+    const size_t bytes = (size_t)n * sizeof *a;
+    if (mo_tensor_read(A, a, (size_t)n * bytes) == MO_OK && mo_tensor_read(X, x, bytes) == MO_OK &&
+        mo_tensor_read(B, b, bytes) == MO_OK)
+        for (int64_t i = 0; i < n; i++) {
+            long double rest = b[i];
+            for (int64_t j = 0; j < n; j++)
+                rest -= (long double)a[i * n + j] * x[j];
+            b[i] = (double)rest;
+        }
+    mo_tensor *R = mo_from(t, MO_F64, 2, (int64_t[]){n, 1}, b);
+    free(a);
+    return R;
+}
+
+static double size_of(mo_tape *t, mo_tensor *X) {
+    return mo_item(mo_sum(t, mo_square(t, X), 0, MO_DROP_AXES));
+}
+
+/* X of A X = B by solves with `rough`, which may be A rounded, and up to STEPS refinements, while each is smaller than
+ * the one before. Residuals in float64, or exact. */
+static mo_tensor *refined(mo_tape *t, mo_tensor *A, mo_tensor *rough, mo_tensor *B, bool exact) {
+    const mo_dtype real = mo_tensor_dtype(rough);
+    mo_tensor *X = mo_cast(t, mo_solve_or_nan(t, rough, mo_cast(t, B, real)), MO_F64);
+    double before = size_of(t, X);
+    for (int i = 0; i < STEPS; i++) {
+        mo_tensor *R = exact ? exact_residual(t, A, X, B) : mo_sub(t, B, mo_matmul(t, A, X));
+        mo_tensor *step = mo_cast(t, mo_solve_or_nan(t, rough, mo_cast(t, R, real)), MO_F64);
+        double size = size_of(t, step);
+        if (!(size < before / 4))
+            break;
+        X = mo_add(t, X, step);
+        before = size;
+    }
+    return X;
+}
+
+static mo_tensor *gradient_of(mo_tape *t, mo_tensor *B_bar, mo_tensor *X) {
+    return mo_neg(t, mo_matmul(t, B_bar, mo_transpose(t, X)));
+}
+
+/* Singular values from 1 down to 1 / kappa in equal ratios. */
+static void draw_system(mo_tape *t, mo_random *r, double kappa, conditioned *s) {
+    double *values = needed(malloc((size_t)s->n * sizeof *values));
+    for (int64_t i = 0; i < s->n; i++)
+        values[i] = pow(kappa, -(double)i / (double)(s->n - 1));
+    s->A = lab_with_spectrum(t, r, values, s->n);
+    s->At = mo_contiguous(t, mo_transpose(t, s->A));
+    s->B = lab_normal(t, r, s->n, 1);
+    s->X_bar = lab_normal(t, r, s->n, 1);
+    mo_tensor *X = refined(t, s->A, s->A, s->B, true), *B_bar = refined(t, s->At, s->At, s->X_bar, true);
+    mo_tensor_read(X, s->X, (size_t)s->n * sizeof *s->X);
+    mo_tensor_read(gradient_of(t, B_bar, X), s->A_bar, (size_t)(s->n * s->n) * sizeof *s->A_bar);
+    free(values);
+}
+
+/* As a program has it: mo_solve, and mo_grad of <X_bar, X>. */
+static void solve_plainly(mo_tape *t, const conditioned *s, mo_tensor *A, mo_tensor **X, mo_tensor **A_bar) {
+    const mo_dtype real = mo_tensor_dtype(A);
+    mo_tensor *leaf = mo_require_grad(mo_scale(t, A, 1, 0)); /* a constant of its own */
+    mo_tensor *solved = mo_solve_or_nan(t, leaf, mo_cast(t, s->B, real)), *gradient;
+    mo_tensor *loss = mo_sum(t, mo_mul(t, mo_cast(t, s->X_bar, real), solved), 0, MO_DROP_AXES);
+    mo_grad(t, &loss, NULL, 1, &leaf, &gradient, 1, MO_RETAIN);
+    *X = mo_cast(t, solved, MO_F64);
+    *A_bar = mo_cast(t, gradient, MO_F64);
+}
+
+static void solve_one_way(mo_tape *t, const conditioned *s, int way, mo_tensor **X, mo_tensor **A_bar) {
+    mo_tensor *A = way == IN_F64 ? s->A : mo_cast(t, s->A, MO_F32), *At = mo_cast(t, s->At, MO_F32);
+    if (way == IN_TF32 || way == IN_TF32_REFINED) {
+        A = rounded_to_tf32(t, A);
+        At = rounded_to_tf32(t, At);
+    }
+    if (way == IN_F32_REFINED || way == IN_TF32_REFINED) {
+        *X = refined(t, s->A, A, s->B, false);
+        *A_bar = gradient_of(t, refined(t, s->At, At, s->X_bar, false), *X);
+    } else {
+        solve_plainly(t, s, A, X, A_bar);
+    }
+}
+
+static bool measure_way(
+    mo_context *ctx, const lab_options *o, double kappa, int way, conditioned *s, double *work, double *y) {
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_random r = mo_random_at(o->seed, MO_PURPOSE_CHECK, 100 + (uint64_t)log10(kappa));
+    mo_tensor *X, *A_bar;
+    if (!t)
+        return false;
+    draw_system(t, &r, kappa, s);
+    solve_one_way(t, s, way, &X, &A_bar);
+    if (mo_tensor_read(X, work, (size_t)s->n * sizeof *work) == MO_OK)
+        y[0] = lab_relative_error(work, s->X, s->n);
+    if (mo_tensor_read(A_bar, work, (size_t)(s->n * s->n) * sizeof *work) == MO_OK)
+        y[1] = lab_relative_error(work, s->A_bar, s->n * s->n);
+    mo_tape_release(t);
+    return mo_ok(ctx);
+}
+
+void lab_conditioning(mo_context *ctx, const lab_options *o, lab_table *table) {
+    static const char *const ways[] = {"float64", "float32", "float32 refined", "tf32", "tf32 refined"};
+    conditioned s = {.n = o->n ? o->n : SIZE};
+    snprintf(
+        table->title, sizeof table->title, "A solve and its gradient against the condition number, n = %d", (int)s.n);
+    table->about =
+        "X with A X = B and the gradient of <X_bar, X> in A, for random symmetric A whose eigenvalues fall in "
+        "equal ratios from 1 to 1 / kappa; errors in the Frobenius norm, relative to the exact results. "
+        "refined: steps X += A^-1 (B - A X), the residual in float64, the solve in float32, or on a matrix "
+        "rounded to the 11 bits of TF32, while they shrink.";
+    table->reading = "The error is about kappa times the precision, in the gradient as in the value; a matrix that is "
+                     "singular to working precision has none (-). Refinement gives float64's digits back as long as "
+                     "kappa times the precision of the rough factor stays below 1.";
+    table->series_name = table->series_head = "arithmetic";
+    memcpy(table->series, ways, sizeof ways);
+    table->x_name = table->x_head = "kappa";
+    table->x_label = "condition number";
+    table->columns = columns;
+    table->n_columns = 2;
+    s.X = needed(malloc((size_t)(s.n + 2 * s.n * s.n) * sizeof *s.X));
+    s.A_bar = s.X + s.n;
+    lab_table_open(table, table->title);
+    bool fine = true;
+    for (int way = 0; way < WAYS; way++)
+        for (int power = 0; fine && power <= LARGEST; power += 2) {
+            lab_table_row row = {.series = way, .x = pow(10, power)};
+            fine = measure_way(ctx, o, row.x, way, &s, s.A_bar + s.n * s.n, row.y) && lab_table_add(table, row);
+        }
+    free(s.X);
+}
