@@ -225,6 +225,11 @@ typedef struct mo_backend {
     int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(
         mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
+    /* The vendor's handle of the stream that work is queued in, and an order between it and another stream of the
+     * device: what one of them is given from here on begins once the other has done what it holds by now. NULL: work
+     * is done at once. */
+    void *(*stream)(mo_context *ctx);
+    void (*order)(mo_context *ctx, void *other, bool theirs_first);
     /* Work queued between capture_begin and capture_end is kept instead of done, and done at each replay; random
      * positions and the checks of steps advance by `streams` per step ahead. The functions return false or NULL if
      * they raised. Functions that are NULL: the device cannot capture. */

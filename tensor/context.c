@@ -134,6 +134,16 @@ mo_code mo_context_wait(mo_context *ctx) {
     return mo_code_of(ctx);
 }
 
+void *mo_context_stream(mo_context *ctx) {
+    return ctx && ctx->backend->stream ? ctx->backend->stream(ctx) : NULL;
+}
+
+mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first) {
+    if (ctx && ctx->backend->order)
+        ctx->backend->order(ctx, stream, theirs_first);
+    return mo_code_of(ctx);
+}
+
 mo_counters mo_context_counters(const mo_context *ctx) {
     if (!ctx)
         return (mo_counters){0};

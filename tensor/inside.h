@@ -30,6 +30,14 @@ MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
 /* Waits until the device has done all queued work and raises the errors found meanwhile. Returns the status. */
 MO_API mo_code mo_context_wait(mo_context *ctx);
+/* The stream that the context queues its work in, a cudaStream_t; NULL on the CPU. It lives as long as the context. */
+MO_API void *mo_context_stream(mo_context *ctx);
+/* Puts the context and another stream of its device in order, without the host waiting: what the context queues from
+ * here on begins once the stream has done what it holds by now (theirs_first), or the other way around. For memory that
+ * another library writes or reads. stream: a cudaStream_t that lives; 1: the device's default stream, 2: that of this
+ * thread, as DLPack and CUDA number them. Does nothing on the CPU; in a capture MO_STATE, and the end of it. Returns
+ * the status. */
+MO_API mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first);
 /* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
  * false if no library is known. */
 MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);

@@ -189,6 +189,17 @@ static void cuda_zero(mo_context *ctx, void *device, size_t bytes) {
         seam_fill(seam_of(ctx), device, 0, bytes);
 }
 
+/* ---- streams of others ---- */
+
+static void *cuda_stream(mo_context *ctx) {
+    return seam_stream(seam_of(ctx));
+}
+
+static void cuda_order(mo_context *ctx, void *other, bool theirs_first) {
+    if (not_capturing(ctx, "another stream was put in order with it"))
+        seam_order(seam_of(ctx), other, theirs_first);
+}
+
 extern "C" MO_API const mo_backend mo_backend_cuda;
 const mo_backend mo_backend_cuda = {
     .size = sizeof(mo_backend),
@@ -214,6 +225,8 @@ const mo_backend mo_backend_cuda = {
     .forget = forget_cuda,
     .relu_bits = relu_bits_cuda,
     .wait = checks_wait,
+    .stream = cuda_stream,
+    .order = cuda_order,
     .capture_begin = capture_begin_cuda,
     .capture_end = capture_end_cuda,
     .capture_replay = capture_replay_cuda,

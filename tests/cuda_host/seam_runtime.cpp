@@ -3,6 +3,7 @@
 #include "tests/cuda_host/violation.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -217,6 +218,20 @@ const char *seam_event_wait(seam_event *e) {
 
 float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
     return std::chrono::duration<float, std::milli>(to->time - from->time).count();
+}
+
+void *seam_stream(const seam *s) {
+    return s->on;
+}
+
+/* The default streams of the emulated device do their work at once. */
+void seam_order(seam *s, void *other, bool theirs_first) {
+    bool at_once = reinterpret_cast<std::uintptr_t>(other) <= 2;
+    auto *theirs = static_cast<stream *>(other);
+    if (at_once && !theirs_first)
+        stream_synchronize(stream_of(s));
+    else if (!at_once)
+        stream_wait(theirs_first ? stream_of(s) : theirs, event_record(theirs_first ? theirs : stream_of(s)));
 }
 
 const char *seam_capture(seam *s) {

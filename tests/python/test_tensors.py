@@ -289,3 +289,23 @@ def test_whatever_speaks_dlpack_comes_in_without_a_copy():
     assert address(mochi.constant(Other(x))) == address(x)
     with mochi.Tape():
         assert (mochi.constant(x) + Other(x)).numpy().tolist() == [0, 2, 4, 6]
+
+
+def test_a_tape_that_a_finalizer_revives_raises():
+    revived = []
+
+    class Holder:
+        def __init__(self):
+            self.tape, self.me = mochi.Tape(), self
+            with self.tape:
+                self.y = mochi.parameter(np.ones(3)) * 2.0
+
+        def __del__(self):
+            revived.extend((self.tape, self.y))
+
+    Holder()
+    gc.collect()  # garbage in a circle: the finalizers of all of it have run before anything of it is seen to live on
+    tape, y = revived
+    for use in (tape.reset, y.numpy, lambda: y + y, lambda: tape.grad(y, []), tape.__enter__):
+        with pytest.raises(mochi.StateError):
+            use()

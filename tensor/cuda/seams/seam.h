@@ -67,6 +67,11 @@ void seam_event_release(seam_event *e);
 void seam_event_record(seam *s, seam_event *e);
 const char *seam_event_wait(seam_event *e);                                  /* the host waits */
 float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
+void *seam_stream(const seam *s);                                            /* the vendor's handle of the stream */
+/* What is queued from here on in this stream (theirs_first) or in the other begins once the other (theirs_first) or
+ * this one has done what is queued in it by now. `other`: the vendor's handle of a stream of the device, 1 the device's
+ * default stream, 2 this thread's. */
+void seam_order(seam *s, void *other, bool theirs_first);
 
 /* Work queued between these two calls is recorded and not run; the graph can be queued any number of times. In between
  * no memory can be allocated or released. The second call reports any failure in between (a library call that breaks

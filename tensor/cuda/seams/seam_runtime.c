@@ -203,6 +203,22 @@ float seam_event_milliseconds(const seam_event *from, const seam_event *to) {
     return milliseconds;
 }
 
+void *seam_stream(const seam *s) {
+    return s->stream;
+}
+
+void seam_order(seam *s, void *other, bool theirs_first) {
+    cudaStream_t first = theirs_first ? (cudaStream_t)other : s->stream;
+    cudaStream_t second = theirs_first ? s->stream : (cudaStream_t)other;
+    cudaEvent_t reached = NULL;
+    seam_note(s, cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
+    if (!reached)
+        return;
+    seam_note(s, cudaEventRecord(reached, first));
+    seam_note(s, cudaStreamWaitEvent(second, reached, 0));
+    seam_note(s, cudaEventDestroy(reached)); /* the runtime frees it once the stream has waited for it */
+}
+
 const char *seam_capture(seam *s) {
     cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
     s->capturing = code == cudaSuccess;

@@ -202,6 +202,16 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
     return cudaSuccess;
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    (void)flags;
+    return cudaEventCreate(event);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    (void)stream, (void)event, (void)flags;
+    return queued(vendor_work("cudaStreamWaitEvent", "order"));
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     free(event);
     return cudaSuccess;

@@ -35,6 +35,9 @@ void door_raise(mo_context *ctx, mo_code code, const char *message);
 const char *door_version(void);
 void *door_dl_export(const mo_view *v, int device_type, int device_id, bool versioned, void *state);
 void *door_dl_dropper(void);
+void *door_dl_import(mo_context *ctx, void *managed, bool versioned, mo_view *view);
+void door_dl_done(void *state);
+mo_done door_dl_giver(void);
 mo_head_logits door_head_logits_at(int i);
 mo_head_residual door_head_residual_at(int i);
 """

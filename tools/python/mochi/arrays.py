@@ -78,6 +78,18 @@ def wrapped(context, array):
     return tensor
 
 
+def uploaded(context, array):
+    """A tensor of no tape on the context's device with the values of an array."""
+    array = np.asarray(storable(array), order="C")
+    shape, host = ffi.new("int64_t[]", array.shape or (0,)), ffi.cast("void *", address_of(array))
+    return context.call(lib.gate_mo_tensor_from, context.pointer, number_of(array.dtype), array.ndim, shape, host)
+
+
+def placed(context, array):
+    """A tensor of no tape with the values of an array: onto its memory, or on a GPU a copy."""
+    return (wrapped if context.device == "cpu" else uploaded)(context, array)
+
+
 def copied(tape, array):
     """A constant of the tape with the values of an array."""
     array = np.asarray(storable(array), order="C")

@@ -92,6 +92,11 @@ class Context:
         found = self.call(lib.gate_mo_context_counters, self.pointer)
         return {name: getattr(found, name) for name, _ in ffi.typeof(found).fields}
 
+    @property
+    def stream(self) -> int:
+        """The stream of the GPU in which the context queues its work, a cudaStream_t as a number; 0 on the CPU."""
+        return int(ffi.cast("uintptr_t", self.call(lib.gate_mo_context_stream, self.pointer)))
+
     def reset_peaks(self) -> None:
         """Sets the peaks among the counters to what is held now."""
         self.call(lib.gate_mo_context_reset_peaks, self.pointer)

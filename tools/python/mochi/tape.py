@@ -33,18 +33,20 @@ def _open_tapes():
 class Core:
     """The library's tape. It outlives a reset of `Tape` while arrays look onto values of it."""
 
-    __slots__ = ("pointer", "address", "context", "kept", "lent", "owned", "__weakref__")
+    __slots__ = ("pointer", "address", "context", "kept", "lent", "owned", "frame", "gone", "__weakref__")
 
     def __init__(self, context, pointer, owned):
         self.context, self.pointer, self.owned = context, pointer, owned
         self.address = int(ffi.cast("uintptr_t", pointer))
         self.kept = []  # what nodes point to: matrices, functions
-        self.lent = 0
+        self.lent, self.gone, self.frame = 0, False, Frame()
         if owned:
             context.tapes[self.address] = context._deaths
 
     def __del__(self):
         if getattr(self, "owned", False):
+            self.gone = True  # for a Tape that the finalizer of something in the same garbage has revived
+            self.frame.alive = False
             self.context.leave(_release, self, self.kept)
 
 
@@ -99,6 +101,7 @@ class Tape:
         core = Core(self.context, pointer or self.fail(), owned=True)
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
+        core.frame = self._frame
         self.pointer, self._core = pointer, core  # nothing comes between
         _tapes[core.address] = self
 
@@ -109,7 +112,7 @@ class Tape:
         if known is not None and known.pointer == pointer:
             return known
         tape = cls.__new__(cls)
-        tape.context = _context_of(pointer)
+        tape.context = Context.of(lib.mo_tape_context(pointer))
         tape.gate, tape.pointer = tape.context.gate, pointer
         tape._mode, tape._anomaly, tape._depth = "record", False, 0
         tape._frame = Frame()
@@ -141,6 +144,7 @@ class Tape:
         if self._core.lent:
             self._start()
         else:
+            self._core.frame = self._frame
             self.context.call(lib.gate_mo_tape_reset, self.pointer)
             self._core.kept.clear()
             self.context.emptied(self._core.address)
@@ -159,7 +163,7 @@ class Tape:
         left.alive = False
 
     def _live(self):
-        if not self.pointer:
+        if not self.pointer or self._core.gone:
             raise errors.StateError("the tape was released")
 
     def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
@@ -236,9 +240,10 @@ class Tape:
     @property
     def nodes(self) -> int:
         """The number of ops recorded since the last reset."""
-        return lib.mo_tape_nodes(self.pointer)
+        return lib.mo_tape_nodes(self.pointer) if self._core and not self._core.gone else 0
 
     def __enter__(self) -> Tape:
+        self._live()
         _open_tapes().append(self)
         return self
 
@@ -282,10 +287,6 @@ class Visit:
             self.tape._depth -= 1
         del _open_tapes()[self._height :]
         self._before = None
-
-
-def _context_of(pointer):
-    return Context.of(lib.mo_tape_context(pointer))
 
 
 def current_tape() -> Tape:

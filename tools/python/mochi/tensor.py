@@ -136,9 +136,8 @@ class Tensor:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """The memory as a DLPack capsule, which nothing may write."""
-        if self.passing:
-            return constant(self, context=self.context).__dlpack__(max_version=max_version, dl_device=dl_device)
-        return dlpack.capsule_of(self, max_version, dl_device, copy)
+        kept = constant(self.numpy(), context=self.context) if self.passing else self
+        return dlpack.capsule_of(kept, max_version, dl_device, copy, stream)
 
     def __dlpack_device__(self):
         return dlpack.device_of(self)
@@ -277,16 +276,21 @@ def constant(values, dtype=None, context=None):
     """A leaf onto the memory of an array: NumPy's, or anything with ``__dlpack__`` or the buffer protocol.
 
     Nothing is copied unless the library cannot read the memory as it is (integers of other widths, bool apart, another byte
-    order, negative strides) or `dtype` differs. The memory must not change while a tape holds results of it.
+    order, negative strides), `dtype` differs, or the context is on another device. The memory must not change while a tape
+    holds results of it. Memory of a GPU needs a context of that GPU, whose stream then runs behind its owner's.
     """
+    context = context or default_context()
+    if dlpack.is_on_gpu(values) and (context.device != "cpu" or not isinstance(values, Tensor)):
+        data = Data(dlpack.imported(values, context, dtype), context)
+        data._readonly = True
+        return data
     if isinstance(values, Tensor):
         values = values.numpy()
-    context = context or default_context()
     array = arrays.array_of(values, dtype or "float32")
     if dtype is not None:
         array = array.astype(np.dtype(dtype), copy=False)
-    data = Data(arrays.wrapped(context, array), context)
-    data._readonly = not array.flags.writeable
+    data = Data(arrays.placed(context, array), context)
+    data._readonly = not (array.flags.writeable or context.device != "cpu")
     return data
 
 

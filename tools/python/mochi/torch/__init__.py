@@ -1,7 +1,7 @@
 """Heads and solvers as functions of PyTorch, whose gradients have gradients of their own.
 
-They stand where ``torch.linalg.solve`` or a loop over episodes stood: tensors of PyTorch go in, on the CPU and without a copy;
-tensors of PyTorch come out; `torch.autograd` asks the library's tape for the adjoint.
+They stand where ``torch.linalg.solve`` or a loop over episodes stood: tensors of PyTorch go in without a copy, on the CPU or on
+a GPU that the library can open; tensors of PyTorch come out; `torch.autograd` asks the library's tape for the adjoint.
 
 >>> import mochi.torch, torch
 >>> Zs, Zq = torch.randn(64, 50, 32, requires_grad=True), torch.randn(64, 75, 32)
@@ -16,156 +16,19 @@ that saves its inputs: PyTorch says so. Every thread computes in its own default
 threads live beside those of PyTorch.
 """
 
-import collections
-import contextlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
-from . import errors
-from . import ops as _ops
-from .context import default_context
-from .heads import Head
-from .heads import head as _head
-from .solvers import implicit as _implicit
-from .tape import Tape
-from .tensor import constant
+from .. import errors
+from .. import ops as _ops
+from ..heads import Head
+from ..heads import head as _head
+from ..solvers import implicit as _implicit
+from .nodes import Function, Record, leaf_of
 
 __all__ = ["function", "implicit", "lda", "logistic", "prototype", "readout", "ridge", "solve", "solve_spd", "svm"]
-
-
-def _leaf(x, needs=False):
-    """A leaf onto the memory of a tensor of PyTorch."""
-    if x.device.type != "cpu":
-        raise errors.UnsupportedError(f"a tensor of PyTorch on {x.device}, expected one on the CPU: move it by .cpu()")
-    leaf = constant(x.detach().numpy())
-    return leaf.require_grad() if needs else leaf
-
-
-class _Idle(threading.local):
-    """Tapes whose nodes PyTorch has freed, for the next calls of the thread: their memory is there already."""
-
-    def __init__(self):
-        self.tapes = collections.deque(maxlen=4)
-
-    def take(self, context):
-        while self.tapes:
-            tape = self.tapes.pop()
-            with contextlib.suppress(errors.Error):  # one from before a fork, or that backward is in
-                if tape.context is context:
-                    tape.reset()
-                    return tape
-        return Tape(context=context)
-
-
-_idle = _Idle()
-
-
-class _Record:
-    """A function recorded on a tape of its own, which lives as long as PyTorch's node."""
-
-    def __init__(self, f, inputs, needs):
-        self.tape, self.home = _idle.take(default_context()), _idle.tapes
-        self.leaves = self.leaves_of(inputs, needs)
-        with self.tape:
-            self.y = f(*self.leaves)
-
-    def leaves_of(self, inputs, needs):
-        return [_leaf(x, need) for x, need in zip(inputs, needs, strict=True)]
-
-    def __del__(self):
-        if hasattr(self, "home"):
-            self.home.append(self.tape)  # reset by the thread that takes it
-
-    def gradients(self, needs, bar, create_graph=False):
-        xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
-        return self.tape.grad(self.y, xs, [bar], create_graph=create_graph, retain=True, allow_unused=True)
-
-
-class _DualRecord(_Record):
-    """The ridge by its dual system K D = Ys, K = Zs Zs^T (+ 1) + lam I; the logits are Zq W (+ 1^T D), W = Zs^T D.
-
-    With B the adjoint of the logits and G = Zq^T B that of W, the adjoint of D is Zs G (+ 1 1^T B), and V = K^-1 of it is
-    that of Ys. The adjoint of K is -V D^T, of rank C: the tape would make an n_s x n_s matrix of it and multiply that by
-    Zs, while its products with Zs need none. As K is symmetric, Zs gets D G^T - V (Zs^T D)^T - D (Zs^T V)^T, and lam
-    -<V, D>. The factor of K is what the tape keeps; only Ys is recorded.
-    """
-
-    def __init__(self, f, inputs, needs):
-        self.system = f
-        super().__init__(self.fit, inputs, needs)
-
-    def leaves_of(self, inputs, needs):
-        return [_leaf(x, i == 1) for i, x in enumerate(inputs)]
-
-    def fit(self, Zs, Ys, Zq, lam):
-        self.D = _ops.solve_spd(self.system.gram(Zs, lam), Ys)
-        D = self.D.detach()
-        self.W = Zs.T @ D
-        return self.system.logits(Zq, self.W, D)
-
-    def gradients(self, needs, bar):
-        Zs, Ys, Zq, _ = self.leaves
-        with self.tape:
-            D, W, G, V = self.D.detach(), self.W, Zq.T @ bar, None
-            if any(need for i, need in enumerate(needs) if i != 2):
-                (V,) = self.tape.grad(self.D, [Ys], [self.system.adjoint(Zs, G, bar)], retain=True)
-            formulas = (
-                lambda: D @ (G - Zs.T @ V).T - V @ W.T,
-                lambda: V,
-                lambda: bar @ W.T,
-                lambda: -(V * D).sum(),
-            )
-            return [formula() for formula, need in zip(formulas, needs, strict=True) if need]
-
-
-def _tensor(x):
-    return torch.from_numpy(x.numpy())
-
-
-def _spread(values, needs):
-    """One value for each that is needed, None for the others."""
-    values = iter(values)
-    return tuple(next(values) if need else None for need in needs)
-
-
-class _Function(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, f, *inputs):
-        ctx.f = f
-        ctx.record = getattr(f, "record", _Record)(f, inputs, ctx.needs_input_grad[1:])
-        ctx.save_for_backward(*inputs)
-        return _tensor(ctx.record.y)
-
-    @staticmethod
-    def backward(ctx, bar):
-        needs = ctx.needs_input_grad[1:]
-        return None, *_spread(_Adjoint.apply(ctx.f, needs, ctx.record, bar, *ctx.saved_tensors), needs)
-
-
-class _Adjoint(torch.autograd.Function):
-    """The gradients of f in the inputs that need one, as a function of the adjoint of its result and of all inputs."""
-
-    @staticmethod
-    def forward(ctx, f, needs, record, bar, *inputs):
-        ctx.f, ctx.needs = f, needs
-        ctx.save_for_backward(bar, *inputs)
-        return tuple(_tensor(g) for g in record.gradients(needs, _leaf(bar)))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, *directions):
-        bar, *inputs = ctx.saved_tensors
-        wanted = ctx.needs_input_grad[3:]
-        record = _Record(ctx.f, inputs, [a or b for a, b in zip(ctx.needs, wanted[1:], strict=True)])
-        bar = _leaf(bar, True)
-        gradients = record.gradients(ctx.needs, bar, create_graph=True)
-        xs = [x for x, want in zip([bar, *record.leaves], wanted, strict=True) if want]
-        second = record.tape.grad(gradients, xs, [_leaf(v) for v in directions], allow_unused=True)
-        return None, None, None, *_spread([_tensor(g) for g in second], wanted)
 
 
 def function(f: Callable) -> Callable[..., torch.Tensor]:
@@ -179,11 +42,11 @@ def function(f: Callable) -> Callable[..., torch.Tensor]:
     Returns
     -------
     callable
-        Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, on the CPU.
+        Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, all on the device of the first.
     """
 
     def apply(*inputs: torch.Tensor) -> torch.Tensor:
-        return _Function.apply(f, *inputs)
+        return Function.apply(f, *inputs)
 
     apply.__doc__ = f.__doc__
     return apply
@@ -222,7 +85,7 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     def fit(Zs, Ys, Zq, *given):
         return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
 
-    return _Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+    return Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
 
 
 def _primal(Zs, Ys, Zq, lam):
@@ -230,12 +93,49 @@ def _primal(Zs, Ys, Zq, lam):
     return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
 
 
+class _DualRecord(Record):
+    """The ridge by its dual system K D = Ys, K = Zs Zs^T (+ 1) + lam I; the logits are Zq W (+ 1^T D), W = Zs^T D.
+
+    With B the adjoint of the logits and G = Zq^T B that of W, the adjoint of D is Zs G (+ 1 1^T B), and V = K^-1 of it is
+    that of Ys. The adjoint of K is -V D^T, of rank C: the tape would make an n_s x n_s matrix of it and multiply that by
+    Zs, while its products with Zs need none. As K is symmetric, Zs gets D G^T - V (Zs^T D)^T - D (Zs^T V)^T, and lam
+    -<V, D>. The factor of K is what the tape keeps; only Ys is recorded.
+    """
+
+    def __init__(self, f, inputs, needs):
+        self.system = f
+        super().__init__(self.fit, inputs, needs)
+
+    def leaves_of(self, inputs, needs):
+        return [leaf_of(x, i == 1, self.context) for i, x in enumerate(inputs)]
+
+    def fit(self, Zs, Ys, Zq, lam):
+        self.D = _ops.solve_spd(self.system.gram(Zs, lam), Ys)
+        D = self.D.detach()
+        self.W = Zs.T @ D
+        return self.system.logits(Zq, self.W, D)
+
+    def gradients(self, needs, bar):
+        Zs, Ys, Zq, _ = self.leaves
+        with self.tape:
+            D, W, G, V = self.D.detach(), self.W, Zq.T @ bar, None
+            if any(need for i, need in enumerate(needs) if i != 2):
+                (V,) = self.tape.grad(self.D, [Ys], [self.system.adjoint(Zs, G, bar)], retain=True)
+            formulas = (
+                lambda: D @ (G - Zs.T @ V).T - V @ W.T,
+                lambda: V,
+                lambda: bar @ W.T,
+                lambda: -(V * D).sum(),
+            )
+            return [formula() for formula, need in zip(formulas, needs, strict=True) if need]
+
+
 class _Dual:
     """X_q A by the system X_s X_s^T + lam I, X = Z or [Z | 1]: the column of ones adds 1 to every entry of Zs Zs^T."""
 
     def __init__(self, bias, same_batch):
         self.bias = bias
-        self.record = _DualRecord if same_batch else _Record  # whose gradients are summed over axes that were spread
+        self.record = _DualRecord if same_batch else Record  # whose gradients are summed over axes that were spread
 
     def __call__(self, Zs, Ys, Zq, lam):
         D = _ops.solve_spd(self.gram(Zs, lam), Ys)
@@ -276,7 +176,7 @@ def ridge(
         return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
     Ys, lam = _one_hot(Ys, Zs), torch.as_tensor(lam, dtype=Zs.dtype)
     same_batch = Zs.shape[:-2] == Ys.shape[:-2] == Zq.shape[:-2] and lam.ndim == 0
-    return _Function.apply(_Dual(bias is not None, same_batch) if dual else _primal, Zs, Ys, Zq, lam)
+    return Function.apply(_Dual(bias is not None, same_batch) if dual else _primal, Zs, Ys, Zq, lam)
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -310,12 +210,12 @@ def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = 
 
 def solve_spd(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for symmetric positive definite A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return _Function.apply(_ops.solve_spd, A, B)
+    return Function.apply(_ops.solve_spd, A, B)
 
 
 def solve(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return _Function.apply(_ops.solve, A, B)
+    return Function.apply(_ops.solve, A, B)
 
 
 def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -336,4 +236,4 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
     def at(w0, *theta):
         return _implicit(residual, w0, theta, **options)
 
-    return _Function.apply(at, w0.detach(), *theta)
+    return Function.apply(at, w0.detach(), *theta)

@@ -1,0 +1,86 @@
+/* tests/tensor/test_streams.c - memory that two contexts of a device share is read behind the work that writes it, by
+ * an order between their streams. The emulated device does nothing before it is waited for, so that a missing order is
+ * seen there every time. Skipped if there is no CUDA device. */
+#include "tests/device.h"
+#include "tests/scratch.h"
+
+enum { N = 1000 };
+
+/* The values of a tensor of one context, read by another. */
+static void read_by(mo_context *reader, const mo_tensor *X, float *x) {
+    mo_view memory = mo_tensor_view(X);
+    mo_tensor *window = mo_tensor_wrap(reader, &memory, NULL, NULL);
+    assert_int_equal(mo_tensor_read(window, x, N * sizeof *x), MO_OK);
+    mo_tensor_release(window);
+}
+
+static mo_tensor *filled(mo_context *ctx, double value) {
+    mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){N});
+    mo_tensor_fill(X, value);
+    return X;
+}
+
+static void check_shared(bool by_reader) {
+    mo_context *writer = device_context(MO_CUDA), *reader = device_context(MO_CUDA);
+    float x[N];
+    mo_tensor *X = filled(writer, 3);
+    mo_code code = by_reader ? mo_context_order(reader, mo_context_stream(writer), true)
+                             : mo_context_order(writer, mo_context_stream(reader), false);
+    assert_int_equal(code, MO_OK);
+    read_by(reader, X, x);
+    for (int i = 0; i < N; i++)
+        assert_true(x[i] == 3);
+    mo_tensor_release(X);
+    assert_int_equal(mo_context_release(reader), MO_OK);
+    assert_int_equal(mo_context_release(writer), MO_OK);
+}
+
+static void a_reader_waits_for_the_writer(void **state) {
+    (void)state;
+    check_shared(true);
+}
+
+static void a_writer_lets_the_reader_wait(void **state) {
+    (void)state;
+    check_shared(false);
+}
+
+static void default_streams_have_numbers(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tensor *X = filled(ctx, 1);
+    for (uintptr_t number = 1; number <= 2; number++)
+        for (int theirs_first = 0; theirs_first < 2; theirs_first++)
+            assert_int_equal(mo_context_order(ctx, (void *)number, theirs_first), MO_OK);
+    mo_tensor_release(X);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void a_capture_has_one_stream(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    assert_int_equal(mo_capture_begin(ctx, 0), MO_OK);
+    assert_int_equal(mo_context_order(ctx, (void *)1, true), MO_STATE);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "another stream was put in order with it"));
+    mo_clear_error(ctx);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void the_cpu_has_none(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    assert_null(mo_context_stream(ctx));
+    assert_int_equal(mo_context_order(ctx, NULL, true), MO_OK);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cpu_has_none),
+        cmocka_unit_test(a_reader_waits_for_the_writer),
+        cmocka_unit_test(a_writer_lets_the_reader_wait),
+        cmocka_unit_test(default_streams_have_numbers),
+        cmocka_unit_test(a_capture_has_one_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
