@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Heads of mochi.torch beside the same heads written in PyTorch, as a loop over episodes and in one batch, gradients included:
 in float32, in one process, in turn; medians in ms and ratios, a JSON object a case. Needs PyTorch and the package mochi.
+A turn calls each form twice and times the second call, whose data the first left in the processor's caches, as the steps of a
+training loop do; --cold times the first.
 
-    tools/bench/bench_torch_heads.py [ridge|logistic[:EPISODESxCLASSESxSHOTSxDIM]...] [--rounds 15] [--threads 1]"""
+    tools/bench/bench_torch_heads.py [ridge|logistic[:EPISODESxCLASSESxSHOTSxDIM]...] [--rounds 15] [--threads 1] [--cold]"""
 
 import argparse
 import json
@@ -47,11 +49,19 @@ def rivals(head, sizes):
     }
 
 
+def timed(run):
+    """Milliseconds of one call."""
+    begin = time.perf_counter()
+    run()
+    return 1e3 * (time.perf_counter() - begin)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("cases", nargs="*", metavar="CASE", default=["ridge", "logistic"])
     p.add_argument("--rounds", type=int, default=15)
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--cold", action="store_true")
     a = p.parse_args()
     torch.set_num_threads(a.threads)
     mochi.set_default_context(mochi.Context(threads=a.threads))
@@ -63,10 +73,9 @@ def main():
         times = {name: [] for name in runs}
         for turn in range(a.rounds + 2):
             for name, run in runs.items():
-                begin = time.perf_counter()
-                run()
+                calls = [timed(run) for _ in range(2)]
                 if turn > 1:
-                    times[name].append(1e3 * (time.perf_counter() - begin))
+                    times[name].append(calls[0 if a.cold else 1])
         ms = {name: statistics.median(t) for name, t in times.items()}
         print(json.dumps(dict(case=case, threads=a.threads, **{f"{n}_ms": round(t, 3) for n, t in ms.items()},
                               loop_ratio=round(ms["torch_loop"] / ms["mochi"], 2),
