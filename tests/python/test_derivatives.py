@@ -249,6 +249,8 @@ def test_a_sparse_matrix_multiplies():
     np.testing.assert_allclose(g.numpy(), A.T @ np.ones((5, 3)), rtol=1e-14)
     with pytest.raises(ValueError, match="not those of a matrix"):
         mochi.Sparse((np.array([0, 2]), np.array([0]), None), shape=(1, 3))
+    with pytest.raises(mochi.InvalidError, match="without its shape"):
+        mochi.Sparse((np.array([0, 1]), np.array([0]), None))
     with pytest.raises(mochi.InvalidError):
         mochi.Sparse((np.array([0, 1]), np.array([7]), None), shape=(1, 3))
     mochi.Sparse((np.array([0, 1, 2]), np.array([1, 0]), None), shape=(2, 2), symmetric=True)

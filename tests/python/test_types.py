@@ -1,10 +1,14 @@
-"""Types: a user's code under `mypy --strict`, and the stubs beside what they describe, by mypy's stubtest."""
+"""Types: a user's code under `mypy --strict`, the package itself with the bodies of its functions, and the stubs beside what
+they describe, by mypy's stubtest."""
 
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
+
+import mochi
 
 pytest.importorskip("mypy")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -20,9 +24,24 @@ def run(arguments, folder):
     return subprocess.run([sys.executable, "-m", *arguments], cwd=folder, capture_output=True, text=True)
 
 
-def test_a_users_code_is_checked_strictly(tmp_path):
-    done = run(["mypy", "--strict", "--cache-dir", str(tmp_path), str(HERE / "typed.py")], tmp_path)
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("mypy"))
+
+
+def test_a_users_code_is_checked_strictly(tmp_path, cache):
+    done = run(["mypy", "--strict", "--cache-dir", cache, str(HERE / "typed.py")], tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_package_means_what_it_declares(tmp_path, cache):
+    """By the settings of the package's own project file, on the package that is installed."""
+    settings = HERE.parents[1] / "tools/python/pyproject.toml"
+    done = run(["mypy", "--config-file", str(settings), "--cache-dir", cache], tmp_path)
+    assert done.returncode == 0, done.stdout
+    checked = int(re.search(r"no issues found in (\d+) source files", done.stdout).group(1))
+    files = pathlib.Path(mochi.__file__).parent.rglob("*.py*")
+    assert checked >= len({p.with_suffix("") for p in files if p.suffix in (".py", ".pyi")})  # a stub stands before its module
 
 
 def test_the_stubs_describe_what_is_there(tmp_path):

@@ -8,7 +8,7 @@ from .dtypes import NUMPY, STORED, WIDER, number_of
 
 MAX_AXES = 6
 # What must live as long as the library reads its memory, by the number that the library was given as `state`.
-_lent = {}
+_lent: dict[int, object] = {}
 _lent_last = [0]
 
 

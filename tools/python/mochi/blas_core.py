@@ -9,7 +9,8 @@ AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
 
 def processor():
     """(instruction sets, vendor, family) of this machine's processor; empty where the system does not tell."""
-    flags, vendor, family = set(), "", 0
+    flags: set[str] = set()
+    vendor, family = "", 0
     try:
         with open("/proc/cpuinfo") as file:
             for line in file:

@@ -20,8 +20,8 @@ MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_
 lib.door_open()
 _thread = threading.local()
 # Contexts by the address of the library's, for functions of Python that the library calls.
-_contexts = weakref.WeakValueDictionary()
-_exiting = []
+_contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
+_exiting: list[bool] = []
 atexit.register(_exiting.append, True)
 
 
@@ -75,8 +75,8 @@ class Context:
         self.gate = ffi.gc(lib.door_gate_create(pointer), lib.door_gate_free)
         self.tapes = {}  # address of a tape: how many leaves had died when it was last empty
         self._owned = owned
-        self._leaving = collections.deque()  # (function, pointer, what must live until then)
-        self._dead = collections.deque()  # (number, leaf) in the order of their deaths
+        self._leaving: collections.deque[tuple] = collections.deque()  # (function, pointer, what must live until then)
+        self._dead: collections.deque[tuple] = collections.deque()  # (number, leaf) in the order of their deaths
         self._deaths = 0
         self._given_up = False
         _contexts[self.address] = self

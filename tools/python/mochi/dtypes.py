@@ -5,7 +5,7 @@ import numpy as np
 from . import errors
 from ._library import lib
 
-NUMPY = {
+NUMPY: dict[int, np.dtype] = {
     lib.MO_F32: np.dtype(np.float32),
     lib.MO_F64: np.dtype(np.float64),
     lib.MO_I32: np.dtype(np.int32),

@@ -79,7 +79,7 @@ KINDS = (
 )  # fmt: skip
 # Exceptions of Python functions that the library has called, by the address of the context: the call that fails
 # because of one raises it again.
-_pending = {}
+_pending: dict[int, BaseException] = {}
 
 
 def hold(context, exception):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 SLOTS = 64
-_own = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
+_own: list[Head | None] = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
 
 
 class Head:

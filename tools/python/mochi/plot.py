@@ -106,7 +106,7 @@ def plane(Z: Any, y: Any = None, ax: Any = None) -> Any:
     matplotlib.axes.Axes
     """
     xy = Z.plane() if hasattr(Z, "plane") else _principal(np.asarray(Z, float))
-    label, names = (np.full(len(xy), -1), []) if y is None else number_classes(y, len(xy))
+    label, names = (np.full(len(xy), -1), np.empty(0)) if y is None else number_classes(y, len(xy))
     ax = _axes(ax)
     rest = label < 0
     ax.scatter(*xy[rest].T, s=3, color="0.75", linewidths=0, zorder=1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import errors
 from ._library import ffi, lib
 from .context import default_context
 from .dtypes import number_of
@@ -40,6 +41,8 @@ class Sparse(Handle):
             matrix, shape = matrix.tocsr(), matrix.shape
             matrix.sum_duplicates()
             matrix = (matrix.indptr, matrix.indices, matrix.data)
+        if shape is None:
+            raise errors.InvalidError("Sparse: the parts of a matrix (indptr, indices, data) without its shape")
         context = context or default_context()
         indptr, indices = np.ascontiguousarray(matrix[0], np.int64), np.ascontiguousarray(matrix[1], np.int32)
         data = None if matrix[2] is None else np.ascontiguousarray(matrix[2])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
 _open = threading.local()
 # Tapes by the address of the library's, for functions of Python that the library calls.
-_tapes = weakref.WeakValueDictionary()
+_tapes: weakref.WeakValueDictionary[int, Tape] = weakref.WeakValueDictionary()
 
 
 def _open_tapes():
@@ -98,7 +98,7 @@ class Tape:
 
     def _start(self):
         pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, MODES[self._mode])
-        core = Core(self.context, pointer or self.fail(), owned=True)
+        core: Any = Core(self.context, pointer or self.fail(), owned=True)
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
         core.frame = self._frame

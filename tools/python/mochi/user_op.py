@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 # Ops by the address of their descriptor, which nodes point to: they stay.
-_ops = {}
-_computed = {}  # results between shape and forward, by the address of the call
+_ops: dict[int, Op] = {}
+_computed: dict[int, tuple] = {}  # results between shape and forward, by the address of the call
 
 
 class Op:
@@ -53,7 +53,8 @@ class Op:
     ) -> None:
         if not 1 <= outputs <= lib.MO_MAX_OUTPUTS:
             raise errors.InvalidError(f"{outputs} outputs, expected 1 to {lib.MO_MAX_OUTPUTS}")
-        self.forward, self.vjp, self.outputs = forward, vjp, outputs
+        self.forward, self.outputs = forward, outputs
+        self.vjp: Any = vjp  # if None, the library does not ask for it
         self.name = name or forward.__name__
         self._text = ffi.new("char[]", self.name.encode())
         op = self._op = ffi.new("mo_op *")

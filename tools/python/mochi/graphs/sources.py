@@ -76,7 +76,7 @@ def _of_networkx(g, x, y):
     names = list(g.nodes)
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2)
-    parts = {"nodes": len(names), "u": ends[:, 0], "v": ends[:, 1], "names": names, "attributes": {}}
+    parts: dict[str, Any] = {"nodes": len(names), "u": ends[:, 0], "v": ends[:, 1], "names": names, "attributes": {}}
     for attribute in {a for a in (x, y) if isinstance(a, str)}:
         values = [g.nodes[n].get(attribute) for n in names]
         if any(v is not None for v in values):
@@ -96,7 +96,7 @@ def _of_pyg(data):
     nodes = getattr(data, "num_nodes", None)
     if nodes is None:
         nodes = len(x) if x is not None else int(max(u.max(initial=-1), v.max(initial=-1))) + 1
-    parts = {"nodes": int(nodes), "u": u, "v": v, "attributes": {k: data[k] for k in _keys(data)}}
+    parts: dict[str, Any] = {"nodes": int(nodes), "u": u, "v": v, "attributes": {k: data[k] for k in _keys(data)}}
     parts["x"] = None if x is None else array_of(x)
     parts["y"] = None if y is None else array_of(y)
     masks = {part: getattr(data, f"{key}_mask", None) for part, key in _MASKS.items()}
@@ -123,7 +123,8 @@ def _keys(data):
 
 def members_of(parts):
     """(the arrays of the library's .npz form, the values of the classes or None)."""
-    members = _rows("adj", *_compressed(parts["u"], parts["v"], parts["nodes"]), (parts["nodes"], parts["nodes"]))
+    indptr, indices = _compressed(parts["u"], parts["v"], parts["nodes"])
+    members = _rows("adj", indptr, indices, (parts["nodes"], parts["nodes"]))
     values = None
     if parts.get("x") is not None:
         members.update(_attributes(parts["x"], parts["nodes"]))

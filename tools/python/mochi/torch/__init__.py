@@ -115,10 +115,12 @@ class _DualRecord(Record):
         self.W = Zs.T @ D
         return self.system.logits(Zq, self.W, D)
 
-    def gradients(self, needs, bar):
+    def gradients(self, needs, bar, create_graph=False):
+        """Of first order: `Adjoint` records the function anew, as a `Record`, for gradients with a graph of their own."""
         Zs, Ys, Zq, _ = self.leaves
         with self.tape:
-            D, W, G, V = self.D.detach(), self.W, Zq.T @ bar, None
+            D, W, G = self.D.detach(), self.W, Zq.T @ bar
+            V: Any = None
             if any(need for i, need in enumerate(needs) if i != 2):
                 (V,) = self.tape.grad(self.D, [Ys], [self.system.adjoint(Zs, G, bar)], retain=True)
             formulas = (
@@ -168,11 +170,11 @@ def ridge(
 
     Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
     """
-    heads = {"penalised": "ridge", "free": "ridge_intercept", None: None}
-    if bias not in heads:
+    heads = {"penalised": "ridge", "free": "ridge_intercept"}
+    if bias is not None and bias not in heads:
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
     dual = Zs.shape[-2] <= Zs.shape[-1]
-    if bias == "free" or (bias and not dual):
+    if bias == "free" or (bias is not None and not dual):
         return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
     Ys, lam = _one_hot(Ys, Zs), torch.as_tensor(lam, dtype=Zs.dtype)
     same_batch = Zs.shape[:-2] == Ys.shape[:-2] == Zq.shape[:-2] and lam.ndim == 0

@@ -48,7 +48,7 @@ class _Idle(threading.local):
     """Tapes whose nodes PyTorch has freed, for the next calls of the thread: their memory is there already."""
 
     def __init__(self):
-        self.tapes = collections.deque(maxlen=4)
+        self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
 
     def take(self, context):
         while self.tapes:
