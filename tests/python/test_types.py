@@ -6,9 +6,8 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 import mochi
+import pytest
 
 pytest.importorskip("mypy")
 HERE = pathlib.Path(__file__).resolve().parent

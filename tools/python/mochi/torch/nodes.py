@@ -74,6 +74,7 @@ class Record:
             self.y = f(*self.leaves)
 
     def leaves_of(self, inputs, needs):
+        """The inputs of f on the tape."""
         return [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
 
     def __del__(self):
@@ -81,6 +82,7 @@ class Record:
             self.home.append(self.tape)  # reset by the thread that takes it
 
     def gradients(self, needs, bar, create_graph=False):
+        """The adjoints of the inputs that need one, from that of the result."""
         xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
         return self.tape.grad(self.y, xs, [bar], create_graph=create_graph, retain=True, allow_unused=True)
 
@@ -94,7 +96,8 @@ def tensor_of(x, like):
 
 def tensors_of(xs, likes, needs):
     """The values in the order of those that are needed."""
-    return tuple(tensor_of(x, like) for x, like in zip(xs, (y for y, need in zip(likes, needs, strict=True) if need), strict=True))
+    wanted = [like for like, need in zip(likes, needs, strict=True) if need]
+    return tuple(tensor_of(x, like) for x, like in zip(xs, wanted, strict=True))
 
 
 def _spread(values, needs):
@@ -108,6 +111,7 @@ class Function(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, f, *inputs):
+        """Records f, and gives its value."""
         ctx.f = f
         ctx.record = getattr(f, "record", Record)(f, inputs, ctx.needs_input_grad[1:])
         ctx.save_for_backward(*inputs)
@@ -115,6 +119,7 @@ class Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, bar):
+        """The adjoints of the inputs, as a node of its own."""
         needs = ctx.needs_input_grad[1:]
         return None, *_spread(Adjoint.apply(ctx.f, needs, ctx.record, bar, *ctx.saved_tensors), needs)
 
@@ -124,6 +129,7 @@ class Adjoint(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, f, needs, record, bar, *inputs):
+        """Asks the tape of the record."""
         ctx.f, ctx.needs = f, needs
         ctx.save_for_backward(bar, *inputs)
         return tensors_of(record.gradients(needs, leaf_of(bar, context=record.context)), inputs, needs)
@@ -131,6 +137,7 @@ class Adjoint(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, *directions):
+        """Records f and its gradients anew, and differentiates them along the directions."""
         bar, *inputs = ctx.saved_tensors
         wanted = ctx.needs_input_grad[3:]
         record = Record(ctx.f, inputs, [a or b for a, b in zip(ctx.needs, wanted[1:], strict=True)])
