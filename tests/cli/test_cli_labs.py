@@ -129,6 +129,32 @@ def pages_are_xml_without_script_or_request(folder):
     assert done.returncode == 1 and "none/page.html" in done.stderr
 
 
+def plugin(name):
+    return os.path.join(os.environ["MOCHI_PLUGINS"], name + ".so")
+
+
+def a_problem_of_ones_own_has_its_gradient(folder):
+    for n in ("3", "20"):
+        found = rows("adjoint", "--problem", plugin("lab_good"), "--n", n, "--iterations", "2,100", "--runs", "1")
+        assert len(found) == 8 and all(r["problem"] == "exponentials" for r in found)
+        for r in found:
+            assert r["iterations"] == 2 or r["error"] < 1e-10, r
+            assert r["method"] == "analytic" or r["iterations"] == 100 or r["error"] > 1e-3, r
+    assert "gradient in 3 hyper-parameters" in told("adjoint", "--problem", plugin("lab_good"), "--iterations", "5")
+    for name, part in (("lab_old", "was built for version 9"), ("lab_unnamed", "exports no mo_lab_plugin"),
+                       ("lab_stepless", "a step above 0"), ("lab_none", "lab_none.so")):
+        done = run("adjoint", "--problem", plugin(name))
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and part in done.stderr, done.stderr
+
+
+def problems_of_other_sizes_become_exact(folder):
+    for problem in ("ridge", "logistic", "root"):
+        found = rows("adjoint", "--problem", problem, "--n", "5", "--method", "implicit,unrolled", "--iterations", "2000",
+                     "--runs", "1")
+        assert len(found) == 2 and all(r["error"] < 1e-9 for r in found), found
+    refused("--n: expected at most 64", "adjoint", "--n", "65")
+
+
 def what_has_no_effect_is_refused(folder):
     refused("--problem: has no effect on conditioning", "conditioning", "--problem", "root")
     refused("--method", "truncation", "--method", "implicit")
@@ -142,7 +168,8 @@ def what_has_no_effect_is_refused(folder):
 def main():
     tests = [errors_grow_with_the_condition_number, implicit_gradients_are_off_as_the_solution_is,
              quotients_have_their_orders_and_their_v, segments_cost_a_forward_and_save_memory,
-             one_seed_gives_the_same_figures, pages_are_xml_without_script_or_request, what_has_no_effect_is_refused]
+             one_seed_gives_the_same_figures, pages_are_xml_without_script_or_request,
+             a_problem_of_ones_own_has_its_gradient, problems_of_other_sizes_become_exact, what_has_no_effect_is_refused]
     failed = 0
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,7 @@ static const struct {
     void (*run)(mo_context *ctx, const lab_options *o, lab_table *table);
     unsigned takes;
 } experiments[LAB_EXPERIMENTS] = {
-    {lab_adjoint, TAKES_PROBLEM | TAKES_ITERATIONS | TAKES_RUNS},
+    {lab_adjoint, TAKES_PROBLEM | TAKES_ITERATIONS | TAKES_RUNS | TAKES_N},
     {lab_conditioning, TAKES_N},
     {lab_truncation, TAKES_ITERATIONS | TAKES_N},
     {lab_differences, 0},
@@ -43,12 +43,13 @@ typedef struct lab_line {
 } lab_line;
 
 static const struct argp_option options[] = {
-    {"problem", KEY_PROBLEM, "NAME", 0, "adjoint: ridge, logistic or root (default logistic)", 0},
+    {"problem", KEY_PROBLEM, "NAME", 0,
+        "adjoint: ridge, logistic, root or FILE.so, a mo_lab_plugin of yours (default logistic)", 0},
     {"method", KEY_METHOD, "NAMES", 0, "adjoint: a list of analytic, unrolled, implicit, neumann (default: all)", 0},
     {"iterations", KEY_ITERATIONS, "LIST", 0,
         "adjoint, truncation: inner iterations, steps (default 10,30,100,300,1000)", 0},
-    {"n", KEY_N, "N", 0, "conditioning, truncation, checkpointing: size of the matrix, 2 to 256 (default 24, 12, 64)",
-        0},
+    {"n", KEY_N, "N", 0,
+        "size, 2 to 256 (default: adjoint 12, root 30; conditioning 24, truncation 12, checkpointing 64)", 0},
     {"svg", KEY_SVG, "FILE", 0, "also draw a chart (by gnuplot)", 0},
     {"html", KEY_HTML, "FILE", 0, "also write a page: chart (by gnuplot), table and text", 0},
     {"runs", KEY_RUNS, "N", 0, "adjoint, checkpointing: timed runs; their median is printed (default 5)", 0},
@@ -75,6 +76,7 @@ static const char description[] =
     "Examples:\n"
     "  mochi lab adjoint\n"
     "  mochi lab adjoint --problem root --method unrolled,implicit --svg adjoint.svg\n"
+    "  mochi lab adjoint --problem ./mine.so --n 20\n"
     "  mochi lab conditioning --html conditioning.html\n"
     "  mochi lab truncation --iterations 1,10,100 --json";
 
@@ -116,6 +118,9 @@ static void check_lab_line(const lab_line *line, const struct argp_state *state)
     refuse_given(&line->given, "method", !(takes & TAKES_PROBLEM), why);
     refuse_given(&line->given, "iterations", !(takes & TAKES_ITERATIONS), why);
     refuse_given(&line->given, "n", !(takes & TAKES_N), why);
+    if (takes & TAKES_PROBLEM && !line->o.plugin && line->o.n > 64)
+        refuse_command_line(
+            state, EXIT_USAGE, "--n: expected at most 64 for adjoint, whose reference differentiates in each");
     refuse_given(&line->given, "runs", !(takes & TAKES_RUNS), why);
 }
 
@@ -140,7 +145,9 @@ static error_t take_lab_option(int key, char *text, struct argp_state *state) {
     note_given(&line->given, key);
     if (take_lab_number(o, key, text, state))
         return 0;
-    if (key == KEY_PROBLEM)
+    if (key == KEY_PROBLEM && lab_is_plugin(text))
+        o->plugin = text;
+    else if (key == KEY_PROBLEM)
         o->problem = parse_choice(state, "--problem", text, problems, LAB_KINDS);
     else if (key == KEY_METHOD)
         take_methods(o, text, state);

@@ -71,7 +71,10 @@ typedef struct lab_kind {
 
 struct lab_problem {
     mo_context *ctx;
-    const lab_kind *kind;
+    const lab_kind *kind; /* own */
+    lab_kind own;         /* at the size of this problem */
+    const mo_lab_problem *plugin;
+    void *state;                           /* of the plugin */
     mo_tensor *theta;                      /* float64 leaf */
     mo_tensor *inputs, *targets;           /* w is fitted to them; for root: A, and no targets */
     mo_tensor *held_inputs, *held_targets; /* the loss is computed on them */
@@ -80,11 +83,18 @@ struct lab_problem {
 
 extern const lab_kind lab_kinds[];
 enum { LAB_KINDS = 3 };
-/* Draws the data of a problem; check mo_ok(ctx). */
-lab_problem lab_open(mo_context *ctx, const lab_kind *kind, uint64_t seed);
+/* Draws the data of a problem at size n (0: its own); check mo_ok(ctx). */
+void lab_open(lab_problem *p, mo_context *ctx, const lab_kind *kind, uint64_t seed, int64_t n);
 void lab_close(lab_problem *p);
 /* The solution to rounding, differentiable in theta by the Jacobian written out. */
 mo_tensor *lab_solve(mo_tape *t, const lab_problem *p, mo_tensor *theta);
+
+/* ---- lab_plugin.c ---- */
+
+/* Whether --problem names a shared object rather than a problem of the program. */
+bool lab_is_plugin(const char *text);
+/* Opens the mo_lab_plugin of a shared object, which stays loaded; check mo_ok(ctx). */
+void lab_open_plugin(lab_problem *p, mo_context *ctx, const char *path, uint64_t seed, int64_t n);
 
 /* ---- lab_methods.c ---- */
 
@@ -101,6 +111,7 @@ enum { MOST_ITERATIONS = 16 };
 typedef struct lab_options {
     int experiment; /* -1: none yet */
     int problem, threads, runs;
+    const char *plugin; /* a shared object in place of problem; NULL: none */
     bool methods[LAB_METHODS];
     int iterations[MOST_ITERATIONS], n_iterations;
     int64_t n; /* size; 0: the experiment's own */

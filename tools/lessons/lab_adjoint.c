@@ -81,9 +81,12 @@ static void measure_all(const lab_problem *p, const lab_options *o, lab_table *t
 }
 
 void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table) {
-    const lab_kind *kind = &lab_kinds[o->problem];
-    lab_problem p = lab_open(ctx, kind, o->seed);
-    snprintf(table->title, sizeof table->title, "Gradient through a solver: %s", kind->meaning);
+    lab_problem p;
+    if (o->plugin)
+        lab_open_plugin(&p, ctx, o->plugin, o->seed, o->n);
+    else
+        lab_open(&p, ctx, &lab_kinds[o->problem], o->seed, o->n);
+    snprintf(table->title, sizeof table->title, "Gradient through a solver: %s", mo_ok(ctx) ? p.kind->meaning : "");
     table->about =
         "The gradient of a loss in the hyper-parameters of an inner problem that is solved by gradient steps, "
         "against central differences in float64 of the exact solution.";
@@ -95,7 +98,7 @@ void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table) {
     table->x_whole = true;
     table->columns = columns;
     table->n_columns = 3;
-    table->problem = kind->name;
+    table->problem = p.kind->name;
     double *work = mo_ok(ctx) ? malloc(3 * (size_t)mo_numel(p.theta) * sizeof *work) : NULL;
     if (work)
         measure_all(&p, o, table, work);

@@ -12,7 +12,7 @@ enum { SAMPLES = 60, FEATURES = 12, CLASSES = 3, UNKNOWNS = 30 };
 
 /* theta [d] as a column, so that it multiplies rows of w [d, C]. */
 static mo_tensor *lab_penalty(mo_tape *t, mo_tensor *theta) {
-    return mo_reshape(t, mo_exp(t, theta), 2, (int64_t[]){FEATURES, 1});
+    return mo_reshape(t, mo_exp(t, theta), 2, (int64_t[]){mo_dim(theta, 0), 1});
 }
 
 static mo_tensor *mean_over_samples(mo_tape *t, mo_tensor *Z, mo_tensor *R) {
@@ -57,7 +57,7 @@ static mo_tensor *logistic_residual(mo_tape *t, mo_tensor *W, mo_tensor *const *
 static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     const lab_problem *p = state;
     (void)n;
-    const int64_t d = FEATURES, C = CLASSES, N = SAMPLES;
+    const int64_t d = mo_dim(p->inputs, 1), C = CLASSES, N = SAMPLES;
     mo_tensor *P = mo_softmax(t, mo_matmul(t, p->inputs, W), -1);
     mo_tensor *Pc = mo_reshape(t, P, 3, (int64_t[]){N, C, 1}), *Pe = mo_reshape(t, P, 3, (int64_t[]){N, 1, C});
     mo_tensor *B = mo_sub(t, mo_diagonal_embed(t, P), mo_mul(t, Pc, Pe));
@@ -81,9 +81,9 @@ static mo_tensor *lab_cross_entropy(mo_tape *t, const lab_problem *p, mo_tensor 
 static mo_tensor *root_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     const lab_problem *p = state;
     (void)n;
-    mo_tensor *Ax = mo_matmul(t, p->inputs, mo_reshape(t, x, 2, (int64_t[]){UNKNOWNS, 1}));
+    mo_tensor *Ax = mo_matmul(t, p->inputs, mo_reshape(t, x, 2, (int64_t[]){mo_dim(x, 0), 1}));
     mo_tensor *cube = mo_mul(t, mo_square(t, x), x);
-    return mo_sub(t, mo_add(t, mo_reshape(t, Ax, 1, (int64_t[]){UNKNOWNS}), cube), theta[0]);
+    return mo_sub(t, mo_add(t, mo_reshape(t, Ax, 1, (int64_t[]){mo_dim(x, 0)}), cube), theta[0]);
 }
 
 static mo_tensor *root_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
@@ -143,7 +143,7 @@ static mo_tensor *lab_planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo
 }
 
 static void draw_regression(lab_problem *p, mo_tape *t, mo_random *r) {
-    const int64_t size[2] = {SAMPLES, FEATURES};
+    const int64_t size[2] = {SAMPLES, p->kind->shape[0]};
     mo_tensor *truth = lab_draw(p->ctx, r, 2, p->kind->shape, 1, 0);
     p->theta = mo_require_grad(lab_draw(p->ctx, r, 1, &size[1], 0.3, -2));
     p->inputs = lab_draw(p->ctx, r, 2, size, 1, 0);
@@ -155,9 +155,9 @@ static void draw_regression(lab_problem *p, mo_tape *t, mo_random *r) {
 
 /* A = G G^T / m + I / 5 */
 static void draw_root(lab_problem *p, mo_tape *t, mo_random *r) {
-    const int64_t size[2] = {UNKNOWNS, UNKNOWNS};
+    const int64_t size[2] = {p->kind->shape[0], p->kind->shape[0]};
     mo_tensor *G = lab_draw(p->ctx, r, 2, size, 1, 0);
-    mo_tensor *C = mo_scale(t, mo_matmul(t, G, mo_transpose(t, G)), 1. / UNKNOWNS, 0);
+    mo_tensor *C = mo_scale(t, mo_matmul(t, G, mo_transpose(t, G)), 1. / (double)size[0], 0);
     p->theta = mo_require_grad(lab_draw(p->ctx, r, 1, size, 1, 0));
     p->inputs = lab_lasting(p->ctx, mo_add_diag(t, C, mo_scalar(t, MO_F64, 0.2)));
     p->held_targets = lab_draw(p->ctx, r, 1, size, 1, 0);
@@ -171,27 +171,30 @@ static double largest_eigenvalue(mo_tape *t, const lab_problem *p, mo_tensor *w)
     return mo_item(mo_max(t, values, 0, MO_DROP_AXES));
 }
 
-lab_problem lab_open(mo_context *ctx, const lab_kind *kind, uint64_t seed) {
-    lab_problem p = {.ctx = ctx, .kind = kind};
+void lab_open(lab_problem *p, mo_context *ctx, const lab_kind *kind, uint64_t seed, int64_t n) {
+    *p = (lab_problem){.ctx = ctx, .own = *kind};
+    p->kind = &p->own;
+    p->own.shape[0] = n ? n : kind->shape[0];
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)(kind - lab_kinds));
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     if (!t)
-        return p;
+        return;
     if (kind->ndim == 1)
-        draw_root(&p, t, &r);
+        draw_root(p, t, &r);
     else
-        draw_regression(&p, t, &r);
-    double start = largest_eigenvalue(t, &p, mo_full(t, MO_F64, kind->ndim, kind->shape, 0)),
-           end = largest_eigenvalue(t, &p, lab_solve(t, &p, p.theta));
-    p.step = 1 / (start > end ? start : end);
+        draw_regression(p, t, &r);
+    double start = largest_eigenvalue(t, p, mo_full(t, MO_F64, kind->ndim, p->kind->shape, 0)),
+           end = largest_eigenvalue(t, p, lab_solve(t, p, p->theta));
+    p->step = 1 / (start > end ? start : end);
     mo_tape_release(t);
-    return p;
 }
 
 void lab_close(lab_problem *p) {
     mo_tensor *all[] = {p->theta, p->inputs, p->targets, p->held_inputs, p->held_targets};
     for (int i = 0; i < 5; i++)
         mo_tensor_release(all[i]);
+    if (p->plugin && p->plugin->close)
+        p->plugin->close(p->state);
 }
 
 mo_tensor *lab_solve(mo_tape *t, const lab_problem *p, mo_tensor *theta) {
