@@ -78,6 +78,12 @@ typedef struct mo_attention {
 
 enum { MO_MOST_ATTENDED = 32 }; /* hops */
 
+/* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as
+ * potrf's, the X of a matrix without a factor is NaN. A.data NULL: L is given, info is not written. */
+typedef struct mo_spd_system {
+    mo_view A, B, L, X, info;
+} mo_spd_system;
+
 /* A sparse matrix [n, m]: row_pointer int64 [n + 1], column int32, values real. */
 typedef struct mo_csr_view {
     mo_view row_pointer, column, values;
@@ -104,6 +110,9 @@ typedef struct mo_kernels {
     /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. Only the named
      * triangle of T is read. */
     void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
+    /* Factor and both solves in one; X.data NULL only asks. Returns false, having done nothing, where potrf and trsm
+     * are to be called for systems of X's shape. May be NULL: never. */
+    bool (*solve_spd)(mo_context *ctx, const mo_spd_system *s);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
     void (*getrf)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);

@@ -6,6 +6,7 @@ template <typename real> static constexpr mo_kernels table() {
     k.gemm = gemm_cuda<real>;
     k.potrf = potrf_cuda<real>;
     k.trsm = trsm_cuda<real>;
+    k.solve_spd = solve_spd_cuda<real>;
     k.getrf = getrf_cuda<real>;
     k.getrs = getrs_cuda<real>;
     k.syevd = syevd_cuda<real>;

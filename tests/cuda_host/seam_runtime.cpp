@@ -161,6 +161,10 @@ void seam_memory(seam *s, size_t *held, size_t *left) {
         *left = bound - (*held < bound ? *held : bound);
 }
 
+size_t seam_most_shared(const seam *) {
+    return max_shared_bytes;
+}
+
 size_t seam_peak(seam *, bool restart) {
     return memory_peak(restart);
 }

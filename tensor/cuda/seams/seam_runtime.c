@@ -265,7 +265,20 @@ void seam_graph_release(seam_graph *g) {
     free(g);
 }
 
+/* Bytes of shared memory that any kernel may have, above which it must be asked for; room for a kernel's own arrays. */
+enum { SHARED_UNASKED = 48 << 10, SHARED_OWN = 1 << 10 };
+
+size_t seam_most_shared(const seam *s) {
+    int bytes = 0;
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device) == cudaSuccess && bytes > 0)
+        return (size_t)bytes - SHARED_OWN;
+    cudaGetLastError();
+    return SHARED_UNASKED - SHARED_OWN;
+}
+
 void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
     dim3 blocks = {g->blocks[0], g->blocks[1], g->blocks[2]}, threads = {g->threads[0], g->threads[1], g->threads[2]};
+    if (g->shared_bytes > SHARED_UNASKED - SHARED_OWN)
+        seam_note(s, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)g->shared_bytes));
     seam_note(s, cudaLaunchKernel(kernel, blocks, threads, arguments, g->shared_bytes, s->stream));
 }

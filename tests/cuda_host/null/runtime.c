@@ -87,6 +87,20 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+    (void)device;
+    *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 << 10 : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
+    vendor.shared_kernel = kernel;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value > 227 << 10)
+        return said(cudaErrorInvalidValue);
+    vendor.shared_bytes = value;
+    return cudaSuccess;
+}
+
 cudaError_t cudaDriverGetVersion(int *version) {
     *version = CUDART_VERSION;
     return cudaSuccess;
@@ -271,8 +285,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
 
 cudaError_t cudaLaunchKernel(
     const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
-    (void)kernel, (void)arguments, (void)shared_bytes, (void)stream;
-    if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024)
+    (void)arguments, (void)stream;
+    bool asked =
+        shared_bytes <= 48 << 10 || (vendor.shared_kernel == kernel && shared_bytes <= (size_t)vendor.shared_bytes);
+    if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024 || !asked)
         return said(cudaErrorInvalidValue);
     int name = (int)strcspn(vendor_kernel, ",");
     return queued(vendor_work("cudaLaunchKernel", "kernel %.*s %u x %u", name, vendor_kernel,

@@ -82,6 +82,25 @@ static void a_failure_before_the_capture_outlives_it(void **state) {
     seam_close(s);
 }
 
+static void shared_memory_above_48_kib_is_asked_for(void **state) {
+    (void)state;
+    seam *s = open_seam((seam_choice){0});
+    seam_grid g = {{1, 1, 1}, {32, 1, 1}, 40 << 10};
+    vendor.shared_kernel = NULL;
+    vendor_kernel = "k";
+    seam_launch(s, &g, &g, NULL);
+    assert_null(vendor.shared_kernel);
+    g.shared_bytes = seam_most_shared(s);
+    assert_int_equal(g.shared_bytes, 226 << 10); /* 1 KiB is left to the kernel's own arrays */
+    seam_launch(s, &g, &g, NULL);
+    assert_ptr_equal(vendor.shared_kernel, &g);
+    assert_null(seam_failure(s));
+    g.shared_bytes = 228 << 10;
+    seam_launch(s, &g, &g, NULL);
+    assert_string_equal(seam_failure(s), "invalid argument");
+    seam_close(s);
+}
+
 /* cuBLAS looks at the runtime's last error behind its own launch. */
 static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
     (void)state;
@@ -219,6 +238,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_call_that_breaks_the_capture_leaves_nothing_behind, fresh),
         cmocka_unit_test_setup(a_failure_before_the_capture_outlives_it, fresh),
+        cmocka_unit_test_setup(shared_memory_above_48_kib_is_asked_for, fresh),
         cmocka_unit_test_setup(a_noted_failure_is_not_taken_for_a_librarys, fresh),
         cmocka_unit_test_setup(devices_that_will_not_do_are_one_line, fresh),
         cmocka_unit_test_setup(the_peak_counts_workspaces_and_memory_has_a_bound, fresh),

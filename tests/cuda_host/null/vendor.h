@@ -22,6 +22,8 @@ typedef struct vendor_state {
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
     size_t used, high;
+    const void *shared_kernel;  /* the last kernel for which shared memory was asked, */
+    int shared_bytes;           /* and how much */
     int searches, plans, gemms; /* of cuBLASLt; products by plans; by cuBLAS */
 } vendor_state;
 extern vendor_state vendor;
