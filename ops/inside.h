@@ -6,6 +6,8 @@
 #include "ops/ops.h"
 
 /* ---- layers/, relu.c ---- */
+/* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
+MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
 MO_API mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu);
 /* sum_k a_k H_k, a = softmax_k(v . relu(W [H_0 | H_k] + b) + c): H [K, n, d], parameters W [m, 2 d], b [m], v [1, m], c

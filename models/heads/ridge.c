@@ -92,9 +92,22 @@ void mo_ridge_fit_intercept(
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
+/* Whether the queries have the supports' leading axes; they may also broadcast to each other. */
+static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
+    bool same = mo_ndim(Zs) == mo_ndim(Zq);
+    for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)
+        same = mo_dim(Zs, i) == mo_dim(Zq, i);
+    return same;
+}
+
 static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b;
-    mo_ridge_fit(t, Zs, Ys, parameters[0], MO_RIDGE_AUTO, &W, &b);
+    mo_tensor *W, *b, *lambda = parameters[0];
+    if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
+        if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
+            return mo_null_tensor(mo_tape_context(t));
+        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false));
+    }
+    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
     return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 

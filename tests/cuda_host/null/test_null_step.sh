@@ -27,10 +27,11 @@ MOCHI_CUDA_LIBRARIES=never step nc15 tf32 never
 pieces=$(wc -l <"$folder/rule") products=$(grep -c '^product' "$folder/rule") never=$(wc -l <"$folder/never")
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 grep -o '"min_ms":[0-9.]*' "$folder/json"
-limit nc15 bf16 178
-limit nc64 tf32 112
-limit lp tf32 125
-limit gc_enzymes tf32 119
+limit nc15 tf32 92
+limit nc15 bf16 160
+limit nc64 tf32 104
+limit lp tf32 105
+limit gc_enzymes tf32 101
 said="queues $products products among $pieces pieces of work ($never with \`MOCHI_CUDA_LIBRARIES=never\`"
 if ! tr '\n' ' ' <tensor/cuda/README.md | tr -s ' ' | grep -qF -- "$said"; then
     echo "tensor/cuda/README.md does not say: $said"
