@@ -77,16 +77,18 @@ static void describe(char *text, size_t bytes, culprit found, const char *side, 
 /* "in the forward", "in the backward, in the vjp of log (node 4)" */
 static void describe_place(char *text, size_t bytes, const mo_call *c) {
     const mo_node *node = c->t->visiting;
+    char line[256];
     if (!mo_in_backward(c))
         snprintf(text, bytes, "in the forward");
     else if (!node || c->op == &mo_op_accumulate)
         snprintf(text, bytes, "in the backward, adding contributions to a gradient");
     else
-        snprintf(text, bytes, "in the backward, in the vjp of %s (node %" PRId64 ")", node->op->name, node->index);
+        snprintf(text, bytes, "in the backward, in the vjp of %s%s (node %" PRId64 ")", node->op->name,
+            mo_place_of(node->out[0], line, sizeof line), node->index);
 }
 
 static void raise(const mo_call *c, int output, culprit found) {
-    char result[320], source[320] = "", place[160], inputs[400] = "";
+    char result[320], source[320] = "", place[400], inputs[400] = "";
     describe(result, sizeof result, found, "output", output, c->out[output]);
     describe_place(place, sizeof place, c);
     for (int i = 0; i < c->n_in && !source[0]; i++) {

@@ -19,12 +19,17 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 /* Makes a tape of that context. Returns NULL only when out of memory. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. Up
- * to the reset after this one, a tensor that it freed is known for that: reading it, or an op of it, raises MO_STATE.
- */
+ * to the reset after this one (in a context with .debug, for good), a tensor that it freed is known for that: reading
+ * it, or an op of it, raises MO_STATE. */
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
+/* Says where the caller is: until the next such call, errors of the context and of the tensors made now name the line.
+ * file must outlive the context; NULL: the line is unknown again. Returns t, so that mo_add(MO_HERE(t), A, B) names its
+ * line. #include <mochi/lines.h> after the library's other headers does that to every call that takes a tape. */
+MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
+#define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,
  * forward or backward, the rule that called it, output, index and value, and says so if an input already held one.
  * Every result is read once more. */

@@ -61,16 +61,16 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
 
 static bool check_value(run *r, const mo_node *node, const mo_tensor *T, uint64_t version, const char *side, int i) {
     mo_context *ctx = r->t->ctx;
-    char what[200];
-    if (T->freed) {
-        snprintf(what, sizeof what, "backward: %s %d of %s", side, i, node->op->name);
+    char what[500], place[256];
+    snprintf(what, sizeof what, "backward: %s %d of %.100s%s", side, i, node->op->name,
+        mo_place_of(node->out[0], place, sizeof place));
+    if (T->freed)
         mo_fail_freed(T, what);
-    } else if (!T->storage)
-        mo_fail(ctx, MO_STATE, "backward: %s %d of %s was released by an earlier backward: pass MO_RETAIN to that one",
-            side, i, node->op->name);
+    else if (!T->storage)
+        mo_fail(ctx, MO_STATE, "%s was released by an earlier backward: pass MO_RETAIN to that one", what);
     else if (T->storage->version != version)
-        mo_fail(ctx, MO_STATE, "backward: %s %d of %s%s%s was changed in place after it was recorded", side, i,
-            node->op->name, T->name ? ", " : "", T->name ? T->name : "");
+        mo_fail(ctx, MO_STATE, "%s%s%s was changed in place after it was recorded", what, T->name ? ", " : "",
+            T->name ? T->name : "");
     return mo_ok(ctx);
 }
 
@@ -78,11 +78,13 @@ static bool check_value(run *r, const mo_node *node, const mo_tensor *T, uint64_
 static bool check_node(run *r, const mo_node *node) {
     mo_context *ctx = r->t->ctx;
     const mo_op *op = node->op;
+    char place[256];
     if (node->released)
-        mo_fail(
-            ctx, MO_STATE, "backward: %s was consumed by an earlier backward: pass MO_RETAIN to that one", op->name);
+        mo_fail(ctx, MO_STATE, "backward: %s%s was consumed by an earlier backward: pass MO_RETAIN to that one",
+            op->name, mo_place_of(node->out[0], place, sizeof place));
     else if (!op->vjp)
-        mo_fail(ctx, MO_UNSUPPORTED, "backward: %s has no vjp, and a gradient was asked for through it", op->name);
+        mo_fail(ctx, MO_UNSUPPORTED, "backward: %s%s has no vjp, and a gradient was asked for through it", op->name,
+            mo_place_of(node->out[0], place, sizeof place));
     for (int i = 0; i < node->n_in && mo_ok(ctx); i++)
         if (op->reads_in >> i & 1)
             check_value(r, node, node->in[i], node->version[i], "input", i);

@@ -41,6 +41,14 @@ mo_mode mo_tape_mode(const mo_tape *t) {
     return t ? t->mode : MO_EVAL;
 }
 
+mo_tape *mo_tape_at(mo_tape *t, const char *file, int line) {
+    if (t) {
+        t->ctx->file = file;
+        t->ctx->line = line;
+    }
+    return t;
+}
+
 mo_context *mo_tape_context(const mo_tape *t) {
     return mo_context_of_tape(t);
 }
@@ -60,6 +68,15 @@ static void let_go(mo_tensor *T, mo_freed by) {
     T->freed = by;
 }
 
+/* The headers of this round stay, marked, for one more; those of the round before give up their memory. */
+static void change_host(mo_tape *t) {
+    mo_host_arena *last = t->host;
+    t->host = t->dead;
+    t->dead = last;
+    mo_host_arena_reset(t->host);
+    mo_host_arena_match(t->host, last);
+}
+
 void mo_tape_reset(mo_tape *t) {
     if (!mo_tape_lives(t, "tape_reset"))
         return;
@@ -69,11 +86,8 @@ void mo_tape_reset(mo_tape *t) {
     t->n_nodes = 0;
     t->n_slots = 0;
     t->spare_headers = NULL;
-    mo_host_arena *last = t->host; /* its headers stay, marked, for one more round */
-    t->host = t->dead;
-    t->dead = last;
-    mo_host_arena_reset(t->host);
-    mo_host_arena_match(t->host, last);
+    if (!t->ctx->debug)
+        change_host(t);
     mo_host_arena_reset(t->graph);
     mo_arena_reset(t->arena);
     mo_holder_emptied(t->ctx, &t->holder);
@@ -81,23 +95,28 @@ void mo_tape_reset(mo_tape *t) {
 
 /* The tape and its marked headers, without a use but to name a mistake. */
 static void free_remains(void *tape) {
-    mo_tape *t = tape;
-    t->ctx->counters.bytes_live += t->remains;
-    mo_host_arena_release(t->host);
-    mo_host_arena_release(t->dead);
-    mo_host_free(t->ctx, t, sizeof *t);
+    for (mo_tape *t = tape, *older; t; t = older) {
+        older = t->older;
+        t->ctx->counters.bytes_live += t->remains;
+        mo_host_arena_release(t->host);
+        mo_host_arena_release(t->dead);
+        mo_host_free(t->ctx, t, sizeof *t);
+    }
 }
 
-/* The tape that was released last is kept by its context, uncounted: its use is told then. Large ones are not. */
+/* The tape that was released last is kept by its context, uncounted: its use is told then. Large ones are not. In debug
+ * mode every tape is. */
 static void keep_remains(mo_tape *t) {
     mo_context *ctx = t->ctx;
     size_t bytes = sizeof *t + mo_host_arena_bytes(t->host) + mo_host_arena_bytes(t->dead);
     t->released = true;
-    if (bytes > MOST_REMAINS) {
+    if (bytes > MOST_REMAINS && !ctx->debug) {
         free_remains(t);
         return;
     }
-    if (ctx->remains)
+    if (ctx->debug)
+        t->older = ctx->remains;
+    else if (ctx->remains)
         ctx->free_remains(ctx->remains);
     ctx->remains = t;
     ctx->free_remains = free_remains;
@@ -159,6 +178,8 @@ mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *s
     }
     T->ctx = t->ctx;
     T->tape = t;
+    T->file = t->ctx->file;
+    T->line = t->ctx->line;
     T->dtype = dtype;
     T->ndim = ndim;
     if (ndim)
@@ -209,6 +230,8 @@ void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n) {
             continue;
         }
         let_go(T, MO_FREED_BY_SCOPE);
+        if (t->ctx->debug)
+            continue;
         T->grad = t->spare_headers;
         t->spare_headers = T;
     }

@@ -38,6 +38,7 @@ struct mo_tape {
     bool anomaly;            /* check results for values that are not finite */
     bool released;           /* its remains only raise errors */
     int64_t remains;         /* bytes of the remains, which the context does not count */
+    mo_tape *older;          /* released before, and kept too (debug mode) */
     mo_holder holder;        /* the tape as its context knows it */
 };
 

@@ -19,6 +19,8 @@ static bool spmm_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!A)
         return mo_call_fail(c, MO_INVALID, "no sparse matrix");
+    if (!mo_csr_lives(A, "spmm"))
+        return false;
     if (A->ctx != c->ctx)
         return mo_call_fail(c, MO_MISMATCH, "the sparse matrix belongs to another context");
     if (X->dtype != A->values->dtype)

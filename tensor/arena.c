@@ -1,5 +1,6 @@
 /* tensor/arena.c - segregated free lists with boundary merging, bookkeeping on the host. */
 #include "tensor/arena.h"
+#include "tensor/poison.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ typedef struct slab {
 
 struct mo_arena {
     mo_context *ctx;
+    bool on_host; /* so that free chunks are poisoned under AddressSanitizer */
     slab *slabs;
     size_t total; /* bytes of all slabs */
     chunk *bins[BINS];
@@ -90,6 +92,8 @@ static bool add_slab(mo_arena *a, size_t size) {
     c->slab = s;
     c->size = size;
     bin_insert(a, c);
+    if (a->on_host)
+        poison(s->data, size);
     return true;
 }
 
@@ -166,6 +170,8 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     a->ctx->counters.tape_live += (int64_t)c->size;
     if (a->ctx->counters.tape_live > a->ctx->counters.tape_peak)
         a->ctx->counters.tape_peak = a->ctx->counters.tape_live;
+    if (a->on_host) /* not the bytes that round the size up */
+        unpoison(c->slab->data + c->offset, bytes);
     *S = (mo_storage){
         .ctx = a->ctx, .data = c->slab->data + c->offset, .bytes = bytes, .references = 1, .arena = a, .chunk = c};
     return S;
@@ -185,6 +191,8 @@ static void merge_next(mo_arena *a, chunk *c) {
 void mo_arena_free(mo_arena *a, mo_storage *S) {
     chunk *c = S->chunk;
     a->ctx->counters.tape_live -= (int64_t)c->size;
+    if (a->on_host)
+        poison(c->slab->data + c->offset, c->size);
     if (c->next && c->next->free)
         merge_next(a, c);
     if (c->prev && c->prev->free) {
@@ -203,8 +211,11 @@ void mo_arena_free(mo_arena *a, mo_storage *S) {
 }
 
 static void free_slabs(mo_arena *a) {
-    for (slab *s = a->slabs; s; s = s->next)
+    for (slab *s = a->slabs; s; s = s->next) {
+        if (a->on_host)
+            unpoison(s->data, s->size);
         mo_device_free(a->ctx, s->data, s->size);
+    }
     a->slabs = NULL;
     a->total = 0;
     memset(a->bins, 0, sizeof a->bins);
@@ -229,6 +240,7 @@ mo_arena *mo_arena_create(mo_context *ctx) {
     if (!a)
         return NULL;
     a->ctx = ctx;
+    a->on_host = ctx->device == MO_CPU;
     a->host = mo_host_arena_create(ctx);
     if (!a->host) {
         mo_host_free(ctx, a, sizeof *a);

@@ -2,7 +2,8 @@
  *
  * Freed chunks merge with their neighbours, so that backward can reuse the memory of consumed values. Bookkeeping lives
  * in host memory (the slabs may be on a device). Slabs grow geometrically; a reset joins them into one of the summed
- * size, so that rounds of equal shapes ask the system for no memory after the first. */
+ * size, so that rounds of equal shapes ask the system for no memory after the first. Under AddressSanitizer, bytes
+ * of host memory that belong to no storage are poisoned. */
 #ifndef MO_ARENA_H
 #define MO_ARENA_H
 

@@ -68,6 +68,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->math = o.math;
     ctx->index = o.index;
     ctx->device_memory = o.device_memory;
+    ctx->debug = o.debug;
     ctx->max_expand = o.max_expand > 0 ? o.max_expand : MAX_EXPAND;
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
@@ -114,6 +115,8 @@ mo_code mo_context_release(mo_context *ctx) {
         ctx->backend->close(ctx);
     if (ctx->remains)
         ctx->free_remains(ctx->remains);
+    mo_free_all_buried(ctx);
+    mo_free_released_csr(ctx);
     free(ctx->ops);
     free(ctx->profile);
     free(ctx);

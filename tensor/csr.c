@@ -130,7 +130,7 @@ static mo_csr *transposed_copy(const mo_csr *A) {
 }
 
 const mo_csr *mo_csr_transposed(const mo_csr *A) {
-    if (!A || A->symmetric)
+    if (!A || A->symmetric || A->released) /* whose use spmm refuses */
         return A;
     if (!A->transposed)
         ((mo_csr *)(uintptr_t)A)->transposed = transposed_copy(A); /* a cache: logically const */
@@ -141,6 +141,8 @@ mo_code mo_csr_declare_symmetric(mo_csr *A) {
     if (!A)
         return MO_INVALID;
     mo_context *ctx = A->ctx;
+    if (!mo_csr_lives(A, "csr"))
+        return ctx->status.code;
     const mo_csr *T = A->rows == A->columns && mo_ok(ctx) ? transposed_copy(A) : NULL;
     const mo_csr *TT = T ? transposed_copy(T) : NULL; /* both with rising columns, so that they compare as bytes */
     host_csr a = {0}, b = {0};
@@ -178,8 +180,34 @@ int64_t mo_csr_nnz(const mo_csr *A) {
     return A ? A->nnz : 0;
 }
 
+bool mo_csr_lives(const mo_csr *A, const char *what) {
+    if (A->released)
+        mo_fail(A->ctx, MO_STATE, "%s: the sparse matrix [%" PRId64 ", %" PRId64 "] was released by mo_csr_release",
+            what, A->rows, A->columns);
+    return !A->released;
+}
+
+void mo_free_released_csr(mo_context *ctx) {
+    for (mo_csr *A = ctx->released, *older; A; A = older) {
+        older = A->older;
+        free(A);
+    }
+}
+
+/* In debug mode a matrix stays, without its arrays, so that its use is named. */
+static void free_csr(mo_csr *A) {
+    mo_context *ctx = A->ctx;
+    if (!ctx->debug) {
+        mo_host_free(ctx, A, sizeof *A);
+        return;
+    }
+    ctx->counters.bytes_live -= (int64_t)sizeof *A;
+    *A = (mo_csr){.ctx = ctx, .rows = A->rows, .columns = A->columns, .released = true, .older = ctx->released};
+    ctx->released = A;
+}
+
 void mo_csr_release(mo_csr *A) {
-    if (!A)
+    if (!A || !mo_csr_lives(A, "csr_release"))
         return;
     mo_csr_release(A->transposed);
     A->ctx->n_csr--;
@@ -188,5 +216,5 @@ void mo_csr_release(mo_csr *A) {
     mo_tensor_release(A->row_pointer);
     mo_tensor_release(A->column);
     mo_tensor_release(A->values);
-    mo_host_free(A->ctx, A, sizeof *A);
+    free_csr(A);
 }

@@ -1,7 +1,7 @@
 /* tensor/lifetime.c - what of a context lives: its tensors, its tapes, and released tensors that nodes still point to.
  *
  * A node holds pointers to its inputs. A released tensor therefore keeps its header, without its value, until every
- * tape that had nodes at that moment has been reset. */
+ * tape that had nodes at that moment has been reset; in debug mode until its context is released. */
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -37,6 +37,8 @@ static void free_header(mo_tensor *T) {
 
 /* Frees the headers that were buried before the oldest node of every tape. */
 static void free_buried(mo_context *ctx) {
+    if (ctx->debug)
+        return;
     uint64_t oldest = ctx->burials;
     for (const mo_holder *h = ctx->tapes; h; h = h->next)
         if (*h->nodes && h->since < oldest)
@@ -72,9 +74,20 @@ static bool any_nodes(const mo_context *ctx) {
     return false;
 }
 
+void mo_free_all_buried(mo_context *ctx) {
+    while (ctx->buried) {
+        mo_tensor *T = ctx->buried;
+        ctx->buried = T->next;
+        ctx->counters.bytes_live += (int64_t)sizeof *T;
+        free_header(T);
+    }
+}
+
 void mo_bury(mo_tensor *T) {
     mo_context *ctx = T->ctx;
-    if (!any_nodes(ctx)) {
+    if (ctx->debug) /* which its user has released: it is not counted */
+        ctx->counters.bytes_live -= (int64_t)sizeof *T;
+    else if (!any_nodes(ctx)) {
         free_header(T);
         return;
     }

@@ -3,11 +3,24 @@
 #include "tensor/given.h"
 #include "tensor/storage.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #else
 #include <fenv.h>
 #endif
+
+/* Appends the caller's line, for which a long message gives up its end. */
+static void append_place(mo_context *ctx) {
+    if (!ctx->file)
+        return;
+    char place[256], *message = ctx->status.message;
+    int n = snprintf(place, sizeof place, "; last call on a tape: %.200s:%d", ctx->file, ctx->line);
+    size_t used = strlen(message), room = sizeof ctx->status.message - 1 - (size_t)n;
+    memcpy(message + (used < room ? used : room), place, (size_t)n + 1);
+}
 
 void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
@@ -19,6 +32,7 @@ void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     va_start(args, format);
     mo_format_list(ctx->status.message, sizeof ctx->status.message, format, args);
     va_end(args);
+    append_place(ctx);
     for (char *at = ctx->status.message; *at; at++) /* a name from a file or from the caller keeps it one line */
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';

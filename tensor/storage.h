@@ -42,6 +42,8 @@ struct mo_tensor {
     mo_storage *storage; /* NULL: the null tensor, or a value that has been freed */
     mo_freed freed;
     const char *maker; /* the op that computed it, or NULL */
+    const char *file;  /* of the tape's tensors: the caller's line, as mo_tape_at was told; NULL: it was not */
+    int line;
     /* For tensors of no tape: neighbours in the context's list of the user's tensors; after release, the next to be
      * freed. */
     mo_tensor *previous, *next;
@@ -73,6 +75,9 @@ typedef struct mo_holder {
 
 struct mo_context {
     mo_status status;
+    bool debug;       /* no header is freed or used again before the context is released */
+    const char *file; /* of the last call of mo_tape_at, or NULL */
+    int line;
     mo_device device;
     mo_math math;
     int threads, index;
@@ -91,6 +96,7 @@ struct mo_context {
     void *remains; /* of autograd/: the tape that was released last; and what frees it */
     void (*free_remains)(void *remains);
     int64_t n_csr;
+    mo_csr *released;           /* debug mode: matrices that were released */
     int64_t empty_bytes;        /* bytes_live of the context alone */
     struct mo_profile *profile; /* of autograd/, one block; NULL: never started */
     bool profiling;
@@ -104,23 +110,32 @@ struct mo_csr {
     mo_tensor *column;      /* int32 [nnz] */
     mo_tensor *values;      /* real [nnz] */
     bool symmetric;
+    bool released;      /* debug mode: by its user; it is freed with its context */
+    mo_csr *older;      /* released before */
     mo_csr *transposed; /* built on demand, owned; never for symmetric matrices */
     void *prepared;     /* the backend's data for products; NULL before the first */
 };
 
+/* Whether the matrix has not been released; raises MO_STATE in the name of `what` in debug mode, where that is known.
+ */
+bool mo_csr_lives(const mo_csr *A, const char *what);
+void mo_free_released_csr(mo_context *ctx);
 /* The arrays of a matrix as kernels see them. */
 mo_csr_view mo_view_csr(const mo_csr *A);
 
 /* Raises MO_STATE for a tensor whose value has been freed: who did it. what: "add: input 0", or NULL. */
 void mo_fail_freed(const mo_tensor *T, const char *what);
+/* Writes " at fit.c:31", the line that made T, or "" if nothing is known of it; returns buffer. */
+const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes);
 /* Says that T belongs to an object of the library, which is counted in its stead (mo_context_release). */
 void mo_tensor_unlist(mo_tensor *T);
 /* A tape begins; has been emptied: headers that only its nodes pointed to are freed; ends. */
 void mo_holder_open(mo_context *ctx, mo_holder *h, const int64_t *nodes);
 void mo_holder_emptied(mo_context *ctx, mo_holder *h);
 void mo_holder_close(mo_context *ctx, mo_holder *h);
-/* Frees a header now, or once no node can point to it. */
+/* Frees a header now, or once no node can point to it; in debug mode with its context. */
 void mo_bury(mo_tensor *T);
+void mo_free_all_buried(mo_context *ctx);
 /* Raises MO_STATE, saying how many objects of which kind live; false where none does. */
 bool mo_context_in_use(mo_context *ctx);
 

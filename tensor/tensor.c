@@ -1,6 +1,7 @@
 /* tensor/tensor.c - tensors that own their storage, and windows onto it. */
 #include "tensor/storage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,17 +168,25 @@ const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes) {
     return buffer ? mo_format_shape(mo_ndim(T), T ? T->shape : NULL, buffer, bytes) : "";
 }
 
+const char *mo_place_of(const mo_tensor *T, char *buffer, size_t bytes) {
+    buffer[0] = 0;
+    if (T->file)
+        snprintf(buffer, bytes, " at %.200s:%d", T->file, T->line);
+    return buffer;
+}
+
 void mo_fail_freed(const mo_tensor *T, const char *what) {
     static const char *const by[] = {[MO_FREED_NOT] = "released by backward: call mo_keep on it before",
         [MO_FREED_BY_RESET] = "freed by mo_tape_reset",
         [MO_FREED_BY_SCOPE] = "freed by mo_scope_close",
         [MO_FREED_BY_RELEASE] = "freed by mo_tensor_release"};
     const char *who = T->maker ? T->maker : T->name;
-    mo_fail(T->ctx, MO_STATE, "%s%s%s was %s", what ? what : "the value of a tensor",
+    char place[256];
+    mo_fail(T->ctx, MO_STATE, "%s%s%s%s was %s", what ? what : "the value of a tensor",
         T->maker ? ", made by "
         : who    ? ", "
                  : "",
-        who ? who : "", by[T->freed]);
+        who ? who : "", mo_place_of(T, place, sizeof place), by[T->freed]);
 }
 
 mo_view mo_tensor_view(const mo_tensor *T) {

@@ -70,6 +70,10 @@ typedef struct mo_context_options {
     int index;             /* MO_CUDA: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may unfold to 64 MiB and this many times their size; 0: 32 times */
+    /* Every use of a freed tensor is named, however long ago it was freed: headers (300 bytes each) are kept until the
+     * tape, or of released tensors and tapes the context, is released. For finding mistakes; results have equal bits.
+     */
+    bool debug;
 } mo_context_options;
 
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only if memory runs out; a device that is

@@ -145,6 +145,8 @@ void set_max_expand(double ratio);
 mo_context *open_context(int threads);
 /* A context on a device; NULL after a failure has been reported. */
 mo_context *open_context_on(mo_context_options options);
+/* Whether MOCHI_DEBUG asks for contexts in debug mode: it is set, and not to 0. */
+bool debug_mode(void);
 /* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
 /* A JSON number, or null where the value is not finite. */

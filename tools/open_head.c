@@ -32,7 +32,7 @@ char *name_heads(int key, const char *text, void *input) {
 const mo_head *open_head(const char *text, char *why, size_t bytes) {
     const mo_head *head = NULL;
     if (is_file(text)) {
-        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug_mode()});
         head = ctx ? mo_load_head(ctx, text) : NULL;
         if (!head)
             snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");
@@ -68,7 +68,7 @@ const mo_encoder *open_encoder(const char *text, char *why, size_t bytes) {
         snprintf(why, bytes, "no encoder named '%.80s'; expected FILE.so (`mochi new encoder NAME` writes one)", text);
         return NULL;
     }
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug_mode()});
     const mo_encoder *encoder = ctx ? mo_load_encoder(ctx, text) : NULL;
     if (!encoder)
         snprintf(why, bytes, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");

@@ -28,8 +28,14 @@ mo_context *open_context(int threads) {
     return open_context_on((mo_context_options){.threads = threads});
 }
 
+bool debug_mode(void) {
+    const char *wanted = getenv("MOCHI_DEBUG");
+    return wanted && *wanted && strcmp(wanted, "0") != 0;
+}
+
 mo_context *open_context_on(mo_context_options options) {
     options.max_expand = max_expand;
+    options.debug = debug_mode();
     mo_context *ctx = mo_context_create(&options);
     if (ctx && mo_ok(ctx))
         return ctx;

@@ -73,7 +73,7 @@ static double tapes(mo_context *ctx, scratch *unused) {
     mo_tensor_fill(p, 0.5);
     mo_tape_set_mode(t, MO_RECORD);
     mo_tape_set_anomaly(t, true);
-    value += mo_tape_context(t) == ctx;
+    value += mo_tape_context(mo_tape_at(MO_HERE(t), NULL, 0)) == ctx;
     value += !strcmp(mo_tensor_name(p), "p");
     mo_scope scope = mo_scope_open(t);
     mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 3), *room = mo_tape_tensor(t, MO_F64, 1, (int64_t[]){2});

@@ -16,7 +16,7 @@ NUMBERS = {"int", "unsigned", "int64_t", "uint32_t", "uint64_t", "size_t", "doub
 # Not one of the library's own functions: the guard that stands before OpenBLAS's (tensor/cpu/fast/blas_guard.c).
 FOREIGN = {"blas_memory_alloc"}
 # What these return belongs to their argument.
-BORROWED = {"mo_tape_context", "mo_tensor_context"}
+BORROWED = {"mo_tape_at", "mo_tape_context", "mo_tensor_context"}
 # These return a context or a tape in any state; after those the object may be gone.
 OF_ITS_OWN = {
     "mo_context_create": "mo_context_release({});",

@@ -1,0 +1,169 @@
+/* tests/autograd/test_debug.c - debug mode: a freed tensor, tape or sparse matrix is named however long ago it was
+ * freed, errors name the caller's line, and results keep their bits. Memory of a tape is poisoned under
+ * AddressSanitizer in either mode. */
+#include "ops/ops.h"
+#include "tests/toy_ops.h"
+
+extern int __asan_address_is_poisoned(const volatile void *byte) __attribute__((weak));
+
+static int debug_create(void **state) {
+    toy *y = calloc(1, sizeof *y);
+    y->ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = true});
+    y->empty = mo_context_counters(y->ctx).bytes_live;
+    y->t = mo_tape_create(y->ctx, MO_RECORD);
+    *state = y;
+    return y->ctx && y->t && mo_ok(y->ctx) ? 0 : -1;
+}
+
+static void take_steps(mo_tape *t, mo_tensor *a, int n) {
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(mo_backward(t, toy_sum(t, toy_mul(t, a, a))), MO_OK);
+        mo_tape_reset(t);
+    }
+}
+
+static void a_value_is_named_a_thousand_resets_later(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *kept = mo_keep(toy_mul(mo_tape_at(y->t, "fit.c", 31), a, a));
+    mo_tape_at(y->t, NULL, 0);
+    take_steps(y->t, a, 1000);
+    assert_true(isnan(mo_item(toy_sum(y->t, kept))));
+    assert_failed(y->ctx, MO_STATE,
+        PARTS("toy_sum: the value of input 0, made by toy_mul at fit.c:31 was freed by mo_tape_reset"));
+    mo_tensor_release(a);
+}
+
+static void a_value_of_a_scope_is_named_after_later_ones(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = NULL;
+    for (int i = 0; i < 10; i++) {
+        mo_scope scope = mo_scope_open(y->t);
+        mo_tensor *b = i ? toy_add(y->t, a, a) : toy_mul(y->t, a, a);
+        stale = i ? stale : b;
+        assert_true(!i || b != stale);
+        mo_scope_close(y->t, &scope, NULL, 0);
+    }
+    toy_sum(y->t, stale);
+    assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_scope_close"));
+    mo_tensor_release(a);
+}
+
+static void released_tensors_and_tapes_are_named_until_their_context_goes(void **state) {
+    toy *y = *state;
+    mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3);
+    mo_tensor_release(W);
+    mo_tape *first = mo_tape_create(y->ctx, MO_RECORD);
+    mo_tensor *b = toy_mul(first, a, a);
+    mo_tape_release(first);
+    for (int i = 0; i < 10; i++) { /* what would take their memory */
+        mo_tensor_release(mo_parameter(y->ctx, "V", MO_F64, 1, (int64_t[]){2}));
+        mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
+        take_steps(t, a, 1);
+        mo_tape_release(t);
+    }
+    toy_mul(y->t, W, a);
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_mul: the value of input 0, W was freed by mo_tensor_release"));
+    mo_tensor_release(W);
+    assert_failed(y->ctx, MO_STATE, PARTS("release: W was released before"));
+    toy_mul(first, a, a);
+    assert_failed(y->ctx, MO_STATE, PARTS("toy_mul: the tape was released by mo_tape_release"));
+    mo_item(toy_sum(y->t, b));
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("input 0 belongs to another tape"));
+    mo_tensor_read(b, (double[2]){0}, 16);
+    assert_failed(y->ctx, MO_STATE, PARTS("made by toy_mul was freed by mo_tape_reset"));
+    mo_tensor_release(a);
+}
+
+static void a_released_sparse_matrix_is_named(void **state) {
+    toy *y = *state;
+    mo_csr *A = mo_csr_create(y->ctx, 1, 2, (int64_t[]){0, 2}, (int32_t[]){0, 1}, MO_F64, NULL);
+    mo_tensor *X = mo_require_grad(mo_full(y->t, MO_F64, 2, (int64_t[]){2, 1}, 1)), *g;
+    mo_tensor *Y = mo_spmm(y->t, A, X);
+    mo_csr_release(A);
+    assert_true(mo_is_null(mo_spmm(y->t, A, X)));
+    assert_failed(y->ctx, MO_STATE, PARTS("spmm: the sparse matrix [1, 2] was released by mo_csr_release"));
+    assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0), MO_STATE);
+    assert_failed(y->ctx, MO_STATE, PARTS("the sparse matrix [1, 2] was released by mo_csr_release"));
+    mo_csr_release(A);
+    assert_failed(y->ctx, MO_STATE, PARTS("csr_release: the sparse matrix [1, 2] was released"));
+}
+
+/* Messages of any length keep the line. */
+static void errors_name_the_callers_line(void **state) {
+    toy *y = *state;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
+    toy_mul(MO_HERE(y->t), a, one);
+    char here[100], *text = malloc(3000);
+    snprintf(here, sizeof here, "; last call on a tape: %s:%d", __FILE__, __LINE__ - 2);
+    assert_failed(y->ctx, MO_INVALID, PARTS("toy_mul: expected equal sizes", here));
+    memset(text, 'x', 2999);
+    text[2999] = 0;
+    mo_fail(y->ctx, MO_INVALID, "%s", text);
+    assert_failed(y->ctx, MO_INVALID, PARTS("xxxxx", here));
+    mo_tensor *loss = toy_sum(MO_HERE(y->t), toy_mul(y->t, a, a));
+    snprintf(here, sizeof here, "backward: toy_sum at %s:%d was consumed", __FILE__, __LINE__ - 1);
+    mo_backward(y->t, loss);
+    mo_backward(y->t, loss);
+    assert_failed(y->ctx, MO_STATE, PARTS(here));
+    mo_tape_at(y->t, NULL, 0);
+    toy_mul(y->t, a, one);
+    assert_null(strstr(mo_context_status(y->ctx)->message, "last call"));
+    mo_clear_error(y->ctx);
+    free(text);
+    mo_tensor_release(a);
+}
+
+static double gradient_of_a_step(bool debug, double x) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug});
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *a = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){1, 1}, &x));
+    for (int i = 0; i < 3; i++, mo_tape_reset(t))
+        assert_int_equal(mo_backward(t, mo_logdet(t, mo_add(t, mo_gram(t, a), mo_exp(t, a)))), MO_OK);
+    double g = mo_item(mo_grad_of(a));
+    mo_tape_release(t);
+    mo_tensor_release(a);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+    return g;
+}
+
+static void results_keep_their_bits(void **state) {
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        double plain = gradient_of_a_step(false, 0.3 + i), debug = gradient_of_a_step(true, 0.3 + i);
+        assert_memory_equal(&plain, &debug, sizeof plain);
+    }
+}
+
+static void memory_without_a_value_is_poisoned(void **state) {
+    toy *y = *state;
+    if (!__asan_address_is_poisoned)
+        skip(); /* without AddressSanitizer nothing is poisoned */
+    mo_tensor *T = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 7), *kept = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 8);
+    const double *x = mo_tensor_view(T).data, *k = mo_tensor_view(kept).data;
+    assert_false(__asan_address_is_poisoned(x + 2));
+    assert_true(__asan_address_is_poisoned(x + 3)); /* the bytes that round the size up */
+    mo_scope scope = mo_scope_open(y->t);
+    const double *inner = mo_tensor_view(mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 9)).data;
+    mo_scope_close(y->t, &scope, NULL, 0);
+    assert_true(__asan_address_is_poisoned(inner));
+    assert_false(__asan_address_is_poisoned(k));
+    mo_tape_reset(y->t);
+    assert_true(__asan_address_is_poisoned(x) && __asan_address_is_poisoned(k));
+    const double *again = mo_tensor_view(mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 7)).data;
+    assert_true(!__asan_address_is_poisoned(again) && again[2] == 7);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_value_is_named_a_thousand_resets_later, debug_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_value_of_a_scope_is_named_after_later_ones, debug_create, toy_release),
+        cmocka_unit_test_setup_teardown(
+            released_tensors_and_tapes_are_named_until_their_context_goes, debug_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_released_sparse_matrix_is_named, debug_create, toy_release),
+        cmocka_unit_test_setup_teardown(errors_name_the_callers_line, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(memory_without_a_value_is_poisoned, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(memory_without_a_value_is_poisoned, debug_create, toy_release),
+        cmocka_unit_test(results_keep_their_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
