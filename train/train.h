@@ -53,15 +53,25 @@ typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_famil
 MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
     const mo_plan_options *options, mo_episode *e, const mo_source **source);
 
-/* ---- optimizer: AdamW (Loshchilov and Hutter 2019), decoupled decay on all parameters ---- */
+/* ---- optimizer: AdamW (Loshchilov and Hutter 2019) or SGD, decoupled decay on all parameters ---- */
 
 typedef struct mo_adamw_options {
-    double lr, lr_min, beta1, beta2, epsilon, weight_decay;
+    double lr, lr_min;            /* of the trainer; mo_optimizer_step is given its rate */
+    double beta1, beta2, epsilon; /* all 0: 0.9, 0.999 and 1e-8 */
+    double weight_decay;
     double clip; /* largest gradient norm; 0: no clipping */
 } mo_adamw_options;
 
+/* Zeroes are plain gradient descent. */
+typedef struct mo_sgd_options {
+    double momentum; /* of m <- momentum m + g, p <- p - lr m */
+    double weight_decay, clip;
+} mo_sgd_options;
+
 typedef struct mo_optimizer mo_optimizer;
-/* Returns NULL on failure. */
+/* Both return NULL on failure. */
+MO_API mo_optimizer *mo_optimizer_sgd(
+    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options);
 MO_API mo_optimizer *mo_optimizer_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);

@@ -205,6 +205,25 @@ def test_adamw_trains():
         pickle.dumps(adamw)
 
 
+def test_sgd_is_its_formula_and_goes_on_after_a_pickle():
+    rng = np.random.default_rng(1)
+    p, m = rng.normal(size=(2, 3)), np.zeros((2, 3))
+    sgd = mochi.SGD([mochi.parameter(p)], lr=0.1, momentum=0.9, weight_decay=0.5)
+    for step in range(6):
+        g = rng.normal(size=(2, 3))
+        m = 0.9 * m + g
+        p = (1 - 0.1 * 0.5) * p - 0.1 * m
+        sgd.step([g])
+        if step == 2:
+            sgd = pickle.loads(pickle.dumps(sgd))
+    assert sgd.steps == 6 and isinstance(sgd, mochi.SGD)
+    np.testing.assert_allclose(sgd.parameters[0].numpy(), p, rtol=1e-13)
+    with pytest.raises(ValueError, match="sgd: momentum is 1"):
+        mochi.SGD(sgd.parameters, momentum=1.0)
+    with pytest.raises(ValueError, match="SGD: expected a parameter at least"):
+        mochi.SGD([])
+
+
 @pytest.mark.parametrize("how", ["pickle", "joblib", "deepcopy"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_adamw_goes_on_where_its_copy_left_off(how, dtype, tmp_path):

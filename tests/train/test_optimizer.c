@@ -1,5 +1,5 @@
-/* tests/train/test_optimizer.c - AdamW: PyTorch's stored steps, a plain double loop, clipping, and gradients that must
- * change nothing. */
+/* tests/train/test_optimizer.c - AdamW and SGD: PyTorch's stored steps, plain double loops, clipping, and gradients
+ * that must change nothing. */
 #include "tests/scratch.h"
 #include "train/run/optimizer.h"
 
@@ -236,11 +236,86 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
     return error / scale;
 }
 
-static void null_gradients_zeroed_options_and_released_parameters_are_named(void **state) {
+/* Three steps from one start with each set of options; the parameters after them. */
+static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
+    problem q = problem_create(ctx, MO_F64, 1);
+    mo_optimizer *o = mo_optimizer_create(ctx, q.p, N, options);
+    for (int step = 0; step < 3; step++)
+        assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
+    read_all(q.p, after);
+    mo_optimizer_release(o);
+    problem_release(&q);
+}
+
+static void zeroed_options_are_the_usual_ones(void **state) {
+    scratch *s = *state;
+    double zeroed[TOTAL], usual[TOTAL];
+    after_three_steps(s->ctx, &(mo_adamw_options){0}, zeroed);
+    after_three_steps(s->ctx, &(mo_adamw_options){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, usual);
+    assert_memory_equal(zeroed, usual, sizeof usual);
+    after_three_steps(s->ctx, &(mo_adamw_options){.epsilon = 1e-8}, zeroed); /* betas of 0 are then meant */
+    assert_true(memcmp(zeroed, usual, sizeof usual) != 0);
+}
+
+/* m <- momentum m + g, p <- (1 - lr decay) p - lr m, one number at a time; g clipped to the norm. */
+static void sgd_reference(const mo_sgd_options *o, double lr, const double *g, double *p, double *m) {
+    double norm = 0;
+    for (int i = 0; i < TOTAL; i++)
+        norm += g[i] * g[i];
+    double factor = o->clip > 0 ? fmin(1, o->clip / (sqrt(norm) + 1e-6)) : 1;
+    for (int i = 0; i < TOTAL; i++) {
+        m[i] = o->momentum * m[i] + factor * g[i];
+        p[i] = (1 - lr * o->weight_decay) * p[i] - lr * m[i];
+    }
+}
+
+static void sgd_equals_its_formula(void **state) {
+    scratch *s = *state;
+    const mo_sgd_options options[] = {{0}, {.momentum = 0.9}, {.momentum = 0.5, .weight_decay = 0.1, .clip = 1}};
+    const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
+    for (int k = 0; k < 6; k++) {
+        const mo_sgd_options *c = &options[k % 3];
+        problem q = problem_create(s->ctx, k < 3 ? MO_F32 : MO_F64, 0.1);
+        mo_optimizer *o = mo_optimizer_sgd(s->ctx, q.p, N, c);
+        double p[TOTAL], m[TOTAL] = {0}, g[TOTAL], got[TOTAL];
+        read_all(q.p, p);
+        for (int step = 1; step <= 10; step++) {
+            for (int i = 0; i < N; i++)
+                fill(q.g[i], (uint64_t)(100 * step + i), 0.1 * step);
+            read_all(q.g, g);
+            sgd_reference(c, 0.1, g, p, m);
+            assert_int_equal(mo_optimizer_step(o, q.g, 0.1, NULL), MO_OK);
+        }
+        read_all(q.p, got);
+        for (int i = 0; i < TOTAL; i++)
+            assert_true(fabs(got[i] - p[i]) < tolerance[k / 3]);
+        mo_optimizer_release(o);
+        problem_release(&q);
+    }
+}
+
+static void wrong_uses_of_sgd_are_named(void **state) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F64, 1);
-    assert_null(mo_optimizer_create(s->ctx, q.p, N, &(mo_adamw_options){0}));
-    assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the options are all zero"));
+    assert_null(mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){.momentum = 1}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("sgd: momentum is 1, expected 0 or more and below 1"));
+    assert_null(mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){.clip = -1}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("sgd: clip is -1, expected 0 (none) or more"));
+    assert_null(mo_optimizer_sgd(s->ctx, NULL, N, &(mo_sgd_options){0}));
+    assert_failed(s->ctx, MO_INVALID, PARTS("sgd: parameters is NULL"));
+    mo_optimizer *o = mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){0});
+    mo_optimizer_step(o, (mo_tensor *[]){q.g[0], NULL}, 0.1, NULL);
+    assert_failed(s->ctx, MO_INVALID, PARTS("sgd: the gradient of temperature, parameter 1, is null"));
+    mo_tensor_fill(q.g[1], NAN);
+    mo_optimizer_step(o, q.g, 0.1, &(double){0});
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("sgd: step 1: the norm of the gradient is nan in temperature"));
+    mo_optimizer_release(o);
+    problem_release(&q);
+}
+
+static void null_gradients_and_released_parameters_are_named(void **state) {
+    scratch *s = *state;
+    problem q = problem_create(s->ctx, MO_F64, 1);
     assert_null(mo_optimizer_create(s->ctx, q.p, N, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: options is NULL"));
     mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
@@ -278,7 +353,10 @@ int main(void) {
         cmocka_unit_test(norm_that_is_not_finite_changes_nothing),
         cmocka_unit_test(gradient_may_have_any_strides),
         cmocka_unit_test(wrong_gradients_and_options_are_refused),
-        cmocka_unit_test(null_gradients_zeroed_options_and_released_parameters_are_named),
+        cmocka_unit_test(null_gradients_and_released_parameters_are_named),
+        cmocka_unit_test(zeroed_options_are_the_usual_ones),
+        cmocka_unit_test(sgd_equals_its_formula),
+        cmocka_unit_test(wrong_uses_of_sgd_are_named),
         cmocka_unit_test(steps_equal_those_that_pytorch_stored),
     };
     return cmocka_run_group_tests_name("optimizer", tests, scratch_create, scratch_release);

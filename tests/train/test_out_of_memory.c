@@ -16,6 +16,7 @@ static double differentiate(mo_context *ctx, scratch *s) {
     mo_tensor_fill(W, 0.5);
     mo_optimizer *o = mo_optimizer_create(
         ctx, &W, 1, &(mo_adamw_options){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .clip = 1});
+    mo_optimizer *plain = mo_optimizer_sgd(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
     for (int step = 0; step < 2; step++) {
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
         mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES);
@@ -24,10 +25,13 @@ static double differentiate(mo_context *ctx, scratch *s) {
         mo_grad(t, &size, NULL, 1, &W, &second, 1, 0);
         if (mo_ok(ctx))
             mo_optimizer_step(o, &second, 0.1, &norm);
+        if (mo_ok(ctx))
+            mo_optimizer_step(plain, &second, 0.1, NULL);
         value += norm;
         mo_tape_reset(t);
     }
     mo_optimizer_release(o);
+    mo_optimizer_release(plain);
     mo_tensor_release(W);
     mo_tape_release(t);
     return value;

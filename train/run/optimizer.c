@@ -4,6 +4,7 @@
  *     p <- p - lr weight_decay p                                      decoupled decay, of every parameter
  *     m <- beta1 m + (1 - beta1) g,   v <- beta2 v + (1 - beta2) g^2
  *     p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+ * and SGD with momentum (Sutskever et al. 2013), where m <- momentum m + g and p <- p - lr m after the same decay.
  * The norm is a sum of per-parameter sums in a fixed order, so it does not depend on threads. */
 #include "train/run/optimizer.h"
 
@@ -12,19 +13,21 @@
 #include <math.h>
 #include <string.h>
 
+/* A zeroed struct asks for the usual AdamW; a rate is given to every step. */
+static mo_adamw_options with_defaults(mo_adamw_options o) {
+    if (o.beta1 == 0 && o.beta2 == 0 && o.epsilon == 0) {
+        o.beta1 = 0.9;
+        o.beta2 = 0.999;
+        o.epsilon = 1e-8;
+    }
+    return o;
+}
+
 static bool check_adamw_options(mo_context *ctx, const mo_adamw_options *o) {
-    static const mo_adamw_options none;
-    if (!memcmp(o, &none, sizeof none))
-        mo_fail(ctx, MO_INVALID,
-            "adamw: the options are all zero; expected betas, epsilon and a rate, such as 0.9, 0.999, 1e-8 and 3e-4");
-    else if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+    if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
         mo_fail(ctx, MO_INVALID, "adamw: betas %g and %g, expected 0 or more and below 1", o->beta1, o->beta2);
     else if (!(o->epsilon > 0 && o->epsilon < INFINITY))
         mo_fail(ctx, MO_INVALID, "adamw: epsilon is %g, expected more than 0", o->epsilon);
-    else if (!(o->weight_decay >= 0 && o->weight_decay < INFINITY))
-        mo_fail(ctx, MO_INVALID, "adamw: weight_decay is %g, expected 0 or more", o->weight_decay);
-    else if (!(o->clip >= 0 && o->clip < INFINITY))
-        mo_fail(ctx, MO_INVALID, "adamw: clip is %g, expected 0 (none) or more", o->clip);
     return mo_ok(ctx);
 }
 
@@ -43,7 +46,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     for (int i = 0; i < o->n && mo_ok(ctx); i++) {
         mo_tensor *P = o->parameter[i] = parameters[i];
         if (mo_is_null(P) || P->dtype != o->real || !mo_is_contiguous(P)) {
-            mo_fail(ctx, MO_INVALID, "adamw: parameter %d is %s, expected contiguous %s", i,
+            mo_fail(ctx, MO_INVALID, "%s: parameter %d is %s, expected contiguous %s", o->method, i,
                 mo_is_null(P) ? "null" : mo_dtype_name(P->dtype), mo_dtype_name(o->real));
             break;
         }
@@ -53,23 +56,50 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     return mo_ok(ctx);
 }
 
-mo_optimizer *mo_optimizer_create(
-    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
-    if (!mo_given(ctx, "adamw", "options", options) || !mo_given(ctx, "adamw", "parameters", parameters) ||
-        !check_adamw_options(ctx, options))
+/* Options that both methods have are checked here. */
+static mo_optimizer *create(
+    mo_context *ctx, const char *method, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
+    if (mo_ok(ctx) && !(options->weight_decay >= 0 && options->weight_decay < INFINITY))
+        mo_fail(ctx, MO_INVALID, "%s: weight_decay is %g, expected 0 or more", method, options->weight_decay);
+    if (mo_ok(ctx) && !(options->clip >= 0 && options->clip < INFINITY))
+        mo_fail(ctx, MO_INVALID, "%s: clip is %g, expected 0 (none) or more", method, options->clip);
+    if (!mo_given(ctx, method, "parameters", parameters))
         return NULL;
     if (n < 1 || mo_is_null(parameters[0]) || !mo_dtype_is_real(parameters[0]->dtype)) {
-        mo_fail(ctx, MO_INVALID, "adamw: expected parameters in float32 or float64");
+        mo_fail(ctx, MO_INVALID, "%s: expected parameters in float32 or float64", method);
         return NULL;
     }
     mo_optimizer *o = mo_host_alloc(ctx, sizeof *o);
     if (!o)
         return NULL;
-    *o = (mo_optimizer){.ctx = ctx, .options = *options, .n = n, .real = parameters[0]->dtype};
+    *o = (mo_optimizer){.ctx = ctx, .method = method, .options = *options, .n = n, .real = parameters[0]->dtype};
     if (create_moments(o, parameters))
         return o;
     mo_optimizer_release(o);
     return NULL;
+}
+
+mo_optimizer *mo_optimizer_create(
+    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
+    if (!mo_given(ctx, "adamw", "options", options))
+        return NULL;
+    mo_adamw_options o = with_defaults(*options);
+    return check_adamw_options(ctx, &o) ? create(ctx, "adamw", parameters, n, &o) : NULL;
+}
+
+mo_optimizer *mo_optimizer_sgd(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options) {
+    if (!mo_given(ctx, "sgd", "options", options))
+        return NULL;
+    if (!(options->momentum >= 0 && options->momentum < 1)) {
+        mo_fail(ctx, MO_INVALID, "sgd: momentum is %g, expected 0 or more and below 1", options->momentum);
+        return NULL;
+    }
+    const mo_adamw_options o = {
+        .beta1 = options->momentum, .weight_decay = options->weight_decay, .clip = options->clip};
+    mo_optimizer *made = create(ctx, "sgd", parameters, n, &o);
+    if (made)
+        made->sgd = true;
+    return made;
 }
 
 void mo_optimizer_release(mo_optimizer *o) {
@@ -98,15 +128,15 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     const mo_tensor *P = o->parameter[i];
     char want[160], got[160];
     if (mo_is_null(G)) {
-        mo_fail(o->ctx, MO_INVALID, "adamw: the gradient of %s, parameter %d, is null, expected %s %s",
+        mo_fail(o->ctx, MO_INVALID, "%s: the gradient of %s, parameter %d, is null, expected %s %s", o->method,
             mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
         return false;
     }
     if (P->freed || !P->storage)
-        mo_fail_freed(P, "adamw: the parameter");
+        mo_fail_freed(P, o->sgd ? "sgd: the parameter" : "adamw: the parameter");
     else if (G->dtype != P->dtype || G->ndim != P->ndim ||
              memcmp(G->shape, P->shape, (size_t)P->ndim * sizeof *P->shape) != 0)
-        mo_fail(o->ctx, MO_MISMATCH, "adamw: the gradient of %s is %s %s, expected %s %s", mo_tensor_name(P),
+        mo_fail(o->ctx, MO_MISMATCH, "%s: the gradient of %s is %s %s, expected %s %s", o->method, mo_tensor_name(P),
             mo_shape_string(G, got, sizeof got), mo_dtype_name(G->dtype), mo_shape_string(P, want, sizeof want),
             mo_dtype_name(P->dtype));
     return mo_ok(o->ctx);
@@ -116,13 +146,12 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
 static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
     (void)before;
     const mo_optimizer *o = note->check.caller;
-    mo_fail(ctx, MO_NUMERICAL, "adamw: step %lld: the norm of the gradient is %g in %s, expected it finite",
+    mo_fail(ctx, MO_NUMERICAL, "%s: step %lld: the norm of the gradient is %g in %s, expected it finite", o->method,
         (long long)(note->check.limit + note->ahead), sqrt(found.real), mo_tensor_name(o->parameter[position]));
 }
 
 static void describe_adamw_step(const void *caller, mo_note *note) {
-    (void)caller; /* its name is looked up when the check fails */
-    note->op = "adamw";
+    note->op = ((const mo_optimizer *)caller)->method; /* the parameter's name is looked up when the check fails */
 }
 
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
@@ -162,6 +191,13 @@ static void adamw_update(mo_optimizer *o) {
         .views = o->views});
 }
 
+/* SGD is the same formula: m <- beta1 m + g, v stays 0, epsilon is 1. */
+static void use_sgd(double *factor, double lr) {
+    factor[MO_ADAMW_REST1] = factor[MO_ADAMW_EPSILON] = 1;
+    factor[MO_ADAMW_REST2] = factor[MO_ADAMW_ROOT] = 0;
+    factor[MO_ADAMW_RATE] = lr;
+}
+
 /* All that changes from step to step lies on the device, so that a captured step can be replayed. */
 mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     if (!o)
@@ -169,7 +205,7 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     mo_context *ctx = o->ctx;
     const mo_adamw_options *c = &o->options;
     if (mo_ok(ctx) && !(lr >= 0 && lr < INFINITY))
-        mo_fail(ctx, MO_INVALID, "adamw: the rate is %g, expected 0 or more", lr);
+        mo_fail(ctx, MO_INVALID, "%s: the rate is %g, expected 0 or more", o->method, lr);
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
     double t = (double)(o->step + 1), correction1 = 1 - pow(c->beta1, t), correction2 = 1 - pow(c->beta2, t);
@@ -183,6 +219,8 @@ mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
         [MO_ADAMW_ROOT] = 1 / sqrt(correction2),
         [MO_ADAMW_EPSILON] = c->epsilon,
     };
+    if (o->sgd)
+        use_sgd(factor, lr);
     if (mo_tensor_write(o->factors, factor, sizeof factor) == MO_OK)
         o->step++;
     return mo_context_status(ctx)->code;
@@ -192,7 +230,7 @@ mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads) {
     if (!o)
         return MO_INVALID;
     mo_context *ctx = o->ctx;
-    if (!mo_given(ctx, "adamw", "grads", grads))
+    if (!mo_given(ctx, o->method, "grads", grads))
         return mo_code_of(ctx);
     for (int i = 0; i < o->n && mo_ok(ctx); i++)
         check_gradient(o, i, grads[i]);
@@ -238,7 +276,7 @@ mo_code mo_optimizer_set_steps(mo_optimizer *o, int64_t steps) {
     if (!o)
         return MO_INVALID;
     if (steps < 0)
-        mo_fail(o->ctx, MO_INVALID, "adamw: %lld steps taken, expected 0 or more", (long long)steps);
+        mo_fail(o->ctx, MO_INVALID, "%s: %lld steps taken, expected 0 or more", o->method, (long long)steps);
     else if (mo_ok(o->ctx))
         o->step = steps;
     return mo_code_of(o->ctx);

@@ -7,6 +7,8 @@
 
 struct mo_optimizer {
     mo_context *ctx;
+    const char *method; /* "adamw" or "sgd", as errors name it */
+    bool sgd;           /* options.beta1 is the momentum, and the second moments stay 0 */
     mo_adamw_options options;
     int n;
     int64_t step; /* steps taken */

@@ -28,6 +28,8 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
         mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
     else if (o->max_rows < 0)
         mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
+    else if (o->adamw.lr == 0 && o->adamw.lr_min == 0 && o->adamw.epsilon == 0)
+        mo_fail(ctx, MO_INVALID, "train: the options of adamw are all zero; expected a rate, such as 3e-4");
     else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
     else if (o->digest && o->replay)

@@ -32,7 +32,7 @@ from .fit import few_shot_score
 from .heads import Head, head, head_names, ridge_fit
 from .models import Episode, Model
 from .operators import attach as _attach
-from .optimizers import AdamW, cosine
+from .optimizers import SGD, AdamW, cosine
 from .random import Random
 from .solvers import Check, Report, gradcheck, implicit, recompute, solve
 from .sparse import Sparse
@@ -68,6 +68,7 @@ __all__ = [
     "Random",
     "Report",
     "Run",
+    "SGD",
     "Sparse",
     "StateError",
     "Step",

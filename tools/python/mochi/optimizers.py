@@ -1,4 +1,4 @@
-"""AdamW, and the cosine of its rate."""
+"""AdamW, SGD with momentum, and the cosine of a rate."""
 
 from __future__ import annotations
 
@@ -17,54 +17,22 @@ if TYPE_CHECKING:
 FIRST, SECOND = 1, 2  # moments
 
 
-class AdamW(Handle):
-    """AdamW with decoupled decay (Loshchilov and Hutter 2019).
-
-    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
-    parameters that are pickled beside it stay its own.
-
-    Parameters
-    ----------
-    parameters : sequence of Tensor
-        Leaves; each step writes them.
-    clip : float
-        The largest gradient norm; 0: no clipping.
-
-    Examples
-    --------
-    >>> w = mochi.parameter([3.0], dtype="float64")
-    >>> optimizer = mochi.AdamW([w], lr=0.1)
-    >>> for _ in range(100):
-    ...     with mochi.Tape() as tape:
-    ...         norm = optimizer.step(tape.grad((w * w).sum(), [w]))
-    >>> abs(w.item()) < 0.1
-    True
-    """
+class Optimizer(Handle):
+    """What AdamW and SGD have in common: they write their parameters, step by step."""
 
     release = lib.gate_mo_optimizer_release
 
-    def __init__(
-        self,
-        parameters: Iterable[Leaf],
-        lr: float = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        weight_decay: float = 0.0,
-        clip: float = 0.0,
-    ) -> None:
+    def __init__(self, make: Any, kind: str, parameters: Iterable[Leaf], lr: float, given: dict[str, float]) -> None:
         parameters = list(parameters)
         if not parameters:
-            raise errors.InvalidError("AdamW: expected a parameter at least")
+            raise errors.InvalidError(f"{type(self).__name__}: expected a parameter at least")
         context = parameters[0].context
-        options = ffi.new("mo_adamw_options *")
-        options.lr, options.beta1, options.beta2, options.epsilon = lr, beta1, beta2, epsilon
-        options.weight_decay, options.clip = weight_decay, clip
+        options = ffi.new(f"{kind} *", given)
         pointers = ffi.new("mo_tensor *[]", [p.pointer() for p in parameters])
-        made = context.call(lib.gate_mo_optimizer_create, context.pointer, pointers, len(parameters), options)
+        made = context.call(make, context.pointer, pointers, len(parameters), options)
         super().__init__(context, made, keep=parameters)
         self.lr = lr
-        self._options = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
+        self._options = given
 
     def step(self, gradients: Iterable[ArrayLike], lr: float | None = None) -> float:
         """Takes a step with gradients in the order of the parameters; returns their norm before clipping."""
@@ -94,11 +62,84 @@ class AdamW(Handle):
 
     def __reduce__(self) -> tuple[Any, ...]:
         moments = [[m.numpy() for m in self._moments(order)] for order in (FIRST, SECOND)]
-        return _remade, (self.parameters, {"lr": self.lr, **self._options}, self.steps, *moments)
+        return _remade, (type(self), self.parameters, {"lr": self.lr, **self._options}, self.steps, *moments)
 
 
-def _remade(parameters, options, steps, *moments):
-    made = AdamW(parameters, **options)
+class AdamW(Optimizer):
+    """AdamW with decoupled decay (Loshchilov and Hutter 2019).
+
+    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
+    parameters that are pickled beside it stay its own.
+
+    Parameters
+    ----------
+    parameters : sequence of Tensor
+        Leaves; each step writes them.
+    clip : float
+        The largest gradient norm; 0: no clipping.
+
+    Examples
+    --------
+    >>> w = mochi.parameter([3.0], dtype="float64")
+    >>> optimizer = mochi.AdamW([w], lr=0.1)
+    >>> for _ in range(100):
+    ...     with mochi.Tape() as tape:
+    ...         norm = optimizer.step(tape.grad((w * w).sum(), [w]))
+    >>> abs(w.item()) < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Leaf],
+        lr: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        clip: float = 0.0,
+    ) -> None:
+        given = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
+        super().__init__(lib.gate_mo_optimizer_create, "mo_adamw_options", parameters, lr, given)
+
+
+class SGD(Optimizer):
+    """Gradient descent with momentum: m <- momentum m + g, p <- p - lr m, after the decay p <- (1 - lr weight_decay) p.
+
+    It is pickled as AdamW is.
+
+    Parameters
+    ----------
+    parameters : sequence of Tensor
+        Leaves; each step writes them.
+    clip : float
+        The largest gradient norm; 0: no clipping.
+
+    Examples
+    --------
+    >>> w = mochi.parameter([3.0], dtype="float64")
+    >>> optimizer = mochi.SGD([w], lr=0.1, momentum=0.5)
+    >>> for _ in range(100):
+    ...     with mochi.Tape() as tape:
+    ...         norm = optimizer.step(tape.grad((w * w).sum(), [w]))
+    >>> abs(w.item()) < 1e-6
+    True
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Leaf],
+        lr: float = 1e-2,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        clip: float = 0.0,
+    ) -> None:
+        given = {"momentum": momentum, "weight_decay": weight_decay, "clip": clip}
+        super().__init__(lib.gate_mo_optimizer_sgd, "mo_sgd_options", parameters, lr, given)
+
+
+def _remade(kind, parameters, options, steps, *moments):
+    made = kind(parameters, **options)
     for order, values in zip((FIRST, SECOND), moments, strict=True):
         for tensor, array in zip(made._moments(order), values, strict=True):
             tensor.write(array)
