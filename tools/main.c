@@ -29,7 +29,7 @@ static const command commands[] = {
         explain_command},
     {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},
     {"gradcheck", "mochi gradcheck", "check the derivatives of ops and heads against differences", gradcheck_command},
-    {"new", "mochi new", "write a head or an encoder of your own to start from, with its test", new_command},
+    {"new", "mochi new", "write a head, an encoder or an op of your own to start from, with its test", new_command},
     {"bench", "mochi bench", "time training steps, matrix products, linear systems and the truncated SVD",
         bench_command},
     {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},

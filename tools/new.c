@@ -1,5 +1,5 @@
-/* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`: writes a head or an encoder of the user's own to start
- * from, with its test. */
+/* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`, `mochi new op NAME`: writes a head, an encoder or an
+ * op of the user's own to start from, with its test. */
 #include "tools/command.h"
 
 #include <ctype.h>
@@ -158,15 +158,18 @@ typedef struct kind {
     const char *name, *text, *test;
 } kind;
 
-static const kind kinds[] = {{"head", head_text, test_text}, {"encoder", encoder_text, encoder_test_text}};
+static const kind kinds[] = {{"head", head_text, test_text}, {"encoder", encoder_text, encoder_test_text},
+    {"op", new_op_text, new_op_test_text}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const char description[] = "Writes a head or an encoder of your own to start from: NAME.c, a shared object once "
-                                  "built, and NAME_test.c. The code "
-                                  "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
-                                  "Examples:\n"
-                                  "  mochi new head my_head\n"
-                                  "  mochi new encoder my_encoder";
+static const char description[] =
+    "Writes a head, an encoder or an op of your own to start from: NAME.c, a shared object once "
+    "built, and NAME_test.c. The code "
+    "compiles, and passes `mochi gradcheck`, as it stands; no file is overwritten.\v"
+    "Examples:\n"
+    "  mochi new head my_head\n"
+    "  mochi new encoder my_encoder\n"
+    "  mochi new op my_op";
 
 typedef struct new_options {
     const char *word, *name;
@@ -194,13 +197,13 @@ static error_t take_new_option(int key, char *text, struct argp_state *state) {
     else if (key == ARGP_KEY_ARG && !o->name)
         o->name = text;
     else if (key == ARGP_KEY_ARG)
-        usage_error(state, "arguments", "head|encoder NAME and no more", text);
+        usage_error(state, "arguments", "head|encoder|op NAME and no more", text);
     else if (key != ARGP_KEY_END)
         return ARGP_ERR_UNKNOWN;
     else if (!o->word || !o->name)
         refuse_command_line(state, EXIT_USAGE, "expected what to write, and its name: mochi new head my_head");
     else if (!(o->kind = find_plugin_kind(o->word)))
-        usage_error(state, "kind", "head or encoder", o->word);
+        usage_error(state, "kind", "head, encoder or op", o->word);
     else if (!is_identifier(o->name))
         usage_error(state, "NAME", "at most 40 letters, digits and _, a letter first", o->name);
     return 0;
@@ -216,7 +219,7 @@ static bool write_file(mo_context *ctx, const char *path, const char *text, cons
 }
 
 int new_command(int argc, char **argv) {
-    static const struct argp argp = {.parser = take_new_option, .args_doc = "head|encoder NAME", .doc = description};
+    static const struct argp argp = {.parser = take_new_option, .args_doc = "head|encoder|op NAME", .doc = description};
     new_options o = {0};
     parse_options(&argp, argc, argv, &o);
     char file[64], test[64];
@@ -231,12 +234,14 @@ int new_command(int argc, char **argv) {
     if (!ctx)
         return EXIT_FAILED;
     bool written = write_file(ctx, file, o.kind->text, o.name) && write_file(ctx, test, o.kind->test, o.name);
+    bool linked = o.kind->text == new_op_text; /* into its test, which loads the others */
     if (written)
         printf("%s and %s written; build and check them:\n"
                "  cc -shared -fPIC %s $(pkg-config --cflags --libs mochi) -o %s.so\n"
                "  mochi gradcheck --%s ./%s.so\n"
-               "  cc %s $(pkg-config --cflags --libs mochi) -o %s_test && ./%s_test\n",
-            file, test, file, o.name, o.kind->name, o.name, test, o.name, o.name);
+               "  cc %s%s%s $(pkg-config --cflags --libs mochi) -o %s_test && ./%s_test\n",
+            file, test, file, o.name, o.kind->name, o.name, test, linked ? " " : "", linked ? file : "", o.name,
+            o.name);
     int code = written ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

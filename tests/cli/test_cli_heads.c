@@ -236,13 +236,31 @@ static void new_writes_a_head_once(void **state) {
     RUN(p, "new", "head", "../evil");
     assert_ended(p, 2, "letters, digits and _");
     RUN(p, "new", "hat", "x");
-    assert_ended(p, 2, "mochi new: kind: expected head or encoder, found 'hat'");
+    assert_ended(p, 2, "mochi new: kind: expected head, encoder or op, found 'hat'");
     RUN(p, "new");
     assert_ended(p, 2, "mochi new: expected what to write, and its name: mochi new head my_head");
 }
 
+static void new_writes_an_op(void **state) {
+    program *p = *state;
+    char here[512], text[MAX_TEXT];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(p->folder), 0);
+    RUN(p, "new", "op", "my_op");
+    assert_ended(p, 0, NULL);
+    read_text("my_op.c", text);
+    assert_non_null(strstr(text, "<Y_bar, dY> = <2 A B Y_bar, dA> + <A^2 Y_bar, dB>"));
+    assert_non_null(strstr(text, "mo_tensor *my_op(mo_tape *t, mo_tensor *A, mo_tensor *B)"));
+    assert_null(strchr(text, '@'));
+    read_text("my_op_test.c", text);
+    assert_non_null(strstr(text, "cc my_op_test.c my_op.c "));
+    assert_null(strchr(text, '@'));
+    assert_int_equal(chdir(here), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_writes_an_op),
         cmocka_unit_test(help_names_every_head),
         cmocka_unit_test(gradcheck_checks_a_head_of_the_users),
         cmocka_unit_test(heads_that_do_not_fit_end_every_command),
