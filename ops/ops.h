@@ -149,6 +149,24 @@ MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 /* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
 MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
+/* ---- composed/: losses, accuracy, segments, sparse values ---- */
+/* The mean of (X - Y)^2, of one shape -> scalar */
+MO_API mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y);
+/* -mean [y log p + (1 - y) log(1 - p)] with p = sigmoid(logits); Y in [0, 1], real, of the logits' shape -> scalar */
+MO_API mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y);
+/* mo_softmax_cross_entropy in which a row counts the weight [C] of its class: sums are divided by the sum of weights */
+MO_API mo_tensor *mo_weighted_cross_entropy(
+    mo_tape *t, mo_tensor *logits, mo_tensor *target, mo_tensor *weight, double smoothing);
+/* The share of rows whose largest logit is that of their label: logits [.., C], labels int64 [..] -> scalar */
+MO_API mo_tensor *mo_accuracy(mo_tape *t, mo_tensor *logits, mo_tensor *labels);
+/* Segments as of mo_segment_sum: the largest entries, 0 for an empty segment, ties: gradient to the first -> [S, ..];
+ * softmax over the rows of each segment -> [n, ..]. The offsets are read on the host. */
+MO_API mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset);
+MO_API mo_tensor *mo_segment_softmax(mo_tape *t, mo_tensor *X, mo_tensor *offset);
+/* A X as mo_spmm, with values [nnz] in place of A's own, in the order of its rows, and their gradient; [nnz, d] memory
+ */
+MO_API mo_tensor *mo_spmm_values(mo_tape *t, const mo_csr *A, mo_tensor *values, mo_tensor *X);
+
 /* ---- recompute.c: memory for time ---- */
 
 enum { MO_MAX_STATE = 256 };

@@ -7,6 +7,7 @@
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
  * X or P^T N^-1 X. Linear, so sum, mean: X_bar = spread(Y_bar),   spread: X_bar = sum or mean of Y_bar. */
+#include "ops/composed/segments.h"
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
 #include "tensor/storage.h"
@@ -200,4 +201,8 @@ mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
 
 mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
     return mo_apply(t, &mo_op_segment_mean, (mo_tensor *[]){X, offset}, 2, &mean_of_rows);
+}
+
+mo_tensor *mo_segment_spread(mo_tape *t, mo_tensor *X, mo_tensor *offset, int64_t rows) {
+    return mo_apply(t, &mo_op_segment_spread, (mo_tensor *[]){X, offset}, 2, &(segment_options){false, rows});
 }

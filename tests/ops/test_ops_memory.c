@@ -62,6 +62,8 @@ static double products(mo_context *ctx, scratch *unused) {
     take(&s, mo_trace(t, s.A));
     take(&s, mo_mul(t, s.A, mo_eye(t, MO_F64, 3)));
     take(&s, mo_spmm(t, M, s.A));
+    mo_tensor *entries = mo_slice(t, mo_reshape(t, s.B, 1, (int64_t[]){9}), 0, 0, 4);
+    take(&s, mo_spmm_values(t, M, entries, s.A));
     take(&s, mo_hop_mix(t, s.A, (mo_tensor *[]){s.A, s.B, s.S}, 3));
     double value = sums_close(&s);
     mo_csr_release(M);
@@ -129,7 +131,12 @@ static double reductions(mo_context *ctx, scratch *unused) {
     take(&s, mo_top_k(t, s.A, 2, 1));
     take(&s, mo_softmax(t, s.A, 1));
     take(&s, mo_log_softmax(t, s.A, 0));
-    take(&s, mo_softmax_cross_entropy(t, s.A, mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 2, 1}), 0.1));
+    mo_tensor *labels = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 2, 1});
+    take(&s, mo_softmax_cross_entropy(t, s.A, labels, 0.1));
+    take(&s, mo_weighted_cross_entropy(t, s.A, labels, mo_exp(t, s.x), 0.1));
+    take(&s, mo_binary_cross_entropy(t, s.A, s.B));
+    take(&s, mo_mse(t, s.A, s.B));
+    take(&s, mo_accuracy(t, s.A, labels));
     take(&s, mo_layer_norm(t, s.A, 1e-5));
     take(&s, mo_l2_normalize(t, s.A, 1e-12));
     take(&s, mo_norm(t, s.A));
@@ -160,6 +167,8 @@ static double windows(mo_context *ctx, scratch *unused) {
     take(&s, mo_put_along(t, mo_slice(t, s.A, 1, 0, 2), along, 3));
     take(&s, mo_segment_sum(t, s.A, offset));
     take(&s, mo_segment_mean(t, s.A, offset));
+    take(&s, mo_segment_max(t, s.A, offset));
+    take(&s, mo_segment_softmax(t, s.A, offset));
     return sums_close(&s);
 }
 

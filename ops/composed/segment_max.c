@@ -1,0 +1,106 @@
+/* ops/composed/segment_max.c - the largest entries of runs of rows, column by column.
+ *
+ * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the maximum of the rows offset(s) ..
+ * offset(s+1)-1, and 0 for an empty segment; NaN if one of them is.
+ *
+ * A tournament: neighbours of a segment meet in pairs (mo_maximum), the winners again, until each segment has one row
+ * left; a row without a neighbour meets itself. After log2 of the longest segment rounds about 2 n rows have been
+ * computed. Y_bar goes to the winner, the first of equal rows, as in mo_max. Who meets whom depends on the offsets
+ * alone, which are read on the host: a GPU's queued work is waited for. */
+#include "ops/composed/segments.h"
+#include "tensor/storage.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, const mo_tensor *offset) {
+    char x[160], y[160];
+    if (!mo_ok(ctx))
+        return false;
+    if (mo_is_null(X) || mo_is_null(offset))
+        mo_fail(ctx, MO_INVALID, "%s: input %d is null", name, mo_is_null(X) ? 0 : 1);
+    else if (!mo_dtype_is_real(X->dtype) || X->ndim < 1 || offset->dtype != MO_I64 || offset->ndim != 1 ||
+             offset->shape[0] < 1)
+        mo_fail(ctx, MO_INVALID, "%s: expected real rows [n, ..] and int64 offsets [segments + 1]; got %s %s, %s %s",
+            name, mo_shape_string(X, x, sizeof x), mo_dtype_name(X->dtype), mo_shape_string(offset, y, sizeof y),
+            mo_dtype_name(offset->dtype));
+    return mo_ok(ctx);
+}
+
+/* Rows of each segment, and those of the next round; the pairs of a round, or the winners at the end. */
+typedef struct tournament {
+    int64_t n, segments;     /* rows of X */
+    int64_t *rows;           /* [segments + 1]: the offsets first */
+    int64_t *first, *second; /* [max(n, segments)] */
+    bool empty;              /* a segment is */
+} tournament;
+
+static bool read_offsets(mo_context *ctx, const mo_tensor *offset, tournament *r) {
+    size_t bytes = (size_t)(r->segments + 1) * sizeof *r->rows;
+    if (!r->rows || !r->first || !r->second || mo_tensor_read(offset, r->rows, bytes) != MO_OK)
+        return false;
+    int64_t before = 0;
+    for (int64_t s = 0; s <= r->segments; s++) {
+        int64_t at = r->rows[s];
+        if (at < before || (s == 0 && at != 0) || (s == r->segments && at != r->n)) {
+            mo_fail(ctx, MO_INVALID,
+                "segment_max: offset %" PRId64 " is %" PRId64 ", expected offsets that rise from 0 to %" PRId64
+                ", the rows",
+                s, at, r->n);
+            return false;
+        }
+        if (s > 0)
+            r->rows[s - 1] = at - before;
+        r->empty |= s > 0 && at == before;
+        before = at;
+    }
+    return true;
+}
+
+/* Writes the pairs of a round and returns their number, 0 if each segment has at most one row. */
+static int64_t pair(tournament *r) {
+    int64_t n = 0, row = 0, longest = 0;
+    for (int64_t s = 0; s < r->segments; s++) {
+        int64_t m = r->rows[s];
+        longest = m > longest ? m : longest;
+        for (int64_t i = 0; i < m; i += 2, n++) {
+            r->first[n] = row + i;
+            r->second[n] = row + (i + 1 < m ? i + 1 : i);
+        }
+        row += m;
+    }
+    if (longest < 2)
+        return 0;
+    for (int64_t s = 0; s < r->segments; s++)
+        r->rows[s] = (r->rows[s] + 1) / 2;
+    return n;
+}
+
+static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
+    for (int64_t n; (n = pair(r)) > 0;) {
+        mo_tensor *first = mo_from(t, MO_I64, 1, &n, r->first), *second = mo_from(t, MO_I64, 1, &n, r->second);
+        X = mo_maximum(t, mo_gather_rows(t, X, first), mo_gather_rows(t, X, second));
+    }
+    if (!r->empty)
+        return X;
+    int64_t winners = mo_dim(X, 0), row = 0;
+    for (int64_t s = 0; s < r->segments; s++)
+        r->first[s] = r->rows[s] ? row++ : winners; /* which is a row of zeros */
+    return mo_gather_rows(t, mo_pad(t, X, 0, 0, 1), mo_from(t, MO_I64, 1, &r->segments, r->first));
+}
+
+mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_check_segments(ctx, "segment_max", X, offset))
+        return mo_null_tensor(ctx);
+    tournament r = {.n = X->shape[0], .segments = offset->shape[0] - 1};
+    size_t most = (size_t)(r.n > r.segments ? r.n : r.segments) * sizeof *r.rows, bytes = most + sizeof *r.rows;
+    r.rows = mo_host_alloc(ctx, bytes);
+    r.first = mo_host_alloc(ctx, most);
+    r.second = mo_host_alloc(ctx, most);
+    mo_tensor *Y = read_offsets(ctx, offset, &r) ? play(t, X, &r) : mo_null_tensor(ctx);
+    mo_host_free(ctx, r.rows, bytes);
+    mo_host_free(ctx, r.first, most);
+    mo_host_free(ctx, r.second, most);
+    return Y;
+}

@@ -1,0 +1,309 @@
+/* tests/ops/test_composed.c - the functions of ops/composed/ against loops, against central differences to order two,
+ * and with wrong inputs. */
+#include "ops/inside.h"
+#include "tests/toy_ops.h"
+
+/* A float64 leaf of normal draws. */
+static mo_tensor *drawn(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
+    double x[256];
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    assert_true(n <= 256);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_require_grad(mo_tensor_from(ctx, MO_F64, ndim, shape, x));
+}
+
+static double *host(const mo_tensor *T) {
+    double *x = malloc((size_t)mo_numel(T) * sizeof *x + 1);
+    assert_int_equal(mo_tensor_read(T, x, (size_t)mo_numel(T) * sizeof *x), MO_OK);
+    return x;
+}
+
+static void assert_near(double got, double expected) {
+    if (!(fabs(got - expected) <= 1e-13 * fmax(1, fabs(expected))))
+        fail_msg("%.17g, expected %.17g", got, expected);
+}
+
+static void assert_derivatives(toy *y, mo_function f, void *state, mo_tensor *const *in, int n) {
+    for (int order = 1; order <= 2; order++) {
+        mo_check_result r = mo_check_function(y->ctx, f, state, in, n, 1, order, order == 1 ? 1e-6 : 1e-5, 3);
+        if (!r.pass)
+            fail_msg("order %d: %s", order, r.worst);
+    }
+}
+
+enum { ROWS = 5, CLASSES = 3, NUMBERS = ROWS * CLASSES };
+
+static const int64_t table[] = {ROWS, CLASSES};
+static const int64_t labels[ROWS] = {2, 0, 1, 2, 2};
+
+/* ---- losses ---- */
+
+static void mse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out, (void)state;
+    out[0] = mo_mse(t, in[0], in[1]);
+}
+
+static void binary_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out, (void)state;
+    out[0] = mo_binary_cross_entropy(t, in[0], in[1]);
+}
+
+static void losses_are_their_formulas(void **state) {
+    toy *y = *state;
+    mo_tensor *in[] = {drawn(y->ctx, 2, table, 1), drawn(y->ctx, 2, table, 2)};
+    double *z = host(in[0]), *v = host(in[1]), squares = 0, cross = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        double p = 1 / (1 + exp(-z[i]));
+        squares += (z[i] - v[i]) * (z[i] - v[i]) / NUMBERS;
+        cross -= (v[i] * log(p) + (1 - v[i]) * log(1 - p)) / NUMBERS;
+    }
+    assert_near(mo_item(mo_mse(y->t, in[0], in[1])), squares);
+    assert_near(mo_item(mo_binary_cross_entropy(y->t, in[0], in[1])), cross);
+    assert_derivatives(y, mse_code, NULL, in, 2);
+    assert_derivatives(y, binary_code, NULL, in, 2);
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+    free(z);
+    free(v);
+}
+
+/* A sure answer costs e^-|z|, not 0; a wrong one |z|: to all digits of either type. */
+static void binary_cross_entropy_of_large_logits_is_exact(void **state) {
+    toy *y = *state;
+    const double logits[] = {30, 300, 1e4};
+    for (int i = 0; i < 3; i++)
+        for (int type = 0; type < 2; type++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                mo_dtype real = type ? MO_F64 : MO_F32;
+                mo_tensor *z = mo_scalar(y->t, real, sign * logits[i]);
+                double one = mo_item(mo_binary_cross_entropy(y->t, z, mo_scalar(y->t, real, 1)));
+                double zero = mo_item(mo_binary_cross_entropy(y->t, z, mo_scalar(y->t, real, 0)));
+                double right = sign > 0 ? one : zero, wrong = sign > 0 ? zero : one, small = exp(-logits[i]);
+                if (type == 0 && small < 1e-37) /* float32 has no such number */
+                    small = 0;
+                assert_true(fabs(right - small) <= 1e-6 * small);
+                assert_true(fabs(wrong - logits[i] - small) <= (type ? 1e-15 : 1e-7) * logits[i]);
+            }
+}
+
+/* ---- cross-entropy with weights ---- */
+
+typedef struct weighting {
+    bool dense;
+    double smoothing;
+} weighting;
+
+static void weighted_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out;
+    const weighting *w = state;
+    mo_tensor *target = w->dense ? mo_softmax(t, in[2], 1) : mo_from(t, MO_I64, 1, table, labels);
+    out[0] = mo_weighted_cross_entropy(t, in[0], target, mo_exp(t, in[1]), w->smoothing);
+}
+
+static double weighted_by_loops(const double *z, const double *w, const double *target, double s) {
+    double sum = 0, weights = 0;
+    for (int i = 0; i < ROWS; i++) {
+        double all = 0;
+        for (int c = 0; c < CLASSES; c++)
+            all += exp(z[i * CLASSES + c]);
+        for (int c = 0; c < CLASSES; c++) {
+            double t = target[i * CLASSES + c];
+            sum -= w[c] * ((1 - s) * t + s / CLASSES) * (z[i * CLASSES + c] - log(all));
+            weights += w[c] * t;
+        }
+    }
+    return sum / weights;
+}
+
+static void weighted_cross_entropy_is_its_formula(void **state) {
+    toy *y = *state;
+    const weighting cases[] = {{false, 0}, {false, 0.2}, {true, 0}, {true, 0.1}};
+    mo_tensor *in[] = {
+        drawn(y->ctx, 2, table, 3), drawn(y->ctx, 1, (int64_t[]){CLASSES}, 4), drawn(y->ctx, 2, table, 5)};
+    mo_tensor *w = mo_exp(y->t, in[1]), *soft = mo_softmax(y->t, in[2], 1);
+    mo_tensor *hard = mo_one_hot(y->t, mo_from(y->t, MO_I64, 1, table, labels), CLASSES, MO_F64);
+    double *z = host(in[0]), *weight = host(w), *targets[] = {host(hard), host(soft)};
+    for (int i = 0; i < 4; i++) {
+        weighting c = cases[i];
+        mo_tensor *out;
+        weighted_code(y->t, in, 3, &out, 1, &c);
+        assert_near(mo_item(out), weighted_by_loops(z, weight, targets[c.dense], c.smoothing));
+        assert_derivatives(y, weighted_code, &c, in, c.dense ? 3 : 2);
+        mo_tensor *equal = mo_full(y->t, MO_F64, 1, (int64_t[]){CLASSES}, 0.7), *target = c.dense ? soft : hard;
+        assert_near(mo_item(mo_weighted_cross_entropy(y->t, in[0], target, equal, c.smoothing)),
+            mo_item(mo_softmax_cross_entropy(y->t, in[0], target, c.smoothing)));
+    }
+    for (int i = 0; i < 3; i++)
+        mo_tensor_release(in[i]);
+    free(z);
+    free(weight);
+    free(targets[0]);
+    free(targets[1]);
+}
+
+/* ---- accuracy ---- */
+
+static void accuracy_counts_rows(void **state) {
+    toy *y = *state;
+    double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* argmax 1 (the first of ties), 0, 1, 0 */
+    mo_tensor *L = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
+    mo_tensor *right = mo_from(y->t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){1, 0, 2, 2});
+    mo_tensor *share = mo_accuracy(y->t, L, right);
+    assert_true(mo_item(share) == 0.5 && !mo_needs_grad(share));
+    mo_tensor *batch = mo_reshape(y->t, L, 3, (int64_t[]){2, 2, 3});
+    assert_true(mo_item(mo_accuracy(y->t, batch, mo_reshape(y->t, right, 2, (int64_t[]){2, 2}))) == 0.5);
+    mo_accuracy(y->t, L, mo_full(y->t, MO_I64, 1, (int64_t[]){4}, 3));
+    assert_failed(y->ctx, MO_INVALID, PARTS("3", "expected 0 to 2"));
+    mo_tensor_release(L);
+}
+
+/* ---- segments ---- */
+
+enum { LINES = 17, WIDTH = 2, RUNS = 6 };
+
+static const int64_t offsets[RUNS + 1] = {0, 1, 1, 6, 8, 17, 17}; /* two are empty */
+
+static void segments_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out;
+    mo_tensor *(*const *f)(mo_tape *, mo_tensor *, mo_tensor *) = state;
+    out[0] = mo_square(t, (*f)(t, in[0], mo_from(t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets)));
+}
+
+static void check_segments(const double *x, const double *max, const double *soft, int s, int c) {
+    double largest = 0, sum = 0;
+    for (int64_t i = offsets[s]; i < offsets[s + 1]; i++) {
+        largest = i == offsets[s] ? x[i * WIDTH + c] : fmax(largest, x[i * WIDTH + c]);
+        sum += exp(x[i * WIDTH + c]);
+    }
+    assert_true(max[s * WIDTH + c] == largest);
+    for (int64_t i = offsets[s]; i < offsets[s + 1]; i++)
+        assert_near(soft[i * WIDTH + c], exp(x[i * WIDTH + c]) / sum);
+}
+
+static void segments_equal_loops(void **state) {
+    toy *y = *state;
+    mo_tensor *X = drawn(y->ctx, 2, (int64_t[]){LINES, WIDTH}, 6);
+    mo_tensor *offset = mo_from(y->t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets);
+    double *x = host(X), *max = host(mo_segment_max(y->t, X, offset)),
+           *soft = host(mo_segment_softmax(y->t, X, offset));
+    for (int s = 0; s < RUNS; s++)
+        for (int c = 0; c < WIDTH; c++)
+            check_segments(x, max, soft, s, c);
+    mo_tensor *(*const functions[])(mo_tape *, mo_tensor *, mo_tensor *) = {mo_segment_max, mo_segment_softmax};
+    for (int i = 0; i < 2; i++)
+        assert_derivatives(y, segments_code, (void *)(uintptr_t)&functions[i], &X, 1);
+    mo_tensor_release(X);
+    free(x);
+    free(max);
+    free(soft);
+}
+
+static void segments_at_their_limits(void **state) {
+    toy *y = *state;
+    mo_tape *t = y->t;
+    const double x[] = {3, 5, 5, 1e4, -1e4, NAN};
+    mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 1, (int64_t[]){6}, x)), *g;
+    mo_tensor *M = mo_segment_max(t, X, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 3, 5, 6}));
+    assert_true(at(M, 0) == 5 && at(M, 1) == 1e4 && isnan(at(M, 2)));
+    assert_int_equal(mo_grad(t, &M, NULL, 1, &X, &g, 1, 0), MO_OK);
+    const double first[] = {0, 1, 0, 1, 0, 1}; /* of equal entries the first has the gradient */
+    for (int i = 0; i < 6; i++)
+        assert_true(at(g, i) == first[i]);
+    mo_tensor *pair = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 3, 5});
+    mo_tensor *P = mo_segment_softmax(t, mo_slice(t, X, 0, 0, 5), pair);
+    assert_true(at(P, 3) == 1 && at(P, 4) == 0);
+    mo_tensor *none = mo_full(t, MO_F64, 2, (int64_t[]){0, 2}, 0);
+    mo_tensor *empty = mo_full(t, MO_I64, 1, (int64_t[]){3}, 0);
+    M = mo_segment_max(t, none, empty);
+    assert_true(mo_dim(M, 0) == 2 && at(M, 0) == 0 && at(M, 3) == 0);
+    assert_int_equal(mo_numel(mo_segment_softmax(t, none, empty)), 0);
+    assert_int_equal(mo_dim(mo_segment_max(t, none, mo_full(t, MO_I64, 1, (int64_t[]){1}, 0)), 0), 0);
+    assert_true(mo_ok(y->ctx));
+}
+
+/* ---- sparse products ---- */
+
+static void sparse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out;
+    out[0] = mo_spmm_values(t, state, in[0], in[1]);
+}
+
+static void sparse_products_have_gradients_of_the_values(void **state) {
+    toy *y = *state;
+    const int64_t rows[] = {0, 2, 2, 5, 6};
+    const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* an empty row, and a column named twice in one row */
+    mo_tensor *in[] = {drawn(y->ctx, 1, (int64_t[]){6}, 8), drawn(y->ctx, 2, (int64_t[]){3, 4}, 9)};
+    double *v = host(in[0]);
+    mo_csr *A = mo_csr_create(y->ctx, 4, 3, rows, columns, MO_F64, v);
+    mo_csr *bare = mo_csr_create(y->ctx, 4, 3, rows, columns, MO_F64, NULL);
+    double *got = host(mo_spmm_values(y->t, bare, in[0], in[1])), *expected = host(mo_spmm(y->t, A, in[1]));
+    for (int i = 0; i < 16; i++)
+        assert_near(got[i], expected[i]);
+    assert_derivatives(y, sparse_code, bare, in, 2);
+    mo_csr_release(A);
+    mo_csr_release(bare);
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+    free(v);
+    free(got);
+    free(expected);
+}
+
+/* ---- wrong inputs ---- */
+
+static void wrong_inputs_are_named(void **state) {
+    toy *y = *state;
+    mo_tape *t = y->t;
+    mo_tensor *M = mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 1), *v = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
+    mo_tensor *n = mo_null_tensor(y->ctx), *one = mo_full(t, MO_I64, 1, (int64_t[]){2}, 1);
+    mo_mse(t, M, v);
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("mse: expected one shape and one real dtype; got [2, 3] float64, [3] float64"));
+    mo_mse(t, n, v);
+    assert_failed(y->ctx, MO_INVALID, PARTS("mse: input 0 is null"));
+    mo_binary_cross_entropy(t, v, mo_full(t, MO_I64, 1, (int64_t[]){3}, 1));
+    assert_failed(y->ctx, MO_INVALID, PARTS("binary_cross_entropy: expected one shape", "[3] int64"));
+    mo_weighted_cross_entropy(t, M, one, one, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: expected logits [n, C]", "[2] int64, [2] int64"));
+    mo_weighted_cross_entropy(t, M, one, v, 2);
+    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: smoothing 2, expected 0 to 1"));
+    mo_weighted_cross_entropy(t, M, one, n, 0);
+    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: input 2 is null"));
+    mo_accuracy(t, M, v);
+    assert_failed(y->ctx, MO_INVALID, PARTS("accuracy: expected logits [.., C] and int64 labels [..]; got [2, 3]"));
+    mo_accuracy(t, M, NULL);
+    assert_failed(y->ctx, MO_INVALID, PARTS("accuracy: input 1 is null"));
+    mo_segment_max(t, M, v);
+    assert_failed(y->ctx, MO_INVALID, PARTS("segment_max: expected real rows [n, ..] and int64 offsets"));
+    mo_segment_max(t, M, one);
+    assert_failed(y->ctx, MO_INVALID, PARTS("segment_max: offset 0 is 1, expected offsets that rise from 0 to 2"));
+    mo_segment_max(t, M, mo_from(t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){0, 2, 1, 2}));
+    assert_failed(y->ctx, MO_INVALID, PARTS("segment_max: offset 2 is 1"));
+    mo_segment_softmax(t, M, n);
+    assert_failed(y->ctx, MO_INVALID, PARTS("segment_softmax: input 1 is null"));
+    mo_csr *A = mo_csr_create(y->ctx, 1, 2, (int64_t[]){0, 2}, (int32_t[]){0, 1}, MO_F64, NULL);
+    mo_spmm_values(t, A, v, M);
+    assert_failed(
+        y->ctx, MO_INVALID, PARTS("spmm_values: a sparse matrix [1, 2] of 2 entries", "got [3] float64, [2, 3]"));
+    mo_spmm_values(t, NULL, v, M);
+    assert_failed(y->ctx, MO_INVALID, PARTS("spmm_values: the sparse matrix is null"));
+    mo_csr_release(A);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(losses_are_their_formulas, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(binary_cross_entropy_of_large_logits_is_exact, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(weighted_cross_entropy_is_its_formula, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(accuracy_counts_rows, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(segments_equal_loops, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(segments_at_their_limits, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(sparse_products_have_gradients_of_the_values, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(wrong_inputs_are_named, toy_create, toy_release),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
