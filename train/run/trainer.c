@@ -28,8 +28,6 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
         mo_fail(ctx, MO_INVALID, "train: checkpoint_every is %" PRId64 ", expected 0 or more", o->checkpoint_every);
     else if (o->max_rows < 0)
         mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
-    else if (o->adamw.lr == 0 && o->adamw.lr_min == 0 && o->adamw.epsilon == 0)
-        mo_fail(ctx, MO_INVALID, "train: the options of adamw are all zero; expected a rate, such as 3e-4");
     else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
     else if (o->digest && o->replay)
@@ -43,6 +41,8 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
     else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
         mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
             pool->options.hops, pool->options.dim, hops, dim);
+    else if (o->adamw.lr == 0 && o->adamw.lr_min == 0 && o->adamw.epsilon == 0)
+        mo_fail(ctx, MO_INVALID, "train: the options of adamw are all zero; expected a rate, such as 3e-4");
     return mo_ok(ctx);
 }
 
