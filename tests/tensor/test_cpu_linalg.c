@@ -10,6 +10,10 @@ static const batch SHAPES[] = {{0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {7
     {5, 60, 0}, {2, 0, 3}, {2, 200, 3}};
 enum { SHAPE_COUNT = 10 };
 
+/* Of the LU alone, which goes in blocks from order 33 to 256: whole blocks and others, and order 4, in lanes. */
+static const batch LU_SHAPES[] = {{3, 48, 1}, {2, 64, 1}, {9, 50, 1}, {1, 128, 1}, {1, 257, 1}, {37, 4, 1}, {21, 4, 3}};
+enum { LU_SHAPE_COUNT = 7 };
+
 static double entry(const mo_view *A, int64_t b, int64_t i, int64_t j) {
     int64_t rows = A->shape[1], columns = A->shape[2];
     return element(A, (b * rows + i) * columns + j);
@@ -128,51 +132,72 @@ static void triangular_solves_give_back_the_right_side(void **state) {
         check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
 }
 
-static void lu_solves_both_ways(void **state) {
-    (void)state;
-    for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
-        batch z = SHAPES[c / 4];
-        mo_dtype dtype = REALS[c & 1];
-        bool transposed = c & 2;
-        mo_context *ctx = context_with(2);
-        mo_view A = UNIFORM_VIEW(dtype, 3, z.b, z.n, z.n), LU = NEW_VIEW(dtype, z.b, z.n, z.n);
-        for (int64_t s = 0; s < z.b; s++) /* well conditioned, but in need of exchanges */
-            for (int64_t i = 0; i < z.n; i++) {
-                int64_t at = (s * z.n + i) * z.n + (i * 7 + 3) % z.n;
-                set_element(&A, at, element(&A, at) + (z.n % 7 ? 2.0 * sqrt((double)z.n) : 0));
-            }
-        memcpy(LU.data, A.data, (size_t)count_of(&A) * mo_dtype_size(dtype));
-        mo_view pivot = NEW_VIEW(MO_I32, z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
-        mo_view X = UNIFORM_VIEW(dtype, 5, z.b, z.n, z.m), B = clone_view(&X);
-        mo_kernels_of(ctx, dtype)->getrf(ctx, &LU, &pivot, &info);
-        assert_info_zero(&info);
-        assert_int_equal(mo_context_counters(ctx).factorizations, z.b);
-        mo_kernels_of(ctx, dtype)->getrs(ctx, transposed, &LU, &pivot, &X);
-        for (int64_t s = 0; s < z.b; s++)
-            for (int64_t i = 0; i < z.n; i++)
-                for (int64_t j = 0; j < z.m; j++)
-                    assert_near("A X", i * z.m + j, product_entry(&A, transposed, &X, false, s, i, j, z.n),
-                        entry(&B, s, i, j), 400 * epsilon_of(dtype));
-        mo_view *all[] = {&A, &LU, &pivot, &info, &X, &B};
-        for (int i = 0; i < 6; i++)
-            free(all[i]->data);
-        mo_context_release(ctx);
-    }
+/* Partial pivoting leaves no factor above 1 in L, whose transpose lies above the diagonal. */
+static void assert_pivoted(const mo_view *LU) {
+    int64_t n = LU->shape[1];
+    for (int64_t s = 0; s < LU->shape[0]; s++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = i + 1; j < n; j++)
+                assert_true(fabs(entry(LU, s, i, j)) <= 1 + 4 * epsilon_of(LU->dtype));
 }
 
+static void check_lu(mo_dtype dtype, batch z, bool transposed) {
+    mo_context *ctx = context_with(2);
+    mo_view A = UNIFORM_VIEW(dtype, 3, z.b, z.n, z.n), LU = NEW_VIEW(dtype, z.b, z.n, z.n);
+    for (int64_t s = 0; s < z.b; s++) /* well conditioned, but in need of exchanges */
+        for (int64_t i = 0; i < z.n; i++) {
+            int64_t at = (s * z.n + i) * z.n + (i * 7 + 3) % z.n;
+            set_element(&A, at, element(&A, at) + (z.n % 7 ? 2.0 * sqrt((double)z.n) : 0));
+        }
+    memcpy(LU.data, A.data, (size_t)count_of(&A) * mo_dtype_size(dtype));
+    mo_view pivot = NEW_VIEW(MO_I32, z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
+    mo_view X = UNIFORM_VIEW(dtype, 5, z.b, z.n, z.m), B = clone_view(&X);
+    mo_kernels_of(ctx, dtype)->getrf(ctx, &LU, &pivot, &info);
+    assert_info_zero(&info);
+    assert_pivoted(&LU);
+    assert_int_equal(mo_context_counters(ctx).factorizations, z.b);
+    mo_kernels_of(ctx, dtype)->getrs(ctx, transposed, &LU, &pivot, &X);
+    for (int64_t s = 0; s < z.b; s++)
+        for (int64_t i = 0; i < z.n; i++)
+            for (int64_t j = 0; j < z.m; j++)
+                assert_near("A X", i * z.m + j, product_entry(&A, transposed, &X, false, s, i, j, z.n),
+                    entry(&B, s, i, j), 400 * epsilon_of(dtype));
+    mo_view *all[] = {&A, &LU, &pivot, &info, &X, &B};
+    for (int i = 0; i < 6; i++)
+        free(all[i]->data);
+    mo_context_release(ctx);
+}
+
+static void lu_solves_both_ways(void **state) {
+    (void)state;
+    for (int c = 0; c < 4 * SHAPE_COUNT; c++)
+        check_lu(REALS[c & 1], SHAPES[c / 4], c & 2);
+    for (int c = 0; c < 4 * LU_SHAPE_COUNT; c++)
+        check_lu(REALS[c & 1], LU_SHAPES[c / 4], c & 2);
+}
+
+/* An empty column, a NaN, two equal rows up to rounding, and a matrix without a defect. */
 static void lu_reports_singular_and_not_finite(void **state) {
     (void)state;
-    mo_context *ctx = context_with(1);
-    mo_view A = spd_view(MO_F64, 3, 6), pivot = NEW_VIEW(MO_I32, 3, 6), info = NEW_VIEW(MO_I32, 3);
-    for (int64_t i = 0; i < 6; i++)
-        set_element(&A, 36 + i * 6 + 5, 0); /* an empty column */
-    set_element(&A, 72, NAN);
-    mo_kernels_of(ctx, MO_F64)->getrf(ctx, &A, &pivot, &info);
-    assert_true(element(&info, 0) == 0 && element(&info, 1) > 0 && element(&info, 2) == -1);
-    free(A.data);
-    free(pivot.data);
-    free(info.data);
-    mo_context_release(ctx);
+    const int64_t sizes[] = {6, 32, 40, 64, 100, 144};
+    for (int c = 0; c < 12; c++) {
+        int64_t n = sizes[c / 2];
+        mo_dtype dtype = REALS[c & 1];
+        mo_context *ctx = context_with(1);
+        mo_view A = spd_view(dtype, 4, n), pivot = NEW_VIEW(MO_I32, 4, n), info = NEW_VIEW(MO_I32, 4);
+        for (int64_t i = 0; i < n; i++) {
+            set_element(&A, (n + i) * n + 5, 0);
+            set_element(&A, (3 * n + 1) * n + i, entry(&A, 3, 0, i) * (1 + (i == 2 ? epsilon_of(dtype) : 0)));
+        }
+        set_element(&A, 2 * n * n + n + 1, NAN);
+        mo_kernels_of(ctx, dtype)->getrf(ctx, &A, &pivot, &info);
+        assert_true(element(&info, 0) == 0 && element(&info, 1) == (double)n && element(&info, 2) == -1);
+        assert_true(element(&info, 3) == -2 || element(&info, 3) > 0);
+        free(A.data);
+        free(pivot.data);
+        free(info.data);
+        mo_context_release(ctx);
+    }
 }
 
 static void eigenvectors_diagonalize(void **state) {

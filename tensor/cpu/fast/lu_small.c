@@ -11,19 +11,21 @@
 
 typedef struct lu_lanes {
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)]; /* entry (i, j) of L and U: W[j row + i] */
-    int64_t n, row;
+    int64_t row;
     bool moved;                         /* some row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
-    int32_t pivot[LANES][SMALL_MATRIX];
-    lane_words refused, singular; /* holds a value that is not finite; the first zero pivot, counted from 1 */
+    lanes pivot[SMALL_MATRIX];          /* from 0 */
+    lane_words refused, singular;       /* holds a value that is not finite; the first zero pivot, counted from 1 */
     lanes norm;
 } lu_lanes;
 
-/* x = column j of P M, read from row j of W, which holds column j of M; adds its part of the norm. */
-static void read_column(lu_lanes *s, int64_t j, lanes *restrict x) {
+/* The order n is a parameter of its own, as it is a constant where these functions are inlined for a common order.
+ *
+ * x = column j of P M, read from row j of W, which holds column j of M; adds its part of the norm. */
+LANE_FUNCTION void read_column(lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
     const lanes *w = s->W + j * s->row;
     lanes sum = {0}, residue = {0}; /* x - x is 0 except for Inf and NaN */
-    for (int64_t i = 0; i < s->n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         x[i] = w[i];
         sum += lanes_abs(w[i]);
         residue += w[i] - w[i];
@@ -31,13 +33,13 @@ static void read_column(lu_lanes *s, int64_t j, lanes *restrict x) {
     s->norm = lanes_max(sum, s->norm);
     s->refused |= ~(residue == 0);
     for (int64_t l = 0; l < LANES && s->moved; l++)
-        for (int64_t i = 0; i < s->n; i++)
+        for (int64_t i = 0; i < n; i++)
             x[i][l] = w[s->order[l][i]][l];
 }
 
 /* x -= L u over the columns before j, two at a time. */
-static void subtract_columns(const lu_lanes *s, int64_t j, lanes *restrict x) {
-    int64_t n = s->n, k = 0;
+LANE_FUNCTION void subtract_columns(const lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
+    int64_t k = 0;
     for (; k + 1 < j; k += 2) {
         const lanes *a = s->W + k * s->row, *b = a + s->row;
         lanes u = x[k], v = x[k + 1] -= a[k + 1] * u;
@@ -60,38 +62,44 @@ static void exchange_lane(lu_lanes *s, int64_t j, int64_t row, int64_t l, lanes 
         swap((real *)&s->W[k * s->row + j] + l, (real *)&s->W[k * s->row + row] + l);
 }
 
+LANE_FUNCTION bool in_some_lane(lane_words condition) {
+    int64_t words[64 / sizeof(int64_t)], any = 0;
+    memcpy(words, &condition, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        any |= words[i];
+    return any != 0;
+}
+
 /* The largest entry of x from j on becomes the pivot. A lane without one continues with 1. */
-static void choose_pivot(lu_lanes *s, int64_t j, lanes *restrict x) {
+LANE_FUNCTION void choose_pivot(lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
     lanes best = lanes_abs(x[j]), place = lanes_of((real)j);
-    for (int64_t i = j + 1; i < s->n; i++) {
+    for (int64_t i = j + 1; i < n; i++) {
         lanes size = lanes_abs(x[i]);
         place = lanes_choose(size > best, lanes_of((real)i), place);
         best = lanes_max(size, best);
     }
-    for (int64_t l = 0; l < LANES; l++) {
-        int64_t row = (int64_t)place[l];
-        s->pivot[l][j] = (int32_t)row + 1;
-        if (row != j)
-            exchange_lane(s, j, row, l, x);
-    }
+    s->pivot[j] = place;
+    for (int64_t l = 0; l < LANES && in_some_lane(place != (real)j); l++)
+        if (place[l] != (real)j)
+            exchange_lane(s, j, (int64_t)place[l], l, x);
     lane_words none = best == 0;
     s->singular |= none & (s->singular == 0) & ((lane_words){0} + (int32_t)(j + 1));
     x[j] = lanes_choose(none, lanes_of(1), x[j]);
 }
 
-static void factor(lu_lanes *s) {
+LANE_FUNCTION void factor(lu_lanes *s, int64_t n) {
     lanes x[SMALL_MATRIX];
     for (int64_t l = 0; l < LANES; l++)
-        for (int64_t i = 0; i < s->n; i++)
+        for (int64_t i = 0; i < n; i++)
             s->order[l][i] = (int32_t)i;
-    for (int64_t j = 0; j < s->n; j++) {
-        read_column(s, j, x);
-        subtract_columns(s, j, x);
-        choose_pivot(s, j, x);
+    for (int64_t j = 0; j < n; j++) {
+        read_column(s, n, j, x);
+        subtract_columns(s, n, j, x);
+        choose_pivot(s, n, j, x);
         lanes inverse = 1 / x[j], *w = s->W + j * s->row;
         for (int64_t i = 0; i <= j; i++)
             w[i] = x[i];
-        for (int64_t i = j + 1; i < s->n; i++)
+        for (int64_t i = j + 1; i < n; i++)
             w[i] = x[i] * inverse;
     }
 }
@@ -114,24 +122,31 @@ static void exchange_rows(const int32_t *pivot, int64_t n, int64_t m, bool forwa
     }
 }
 
-void getrs_small(const small_systems *s) {
+LANE_FUNCTION void solve_group(const small_systems *s, int64_t n, int64_t m) {
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
-    to_lanes(s->factor, s->count, s->n, s->n, W, lane_row(s->n));
-    to_lanes((const real *const *)s->B, s->count, s->n, s->m, x, s->m);
+    to_lanes(s->factor, s->count, n, n, W, lane_row(n));
+    to_lanes((const real *const *)s->B, s->count, n, m, x, m);
     for (int64_t l = 0; l < s->count && s->transposed; l++)
-        exchange_rows(s->pivot[l], s->n, s->m, true, l, x);
+        exchange_rows(s->pivot[l], n, m, true, l, x);
     if (s->transposed)
-        solve_factors(W, s->n, s->m, true, x);
+        solve_factors(W, n, m, true, x);
     else
-        solve_factors(W, s->n, s->m, false, x);
+        solve_factors(W, n, m, false, x);
     for (int64_t l = 0; l < s->count && !s->transposed; l++)
-        exchange_rows(s->pivot[l], s->n, s->m, false, l, x);
-    from_lanes(x, s->m, s->count, s->n, s->m, s->B);
+        exchange_rows(s->pivot[l], n, m, false, l, x);
+    from_lanes(x, m, s->count, n, m, s->B);
+}
+
+void getrs_small(const small_systems *s) {
+    if (s->n == 4 && s->m == 1)
+        solve_group(s, 4, 1);
+    else
+        solve_group(s, s->n, s->m);
 }
 
 /* ---- condition ---- */
 
-static lanes sum_magnitudes(const lanes *x, int64_t n) {
+LANE_FUNCTION lanes sum_magnitudes(const lanes *x, int64_t n) {
     lanes sum = {0};
     for (int64_t i = 0; i < n; i++)
         sum += lanes_abs(x[i]);
@@ -140,9 +155,8 @@ static lanes sum_magnitudes(const lanes *x, int64_t n) {
 
 /* A lower bound of |M| |M^-1| in the 1-norm that is rarely off by more than a factor of 3 (Higham 2002, 15.3): the
  * growth of a graded alternating vector, and of the unit vector at the position where its signs grow most. */
-static lanes estimate_condition(const lu_lanes *s) {
+LANE_FUNCTION lanes estimate_condition(const lu_lanes *s, int64_t n) {
     lanes x[SMALL_MATRIX];
-    int64_t n = s->n;
     for (int64_t i = 0; i < n; i++)
         x[i] = s->norm * ((i & 1 ? -1 : 1) * (1 + (real)i / (real)n));
     lanes start = sum_magnitudes(x, n);
@@ -162,7 +176,7 @@ static lanes estimate_condition(const lu_lanes *s) {
     return lanes_choose((condition > grown) | (condition != condition), condition, grown); /* NaN counts as largest */
 }
 
-void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
+LANE_FUNCTION void factor_group(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
     lu_lanes s;
     const real *from[LANES];
     real *to[LANES];
@@ -173,16 +187,22 @@ void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *inf
     s.refused = s.singular = (lane_words){0};
     s.norm = lanes_of(0);
     s.moved = false;
-    s.n = n;
     s.row = lane_row(n);
     to_lanes(from, LANES, n, n, s.W, s.row);
-    factor(&s);
-    lanes condition = estimate_condition(&s);
+    factor(&s, n);
+    lanes condition = estimate_condition(&s, n);
     lane_words vague = ~(condition <= 1 / (sizeof(real) == 4 ? FLT_EPSILON : (real)DBL_EPSILON));
     for (int64_t l = 0; l < count; l++) {
         info[l] = s.refused[l] ? -1 : s.singular[l] ? (int32_t)s.singular[l] : n > 0 && vague[l] ? -2 : 0;
         for (int64_t i = 0; i < n; i++)
-            pivot[l * n + i] = s.pivot[l][i];
+            pivot[l * n + i] = (int32_t)s.pivot[i][l] + 1;
     }
     from_lanes(s.W, s.row, count, n, n, to);
+}
+
+void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
+    if (sizeof(real) == 4 && n == 4) /* in float64 gcc 12 then warns of a loop of the general case */
+        factor_group(A, count, 4, pivot, info);
+    else
+        factor_group(A, count, n, pivot, info);
 }
