@@ -60,6 +60,25 @@ MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
 /* Writes out/checkpoint.safetensors. Returns the status. */
 MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
+/* ---- ranks: processes that share a run (train/run/README.md) ---- */
+
+/* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
+typedef struct mo_ranks {
+    int rank, size;
+    const char *program;     /* names the code; ranks with another name are refused */
+    const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
+    void (*send)(void *state, int to, const void *data, size_t bytes);
+    void (*receive)(void *state, int from, void *data, size_t bytes);
+    void *state;
+} mo_ranks;
+/* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
+ * every rank's. */
+MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
+/* From now on the trainer, new and with the same settings on every rank, takes its share of the episodes of each step:
+ * the weights have the same bits as those of one process. Rank 0 reads and writes the files of the run. `ranks` is
+ * copied, what it points to borrowed; a size of 1 changes nothing. Returns the status. */
+MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
+
 /* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
 
 /* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,

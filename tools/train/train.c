@@ -1,6 +1,7 @@
 /* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
 #include "tools/interrupt.h"
 #include "tools/progress.h"
+#include "tools/train/ranks.h"
 #include "tools/train/train_options.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 typedef struct run {
     const train_options *options;
     progress progress;
+    mo_ranks ranks;
     bool lost_output;
     int64_t done, episodes, replayed; /* steps done; episodes of this process; replayed episodes */
 } run;
@@ -37,12 +39,22 @@ static progress_form choose_form(const train_options *o) {
     return o->quiet ? PROGRESS_QUIET : can_redraw(stdout) ? PROGRESS_TERMINAL : PROGRESS_LINES;
 }
 
+static bool run_leads(const run *now) {
+    return now->ranks.rank == 0;
+}
+
+/* Of several processes, which have agreed on the failure, the first reports it. */
+static int report_run(const mo_context *ctx, const run *now) {
+    return run_leads(now) ? report_failure(ctx) : EXIT_FAILED;
+}
+
 /* Reports why a step failed, what is kept, and how to go on: a resumed run would repeat the failing step, so at another
  * rate. */
-static int report_step(const mo_context *ctx, const train_options *o) {
+static int report_step(const mo_context *ctx, const run *now) {
+    const train_options *o = now->options;
     bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
-    int code = report_failure(ctx);
-    if (numerical)
+    int code = report_run(ctx, now);
+    if (numerical && run_leads(now))
         fprintf(stderr,
             "mochi: %s/checkpoint.safetensors is of the last good step; continue at a lower rate with: mochi train "
             "--out %s --resume --new-lr %g\n",
@@ -75,6 +87,14 @@ static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_
     return mo_context_status(ctx)->code;
 }
 
+/* Where the run is to go on after an interruption of this process or of another one. Returns the exit code. */
+static int report_interruption(const run *now) {
+    if (run_leads(now))
+        fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
+            (long long)now->done, now->options->out);
+    return *interruption() ? interrupted_code() : 128 + SIGTERM;
+}
+
 /* Trains to the end or to an interruption. Returns the exit code. */
 static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
@@ -83,16 +103,16 @@ static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_
     mo_trainer_run(trainer, on_step, now);
     progress_end(&now->progress);
     if (!mo_ok(ctx))
-        return report_step(ctx, o);
+        return report_step(ctx, now);
     if (now->lost_output)
         return EXIT_FAILED; /* reported at the end */
-    if (*interruption() && now->done < o->recipe.steps) {
-        fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
-            (long long)now->done, o->out);
-        return interrupted_code();
-    }
+    bool by_another = now->ranks.size > 1 && now->episodes > 0;
+    if (now->done < o->recipe.steps && (*interruption() || by_another))
+        return report_interruption(now);
     if (mo_trainer_finish(trainer) != MO_OK)
-        return report_failure(ctx);
+        return report_run(ctx, now);
+    if (!run_leads(now))
+        return EXIT_FINE;
     if (now->progress.form == PROGRESS_LINES || now->progress.form == PROGRESS_TERMINAL) {
         if (o->replay)
             printf("%lld of %lld episodes replayed\n", (long long)now->replayed, (long long)now->episodes);
@@ -118,8 +138,9 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     options.other_rate = o->new_lr > 0;
     mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
-    if (!trainer || (o->resume && mo_trainer_resume(trainer) != MO_OK))
-        report_failure(ctx);
+    bool made = now->ranks.size > 1 ? mo_ranks_agree(ctx, &now->ranks, true) : trainer != NULL;
+    if (!made || mo_trainer_share(trainer, &now->ranks) != MO_OK || (o->resume && mo_trainer_resume(trainer) != MO_OK))
+        report_run(ctx, now);
     else
         code = run_trainer(ctx, pool, model, trainer, now);
     mo_trainer_release(trainer);
@@ -128,57 +149,56 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     return code;
 }
 
-/* Whether mpirun, or a scheduler in its place, started this process as one of several, which would all write the same
- * run; reports it in one line. */
-static bool report_several_processes(void) {
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const char *size = getenv(sizes[i]);
-        if (size && strtol(size, NULL, 10) > 1) {
-            fprintf(stderr,
-                "mochi train: started as one of %s processes (%s), but this build trains in one process, without MPI: "
-                "start it without mpirun\n",
-                size, sizes[i]);
-            return true;
-        }
+/* Opens the pool; a process that shares the run leaves the folder to the first one. NULL on failure. */
+static mo_pool *open_run_pool(mo_context *ctx, run *now) {
+    const train_options *o = now->options;
+    mo_feature_options features = o->recipe.features;
+    features.memory = o->memory;
+    features.place = o->place;
+    features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
+    bool new_folder = run_leads(now) && !o->resume && access(o->out, F_OK) != 0;
+    if (run_leads(now) && !o->resume)
+        mo_run_folder(ctx, o->out); /* before features take minutes */
+    else if (run_leads(now))
+        mo_run_check(ctx, o->out);
+    mo_pool *pool = mo_pool_open(ctx, (const char *const *)o->recipe.pool.items, o->recipe.pool.count, &features,
+        o->recipe.link_share, print_train_notice, now);
+    if (new_folder && (!pool || !share_is_used(o, pool)))
+        rmdir(o->out); /* nothing is in it yet */
+    if (pool) {
+        if (run_leads(now))
+            refuse_given(
+                &o->given, "link-share", !share_is_used(o, pool), "no graph of the pool takes it for its links");
+        mo_pool_set_families(pool, o->recipe.family);
     }
-    return false;
+    return pool;
+}
+
+static int train_in_context(mo_context *ctx, run *now) {
+    mo_pool *pool = open_run_pool(ctx, now);
+    bool opened = now->ranks.size > 1 ? mo_ranks_agree(ctx, &now->ranks, true) : pool != NULL;
+    int code = opened ? train_on_pool(ctx, pool, now) : report_run(ctx, now);
+    mo_pool_release(pool);
+    return code;
 }
 
 int train_command(int argc, char **argv) {
     train_options o;
-    if (!parse_train_options(&o, argc, argv) || report_several_processes()) {
+    run now = {.options = &o};
+    if (!parse_train_options(&o, argc, argv) || !ranks_open(&now.ranks)) {
         free_train_options(&o);
         return EXIT_FAILED;
     }
-    o.device.threads = o.threads;
+    o.quiet |= !run_leads(&now);
+    o.json &= run_leads(&now);
+    now.progress.form = choose_form(&o);
+    o.device.threads = !o.threads && now.ranks.size > 1 ? 1 : o.threads;
     mo_context *ctx = open_context_on(o.device);
     int code = EXIT_FAILED;
     if (ctx) {
-        run now = {.options = &o, .progress = {.form = choose_form(&o)}};
-        mo_feature_options features = o.recipe.features;
-        features.memory = o.memory;
-        features.place = o.place;
-        features.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
-        bool new_folder = !o.resume && access(o.out, F_OK) != 0;
-        if (!o.resume)
-            mo_run_folder(ctx, o.out); /* before features take minutes */
-        else
-            mo_run_check(ctx, o.out);
-        mo_pool *pool = mo_pool_open(ctx, (const char *const *)o.recipe.pool.items, o.recipe.pool.count, &features,
-            o.recipe.link_share, print_train_notice, &now);
-        if (pool) {
-            if (new_folder && !share_is_used(&o, pool))
-                rmdir(o.out); /* nothing is in it yet */
-            refuse_given(
-                &o.given, "link-share", !share_is_used(&o, pool), "no graph of the pool takes it for its links");
-            mo_pool_set_families(pool, o.recipe.family);
-        }
-        code = pool ? train_on_pool(ctx, pool, &now) : report_failure(ctx);
-        if (new_folder && !pool)
-            rmdir(o.out); /* nothing is in it yet */
-        mo_pool_release(pool);
+        code = train_in_context(ctx, &now);
         mo_context_release(ctx);
+        ranks_close(&now.ranks);
     }
     free_train_options(&o);
     return code;

@@ -1,9 +1,10 @@
 /* train/episodes/prefetch.c - planning and fetching episodes ahead, in two slots: while the device computes on one, a
  * thread gathers the rows of the next into page-locked memory.
  *
- * Episode i has slot i mod 2. When its work has been queued, its slot is planned for episode i + 2; before that, the
- * host waits for the upload of episode i alone (which precedes that work), so that no row is overwritten on its way.
- * Sources whose rows are resident need no fetching; their episodes are planned ahead as well. */
+ * The i-th episode that is taken has slot i mod 2. When its work has been queued, its slot is planned for the one after
+ * the next; before that, the host waits for the upload of episode i alone (which precedes that work), so that no row is
+ * overwritten on its way. Sources whose rows are resident need no fetching; their episodes are planned ahead as well.
+ */
 #include "train/episodes/prefetch.h"
 
 #include "tensor/storage.h"
@@ -30,6 +31,7 @@ struct mo_prefetch {
     mo_family_order order;
     mo_plan_options options;
     uint64_t end;
+    uint64_t stride, first, count; /* of each `stride` episodes, those from `first` on that are taken */
     mo_row_reader *reader;
     slot slot[SLOTS];
 };
@@ -39,7 +41,8 @@ mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_p
     mo_prefetch *p = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *p) : NULL;
     if (!p)
         return NULL;
-    *p = (mo_prefetch){.ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end};
+    *p = (mo_prefetch){
+        .ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end, .stride = 1, .count = 1};
     p->reader = mo_row_reader_create(ctx);
     for (int i = 0; i < SLOTS; i++)
         p->slot[i].host = mo_host_arena_create(ctx);
@@ -59,6 +62,23 @@ void mo_prefetch_release(mo_prefetch *p) {
         mo_host_arena_release(p->slot[i].host);
     }
     mo_host_free(p->ctx, p, sizeof *p);
+}
+
+void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count) {
+    if (!p || !count)
+        return;
+    p->stride = stride;
+    p->first = first;
+    p->count = count;
+}
+
+/* The place of an episode among those that are taken, and the number of the one at a place. */
+static uint64_t prefetch_place(const mo_prefetch *p, uint64_t number) {
+    return number / p->stride * p->count + number % p->stride - p->first;
+}
+
+static uint64_t prefetch_number(const mo_prefetch *p, uint64_t place) {
+    return place / p->count * p->stride + p->first + place % p->count;
 }
 
 /* Empties a slot, in any state of its order. */
@@ -116,19 +136,21 @@ static void prefetch_plan(mo_prefetch *p, slot *s, uint64_t number) {
     mo_clear_error(ctx);
 }
 
-static void plan_where_missing(mo_prefetch *p, uint64_t number) {
-    slot *s = &p->slot[number % SLOTS];
+static void plan_where_missing(mo_prefetch *p, uint64_t place) {
+    slot *s = &p->slot[place % SLOTS];
+    uint64_t number = prefetch_number(p, place);
     if (number < p->end && (!s->planned || s->number != number || s->version != p->pool->version))
         prefetch_plan(p, s, number);
 }
 
 mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source) {
     mo_context *ctx = p->ctx;
-    slot *s = &p->slot[number % SLOTS];
+    uint64_t place = prefetch_place(p, number);
+    slot *s = &p->slot[place % SLOTS];
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
-    plan_where_missing(p, number);
-    plan_where_missing(p, number + 1);
+    plan_where_missing(p, place);
+    plan_where_missing(p, place + 1);
     *source = s->source;
     ctx->status = s->failed;
     if (s->ordered)
@@ -140,6 +162,7 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
 }
 
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number) {
-    if (mo_ok(p->ctx) && number + SLOTS < p->end)
-        prefetch_plan(p, &p->slot[number % SLOTS], number + SLOTS);
+    uint64_t place = prefetch_place(p, number) + SLOTS, later = prefetch_number(p, place);
+    if (mo_ok(p->ctx) && later < p->end)
+        prefetch_plan(p, &p->slot[place % SLOTS], later);
 }

@@ -31,9 +31,13 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
 }
 
 /* Tensor `part` (weights, m, v) of parameter i. */
-static mo_tensor *state_tensor(const mo_trainer *trainer, int part, int i) {
+mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part) {
     const mo_optimizer *o = trainer->optimizer;
-    return part == 0 ? trainer->parameter[i] : part == 1 ? o->m[i] : o->v[i];
+    return part == 0 ? trainer->parameter : part == 1 ? o->m : o->v;
+}
+
+static mo_tensor *state_tensor(const mo_trainer *trainer, int part, int i) {
+    return mo_trainer_state(trainer, part)[i];
 }
 
 static void state_name(const mo_trainer *trainer, int part, int i, char name[NAME]) {
@@ -119,6 +123,8 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
     mo_context *ctx = trainer->ctx;
+    if (!mo_trainer_leads(trainer))
+        return mo_code_of(ctx);
     int64_t count = 3 * (int64_t)trainer->n;
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
@@ -250,6 +256,7 @@ mo_code mo_run_check(mo_context *ctx, const char *folder) {
     if (mo_json_read(ctx, "run", path_in(ctx, folder, "run.json", of_run), &run)) {
         json_object_del(run.root, "version");
         json_object_del(run.root, "blas_core");
+        json_object_del(run.root, "ranks");
         mo_compare_settings(ctx, path, kept, run.root, true);
     }
     mo_json_release(&run);

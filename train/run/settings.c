@@ -159,17 +159,44 @@ static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
+/* label: the file that was written with other settings; NULL: they are those of rank 0. */
+static void fail_difference(mo_context *ctx, const char *label, const difference *d) {
+    char *before = encode_settings(d->kept), *after = encode_settings(d->now);
+    const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
+    if (label)
+        mo_fail(
+            ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d->path, kept, now);
+    else
+        mo_fail(ctx, MO_INVALID, "train: expected %s = %.200s, as rank 0 has it, found %.200s", d->path, kept, now);
+    free(before);
+    free(after);
+}
+
 mo_code mo_compare_settings(
     mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
     difference d = {.other_rate = other_rate};
-    if (settings_differ(&d, kept, now)) {
-        char *before = encode_settings(d.kept), *after = encode_settings(d.now);
-        mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d.path,
-            before ? before : "nothing", after ? after : "nothing");
-        free(before);
-        free(after);
-    }
+    if (settings_differ(&d, kept, now))
+        fail_difference(ctx, label, &d);
     return mo_context_status(ctx)->code;
+}
+
+mo_code mo_compare_ranks(mo_context *ctx, const json_t *first, const json_t *now) {
+    difference d = {0};
+    if (settings_differ(&d, first, now))
+        fail_difference(ctx, NULL, &d);
+    return mo_context_status(ctx)->code;
+}
+
+/* The processes of a run and where they run; true if there is one alone, or memory for that. */
+static bool describe_ranks(const mo_trainer *trainer, json_t *run) {
+    const mo_ranks *ranks = trainer->shared ? &trainer->shared->ranks : NULL;
+    if (!ranks)
+        return true;
+    json_t *hosts = json_array();
+    bool whole = true;
+    for (int r = 0; r < ranks->size && ranks->host; r++)
+        whole &= !json_array_append_new(hosts, json_string(ranks->host[r]));
+    return !json_object_set_new(run, "ranks", json_pack("{s:i, s:o}", "size", ranks->size, "hosts", hosts)) && whole;
 }
 
 mo_code mo_write_run(const mo_trainer *trainer) {
@@ -177,7 +204,8 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     char path[MO_PATH];
     json_t *run = json_copy(trainer->settings);
     bool whole = !json_object_set_new(run, "version", json_string(MO_VERSION)) &&
-                 !json_object_set_new(run, "blas_core", json_string(trainer->blas_core));
+                 !json_object_set_new(run, "blas_core", json_string(trainer->blas_core)) &&
+                 describe_ranks(trainer, run);
     char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);
@@ -199,6 +227,7 @@ mo_code mo_compare_run(const mo_trainer *trainer) {
     if (mo_json_read(ctx, "run", path, &run)) {
         json_object_del(run.root, "version");
         json_object_del(run.root, "blas_core");
+        json_object_del(run.root, "ranks");
         mo_compare_settings(ctx, path, run.root, trainer->settings, trainer->options.other_rate);
     }
     mo_json_release(&run);

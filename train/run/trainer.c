@@ -126,6 +126,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
+    mo_shared_release(trainer);
     mo_run_digest_release(trainer->digest);
     mo_replay_release(trainer->replay);
     mo_prefetch_release(trainer->episodes);
@@ -142,11 +143,9 @@ void mo_trainer_release(mo_trainer *trainer) {
 
 /* ---- starting ---- */
 
-mo_code mo_trainer_start(mo_trainer *trainer) {
+static void start_files(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
-    if (!mo_ok(ctx) || trainer->log >= 0)
-        return mo_context_status(ctx)->code;
     if (!trainer->resumed)
         mo_run_folder(ctx, trainer->options.out);
     if (mo_ok(ctx))
@@ -158,17 +157,32 @@ mo_code mo_trainer_start(mo_trainer *trainer) {
     trainer->log = mo_log_open(ctx, path, trainer->step);
     if (trainer->options.digest && mo_ok(ctx))
         trainer->digest = mo_run_digest_open(ctx, mo_run_path(trainer, MO_DIGESTS, path), trainer->step);
-    return mo_context_status(ctx)->code;
+}
+
+static bool has_started(const mo_trainer *trainer) {
+    return trainer->shared ? trainer->shared->started : trainer->log >= 0;
+}
+
+mo_code mo_trainer_start(mo_trainer *trainer) {
+    mo_context *ctx = trainer->ctx;
+    if (has_started(trainer))
+        return mo_code_of(ctx);
+    if (mo_trainer_leads(trainer) && mo_ok(ctx))
+        start_files(trainer);
+    if (trainer->shared)
+        mo_shared_start(trainer);
+    return mo_code_of(ctx);
 }
 
 mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
     mo_context *ctx = trainer->ctx;
-    if (mo_ok(ctx) && trainer->log >= 0)
+    if (mo_ok(ctx) && has_started(trainer))
         mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
-    bool begun = mo_ok(ctx) && mo_run_is_begun(trainer->options.out);
-    if (mo_ok(ctx))
+    bool leads = mo_trainer_leads(trainer);
+    bool begun = leads && mo_ok(ctx) && mo_run_is_begun(trainer->options.out);
+    if (leads && mo_ok(ctx))
         trainer->restored = !begun && mo_checkpoint_read(trainer) == MO_OK;
     if (begun)
         mo_compare_run(trainer);
@@ -194,11 +208,16 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     const mo_trainer_options *o = &trainer->options;
     mo_step_report r;
     bool more = true;
-    while (more && trainer->step < o->steps && mo_trainer_step(trainer, &r) == MO_OK) {
-        more = !report || report(&r, state);
+    while (more && trainer->step < o->steps) {
+        bool taken = mo_trainer_step(trainer, &r) == MO_OK;
+        more = mo_trainer_agree(trainer, taken && (!report || report(&r, state)));
+        if (!mo_ok(trainer->ctx))
+            break;
         bool due = o->checkpoint_every && trainer->step % o->checkpoint_every == 0;
-        if (due || !more || trainer->step == o->steps)
+        if (due || !more || trainer->step == o->steps) {
             mo_trainer_checkpoint(trainer);
+            more = mo_trainer_agree(trainer, more);
+        }
     }
     keep_last_good(trainer);
     return mo_context_status(trainer->ctx)->code;
@@ -221,6 +240,11 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     int best_hop[MO_TASKS];
+    if (!mo_trainer_leads(trainer)) {
+        mo_trainer_start(trainer);
+        mo_trainer_agree(trainer, true);
+        return mo_code_of(ctx);
+    }
     mo_candidate hop = hop_candidate(trainer->model);
     for (int task = 0; task < MO_TASKS; task++)
         best_hop[task] =
@@ -230,5 +254,6 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
     if (mo_ok(ctx))
         mo_weights_write(ctx, trainer->model, &trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe),
             mo_run_path(trainer, "weights.safetensors", path));
+    mo_trainer_agree(trainer, true);
     return mo_context_status(ctx)->code;
 }

@@ -6,10 +6,9 @@
 #include "train/episodes/prefetch.h"
 #include "train/run/optimizer.h"
 #include "train/run/replay.h"
+#include "train/run/shared.h"
 
 #include <jansson.h>
-
-enum { MO_TREE_LEVELS = 16 };
 
 /* Writes digests.jsonl (run_digest.c). */
 typedef struct mo_run_digest mo_run_digest;
@@ -39,6 +38,7 @@ struct mo_trainer {
     bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
     int log;                /* file descriptor of log.jsonl, -1 before the first step */
     mo_run_digest *digest;  /* NULL before the first step, and where options.digest is false */
+    mo_shared *shared;      /* NULL: this process takes all episodes */
     char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
 };
 
@@ -62,6 +62,8 @@ void mo_run_tidy(const char *folder);
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
+/* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
+mo_code mo_compare_ranks(mo_context *ctx, const json_t *first, const json_t *now);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
 const char *mo_blas_core(void);
 /* Writes run.json. */
@@ -91,6 +93,8 @@ mo_code mo_run_digest_step(mo_run_digest *d, const mo_trainer *trainer, mo_tenso
 
 /* ---- checkpoint.c ---- */
 
+/* The tensors of part 0 .. 2 of a checkpoint, one per parameter: weights, first moments, second moments. */
+mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part);
 /* Restores weights, moments and step from out/checkpoint.safetensors; nothing is changed on failure. */
 mo_code mo_checkpoint_read(mo_trainer *trainer);
 /* out/name into a buffer of MO_PATH bytes. Returns it. */

@@ -68,11 +68,14 @@ static bool note_figures(
 static void read_step_figures(mo_trainer *trainer, tally *sum) {
     int E = trainer->options.episodes_per_step;
     double *figures = trainer->host_figures;
-    if (mo_tensor_read(trainer->figures, figures, 2 * (size_t)E * sizeof *figures) != MO_OK)
+    if (trainer->shared ? !mo_ok(trainer->ctx)
+                        : mo_tensor_read(trainer->figures, figures, 2 * (size_t)E * sizeof *figures) != MO_OK)
         return;
     for (int j = 0; j < E; j++) {
         sum->loss += figures[2 * j] / E;
         sum->wrong[trainer->task[j]] += (int64_t)figures[2 * j + 1];
+        if (trainer->shared)
+            sum->asked[trainer->task[j]] += trainer->shared->record[j].asked;
     }
 }
 
@@ -150,7 +153,9 @@ static void queue_episode(void *state, int j, const mo_episode *e) {
     if (E > 1)
         loss = mo_scale(t, loss, 1.0 / E, 0);
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-    if (E > 1)
+    if (trainer->shared)
+        mo_sum_tree_push(trainer->shared->tree, t, 0, j, trainer->grad);
+    else if (E > 1)
         add_to_tree(trainer, j);
     else
         mo_optimizer_apply(trainer->optimizer, trainer->grad);
@@ -179,21 +184,29 @@ static void run_episode(mo_trainer *trainer, int j, tally *sum) {
     mo_run_digest_episode(trainer->digest, j, sum->source[j], &e);
     e.max_rows = trainer->options.max_rows;
     trainer->task[j] = e.task;
-    sum->asked[e.task] += mo_numel(e.query_label);
+    if (trainer->shared)
+        trainer->shared->record[j].asked = mo_numel(e.query_label);
+    else
+        sum->asked[e.task] += mo_numel(e.query_label);
     sum->replayed += do_work(trainer, j, &e, queue_episode);
-    if (trainer->options.episodes_per_step > 1)
+    if (trainer->options.episodes_per_step > 1 && !trainer->shared)
         place_sum(trainer, j);
     mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
 }
 
 /* Queues a whole step at a learning rate. */
 static void queue_step(mo_trainer *trainer, double lr, tally *sum) {
-    int E = trainer->options.episodes_per_step;
+    mo_shared *shared = trainer->shared;
+    int E = trainer->options.episodes_per_step, end = shared ? shared->end : E;
     memcpy(trainer->sum, trainer->level, sizeof trainer->sum);
+    if (shared)
+        shared->tree->depth = 0;
     mo_optimizer_advance(trainer->optimizer, lr);
-    for (int j = 0; j < E && mo_ok(trainer->ctx); j++)
+    for (int j = shared ? shared->first : 0; j < end && mo_ok(trainer->ctx); j++)
         run_episode(trainer, j, sum);
-    if (E > 1 && mo_ok(trainer->ctx))
+    if (shared)
+        mo_shared_update(trainer);
+    else if (E > 1 && mo_ok(trainer->ctx))
         do_work(trainer, E, NULL, queue_update);
 }
 
@@ -246,7 +259,8 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     }
     trainer->step++;
     r.seconds = mo_clock(CLOCK_MONOTONIC) - start;
-    mo_log_step(trainer, &r);
+    if (mo_trainer_leads(trainer))
+        mo_log_step(trainer, &r);
     if (report)
         *report = r;
     return mo_context_status(ctx)->code;

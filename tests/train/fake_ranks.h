@@ -1,0 +1,82 @@
+/* tests/train/fake_ranks.h - the ranks of a run as threads of this process: messages wait in lists, one for each pair
+ * of ranks. */
+#ifndef FAKE_RANKS_H
+#define FAKE_RANKS_H
+
+#include "train/inside.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANKS = 40 };
+
+typedef struct fake_message {
+    struct fake_message *next;
+    size_t bytes;
+    char data[];
+} fake_message;
+
+typedef struct fake_world {
+    pthread_mutex_t lock;
+    pthread_cond_t arrived;
+    fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
+    size_t waiting, messages, bytes;             /* messages not yet received; all that were sent, and their bytes */
+    struct fake_place {
+        struct fake_world *world;
+        int rank;
+    } place[MOST_RANKS];
+} fake_world;
+
+static inline void fake_send(void *state, int to, const void *data, size_t bytes) {
+    struct fake_place *place = state;
+    fake_world *w = place->world;
+    fake_message *m = calloc(1, sizeof *m + bytes), **last;
+    m->bytes = bytes;
+    if (bytes)
+        memcpy(m->data, data, bytes);
+    pthread_mutex_lock(&w->lock);
+    for (last = &w->first[place->rank][to]; *last; last = &(*last)->next)
+        ;
+    *last = m;
+    w->waiting++;
+    w->messages++;
+    w->bytes += bytes;
+    pthread_cond_broadcast(&w->arrived);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static inline void fake_receive(void *state, int from, void *data, size_t bytes) {
+    struct fake_place *place = state;
+    fake_world *w = place->world;
+    pthread_mutex_lock(&w->lock);
+    while (!w->first[from][place->rank])
+        pthread_cond_wait(&w->arrived, &w->lock);
+    fake_message *m = w->first[from][place->rank];
+    w->first[from][place->rank] = m->next;
+    w->waiting--;
+    pthread_mutex_unlock(&w->lock);
+    if (m->bytes != bytes)
+        abort(); /* the ranks do not follow the same order of messages */
+    if (bytes)
+        memcpy(data, m->data, bytes);
+    free(m);
+}
+
+static inline void fake_world_open(fake_world *w) {
+    *w = (fake_world){.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
+}
+
+static inline mo_ranks fake_ranks(fake_world *w, int rank, int size) {
+    static const char *const host[MOST_RANKS] = {"first", "second", "third", "fourth"};
+    w->place[rank] = (struct fake_place){w, rank};
+    return (mo_ranks){.rank = rank,
+        .size = size,
+        .program = "fake",
+        .host = size <= 4 ? host : NULL,
+        .send = fake_send,
+        .receive = fake_receive,
+        .state = &w->place[rank]};
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* tests/train/test_ranks.c - a run that several ranks share has the bits of one process, whoever takes which episode;
+ * ranks that do not fit, and failures of one, end all of them. The ranks are threads (fake_ranks.h). */
+#include "tests/train/fake_ranks.h"
+#include "tests/training_run.h"
+
+/* ---- sums ---- */
+
+enum { TENSORS = 2, VALUES = 7 }; /* of 3 and of 4 */
+
+/* What the gradient of episode j holds: no two sums of them in another order are likely to be equal. */
+static float gradient_value(int E, int j, int i) {
+    mo_random r = mo_random_at((uint64_t)E, MO_PURPOSE_CHECK, (uint64_t)(j * VALUES + i));
+    return (float)(mo_random_uniform(&r) - 0.5) * (float)(1 << (j * 5 + i) % 11);
+}
+
+/* The sum over the 2^level episodes from j on, halves first. */
+static float sum_of_node(int E, int level, int j, int i) {
+    if (level == 0)
+        return gradient_value(E, j, i);
+    return sum_of_node(E, level - 1, j, i) + sum_of_node(E, level - 1, j + (1 << (level - 1)), i);
+}
+
+/* The sum over the episodes from j on: E as a sum of powers of two, the largest first, joined from the smallest. */
+static float sum_of_tree(int E, int j, int i) {
+    int level = 0;
+    while (2 << level <= E - j)
+        level++;
+    float first = sum_of_node(E, level, j, i);
+    return j + (1 << level) == E ? first : first + sum_of_tree(E, j + (1 << level), i);
+}
+
+static void push_gradient(mo_shared *s, mo_tape *t, int E, int j) {
+    float x[VALUES];
+    for (int i = 0; i < VALUES; i++)
+        x[i] = gradient_value(E, j, i);
+    mo_tensor_write(s->received[0], x, 3 * sizeof *x);
+    mo_tensor_write(s->received[1], x + 3, 4 * sizeof *x);
+    mo_sum_tree_push(s->tree, t, 0, j, s->received);
+}
+
+/* The ranks join their sums, the last one first, as each sends to lower ones alone. */
+static void expect_sum(mo_context *ctx, mo_tape *t, mo_tensor **X, int E, int W) {
+    static fake_world world;
+    float message[VALUES], got[VALUES];
+    fake_world_open(&world);
+    int taken = 0;
+    for (int r = W - 1; r >= 0; r--) {
+        mo_shared s = {.ctx = ctx,
+            .ranks = fake_ranks(&world, r, W),
+            .n = TENSORS,
+            .episodes = E,
+            .received = X,
+            .message = (char *)message,
+            .bytes = sizeof message,
+            .tree = mo_sum_tree_create(ctx, X, TENSORS)};
+        int first = mo_ranks_first(E, W, r), end = mo_ranks_first(E, W, r + 1);
+        assert_in_range(end - first, E / W, (E + W - 1) / W);
+        taken += end - first;
+        for (int j = first; j < end; j++)
+            push_gradient(&s, t, E, j);
+        mo_shared_join(&s, t);
+        mo_tensor *const *total = r ? NULL : mo_sum_tree_join(s.tree, t);
+        if (total) {
+            mo_tensor_read(total[0], got, 3 * sizeof *got);
+            mo_tensor_read(total[1], got + 3, 4 * sizeof *got);
+        }
+        mo_sum_tree_release(s.tree);
+    }
+    assert_int_equal(taken, E);
+    assert_int_equal(world.waiting, 0);
+    assert_true(mo_ok(ctx));
+    for (int i = 0; i < VALUES; i++) {
+        float expected = sum_of_tree(E, 0, i);
+        if (memcmp(&got[i], &expected, sizeof expected))
+            fail_msg("%d episodes on %d ranks: value %d is %.9g, expected %.9g", E, W, i, got[i], expected);
+    }
+}
+
+static void sums_of_any_ranks_are_those_of_one(void **state) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *X[TENSORS] = {
+        mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
+    for (int E = 1; E <= MOST_RANKS; E++)
+        for (int W = 1; W <= E; W++)
+            expect_sum(ctx, t, X, E, W);
+    for (int i = 0; i < TENSORS; i++)
+        mo_tensor_release(X[i]);
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* ---- whole runs ---- */
+
+typedef struct member {
+    training_run run;
+    mo_ranks ranks;
+    bool resume;
+    int64_t until, taken; /* steps after which this rank wants to stop, and when it did */
+} member;
+
+static bool member_goes_on(const mo_step_report *r, void *state) {
+    member *m = state;
+    m->taken = r->step + 1;
+    return m->taken < m->until;
+}
+
+static void *run_member(void *state) {
+    member *m = state;
+    mo_trainer *trainer = m->run.trainer;
+    if (mo_trainer_share(trainer, &m->ranks) != MO_OK || (m->resume && mo_trainer_resume(trainer) != MO_OK))
+        return NULL;
+    if (mo_trainer_run(trainer, member_goes_on, m) == MO_OK && trainer->step == trainer->options.steps)
+        mo_trainer_finish(trainer);
+    return NULL;
+}
+
+/* Opens `size` ranks with these options (one for each). */
+static void open_members(member *m, fake_world *world, int size, const run_options *o, const char *folder) {
+    fake_world_open(world);
+    for (int r = 0; r < size; r++)
+        m[r] = (member){.run = run_open(&o[r], folder), .ranks = fake_ranks(world, r, size), .until = o[r].steps};
+}
+
+static void run_members(member *m, fake_world *world, int size) {
+    pthread_t thread[MOST_RANKS];
+    for (int r = 0; r < size; r++)
+        assert_int_equal(pthread_create(&thread[r], NULL, run_member, &m[r]), 0);
+    for (int r = 0; r < size; r++)
+        pthread_join(thread[r], NULL);
+    assert_int_equal(world->waiting, 0);
+}
+
+static void close_members(member *m, int size) {
+    for (int r = 0; r < size; r++)
+        run_close(&m[r].run);
+}
+
+static void expect_same_parameters(const training_run *a, const training_run *b) {
+    static float x[1 << 14], y[1 << 14];
+    for (int i = 0; i < a->trainer->n; i++) {
+        size_t bytes = (size_t)mo_numel(a->trainer->parameter[i]) * sizeof(float);
+        assert_in_range(bytes, 1, sizeof x);
+        mo_tensor_read(a->trainer->parameter[i], x, bytes);
+        mo_tensor_read(b->trainer->parameter[i], y, bytes);
+        assert_memory_equal(x, y, bytes);
+    }
+}
+
+/* Runs to the end, or until rank `stopper` wants to stop after `until` steps. */
+static void share_run(const run_options *o, int size, const char *folder, bool resume, int stopper, int64_t until) {
+    static fake_world world;
+    member m[4];
+    run_options each[4] = {*o, *o, *o, *o};
+    open_members(m, &world, size, each, folder);
+    for (int r = 0; r < size; r++)
+        m[r].resume = resume;
+    m[stopper].until = until;
+    run_members(m, &world, size);
+    for (int r = 0; r < size; r++) {
+        assert_run_ok(&m[r].run);
+        assert_int_equal(m[r].taken, until);
+        expect_same_parameters(&m[0].run, &m[r].run);
+    }
+    close_members(m, size);
+}
+
+static const char *run_folder(const scratch *s, const char *name) {
+    static char path[4][600];
+    static int turn;
+    char *at = path[turn++ % 4];
+    snprintf(at, sizeof path[0], "%s/%s", s->folder, name);
+    return at;
+}
+
+static void any_number_of_ranks_gives_the_same_run(void **state) {
+    scratch *s = *state;
+    static const int episodes[] = {3, 4, 7};
+    for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
+        run_options o = usual_run;
+        o.episodes = episodes[k];
+        const char *one = run_folder(s, "one");
+        run_until(&o, one, false, o.steps);
+        for (int size = 2; size <= 4 && size <= o.episodes; size++) {
+            const char *several = run_folder(s, "several");
+            share_run(&o, size, several, false, 0, o.steps);
+            assert_same_run(one, several);
+            folder_remove(several);
+        }
+        folder_remove(one);
+    }
+}
+
+static void a_run_goes_on_with_other_ranks(void **state) {
+    scratch *s = *state;
+    run_options o = usual_run;
+    o.episodes = 5;
+    const char *one = run_folder(s, "one"), *several = run_folder(s, "several");
+    run_until(&o, one, false, o.steps);
+    share_run(&o, 2, several, false, 1, 2); /* a signal that came to the second rank stops both */
+    run_until(&o, several, true, 4);
+    share_run(&o, 3, several, true, 0, 5);
+    bytes file = run_file(several, "run.json");
+    bytes_append(&file, "", 1);
+    assert_non_null(strstr((char *)file.data, "\"size\": 3"));
+    assert_non_null(strstr((char *)file.data, "\"third\""));
+    bytes_release(&file);
+    share_run(&o, 4, several, true, 3, o.steps);
+    assert_same_run(one, several);
+    folder_remove(one);
+    folder_remove(several);
+}
+
+/* Every rank ends with the status of the one that failed; the first one's message names it. */
+static void expect_refused(
+    const run_options *o, int size, const char *folder, int failed, mo_code code, const char *part) {
+    static fake_world world;
+    member m[4];
+    open_members(m, &world, size, o, folder);
+    run_members(m, &world, size);
+    for (int r = 0; r < size; r++) {
+        const mo_status *status = mo_context_status(m[r].run.ctx);
+        assert_int_equal(status->code, code);
+        if (!strstr(status->message, part))
+            fail_msg("rank %d: expected '%s', found '%s'", r, part, status->message);
+        assert_int_equal(m[r].taken, 0);
+    }
+    char name[32];
+    snprintf(name, sizeof name, "rank %d of %d: ", failed, size);
+    assert_int_equal(strstr(mo_context_status(m[0].run.ctx)->message, name) != NULL, failed > 0);
+    close_members(m, size);
+}
+
+static void ranks_that_differ_are_refused(void **state) {
+    scratch *s = *state;
+    run_options o[3] = {usual_run, usual_run, usual_run};
+    const char *folder = run_folder(s, "refused");
+    o[1].lr = 0.5;
+    expect_refused(o, 3, folder, 1, MO_INVALID, "train: expected trainer.adamw.lr = 0.01, as rank 0 has it, found 0.5");
+    assert_int_equal(access(folder, F_OK), -1);
+    o[1] = usual_run;
+    o[2].episodes = 2;
+    expect_refused(o, 3, folder, 2, MO_INVALID, "train: expected trainer.episodes_per_step = 3");
+}
+
+static void more_ranks_than_episodes_are_refused(void **state) {
+    run_options o[4] = {usual_run, usual_run, usual_run, usual_run};
+    expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
+    o[0].digest = o[1].digest = true;
+    expect_refused(o, 2, run_folder(*state, "refused"), 0, MO_INVALID, "digest is asked for on 2 processes");
+}
+
+static void a_failure_of_one_rank_ends_all(void **state) {
+    scratch *s = *state;
+    run_options o[3] = {usual_run, usual_run, usual_run};
+    char path[640];
+    const char *folder = run_folder(s, "full");
+    run_until(&o[0], folder, false, o[0].steps);
+    expect_refused(o, 3, folder, 0, MO_STATE, "already"); /* the folder holds a run */
+    folder_remove(folder);
+    snprintf(path, sizeof path, "%s/file", s->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    snprintf(path, sizeof path, "%s/file/run", s->folder);
+    expect_refused(o, 3, path, 0, MO_IO, "cannot make the folder");
+}
+
+static bool spoil(const mo_step_report *r, void *state) {
+    member *m = state;
+    m->taken = r->step + 1;
+    if (m->ranks.rank == m->ranks.size - 1 && m->taken == 2)
+        mo_fail(m->run.ctx, MO_IO, "the disk is full");
+    return true;
+}
+
+static void *run_spoiled(void *state) {
+    member *m = state;
+    if (mo_trainer_share(m->run.trainer, &m->ranks) == MO_OK)
+        mo_trainer_run(m->run.trainer, spoil, m);
+    return NULL;
+}
+
+static void a_failure_between_steps_ends_all_at_one_step(void **state) {
+    static fake_world world;
+    run_options o[3] = {usual_run, usual_run, usual_run};
+    member m[3];
+    pthread_t thread[3];
+    open_members(m, &world, 3, o, run_folder(*state, "spoiled"));
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(pthread_create(&thread[r], NULL, run_spoiled, &m[r]), 0);
+    for (int r = 0; r < 3; r++)
+        pthread_join(thread[r], NULL);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(m[r].taken, 2);
+        assert_int_equal(mo_context_status(m[r].run.ctx)->code, MO_IO);
+        assert_non_null(strstr(mo_context_status(m[r].run.ctx)->message, "the disk is full"));
+    }
+    assert_non_null(strstr(mo_context_status(m[0].run.ctx)->message, "rank 2 of 3"));
+    assert_int_equal(world.waiting, 0);
+    close_members(m, 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_of_any_ranks_are_those_of_one),
+        cmocka_unit_test(any_number_of_ranks_gives_the_same_run),
+        cmocka_unit_test(a_run_goes_on_with_other_ranks),
+        cmocka_unit_test(ranks_that_differ_are_refused),
+        cmocka_unit_test(more_ranks_than_episodes_are_refused),
+        cmocka_unit_test(a_failure_of_one_rank_ends_all),
+        cmocka_unit_test(a_failure_between_steps_ends_all_at_one_step),
+    };
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}

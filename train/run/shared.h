@@ -1,0 +1,40 @@
+/* train/run/shared.h - what a trainer holds that shares the steps of a run with other processes (library internal). */
+#ifndef MO_RUN_SHARED_H
+#define MO_RUN_SHARED_H
+
+#include "train/run/ranks.h"
+#include "train/run/sum_tree.h"
+
+/* What the other ranks need to know of an episode. */
+typedef struct mo_episode_record {
+    double loss, wrong;
+    int64_t asked, source; /* query rows; index in the pool */
+} mo_episode_record;
+
+typedef struct mo_shared {
+    mo_context *ctx;
+    mo_ranks ranks;
+    int n, episodes; /* parameters; episodes of a step */
+    int first, end;  /* the episodes of a step that this rank takes */
+    mo_sum_tree *tree;
+    mo_tensor **received;
+    char *message; /* the bytes of one sum */
+    size_t bytes;
+    mo_episode_record *record; /* [episodes] */
+    bool started, parted;      /* parted: all ranks know of a failure, and no message follows */
+} mo_shared;
+
+void mo_shared_release(mo_trainer *trainer);
+/* Whether this process is the one that reads and writes the files of the run. */
+bool mo_trainer_leads(const mo_trainer *trainer);
+/* Whether no rank has failed and all want to go on; for one process, its own answer. */
+bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
+/* The step, weights and moments of rank 0, on every rank, once its files are written. */
+void mo_shared_start(mo_trainer *trainer);
+/* Joins the sums of the ranks above with the one's own in its tree, and sends them to the rank below; at rank 0 the
+ * tree then holds the sums of all episodes. */
+void mo_shared_join(mo_shared *s, mo_tape *t);
+/* Exchanges figures and gradients of the episodes, and takes the step. */
+void mo_shared_update(mo_trainer *trainer);
+
+#endif

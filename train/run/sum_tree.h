@@ -1,0 +1,35 @@
+/* train/run/sum_tree.h - the gradients of a step as nodes of a fixed binary tree over its episodes (library internal).
+ *
+ * Node (level, index) is the sum over the 2^level episodes from index 2^level on. */
+#ifndef MO_SUM_TREE_H
+#define MO_SUM_TREE_H
+
+#include "autograd/tape.h"
+
+enum { MO_TREE_LEVELS = 16, MO_TREE_NODES = 2 * MO_TREE_LEVELS + 2 };
+
+typedef struct mo_tree_node {
+    int level;
+    int64_t index;
+    mo_tensor **sum; /* owned by the tree; NULL before the place is first used */
+} mo_tree_node;
+
+typedef struct mo_sum_tree {
+    mo_context *ctx;
+    mo_tensor *const *like; /* n tensors of the shapes of a sum */
+    int n;
+    int depth; /* number of nodes: of episodes that follow one another, no two of which have the same parent */
+    mo_tree_node node[MO_TREE_NODES];
+} mo_sum_tree;
+
+/* Borrows `like`. Returns NULL on failure. */
+mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
+void mo_sum_tree_release(mo_sum_tree *tree);
+/* Adds the node that follows the last one; pairs of nodes of one parent are joined. X[n] is copied. */
+void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X);
+/* The sum over all nodes, from the last to the first; NULL without nodes. It holds until the next push. */
+mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t);
+/* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
+int mo_sum_tree_level(int64_t first, int64_t end);
+
+#endif
