@@ -25,7 +25,8 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The context's threads, or one while other programs want the processors. */
+/* The context's threads, but no more than there are processors (or than OMP_NUM_THREADS, if that is more, says); one
+ * while other programs want the processors. */
 int free_threads(const mo_context *ctx);
 
 /* Threads for a kernel that touches that number of elements. */

@@ -2,7 +2,9 @@
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
 #include "tensor/cpu/fast/contention.h"
+#include "tensor/cpu/work.h"
 
+#include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -73,10 +75,31 @@ static void one_thread_stays_one(void **state) {
     assert_true(c.start == 0);
 }
 
+/* Each test's first question finds no window measured yet, so that contention does not answer it. */
+static int threads_of_kernels(int threads) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    int used = free_threads(ctx);
+    assert_int_equal(mo_context_threads(ctx), threads);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+    return used;
+}
+
+static void more_threads_than_processors_are_not_used(void **state) {
+    (void)state;
+    int processors = omp_get_num_procs();
+    omp_set_num_threads(1);
+    assert_int_equal(threads_of_kernels(processors + 5), processors);
+    assert_int_equal(threads_of_kernels(processors), processors);
+    omp_set_num_threads(processors + 3);
+    assert_int_equal(threads_of_kernels(processors + 5), processors + 3);
+    assert_int_equal(threads_of_kernels(1), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_put_aside_works_alone_and_tries_again),
         cmocka_unit_test(one_thread_stays_one),
+        cmocka_unit_test(more_threads_than_processors_are_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
