@@ -71,6 +71,37 @@ claim hypergradient_beats_the_grid run_example hypergradient "step 60 .* gradien
 claim implicit_logistic_agrees_with_unrolled run_example implicit_logistic "embeddings: [0-9.]*e-\(0[789]\|1\)"
 claim custom_op_passes run_example custom_op "order 2: .* pass"
 
+# Lessons: their programs end well; the checker passes what is right, and neither a skeleton nor a right value that carries
+# no gradient.
+grades() { # LESSON NAME ANSWERS: builds the checker of a lesson
+    "$compiler" -Wall -Wextra -Werror "$examples/checker/check.c" "$examples/$1/grade.c" "$3" "${flags[@]}" "${shared[@]}" \
+        -lm "${sanitizers[@]}" -o "$root/$1_$2"
+}
+says_not_yet() { # PROGRAM NAME..: fails, says "not yet" of these exercises and "right" of no other
+    local status=0
+    "$1" >"$1.out" || status=$?
+    cat "$1.out"
+    [ $status = 1 ] && diff <(printf '%s: not yet\n' "${@:2}") <(grep ': not yet$' "$1.out")
+}
+for lesson in equilibrium gp_evidence leave_one_out own_op qp_layer; do
+    claim "${lesson}_has_its_text" grep -q "^## Exercises" "$examples/$lesson/README.md"
+    if [ -e "$examples/$lesson/lesson.c" ]; then
+        claim "${lesson}_has_at_most_80_lines" test "$(wc -l <"$examples/$lesson/lesson.c")" -le 80
+        claim "${lesson}_builds" "$compiler" -Wall -Wextra -Werror "$examples/$lesson/lesson.c" "${flags[@]}" \
+            "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$lesson"
+        claim "${lesson}_ends_well" "$root/$lesson"
+    fi
+    claim "${lesson}_solutions_build" grades "$lesson" solutions "$examples/$lesson/solutions.c"
+    claim "${lesson}_solutions_are_right" "$root/${lesson}_solutions"
+    claim "${lesson}_exercises_build" grades "$lesson" exercises "$examples/$lesson/exercises.c"
+    mapfile -t names < <("$root/${lesson}_solutions" | sed -n 's/: right$//p')
+    claim "${lesson}_has_two_exercises" test "${#names[@]}" = 2
+    claim "${lesson}_exercises_are_not_yet" says_not_yet "$root/${lesson}_exercises" "${names[@]}"
+done
+sed 's/mo_solve(t, K, /mo_solve(t, mo_stop_gradient(t, K), /' "$examples/qp_layer/solutions.c" >"$root/half_right.c"
+claim a_value_without_its_gradient_builds grades qp_layer half_right "$root/half_right.c"
+claim a_value_without_its_gradient_is_not_yet says_not_yet "$root/qp_layer_half_right" projection price
+
 claim few_shot_predicts run_example few_shot "28 labels: expected accuracy [4-9][0-9]%"
 
 # The archive alone: found first, so that the linker cannot take the shared library.

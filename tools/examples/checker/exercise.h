@@ -1,0 +1,21 @@
+/* exercise.h - what a lesson asks for, and how the checker tells whether it is right. */
+#ifndef EXERCISE_H
+#define EXERCISE_H
+
+#include <mochi/mochi.h>
+
+enum { MOST_INPUTS = 4, MOST_ELEMENTS = 64 };
+
+typedef struct exercise {
+    const char *name;
+    int n_in;
+    mo_sample_input in[MOST_INPUTS];                        /* MO_DRAW_NORMAL or MO_DRAW_POSITIVE, float64 */
+    mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code: yours */
+    int64_t n_out;                                          /* elements of the result */
+    void (*expected)(const double *const *in, double *out); /* by plain loops */
+} exercise;
+
+extern const exercise exercises[];
+extern const int n_exercises;
+
+#endif
