@@ -3,6 +3,8 @@
  * v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. */
 #include "tools/eval/aggregate.h"
 
+#include "tools/eval/eval_table.h"
+
 #include <math.h>
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -24,50 +26,65 @@ static bool result_counts(const result *x) {
 }
 
 static bool same_cell(const result *a, const result *b) {
-    return same_subject(a, b) && (a->k == b->k || !strcmp(a->task, "lp"));
+    return same_subject(a, b) && !strcmp(a->protocol, b->protocol) && (a->k == b->k || !strcmp(a->task, "lp"));
 }
 
 typedef struct cell {
     const result *first; /* its first figure, which names it */
     double best;
+    int lists, last; /* the lists that have a figure, and the last of them */
 } cell;
 
-static void add_result(const result *x, aggregate **methods, cell **cells) {
+static bool is_of_method(const aggregate *a, const result *x, int list) {
+    return a->list == list && !strcmp(a->features, x->features) && !strcmp(a->head, x->head);
+}
+
+static void add_result(const result *x, int list, aggregate **methods, cell **cells) {
     int m = 0, c = 0;
-    while (m < arrlen(*methods) && (strcmp((*methods)[m].features, x->features) || strcmp((*methods)[m].head, x->head)))
+    while (m < arrlen(*methods) && !is_of_method(&(*methods)[m], x, list))
         m++;
     if (m == arrlen(*methods)) {
         aggregate *a = arraddnptr(*methods, 1);
         memset(a, 0, sizeof *a);
+        a->list = list;
         memcpy(a->features, x->features, sizeof a->features);
         memcpy(a->head, x->head, sizeof a->head);
     }
     while (c < arrlen(*cells) && !same_cell((*cells)[c].first, x))
         c++;
     if (c == arrlen(*cells))
-        arrput(*cells, ((cell){x, x->mean}));
-    else
-        (*cells)[c].best = fmax((*cells)[c].best, x->mean);
+        arrput(*cells, ((cell){x, x->mean, 1, list}));
+    (*cells)[c].best = fmax((*cells)[c].best, x->mean);
+    (*cells)[c].lists += (*cells)[c].last != list;
+    (*cells)[c].last = list;
+}
+
+/* Leaves the cells for which every one of n lists has a figure. */
+static void keep_common_cells(cell **cells, int n) {
+    int kept = 0;
+    for (int c = 0; c < arrlen(*cells); c++)
+        if ((*cells)[c].lists == n)
+            (*cells)[kept++] = (*cells)[c];
+    if (*cells)
+        arrsetlen(*cells, (size_t)kept);
 }
 
 /* The method's figure on a cell, for links its figure at the largest number of shots; NaN if it has none. */
-static double aggregate_figure(const results *const *lists, int n, const aggregate *a, const result *cell) {
+static double aggregate_figure(const results *list, const aggregate *a, const result *cell) {
     double value = NAN;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < arrlen(lists[i]->items); j++) {
-            const result *x = &lists[i]->items[j];
-            if (result_counts(x) && same_cell(cell, x) && !strcmp(x->features, a->features) &&
-                !strcmp(x->head, a->head))
-                value = x->mean;
-        }
+    for (int j = 0; j < arrlen(list->items); j++) {
+        const result *x = &list->items[j];
+        if (result_counts(x) && same_cell(cell, x) && is_of_method(a, x, a->list))
+            value = x->mean;
+    }
     return value;
 }
 
-static void sum_up_cells(const results *const *lists, int n, aggregate *a, const cell *cells) {
+static void sum_up_cells(const results *list, aggregate *a, const cell *cells) {
     int families = 0;
     for (int c = 0; c < arrlen(cells); c++) {
         int task = task_number(cells[c].first);
-        a->family[task] += aggregate_figure(lists, n, a, cells[c].first) / cells[c].best;
+        a->family[task] += aggregate_figure(list, a, cells[c].first) / cells[c].best;
         a->cells[task]++;
     }
     for (int task = 0; task < MO_TASKS; task++)
@@ -95,9 +112,14 @@ aggregate *aggregate_results(const results *const *lists, int n) {
     for (int i = 0; i < n; i++)
         for (int j = 0; j < arrlen(lists[i]->items); j++)
             if (result_counts(&lists[i]->items[j]))
-                add_result(&lists[i]->items[j], &methods, &cells);
-    for (int m = 0; m < arrlen(methods); m++)
-        sum_up_cells(lists, n, &methods[m], cells);
+                add_result(&lists[i]->items[j], i, &methods, &cells);
+    keep_common_cells(&cells, n);
+    if (!arrlen(cells))
+        arrfree(methods);
+    for (int m = 0; m < arrlen(methods); m++) {
+        sum_up_cells(lists[methods[m].list], &methods[m], cells);
+        methods[m].label = n > 1 ? lists[methods[m].list]->label : NULL;
+    }
     arrfree(cells);
     if (methods)
         qsort(methods, (size_t)arrlen(methods), sizeof *methods, by_score);
@@ -114,16 +136,54 @@ static void print_share(double value) {
 void print_aggregates(const aggregate *list) {
     if (!arrlen(list))
         return;
-    printf("\nnormalised aggregate: the mean over %d (nc), %d (lp), %d (gc) cells of figure / best figure\n%-24s %-16s "
-           " %6s  "
-           "%6s  %6s  %6s\n",
-        list->cells[MO_TASK_NC], list->cells[MO_TASK_LP], list->cells[MO_TASK_GC], "features", "head", "S", "nc", "lp",
-        "gc");
+    printf("\nnormalised aggregate: the mean over %d (nc), %d (lp), %d (gc) cells of figure / best figure%s\n",
+        list->cells[MO_TASK_NC], list->cells[MO_TASK_LP], list->cells[MO_TASK_GC],
+        list->label ? " of any file; the cells are those that all files have" : "");
+    printf(list->label ? "%-12s " : "", "file");
+    printf("%-24s %-16s  %6s  %6s  %6s  %6s\n", "features", "head", "S", "nc", "lp", "gc");
     for (int i = 0; i < arrlen(list); i++) {
+        if (list[i].label)
+            printf("%-12.12s ", list[i].label);
         printf("%-24s %-16s", list[i].features, list[i].head);
         print_share(list[i].S);
         for (int task = 0; task < MO_TASKS; task++)
             print_share(list[i].cells[task] ? list[i].family[task] : NAN);
         putchar('\n');
+    }
+}
+
+/* ---- means over k ---- */
+
+enum { PAPER_SHOTS = 6 };
+static const int64_t paper_shots[PAPER_SHOTS] = {4, 8, 16, 32, 64, 512};
+
+/* Whether two figures differ in nothing but k. */
+static bool same_but_k(const result *a, const result *b) {
+    return same_block(a, b) && !strcmp(a->features, b->features) && !strcmp(a->head, b->head) &&
+           !strcmp(a->protocol, b->protocol);
+}
+
+void add_means_over_k(results *r) {
+    int n = (int)arrlen(r->items);
+    for (int i = 0; i < n; i++) {
+        int found = 0;
+        double sum = 0;
+        for (int s = 0; s < PAPER_SHOTS; s++)
+            for (int j = 0; j < n; j++)
+                if (r->items[j].k == paper_shots[s] && same_but_k(&r->items[i], &r->items[j])) {
+                    sum += r->items[j].mean;
+                    found++;
+                    break;
+                }
+        result mean = r->items[i];
+        if (found < PAPER_SHOTS || mean.k != paper_shots[0] || strcmp(mean.task, "nc") ||
+            strcmp(mean.metric, "accuracy"))
+            continue;
+        snprintf(mean.metric, sizeof mean.metric, "accuracy_over_k");
+        mean.k = 0;
+        mean.values = NULL;
+        mean.mean = sum / PAPER_SHOTS;
+        mean.sd = mean.ci95 = mean.sd_weights = NAN;
+        arrput(r->items, mean);
     }
 }

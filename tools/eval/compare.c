@@ -1,5 +1,6 @@
 /* tools/eval/compare.c - `mochi compare`: compares evaluations with each other or with the paper's tables. */
 #include "tools/eval/aggregate.h"
+#include "tools/eval/eval_json.h"
 #include "tools/eval/pairs.h"
 
 #include <math.h>
@@ -31,7 +32,9 @@ static const struct argp_option options[] = {
 static const char description[] =
     "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables, `public` for "
     "the figures of other methods on the public split (`mochi eval --protocol public`). A column for "
-    "each kind of features of each file, and the difference between the first file and every other one.\v"
+    "each kind of features of each file, and the difference between the first file and every other one. Beside the "
+    "paper also its normalised aggregate S of every method, on the cells that all files have by one protocol, and the "
+    "mean over k = 4, 8, 16, 32, 64, 512 where a file has all six.\v"
     "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
     "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
     "leaves "
@@ -199,6 +202,25 @@ static void show_all(comparison *c) {
     }
 }
 
+/* The aggregates of the files' methods beside the paper's; of all heads and metrics, as a part of them has another best
+ * figure. */
+static void show_aggregates(comparison *c) {
+    const results *lists[MAX_FILES];
+    bool paper = false;
+    for (int i = 0; i < c->options->n; i++) {
+        lists[i] = &c->files[i];
+        paper |= !strcmp(c->files[i].best, "paper best");
+    }
+    if (!paper || c->options->heads.count || c->options->metrics.count)
+        return;
+    aggregate *scores = aggregate_results(lists, c->options->n);
+    if (!c->options->json)
+        print_aggregates(scores);
+    for (int i = 0; i < arrlen(scores) && c->options->json && !c->lost_output; i++)
+        c->lost_output = !print_aggregate(&scores[i]);
+    arrfree(scores);
+}
+
 static void print_compare_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
 }
@@ -243,6 +265,8 @@ int compare_command(int argc, char **argv) {
         if (!results_read(&c.files[opened], o.files[opened], why, sizeof why)) {
             fprintf(stderr, "mochi: %s\n", why);
             code = EXIT_FAILED;
+        } else if (!c.files[opened].paper) {
+            add_means_over_k(&c.files[opened]);
         }
     if (code == EXIT_FINE && !names_occur(&c))
         code = EXIT_USAGE;
@@ -251,8 +275,10 @@ int compare_command(int argc, char **argv) {
         if (c.compared == 0) {
             fprintf(stderr, "mochi: compare: expected figures for the same data, task, head and metric, found none\n");
             code = EXIT_FAILED;
-        } else if (!o.json) {
-            print_compare_end(&c);
+        } else {
+            show_aggregates(&c);
+            if (!o.json)
+                print_compare_end(&c);
         }
     }
     for (int i = 0; i < opened; i++)

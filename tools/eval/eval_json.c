@@ -90,6 +90,8 @@ bool print_eval_absent(const mo_suite_task *t) {
 bool print_aggregate(const aggregate *score) {
     json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "kind", "aggregate", "features", score->features, "head", score->head,
         "S", json_number(score->S));
+    if (score->label)
+        json_object_set_new(o, "file", json_string(score->label));
     for (int task = 0; task < MO_TASKS; task++)
         if (score->cells[task])
             json_object_set_new(o, mo_task_name((mo_task)task),

@@ -1,0 +1,86 @@
+/* tests/cli/test_cli_compare.c - a run beside the paper's tables: the aggregate S of all methods, and means over k. */
+#include "program.h"
+
+#include <math.h>
+
+static const char *file_of(const program *p, const char *name, const char *text) {
+    write_text(in_folder(p, name), text);
+    return in_folder(p, name);
+}
+
+#define NODES(data, features, protocol, k, mean)                                                                       \
+    "{\"kind\":\"cell\",\"data\":\"" data "\",\"task\":\"nc\",\"protocol\":\"" protocol "\",\"features\":\"" features  \
+    "\",\"head\":\"ridge\",\"metric\":\"accuracy\",\"k\":" #k ",\"mean\":" #mean                                       \
+    ",\"sd\":1,\"ci95\":2,\"values\":[1,2]}\n"
+
+/* The aggregate of a method in lines of JSON; NaN if it is null. */
+static double aggregate_of(const program *p, const char *file, const char *features, const char *head) {
+    double S = INFINITY;
+    for (const char *line = p->out; *line; line = strchr(line, '\n') + 1) {
+        json_t *o = json_loadb(line, strcspn(line, "\n"), 0, NULL);
+        const char *of = json_string_value(json_object_get(o, "file"));
+        if (of && !strcmp(of, file) && !strcmp(json_text_of(o, "features"), features) &&
+            !strcmp(json_text_of(o, "head"), head))
+            S = json_is_null(json_object_get(o, "S")) ? NAN : json_real_of(o, "S");
+        json_decref(o);
+    }
+    return S;
+}
+
+/* At k = 4 of Cora the paper's best is MOCHI++ by the ridge, 34.94; GIN has 19.14. */
+static void the_aggregate_is_of_the_cells_that_run_and_paper_have(void **state) {
+    program *p = *state;
+    const char *path = file_of(p, "own.jsonl",
+        NODES("cora", "mine", "split", 4, 69.88) NODES("cora", "hop", "split", 4, 34.94)
+            NODES("unknown", "mine", "split", 4, 1) NODES("cora", "mine", "episode", 8, 99));
+    RUN(p, "compare", path, "paper", "--json");
+    assert_ended(p, 0, NULL);
+    assert_float_equal(aggregate_of(p, "own", "mine", "ridge"), 1, 1e-12);
+    assert_float_equal(aggregate_of(p, "own", "hop", "ridge"), 0.5, 1e-12);
+    assert_float_equal(aggregate_of(p, "paper", "MOCHI++", "ridge"), 0.5, 1e-12);
+    assert_float_equal(aggregate_of(p, "paper", "GIN", ""), 19.14 / 69.88, 1e-12);
+    RUN(p, "compare", path, "paper");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "the mean over 1 (nc), 0 (lp), 0 (gc) cells"));
+    RUN(p, "compare", path, "paper", "--head", "ridge");
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(p->out, "normalised aggregate"));
+}
+
+/* The paper's row of MOCHI++ on Cora by k has the mean 50.4, which its table of frozen embeddings prints. */
+static void means_over_k_are_those_of_the_papers_table(void **state) {
+    program *p = *state;
+    json_error_t error;
+    json_t *paper = json_load_file("train/data/paper.json", 0, &error);
+    json_t *rows = json_object_get(json_array_get(json_object_get(paper, "tables"), 0), "rows"), *row;
+    char text[8192] = "";
+    size_t i;
+    assert_non_null(rows);
+    json_array_foreach(rows, i, row) if (!strcmp(json_text_of(row, "data"), "cora")) {
+        size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n,
+            "{\"kind\":\"cell\",\"data\":\"cora\",\"task\":\"nc\",\"protocol\":\"split\",\"features\":\"mine\","
+            "\"head\":\"ridge\",\"metric\":\"accuracy\",\"k\":%g,\"mean\":%.17g,\"sd\":1,\"ci95\":2,\"values\":[1,2]}"
+            "\n",
+            json_real_of(row, "k"), json_number_value(json_array_get(json_object_get(row, "mean"), 9)));
+    }
+    json_decref(paper);
+    RUN(p, "compare", file_of(p, "k.jsonl", text), "paper", "--metric", "accuracy_over_k", "--json");
+    assert_ended(p, 0, NULL);
+    json_t *line = json_line(p, 0,
+        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart");
+    assert_float_equal(json_real_of(line, "mean"), json_real_of(line, "other_mean"), 0.05);
+    assert_float_equal(json_real_of(line, "other_mean"), 50.4, 1e-12);
+    json_decref(line);
+    *strrchr(text, '{') = '\0'; /* without k = 512 there is no mean */
+    RUN(p, "compare", file_of(p, "k.jsonl", text), "paper", "--metric", "accuracy_over_k", "--json");
+    assert_ended(p, 1, "found none");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_aggregate_is_of_the_cells_that_run_and_paper_have),
+        cmocka_unit_test(means_over_k_are_those_of_the_papers_table),
+    };
+    return cmocka_run_group_tests(tests, program_create, program_release);
+}
