@@ -52,7 +52,7 @@ _mochi() {
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info get verify convert cache' -- "$current") ;;
         data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
         bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows expect' -- "$current") ;;
-        pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all' -- "$current") ;;
+        pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all cone' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint conditioning truncation differences checkpointing' -- "$current") ;;
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;
         lab:--method:*)

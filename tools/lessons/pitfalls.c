@@ -5,6 +5,7 @@
 #include "tools/given.h"
 
 #include "tools/fit/fit_report.h"
+#include "tools/lessons/cone.h"
 #include "tools/lessons/pitfalls_chart.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_SVG, KEY_THREADS, KEY_JSON };
 
 typedef struct pitfalls_options {
     int which;
-    const char *rows, *labels; /* for hull: real embeddings */
+    const char *rows, *labels; /* for hull: real embeddings; for cone: these and a graph */
     int64_t seeds;
     double epsilon;
     const char *svg;
@@ -26,7 +27,7 @@ typedef struct pitfalls_options {
     given_options given;
 } pitfalls_options;
 
-static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
+static const char *const experiments[] = {"origin", "hull", "calibration", "all", "cone"};
 
 static const struct argp_option options[] = {
     {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)",
@@ -45,7 +46,10 @@ static const char description[] =
     "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
     "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
     "far each class mean is from the convex hull of the others, in the full space.\n"
-    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
+    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\n"
+    "cone: of embeddings Z of a graph's nodes what the paper's Appendix A says of those trained by link prediction: "
+    "norms "
+    "against the roots of degrees, cosines of neighbours and of all pairs, the cone about the mean.\v"
     "Z: rows [n, d] (.npy, .npz or .safetensors; FILE:NAME takes one array of several), y: their classes, whole "
     "numbers (a negative one: unlabelled, left out).\n"
     "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
@@ -53,27 +57,37 @@ static const char description[] =
     "Examples:\n"
     "  mochi pitfalls all --svg pitfalls.svg\n"
     "  mochi pitfalls calibration --seeds 120 --json\n"
-    "  mochi pitfalls hull Z.npy y.npy";
+    "  mochi pitfalls hull Z.npy y.npy\n"
+    "  mochi embed --data cora --out Z.npy; mochi pitfalls cone Z.npy cora";
 
 static void take_argument(pitfalls_options *o, char *text, const struct argp_state *state) {
-    static const int bits[] = {
-        PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION, PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION};
+    static const int bits[] = {PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION,
+        PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION, PITFALL_CONE};
     if (state->arg_num == 0)
-        o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 4)];
-    else if (state->arg_num <= 2 && o->which == PITFALL_HULL)
+        o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 5)];
+    else if (state->arg_num <= 2 && (o->which == PITFALL_HULL || o->which == PITFALL_CONE))
         *(state->arg_num == 1 ? &o->rows : &o->labels) = text;
     else
-        usage_error(state, "ARGUMENT", o->which == PITFALL_HULL ? "Z and y" : "nothing after the experiment", text);
+        usage_error(state, "ARGUMENT",
+            o->which == PITFALL_HULL   ? "Z and y"
+            : o->which == PITFALL_CONE ? "Z and GRAPH"
+                                       : "nothing after the experiment",
+            text);
 }
 
 static void check_pitfalls_options(const pitfalls_options *o, const struct argp_state *state) {
     if (!o->which)
-        usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
+        usage_error(state, "EXPERIMENT", "origin, hull, calibration, all or cone", "nothing");
     if (o->rows && !o->labels)
-        usage_error(state, "hull", "Z and y", o->rows);
+        usage_error(state, o->which == PITFALL_CONE ? "cone" : "hull",
+            o->which == PITFALL_CONE ? "Z and GRAPH" : "Z and y", o->rows);
+    if (o->which == PITFALL_CONE && !o->rows)
+        usage_error(state, "cone", "Z and GRAPH", "nothing");
+    refuse_given(&o->given, "svg", o->which == PITFALL_CONE, "expected another experiment: cone has no chart");
     refuse_given(&o->given, "seeds", o->rows, "expected a synthetic experiment: Z and y are not drawn");
-    refuse_given(&o->given, "epsilon", !o->rows, "expected hull Z y, which alone asks for it");
-    refuse_given(&o->given, "max-expand", !o->rows, "expected hull Z y, which alone reads files");
+    refuse_given(
+        &o->given, "epsilon", !o->rows || o->which == PITFALL_CONE, "expected hull Z y, which alone asks for it");
+    refuse_given(&o->given, "max-expand", !o->rows, "expected hull Z y or cone Z GRAPH, which alone read files");
 }
 
 static error_t take_pitfalls_option(int key, char *text, struct argp_state *state) {
@@ -154,10 +168,26 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
     return written;
 }
 
+static bool measure_embeddings(mo_context *ctx, const pitfalls_options *o) {
+    mo_tensor *Z = mo_npy_read(ctx, o->rows);
+    mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o->labels) : NULL;
+    cone_figures f;
+    bool written = true;
+    if (graph && cone_measure(Z, graph, &f) == MO_OK) {
+        if (o->json)
+            written = print_json(command_object(o->argc, o->argv)) && cone_print_object(&f);
+        else
+            cone_print(&f);
+    }
+    mo_graph_release(graph);
+    mo_tensor_release(Z);
+    return written;
+}
+
 int pitfalls_command(int argc, char **argv) {
     static const struct argp argp = {.options = options,
         .parser = take_pitfalls_option,
-        .args_doc = "origin|hull|calibration|all\nhull Z y",
+        .args_doc = "origin|hull|calibration|all\nhull Z y\ncone Z.npy GRAPH",
         .doc = description};
     pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
     o.given = (given_options){.table = options, .command = argv[0]};
@@ -165,7 +195,9 @@ int pitfalls_command(int argc, char **argv) {
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;
-    bool written = o.rows ? diagnose_embeddings(ctx, &o) : run_experiments(ctx, &o);
+    bool written = o.which == PITFALL_CONE ? measure_embeddings(ctx, &o)
+                   : o.rows                ? diagnose_embeddings(ctx, &o)
+                                           : run_experiments(ctx, &o);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_context_release(ctx);
     return code;

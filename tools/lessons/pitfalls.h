@@ -77,7 +77,7 @@ typedef struct pitfall_figures {
     pitfall_reliability *reliability;
 } pitfall_figures;
 
-enum { PITFALL_ORIGIN = 1, PITFALL_HULL = 2, PITFALL_CALIBRATION = 4 };
+enum { PITFALL_ORIGIN = 1, PITFALL_HULL = 2, PITFALL_CALIBRATION = 4, PITFALL_CONE = 8 };
 
 /* Runs the experiments whose bits are set, for the seeds 0 .. seeds - 1. Returns the status; free in any case. */
 mo_code pitfalls_run(mo_context *ctx, int which, int64_t seeds, pitfall_figures *figures);
