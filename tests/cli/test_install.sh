@@ -102,6 +102,7 @@ sed 's/mo_solve(t, K, /mo_solve(t, mo_stop_gradient(t, K), /' "$examples/qp_laye
 claim a_value_without_its_gradient_builds grades qp_layer half_right "$root/half_right.c"
 claim a_value_without_its_gradient_is_not_yet says_not_yet "$root/qp_layer_half_right" projection price
 
+claim gin_autoencoder_learns run_example gin_autoencoder "step 200  loss 0\.[345]"
 claim few_shot_predicts run_example few_shot "28 labels: expected accuracy [4-9][0-9]%"
 
 # The archive alone: found first, so that the linker cannot take the shared library.
