@@ -86,7 +86,8 @@ static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void *
         "--out RUN",
         "mochi eval --weights &#39;it&#39;\\&#39;&#39;s $HOME/w&#39; --json", "99aa06d3014798d86001c324468d497f",
         "Cost against accuracy", "<td>0.875</td><td>0.900</td><td>&#8211;</td>", "Not run: gowalla, it is not there",
-        "prefers-color-scheme:dark", "name='viewport'"};
+        "<li><a href='#part2'>Cost against accuracy</a></li>", "<section id='part2'>\n<h2>Cost against accuracy</h2>",
+        "<details><summary>All figures as tables</summary>", "prefers-color-scheme:dark", "name='viewport'"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(page, parts[i]))
             fail_msg("no '%s' in the page", parts[i]);

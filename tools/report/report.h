@@ -57,7 +57,8 @@ typedef struct report {
     prediction_table *tables;
     results paper; /* the paper's figures */
     FILE *page;
-    chart *charts; /* charts of the page, in the order of their places */
+    chart *charts;   /* charts of the page, in the order of their places */
+    char **headings; /* of the sections, owned: the contents */
 } report;
 
 /* Reads a folder or a file. Raises errors with file and line. Returns the status. */

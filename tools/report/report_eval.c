@@ -165,7 +165,7 @@ void report_cells(report *r) {
             }
         close_figures(r);
         report_aggregates(r);
-        fputs("<details open><summary>All figures as tables</summary>\n", r->page);
+        fputs("<details><summary>All figures as tables</summary>\n", r->page);
         for (int i = 0, next = 0; i < arrlen(t.at); i++)
             if (t.at[i].block == next && ++next)
                 put_eval_table(&t, &t.at[i]);

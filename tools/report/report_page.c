@@ -43,7 +43,7 @@ static const char style[] =
     "pre{background:var(--shade);border:1px solid var(--line);padding:.6rem .8rem;margin:.4rem 0;font-size:.82rem;"
     "white-space:pre-wrap;overflow-wrap:anywhere}"
     "pre span{display:inline-block;max-width:100%}details{margin:.5rem "
-    "0}summary{cursor:pointer;color:var(--soft);font-size:.92rem}";
+    "0}nav a{color:var(--s1)}summary{cursor:pointer;color:var(--soft);font-size:.92rem}";
 
 void put_text(FILE *page, const char *text) {
     for (; *text; text++) {
@@ -78,7 +78,8 @@ void put_interval(FILE *page, double mean, double half_width, int digits) {
 }
 
 void open_section(report *r, const char *heading) {
-    fputs("<section>\n<h2>", r->page);
+    arrput(r->headings, needed(strdup(heading)));
+    fprintf(r->page, "<section id='part%d'>\n<h2>", (int)arrlen(r->headings));
     put_text(r->page, heading);
     fputs("</h2>\n", r->page);
 }
@@ -142,11 +143,22 @@ static void put_head(FILE *f) {
         style, chart_symbols, MO_VERSION);
 }
 
+static void put_contents(FILE *f, char *const *headings) {
+    fputs("<nav><ul>\n", f);
+    for (int i = 0; i < arrlen(headings); i++) {
+        fprintf(f, "<li><a href='#part%d'>", i + 1);
+        put_text(f, headings[i]);
+        fputs("</a></li>\n", f);
+    }
+    fputs("</ul></nav>\n", f);
+}
+
 /* Joins the sections and puts the charts in their places. */
-static char *assemble_page(const char *body, char **drawn, size_t *size) {
+static char *assemble_page(const report *r, const char *body, char **drawn, size_t *size) {
     char *text = NULL;
     FILE *f = open_text(&text, size);
     put_head(f);
+    put_contents(f, r->headings);
     for (int i = 0; *body; body++)
         if (*body != PLACE)
             putc(*body, f);
@@ -169,10 +181,13 @@ mo_code report_write(report *r, const char *path) {
     if (arrlen(r->charts) && mo_ok(r->ctx))
         drawn = chart_draw(r->ctx, r->charts, (int)arrlen(r->charts));
     if (mo_ok(r->ctx)) {
-        page = assemble_page(body, drawn, &size);
+        page = assemble_page(r, body, drawn, &size);
         mo_file_replace(r->ctx, path, page, size);
     }
     chart_free_drawn(drawn);
+    for (int i = 0; i < arrlen(r->headings); i++)
+        free(r->headings[i]);
+    arrfree(r->headings);
     free(page);
     free(body);
     return mo_context_status(r->ctx)->code;
