@@ -110,8 +110,9 @@ typedef struct mo_check_result {
     char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
 } mo_check_result;
 
-/* Compares <Y_bar, J v> with <J^T Y_bar, v> on every sample of the op, along random directions. order 1: the vjp, to
- * 1e-6; order 2: the vjp of the vjp, to 1e-5. An op without samples fails. */
+/* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, to 1e-6, by differences; 2: the
+ * vjp of the vjp, to 1e-5; 0: the certificate, J v by mo_jvp, to 1e-10, blind to a wrong J. An op without samples
+ * fails. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 /* A function of tensors as graph code: writes n_out outputs for n_in inputs. */

@@ -190,11 +190,16 @@ static void check_second(problem *p) {
         mo_tensor_release(q.cotangent[i]);
 }
 
+static void check_certificate(problem *p) {
+    mo_certify(&(mo_certified){p->ctx, p->f, p->state, p->in, p->inputs, p->cotangent, p->n_in, p->n_out, p->sample},
+        &p->r, p->result);
+}
+
 /* Draws cotangents, checks to the given order, and turns errors into failures of the result. */
 static void check_to_order(problem *p, int order) {
     draw_cotangents(p);
     if (mo_ok(p->ctx))
-        order == 1 ? check_problem(p) : check_second(p);
+        order == 0 ? check_certificate(p) : order == 1 ? check_problem(p) : check_second(p);
     if (!mo_ok(p->ctx)) {
         p->result->error = INFINITY;
         snprintf(p->result->worst, sizeof p->result->worst, "sample \"%s\": %.200s", p->sample,
@@ -256,7 +261,7 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
     }
     if (!op->vjp)
         snprintf(result.worst, sizeof result.worst, "no derivative: integer or constant result");
-    result.pass = result.error <= (order == 1 ? 1e-6 : 1e-5);
+    result.pass = result.error <= (order == 0 ? 1e-10 : order == 1 ? 1e-6 : 1e-5);
     return result;
 }
 

@@ -11,4 +11,19 @@ bool mo_draw_is_differentiable(mo_draw draw);
 /* Fills n values with a direction of unit length that stays in the set of the draw (symmetric, triangular). */
 void mo_sample_direction(const mo_sample_input *input, mo_random *r, double *values, int64_t n);
 
+/* Graph code at which the certificate is drawn: its inputs, how each leaf may move, and float64 cotangents. */
+typedef struct mo_certified {
+    mo_context *ctx;
+    mo_function f;
+    void *state;
+    mo_tensor *const *in;
+    const mo_sample_input *inputs;
+    mo_tensor *const *w;
+    int n_in, n_out;
+    const char *sample;
+} mo_certified;
+
+/* Compares <J v, w> with <v, J^T w> along random directions; a larger relative error than the result's replaces it. */
+void mo_certify(const mo_certified *p, mo_random *r, mo_check_result *result);
+
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_ENCODER, KEY_JSON };
+enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_ENCODER, KEY_CERTIFICATE, KEY_JSON };
 
 typedef struct gradcheck_options {
     names ops;      /* none: all ops of the objects, or of the program if there are no objects */
@@ -13,7 +13,7 @@ typedef struct gradcheck_options {
     names encoders; /* files; if there are any, only they and named ops are checked */
     int order, threads;
     uint64_t seed;
-    bool json;
+    bool json, certificate;
     given_options given;
 } gradcheck_options;
 
@@ -21,12 +21,15 @@ static const struct argp_option options[] = {
     {"order", KEY_ORDER, "1|2", 0,
         "highest order: 1, the vector-Jacobian product; 2, also the derivative of it (default 2)", 0},
     {"seed", KEY_SEED, "S", 0, "seed of the samples and directions (default 0)", 0},
+    {"certificate", KEY_CERTIFICATE, NULL, 0,
+        "compare also <J v, w> with <v, J^T w>: exact, so to 1e-10; sees a vjp that cannot be differentiated", 0},
     {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
     {"head", KEY_HEAD, "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own", 0},
     {"encoder", KEY_ENCODER, "FILE.so", 0, "check an encoder of your own; may be repeated", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0,
-        "one JSON object per op, head or encoder and order on standard output: its name, order, samples, error, pass",
+        "one JSON object per op, head or encoder and order (0: certificate) on standard output: name, order, samples, "
+        "error, pass",
         0},
     {0},
 };
@@ -68,6 +71,8 @@ static error_t take_gradcheck_option(int key, char *text, struct argp_state *sta
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
         o->json = true;
+    else if (key == KEY_CERTIFICATE)
+        o->certificate = true;
     else if (key == KEY_OP)
         append_name(&o->objects, text);
     else if (key == KEY_HEAD)
@@ -91,7 +96,8 @@ static bool report_gradcheck(
     if (json && !r->pass)
         fprintf(stderr, "mochi: %s: order %d: %s\n", name, order, r->worst);
     if (!json)
-        printf("%-24s order %d  %3d samples  error %8.1e  %s%s%s\n", name, order, r->samples, r->error,
+        printf("%-24s %s  %3d samples  error %8.1e  %s%s%s\n", name,
+            (const char *const[]){"certificate", "order 1", "order 2"}[order], r->samples, r->error,
             r->pass ? "pass" : "FAIL", r->pass ? "" : ": ", r->pass ? "" : r->worst);
     fflush(stdout);
     mo_clear_error(ctx); /* the error of a broken op must not fail the next one */
@@ -101,7 +107,7 @@ static bool report_gradcheck(
 /* Returns true if the op passes every order. */
 static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *o) {
     bool passes = true;
-    for (int order = 1; order <= o->order; order++) {
+    for (int order = o->certificate ? 0 : 1; order <= o->order; order++) {
         mo_check_result r = mo_check_op(ctx, op, order, o->seed);
         passes &= report_gradcheck(ctx, "op", op->name, order, &r, o->json);
     }

@@ -77,6 +77,15 @@ static void off_by_a_hundred_thousandth(mo_vjp *v) {
         v->in_bar[0] = toy_mul(v->t, v->in_bar[0], nearly);
 }
 
+/* Right at order 1, but with the cotangent as data: the jvp, which differentiates in the cotangent, is lost. */
+static void cut_cotangent(mo_vjp *v) {
+    mo_tensor *bar = mo_stop_gradient(v->t, v->out_bar[0]);
+    if (v->needs[0])
+        v->in_bar[0] = product(v, bar, swapped(v, v->in[1]));
+    if (v->needs[1])
+        v->in_bar[1] = product(v, swapped(v, v->in[0]), bar);
+}
+
 /* Right, but with B as data: its own derivative is lost. */
 static void cut_at_second_order(mo_vjp *v) {
     mo_tensor *B = mo_stop_gradient(v->t, v->in[1]);
@@ -142,6 +151,16 @@ static void a_cut_in_the_rule_is_caught_at_order_two(void **state) {
     assert_caught(y, cut_at_second_order, 2, "input 1");
 }
 
+static void the_certificate_sees_a_lost_cotangent(void **state) {
+    toy *y = *state;
+    mo_op right = product_with(right_vjp), cut = product_with(cut_cotangent);
+    mo_check_result r = mo_check_op(y->ctx, &right, 0, 1);
+    if (!r.pass || r.samples != 1)
+        fail_msg("%d samples: %s", r.samples, r.worst);
+    assert_true(mo_check_op(y->ctx, &cut, 1, 1).pass);
+    assert_caught(y, cut_cotangent, 0, "sample \"square\": <J v, w> 0, <v, J^T w> ");
+}
+
 static void ops_without_samples_fail(void **state) {
     toy *y = *state;
     mo_op op = product_with(right_vjp);
@@ -175,12 +194,14 @@ static void functions_are_checked_like_ops(void **state) {
     toy *y = *state;
     mo_tensor *in[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, -1, 0.5)};
     bool cut = false;
-    for (int order = 1; order <= 2; order++)
+    for (int order = 0; order <= 2; order++)
         assert_true(mo_check_function(y->ctx, cubic, &cut, in, 2, 1, order, 1e-7, 5).pass);
     cut = true;
     mo_check_result r = mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 1, 1e-7, 5);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "input 0"));
+    /* a wrong Jacobian is wrong in the jvp alike: the certificate holds for it */
+    assert_true(mo_check_function(y->ctx, cubic, &cut, in, 2, 1, 0, 1e-10, 5).pass);
     assert_values(in[0], 2, 3); /* the checker restored the values */
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
@@ -194,6 +215,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(forgotten_input_is_caught, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(small_errors_are_caught, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_cut_in_the_rule_is_caught_at_order_two, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(the_certificate_sees_a_lost_cotangent, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(ops_without_samples_fail, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(samples_that_fail_are_failures_by_name, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(functions_are_checked_like_ops, toy_create, toy_release),

@@ -342,6 +342,7 @@ static const option_row rows[] = {
     /* gradcheck */
     {"gradcheck", "order", CHANGES, "gradcheck mul", "--order 1", NULL, {NULL}},
     {"gradcheck", "seed", CHANGES, "gradcheck mul", "--seed 5", NULL, {NULL}},
+    {"gradcheck", "certificate", SAYS, "gradcheck mul --order 1", "--certificate", "certificate", {NULL}},
     {"gradcheck", "op", CHANGES, "gradcheck --head ridge --order 1", "--op $/plugin_good.so", NULL,
         {"gradcheck mul --op $/plugin_good.so"}},
     {"gradcheck", "head", SAYS, "gradcheck mul --order 1", "--head ridge", "1 heads, 0 failed", {NULL}},

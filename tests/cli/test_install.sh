@@ -151,6 +151,28 @@ fi
 claim custom_op_builds_as_a_shared_object \
     "$compiler" -shared -fPIC "$examples"/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
 claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
+certifies_it() { "$prefix/bin/mochi" gradcheck --certificate --op "$root/custom_op.so" lorentzian | grep "certificate .* pass"; }
+claim the_program_certifies_it certifies_it
+cat >"$root/certificate.c" <<'END'
+#include <mochi/mochi.h>
+#include <stdio.h>
+static void f(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
+    (void)n, (void)n_out, (void)state;
+    out[0] = mo_matmul(t, mo_tanh(t, in[0]), in[0]);
+}
+int main(void) {
+    double x[] = {1, 2, 3, 4};
+    mo_context *ctx = mo_context_create(NULL);
+    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
+    mo_check_result r = mo_check_function(ctx, f, NULL, &X, 1, 1, 0, 1e-10, 0);
+    printf("certificate %.1e %s\n", r.error, r.pass ? "pass" : r.worst);
+    mo_tensor_release(X);
+    return mo_context_release(ctx);
+}
+END
+claim certificate_builds "$compiler" -Wall -Wextra -Werror "$root/certificate.c" "${flags[@]}" "${shared[@]}" \
+    "${sanitizers[@]}" -o "$root/certificate"
+claim a_function_is_certified run_example certificate "certificate .* pass"
 claim custom_head_builds_as_a_shared_object \
     "$compiler" -shared -fPIC "$examples"/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
 claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
