@@ -35,20 +35,28 @@ static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
 }
 
 /* Of several matrices the one is named that holds no number, whatever order the device looks at them in. */
-static void a_matrix_that_is_not_finite_is_named(void **state) {
-    (void)state;
+static void fail_at_matrix(int bad) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double A[5 * 4];
     for (int i = 0; i < 5 * 4; i++)
         A[i] = i % 4 == 0 || i % 4 == 3;
-    A[3 * 4 + 2] = NAN;
+    A[bad * 4 + 2] = NAN;
     mo_tensor *w, *V;
+    char named[40];
+    snprintf(named, sizeof named, "eigh: matrix %d of 5", bad);
     mo_eigh(t, mo_from(t, MO_F64, 3, (int64_t[]){5, 2, 2}, A), &w, &V);
     assert_int_not_equal(mo_context_wait(ctx), MO_OK);
-    assert_failed(ctx, MO_NUMERICAL, PARTS("eigh: matrix 3 of 5"));
+    assert_failed(ctx, MO_NUMERICAL, PARTS(named));
     mo_tape_release(t);
     mo_context_release(ctx);
+}
+
+/* Every one: the emulated device draws the order of blocks, and one order may hide that they depend on each other. */
+static void a_matrix_that_is_not_finite_is_named(void **state) {
+    (void)state;
+    for (int bad = 0; bad < 5; bad++)
+        fail_at_matrix(bad);
 }
 
 static void pivots_off_the_diagonal_are_followed(void **state) {
