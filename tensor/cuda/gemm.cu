@@ -6,6 +6,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
+#include "tensor/cuda/narrow.h"
 #include "tensor/packed_view.h"
 
 /* An operand as the library sees it. */
@@ -31,17 +32,31 @@ static bool describe(const mo_view *v, operand *X) {
     return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
 }
 
-/* Copies an operand that the library cannot read, or whose type must change. */
-static void pack(mo_context *ctx, const mo_view *v, mo_dtype dtype, void *scratch, operand *X) {
-    mo_view P = packed_view(v), source = *v;
-    for (int i = 0; i < v->ndim; i++)
-        source.shape[i] = P.shape[i];
-    P.data = scratch;
-    P.dtype = dtype;
-    copy_cuda(ctx, &source, &P);
-    for (int i = 0; i < v->ndim; i++)
-        P.shape[i] = v->shape[i];
-    describe(&P, X);
+static void swap_last_axes(mo_view *v) {
+    int row = v->ndim - 2, column = v->ndim - 1;
+    int64_t size = v->shape[row], stride = v->stride[row];
+    v->shape[row] = v->shape[column], v->shape[column] = size;
+    v->stride[row] = v->stride[column], v->stride[column] = stride;
+}
+
+/* Plans the copy of an operand that the library cannot read, or whose type must change: *from goes to *to, which has
+ * the order of v in memory where rows or columns of v are contiguous. */
+static void plan_copy(const mo_view *v, mo_dtype dtype, void *scratch, operand *X, mo_view *from, mo_view *to) {
+    bool turned = describe(v, X) && X->transposed;
+    *from = *v;
+    if (turned)
+        swap_last_axes(from);
+    *to = packed_view(from);
+    to->data = scratch;
+    to->dtype = dtype;
+    mo_view seen = *to;
+    for (int i = 0; i < v->ndim; i++) {
+        seen.shape[i] = from->shape[i];
+        from->shape[i] = to->shape[i];
+    }
+    if (turned)
+        swap_last_axes(&seen);
+    describe(&seen, X);
 }
 
 /* ---- what follows the product ---- */
@@ -172,10 +187,19 @@ static bool find_operands(mo_context *ctx, const mo_gemm *g, mo_dtype input, siz
     char *scratch = a + b ? static_cast<char *>(cuda_scratch(ctx, (size_t)(a + b) * bytes)) : nullptr;
     if (a + b && !scratch)
         return false;
+    mo_view from[2], to[2];
     if (copy_a)
-        pack(ctx, &g->A, input, scratch, &p->A);
+        plan_copy(&g->A, input, scratch, &p->A, &from[0], &to[0]);
     if (copy_b)
-        pack(ctx, &g->B, input, scratch + (size_t)a * bytes, &p->B);
+        plan_copy(&g->B, input, scratch + (size_t)a * bytes, &p->B, &from[1], &to[1]);
+    if (copy_a && copy_b && input == MO_BF16 && g->A.dtype == MO_F32 && g->B.dtype == MO_F32) {
+        narrow_cuda(ctx, from, to);
+        return true;
+    }
+    if (copy_a)
+        copy_cuda(ctx, &from[0], &to[0]);
+    if (copy_b)
+        copy_cuda(ctx, &from[1], &to[1]);
     return true;
 }
 

@@ -28,7 +28,7 @@ pieces=$(wc -l <"$folder/rule") products=$(grep -c '^product' "$folder/rule") ne
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 grep -o '"min_ms":[0-9.]*' "$folder/json"
 limit nc15 tf32 92
-limit nc15 bf16 160
+limit nc15 bf16 126
 limit nc64 tf32 104
 limit lp tf32 105
 limit gc_enzymes tf32 101
