@@ -79,6 +79,7 @@ void put_row(FILE *page, const char *name, const char *value); /* a row of a tab
 /* A section with its heading. */
 void open_section(report *r, const char *heading);
 void close_section(report *r);
+void contents_free(report *r); /* what open_section has noted */
 /* Figures between open_figures and close_figures stand side by side if there is room. */
 void open_figures(report *r);
 void put_chart(report *r, chart *c); /* takes over the chart's memory */

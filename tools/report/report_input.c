@@ -295,4 +295,5 @@ void report_release(report *r) {
     arrfree(r->files);
     arrfree(r->runs);
     arrfree(r->charts);
+    contents_free(r);
 }

@@ -153,6 +153,12 @@ static void put_contents(FILE *f, char *const *headings) {
     fputs("</ul></nav>\n", f);
 }
 
+void contents_free(report *r) {
+    for (int i = 0; i < arrlen(r->headings); i++)
+        free(r->headings[i]);
+    arrfree(r->headings);
+}
+
 /* Joins the sections and puts the charts in their places. */
 static char *assemble_page(const report *r, const char *body, char **drawn, size_t *size) {
     char *text = NULL;
@@ -185,9 +191,6 @@ mo_code report_write(report *r, const char *path) {
         mo_file_replace(r->ctx, path, page, size);
     }
     chart_free_drawn(drawn);
-    for (int i = 0; i < arrlen(r->headings); i++)
-        free(r->headings[i]);
-    arrfree(r->headings);
     free(page);
     free(body);
     return mo_context_status(r->ctx)->code;
