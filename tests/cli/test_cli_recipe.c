@@ -271,6 +271,7 @@ static void a_step_has_any_number_of_episodes(void **state) {
 static void one_of_several_processes_is_refused(void **state) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     program *p = *state;
+    ignore_leaks();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         setenv(sizes[i], "2", 1);
         RUN(p, "train", "--out", in_folder(p, "several"), "--pool", "mutag", "--dim", "8", "--steps", "1", "--quiet");
