@@ -21,6 +21,8 @@ static int available_processors(void) {
 
 /* Where kernels run on several threads; those of a forked process are not there. */
 static void start_threads(mo_context *ctx) {
+    if (ctx->threads > team_most())
+        ctx->threads = team_most();
     if (team_is_lost())
         ctx->threads = 1;
     int code = mo_ok(ctx) ? team_start(ctx->threads) : 0;

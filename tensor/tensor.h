@@ -65,7 +65,9 @@ typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
-    int threads;           /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64 */
+    /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64. A larger number is lowered to
+     * the processors, or to OMP_NUM_THREADS if that is more, and to the threads that OpenBLAS has buffers for. */
+    int threads;
     mo_math math;          /* the CPU accepts MO_MATH_FP32 alone */
     int index;             /* MO_CUDA: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */

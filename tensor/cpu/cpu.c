@@ -5,7 +5,6 @@
 #include "tensor/cpu/work.h"
 #include "tensor/fits.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,8 +19,6 @@ typedef struct cpu_state {
     void *scratch; /* of its kernels */
     size_t bytes;
     bool serial_blas; /* BLAS is not safe to call from several threads */
-    int blas_buffers; /* threads that can be in BLAS at once */
-    int most_threads; /* of a kernel: more would wait for each other's processors */
     contention contention;
 } cpu_state;
 
@@ -32,20 +29,20 @@ static bool cpu_open(mo_context *ctx) {
     int buffers = blas_guard_reserve(ctx->threads);
     if (!buffers)
         mo_fail(ctx, MO_MEMORY, "context: out of memory: BLAS needs a buffer of 128 MiB of addresses (ulimit -v)");
-    *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds(), .blas_buffers = buffers ? buffers : 1};
-    state->most_threads = (int)max_of(omp_get_num_procs(), omp_get_max_threads()); /* OMP_NUM_THREADS may be more */
+    *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds()};
+    ctx->threads = (int)min_of(ctx->threads, max_of(1, buffers)); /* each can be in BLAS */
     ctx->backend_state = state;
     return true;
 }
 
 int free_threads(const mo_context *ctx) {
     cpu_state *state = ctx->backend_state;
-    return contention_threads(&state->contention, (int)min_of(mo_context_threads(ctx), state->most_threads));
+    return contention_threads(&state->contention, ctx->threads);
 }
 
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
-    return state->serial_blas ? 1 : (int)min_of(free_threads(ctx), state->blas_buffers);
+    return state->serial_blas ? 1 : free_threads(ctx);
 }
 
 bool mo_context_blas_is_safe(const mo_context *ctx) {

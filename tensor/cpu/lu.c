@@ -11,7 +11,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 
 enum { STRIP = 64 }; /* columns of one task */
 
@@ -165,14 +164,14 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
         factor_small(ctx, a, batch, n, pivots, status);
         return;
     }
-    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3));
+    int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3);
     int64_t each = factor_scratch(n);
-    real *scratch = cpu_workspace(ctx, (size_t)(threads * each) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++)
-        status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + omp_get_thread_num() * each);
+        status[b] = factor(a + b * n * n, n, pivots + b * n, scratch + workspace_of(b, batch, threads) * each);
 }
 
 /* ---- solves ---- */

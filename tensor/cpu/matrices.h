@@ -8,6 +8,7 @@
 #include "tensor/cpu/work.h"
 
 #include <cblas.h>
+#include <omp.h>
 
 void lapack_potrf(const char *uplo, const int *n, real *A, const int *lda, int *info);
 void lapack_potri(const char *uplo, const int *n, real *A, const int *lda, int *info);
@@ -59,6 +60,17 @@ static inline void swap(real *a, real *b) {
 /* The number of matrices in [.., m, n]. */
 static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
+}
+
+/* Workspaces for threads that share out items: where there are fewer items than threads, one an item, since a team
+ * always has all of the context's threads (tensor/cpu/fast/team.c). */
+static inline int64_t workspace_count(int64_t items, int threads) {
+    return max_of(1, min_of(items, threads));
+}
+
+/* Which of them serves an item; called by the thread that works on it. */
+static inline int64_t workspace_of(int64_t item, int64_t items, int threads) {
+    return items < threads ? item : omp_get_thread_num();
 }
 
 /* Threads for a batch of matrices that cost the given number of multiplications each. */

@@ -4,7 +4,6 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
-#include <omp.h>
 #include <string.h>
 
 enum { WORK_COLUMNS = 64 }; /* an upper bound of LAPACK's block size, in columns */
@@ -55,15 +54,15 @@ static int decompose(const panel *p, real *A, real *R, real *sign) {
 void REAL(qr_cpu)(mo_context *ctx, const mo_view *A, const mo_view *R, const mo_view *info) {
     int64_t m = A->shape[A->ndim - 2], n = A->shape[A->ndim - 1], batch = matrix_count(A);
     ctx->counters.factorizations += batch;
-    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, 4 * (double)m * (double)n * (double)n));
+    int threads = matrix_threads(ctx, batch, 4 * (double)m * (double)n * (double)n);
     int64_t each = ceil_div(m * n + (2 + WORK_COLUMNS) * n, 16) * 16;
-    real *scratch = cpu_workspace(ctx, (size_t)(threads * each + 1) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each + 1) * sizeof(real));
     if (!scratch)
         return;
     int32_t *status = info->data;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++) {
-        real *own = scratch + omp_get_thread_num() * each;
+        real *own = scratch + workspace_of(b, batch, threads) * each;
         panel p = {.m = m, .n = n, .columns = own, .tau = own + m * n, .work = own + m * n + 2 * n};
         status[b] = decompose(&p, (real *)A->data + b * m * n, (real *)R->data + b * n * n, p.tau + n);
     }

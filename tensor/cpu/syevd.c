@@ -4,8 +4,6 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
-#include <omp.h>
-
 static void transpose_square(real *A, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < i; j++) {
@@ -29,15 +27,16 @@ static int decompose(real *A, int64_t n, real *w, real *work, int64_t length) {
 void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     ctx->counters.factorizations += batch;
-    int threads = (int)min_of(max_of(1, batch), matrix_threads(ctx, batch, 9 * (double)n * (double)n * (double)n));
+    int threads = matrix_threads(ctx, batch, 9 * (double)n * (double)n * (double)n);
     int64_t length = 1 + 6 * n + 2 * n * n; /* LAPACK's requirement; the integers follow, no larger than reals */
     int64_t each = ceil_div(length + 3 + 5 * n, 16) * 16;
-    real *scratch = cpu_workspace(ctx, (size_t)(threads * each) * sizeof(real));
+    real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)
         return;
     real *a = A->data, *values = w->data;
     int32_t *status = info->data;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t b = 0; b < batch; b++)
-        status[b] = decompose(a + b * n * n, n, values + b * n, scratch + omp_get_thread_num() * each, length);
+        status[b] =
+            decompose(a + b * n * n, n, values + b * n, scratch + workspace_of(b, batch, threads) * each, length);
 }

@@ -25,8 +25,7 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The context's threads, but no more than there are processors (or than OMP_NUM_THREADS, if that is more, says); one
- * while other programs want the processors. */
+/* The context's threads, or one while other programs want the processors. */
 int free_threads(const mo_context *ctx);
 
 /* Threads for a kernel that touches that number of elements. */
@@ -34,7 +33,7 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
     return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
 
-/* Threads that may call BLAS at once. */
+/* The same for a kernel whose threads call BLAS at once. */
 int blas_threads(const mo_context *ctx);
 
 /* The number of rows of n elements that make one task. */

@@ -124,8 +124,9 @@ static bool run_at_once(mo_fit_crew *crew, const mo_fit_job *job, int threads) {
     mo_context *ctx = crew->own.ctx;
     progress p = {.failed = INT64_MAX};
     int joined = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : joined)
-    joined += crew_join(crew, job, omp_get_thread_num(), &p);
+#pragma omp parallel num_threads(crew->n) reduction(+ : joined)
+    if (omp_get_thread_num() < threads)
+        joined += crew_join(crew, job, omp_get_thread_num(), &p);
     if (p.failed < INT64_MAX)
         mo_fail(ctx, p.status.code, "%s", p.status.message);
     else if (joined == 0)

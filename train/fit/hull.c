@@ -159,7 +159,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
 
 bool mo_hull_leave_one_out(
     const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance) {
-    int threads = mo_context_threads(g->ctx) < n ? mo_context_threads(g->ctx) : (int)n;
+    int all = mo_context_threads(g->ctx), threads = all < n ? all : (int)n;
     mo_corral *own = mo_host_array(g->ctx, threads, sizeof *own);
     double longest = 0;
     for (int64_t i = 0; gram && i < n; i++)
@@ -168,9 +168,9 @@ bool mo_hull_leave_one_out(
     for (int i = 0; ready && i < threads; i++)
         ready = hull_reserve(g->ctx, n - 1, d, &own[i]);
     int64_t done = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (ready)
+#pragma omp parallel for num_threads(all) schedule(dynamic) if (ready)
     for (int64_t p = 0; p < (ready ? n : 0); p++) {
-        mo_corral *c = &own[omp_get_thread_num()];
+        mo_corral *c = &own[threads < all ? p : omp_get_thread_num()];
         c->gram = gram;
         c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* bounds the rounding of n or d such products */
         c->origin = p;

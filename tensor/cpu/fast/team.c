@@ -1,7 +1,11 @@
 /* tensor/cpu/fast/team.c - starts the threads that kernels of a context share.
  *
  * OpenMP ends the process if it cannot start a thread. So as many threads as the team has are started by pthread first,
- * all alive at once, and ended again; then OpenMP starts its own, whose stacks find the same room. */
+ * all alive at once, and ended again; then OpenMP starts its own, whose stacks find the same room.
+ *
+ * GCC's OpenMP ends the threads that a smaller team leaves out and starts others for the next larger one, which takes
+ * longer than a small kernel and can fail for want of memory. So every parallel region has all of the context's threads
+ * or one (workspace_count in tensor/cpu/matrices.h). */
 #include "tensor/cpu/fast/team.h"
 
 #include <errno.h>
@@ -34,6 +38,11 @@ static int try_threads(int more) {
         pthread_join(thread[--n], NULL);
     free(thread);
     return code;
+}
+
+int team_most(void) {
+    int processors = omp_get_num_procs(), wanted = omp_get_max_threads();
+    return processors > wanted ? processors : wanted;
 }
 
 bool team_is_lost(void) {

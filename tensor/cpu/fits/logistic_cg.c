@@ -187,7 +187,7 @@ void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g) {
     int64_t batch = g->r.shape[0], C = g->r.shape[2], n = g->Phi.shape[1];
     int64_t vectors = 6 * g->r.shape[1] * C + 3 * (n + 2) * C, work = FEW_COLUMNS * (n + g->Phi.shape[2]);
     int64_t length = ceil_div(vectors + work, 16) * 16;
-    int threads = (int)min_of(blas_threads(ctx), batch);
+    int threads = batch > 1 ? blas_threads(ctx) : 1;
     real *scratch = cpu_workspace(ctx, (size_t)(length * batch) * sizeof(real));
     if (!scratch)
         return;

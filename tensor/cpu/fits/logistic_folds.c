@@ -18,40 +18,34 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
-#include <omp.h>
-
 /* Fits by weights; if there are more threads than items, threads work inside an item. */
 static void run_primal(mo_context *ctx, const mo_folds_call *g) {
     logistic_primal sizes;
     int64_t batch = g->X.shape[0], each = logistic_primal_layout(&sizes, g, 1, NULL);
-    int all = blas_threads(ctx), threads = (int)min_of(all, batch);
-    real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
+    int all = blas_threads(ctx), threads = batch > 1 ? all : 1;
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++) {
         logistic_primal p;
-        logistic_primal_layout(&p, g, threads > 1 ? 1 : all, scratch + each * omp_get_thread_num());
-#pragma omp for schedule(dynamic)
-        for (int64_t b = 0; b < batch; b++)
-            ((real *)g->unsolved.data)[b] = logistic_primal_run(&p, g, b) ? 0 : 1;
+        logistic_primal_layout(&p, g, threads > 1 ? 1 : all, scratch + each * workspace_of(b, batch, threads));
+        ((real *)g->unsolved.data)[b] = logistic_primal_run(&p, g, b) ? 0 : 1;
     }
 }
 
 static void run_dual(mo_context *ctx, const mo_folds_call *g) {
     logistic_dual sizes;
     int64_t batch = g->X.shape[0], each = logistic_dual_layout(&sizes, g, NULL);
-    int threads = (int)min_of(blas_threads(ctx), batch);
-    real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
+    int threads = batch > 1 ? blas_threads(ctx) : 1;
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++) {
         logistic_dual s;
-        logistic_dual_layout(&s, g, scratch + each * omp_get_thread_num());
-#pragma omp for schedule(dynamic)
-        for (int64_t b = 0; b < batch; b++)
-            ((real *)g->unsolved.data)[b] = logistic_dual_run(&s, g, b) ? 0 : 1;
+        logistic_dual_layout(&s, g, scratch + each * workspace_of(b, batch, threads));
+        ((real *)g->unsolved.data)[b] = logistic_dual_run(&s, g, b) ? 0 : 1;
     }
 }
 

@@ -9,7 +9,6 @@
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
-#include <omp.h>
 #include <string.h>
 
 typedef struct support {
@@ -112,16 +111,14 @@ void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g) {
     int64_t batch = g->X.shape[0], n = g->X.shape[1], d = g->X.shape[2], C = g->Y.shape[2];
     support none;
     int64_t each = svm_folds_layout(&none, n, d, C, NULL);
-    int threads = (int)min_of(blas_threads(ctx), batch);
-    real *scratch = cpu_workspace(ctx, (size_t)(each * threads) * sizeof(real));
+    int threads = batch > 1 ? blas_threads(ctx) : 1;
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
     if (!scratch)
         return;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++) {
         support s;
-        svm_folds_layout(&s, n, d, C, scratch + each * omp_get_thread_num());
-#pragma omp for schedule(dynamic)
-        for (int64_t b = 0; b < batch; b++)
-            ((real *)g->unsolved.data)[b] = svm_folds_run(&s, g, b) < 0 ? 0 : 1;
+        svm_folds_layout(&s, n, d, C, scratch + each * workspace_of(b, batch, threads));
+        ((real *)g->unsolved.data)[b] = svm_folds_run(&s, g, b) < 0 ? 0 : 1;
     }
 }

@@ -1,0 +1,69 @@
+/* tests/tensor/test_team.c - the threads of a context are started once: no kernel ends one or starts another, however
+ * few matrices it has to share out. */
+#include "autograd/autograd.h"
+#include "ops/ops.h"
+#include "tensor/inside.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 4, MOST = 256, SIZE = 48 };
+
+/* The numbers of this process's threads, in the order of the system's list, which is ascending. */
+static int list_threads(long *thread) {
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    if (!tasks)
+        skip();
+    for (struct dirent *e; (e = readdir(tasks)) && n < MOST;)
+        if (e->d_name[0] != '.')
+            thread[n++] = atol(e->d_name);
+    closedir(tasks);
+    return n;
+}
+
+/* [batch, SIZE, SIZE]: normal random numbers, plus SIZE on the diagonal. */
+static mo_tensor *draw(mo_tape *t, int64_t batch) {
+    static double values[2 * THREADS * SIZE * SIZE];
+    mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, batch);
+    for (int64_t i = 0; i < batch * SIZE * SIZE; i++)
+        values[i] = mo_random_normal(&r) + (i / SIZE % SIZE == i % SIZE ? SIZE : 0);
+    return mo_from(t, MO_F64, 3, (int64_t[]){batch, SIZE, SIZE}, values);
+}
+
+/* Kernels that share out the matrices of a batch. */
+static void factor_and_fit(mo_tape *t, int64_t batch) {
+    mo_tensor *A = draw(t, batch), *w, *V, *Q, *R;
+    mo_tensor *Y = mo_softmax(t, A, -1), *lambda = mo_full(t, MO_F64, 0, NULL, 0.5);
+    mo_solve(t, A, A);
+    mo_qr(t, A, &Q, &R);
+    mo_eigh(t, mo_add(t, A, mo_transpose(t, A)), &w, &V);
+    mo_logistic(t, A, Y, lambda, MO_INTERCEPT_NONE);
+    mo_tape_reset(t);
+}
+
+static void no_kernel_ends_a_thread(void **state) {
+    (void)state;
+    static long before[MOST], after[MOST];
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = THREADS});
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    int n = list_threads(before);
+    assert_true(n >= mo_context_threads(ctx));
+    for (int64_t batch = 1; batch <= 2 * THREADS; batch++)
+        factor_and_fit(t, batch);
+    assert_int_equal(mo_context_status(ctx)->code, MO_OK);
+    assert_int_equal(list_threads(after), n);
+    assert_memory_equal(after, before, (size_t)n * sizeof *after);
+    mo_tape_release(t);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_kernel_ends_a_thread)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
