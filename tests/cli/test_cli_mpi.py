@@ -3,8 +3,9 @@
 them; what does not fit is refused in one line; a signal, a full disk or a kill of one process ends all of them, and the
 run goes on to the bits of one that was never stopped.
 
-Usage: test_cli_mpi.py MOCHI [many]. `many`: 200 steps, the recipe paper++ at d = 512, 20 kills. Skipped (77) without
-mpirun or in a build without MPI."""
+Usage: test_cli_mpi.py MOCHI [many] [TEST...]. `many`: 200 steps, the recipe paper++ at d = 512, 20 kills. TEST: these
+tests alone. Skipped (77) without mpirun or in a build without MPI."""
+import hashlib
 import json
 import os
 import pathlib
@@ -18,11 +19,13 @@ import time
 
 SKIPPED = 77
 MOCHI, MANY = sys.argv[1], "many" in sys.argv[2:]
+CHOSEN = [word for word in sys.argv[2:] if word != "many"]
+ENGINE = pathlib.Path(MOCHI).parent / "train" / "ranks_mpi.so"
 PLUGINS = os.environ.get("MOCHI_PLUGINS", "")
 WORDS = ["--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:4", "--checkpoint-every", "5", "--episodes-per-step",
          "5", "--quiet"]
 STEPS = "200" if MANY else "20"
-LIMIT = 600 if MANY else 120  # seconds; a run that hangs fails
+LIMIT = 3600 if MANY else 120  # seconds; a run that hangs fails
 # A process that ends is followed by one line of ours, and by lines of mpirun.
 OURS = "mochi"
 
@@ -76,24 +79,88 @@ def expect_same(one, other):
     assert log_of(one) == log_of(other), f"{other}/log.jsonl differs"
 
 
+def weights_of(folder):
+    return hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()[:16]
+
+
 def any_number_of_processes_gives_the_bits_of_one(place, one):
     for size in (2, 4):
         train(place / f"on{size}", size)
         expect_same(one, place / f"on{size}")
         ranks = json.load(open(place / f"on{size}" / "run.json"))["ranks"]
         assert ranks["size"] == len(ranks["hosts"]) == size, ranks
+    return f"{STEPS} steps of 5 episodes on 1, 2 and 4 processes: weights {weights_of(one)}"
 
 
 def a_wide_model_has_them_too(place, one):
     del one
     if not MANY:
-        return
+        return "for `many` alone"
     words = ["--recipe", "paper++", "--dim", "512", "--pool", "mutag,citeseer", "--k", "4:8", "--q", "4:8",
-             "--episodes-per-step", "4"]
+             "--episodes-per-step", "4", "--cache", str(place / "cache")]
     for size in (1, 2, 4):
-        train(place / f"wide{size}", size, *words, steps="20")
+        train(place / f"wide{size}", size, *words, steps="10")
     expect_same(place / "wide1", place / "wide2")
     expect_same(place / "wide1", place / "wide4")
+    return ("10 steps of 4 episodes of paper++ at d = 512 on 1, 2 and 4 processes: weights " +
+            weights_of(place / "wide1"))
+
+
+def library_of(program):
+    said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    return pathlib.Path(next(line.split()[2] for line in said.splitlines() if "libmochi" in line))
+
+
+def copy_program(folder):
+    """Another installation of the program. Returns its files: the program, its library and the one that knows MPI."""
+    library = library_of(MOCHI)
+    files = [folder / "tools" / "mochi", folder / library.name, folder / "tools" / "train" / ENGINE.name]
+    for source, file in zip((MOCHI, library, ENGINE), files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, file)
+    assert library_of(files[0]).resolve() == files[1].resolve(), library_of(files[0])
+    return files
+
+
+def other_code_is_refused(place, one):
+    del one
+    words = ["train", "--out", str(place / "code"), "--steps", "2", *WORDS]
+    same = copy_program(place / "same")[0]
+    run = call(mpirun((1, [], [MOCHI, *words]), (1, [], [same, *words])))
+    assert run.returncode == 0, run.stderr
+    shutil.rmtree(place / "code")
+    for which in range(3) if MANY else (1,):
+        files = copy_program(place / f"other{which}")
+        with open(files[which], "ab") as file:
+            file.write(b"another build")
+        run = call(mpirun((1, [], [MOCHI, *words]), (1, [], [files[0], *words])))
+        expect_line(run, "rank 1 of 2", "program", "as rank 0 has it")
+        assert not (place / "code").exists() or not list((place / "code").iterdir())
+    what = "program, library or plug-in" if MANY else "library"
+    return f"another {what} on rank 1 of 2 is refused, an equal copy is not"
+
+
+def one_process_needs_no_mpi(place, one):
+    """Neither to start nor to train; of several, each says what is missing."""
+    said = subprocess.run(["ldd", MOCHI], capture_output=True, text=True, check=True).stdout
+    assert "libmpi" not in said and "open-rte" not in said, said
+    words = ["train", "--out", str(place / "alone"), "--steps", STEPS, "--threads", "1", *WORDS]
+    without = copy_program(place / "without")
+    without[2].unlink()
+    expect_line(call([without[0], *words], PMI_SIZE="2"), "one of 2 processes (PMI_SIZE)", "without MPI")
+    expect_line(call([without[0], *words], PMIX_RANK="1", SLURM_STEP_NUM_TASKS="3"), "one of 3 processes (SLURM_STEP")
+    said = subprocess.run(["ldd", ENGINE], capture_output=True, text=True, check=True).stdout
+    name = next(word for word in said.split() if word.startswith("libmpi"))
+    (place / "nothing").mkdir()
+    (place / "nothing" / name).touch()
+    found = str(place / "nothing") + ":" + os.environ.get("LD_LIBRARY_PATH", "")
+    expect_line(call([MOCHI, *words], PMI_SIZE="2", LD_LIBRARY_PATH=found), "MPI cannot be loaded", name)
+    for more in ({}, {"PMIX_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}):
+        run = call([MOCHI, *words], LD_LIBRARY_PATH=found, **more)
+        assert run.returncode == 0, run.stderr
+        expect_same(one, place / "alone")
+        shutil.rmtree(place / "alone")
+    return "it trains where MPI cannot be loaded"
 
 
 def what_does_not_fit_is_refused(place, one):
@@ -113,6 +180,7 @@ def what_does_not_fit_is_refused(place, one):
     run = call(words, PMI_SIZE="2")
     expect_line(run, "one of 2 processes (PMI_SIZE)", "MPI")
     assert not (place / "none").exists() or not list((place / "none").iterdir())
+    return "too many processes, other settings, other data, no data, and an MPI that sees one process"
 
 
 def start(folder, place, size, *words):
@@ -166,6 +234,7 @@ def a_signal_to_one_stops_all_at_one_step(place, one):
         shutil.copytree(stopped, again)
         resume(again, size)
         expect_same(one, again)
+    return "SIGTERM to rank 1 of 2, resumed on 1 and 3 processes"
 
 
 def a_killed_process_ends_all_and_the_run_goes_on(place, one):
@@ -180,14 +249,13 @@ def a_killed_process_ends_all_and_the_run_goes_on(place, one):
         resume(folder, 1 + runs % 3)
         expect_same(one, folder)
         shutil.rmtree(folder)
-    print(f"{kills} of {runs} runs killed")
+    return f"{kills} of {runs} runs of {STEPS} steps on 2 and 3 processes killed, resumed on 1 to 3: {weights_of(one)}"
 
 
 def a_full_disk_stops_all(place, one):
     library = pathlib.Path(PLUGINS) / "failing_disk.so"
     if not PLUGINS or not library.exists():
-        print("a_full_disk_stops_all: skipped, no failing_disk.so (a sanitized build)")
-        return
+        return "skipped, no failing_disk.so (a sanitized build)"
     for at in (30, 90):  # DISK_ENOSPC of tests/failing_disk.h, from that call on
         folder = place / f"full{at}"
         faults = {"LD_PRELOAD": library, "DISK_UNDER": place, "DISK_CALLS": f"{place}-calls", "DISK_FAULT": "2",
@@ -199,6 +267,12 @@ def a_full_disk_stops_all(place, one):
         if (folder / "run.json").exists():
             resume(folder, 2)
             expect_same(one, folder)
+    return "no space from the 30th and from the 90th call on, at rank 0 of 2"
+
+
+TESTS = (any_number_of_processes_gives_the_bits_of_one, a_wide_model_has_them_too, other_code_is_refused,
+         one_process_needs_no_mpi, what_does_not_fit_is_refused, a_signal_to_one_stops_all_at_one_step,
+         a_killed_process_ends_all_and_the_run_goes_on, a_full_disk_stops_all)
 
 
 def main():
@@ -214,12 +288,12 @@ def main():
         one = place / "one"
         run = call([MOCHI, "train", "--out", str(one), "--steps", STEPS, "--threads", "1", *WORDS])
         assert run.returncode == 0, run.stderr
-        for test in (any_number_of_processes_gives_the_bits_of_one, a_wide_model_has_them_too,
-                     what_does_not_fit_is_refused, a_signal_to_one_stops_all_at_one_step,
-                     a_killed_process_ends_all_and_the_run_goes_on, a_full_disk_stops_all):
+        for test in TESTS:
+            if CHOSEN and test.__name__ not in CHOSEN:
+                continue
             begin = time.monotonic()
-            test(place, one)
-            print(f"{test.__name__}: ok, {time.monotonic() - begin:.1f} s", flush=True)
+            ran = test(place, one)
+            print(f"{test.__name__}: ok, {time.monotonic() - begin:.1f} s: {ran}", flush=True)
     return 0
 
 

@@ -1,5 +1,4 @@
-/* tools/train/ranks.h - the processes that mpirun, or a scheduler in its place, started to train one model. ranks_mpi.c
- * is built where MPI is, ranks_alone.c where it is not. */
+/* tools/train/ranks.h - the processes that mpirun, or a scheduler in its place, started to train one model. */
 #ifndef RANKS_H
 #define RANKS_H
 
@@ -10,7 +9,17 @@
 bool ranks_open(mo_ranks *ranks);
 /* Waits for all of them; each process of a size above 1 calls it before it ends. */
 void ranks_close(mo_ranks *ranks);
-/* The number of processes that the environment tells of, and the variable that does; 1 and NULL: none. */
-int ranks_in_environment(const char **name);
+
+#define RANKS_ENGINE_ABI 1
+
+/* Messages between processes. The shared object ranks_mpi.so, built where MPI is, exports one as
+ * `const ranks_engine mo_ranks_engine`; a process that was started alone opens neither it nor MPI. */
+typedef struct ranks_engine {
+    int abi; /* RANKS_ENGINE_ABI */
+    void (*begin)(int *rank, int *size);
+    void (*send)(void *state, int to, const void *data, size_t bytes); /* as those of mo_ranks; state is NULL */
+    void (*receive)(void *state, int from, void *data, size_t bytes);
+    void (*end)(void); /* waits for all processes */
+} ranks_engine;
 
 #endif

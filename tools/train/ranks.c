@@ -1,0 +1,159 @@
+/* tools/train/ranks.c - joins the processes that mpirun, or a scheduler in its place, started; their environment tells.
+ * MPI is loaded by them alone, through the shared object ranks_mpi.so: loading it is a tenth of the start of the
+ * program, and a program that was built with MPI runs where MPI is not. */
+#include "tools/train/ranks.h"
+
+#include "tools/digest.h"
+#include "tools/memory.h"
+#include "tools/train/ranks_place.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the environment ---- */
+
+/* The number of processes that the environment tells of, and the variable that does; 0 and NULL: it tells nothing. */
+static int size_in_environment(const char **name) {
+    /* Open MPI; MPICH and Slurm's PMI-2; Slurm's PMIx, where PMIX_RANK is set as well. */
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    size_t n = sizeof sizes / sizeof *sizes - !getenv("PMIX_RANK");
+    for (size_t i = 0; i < n; i++) {
+        const char *size = getenv(*name = sizes[i]);
+        if (size && strtol(size, NULL, 10) > 0)
+            return (int)strtol(size, NULL, 10);
+    }
+    *name = NULL;
+    return 0;
+}
+
+/* ---- the shared object ---- */
+
+/* RANKS_INSTALLED and RANKS_BUILT are its places, seen from the folder of the program. Returns false if neither has
+ * it. */
+static bool find_engine(char *path, size_t bytes) {
+    static const char *const places[] = {RANKS_INSTALLED, RANKS_BUILT};
+    char folder[4096];
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (n <= 0)
+        return false;
+    folder[n] = 0;
+    *strrchr(folder, '/') = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        bool whole = *places[i] == '/';
+        int length = snprintf(path, bytes, "%s%s%s", whole ? "" : folder, whole ? "" : "/", places[i]);
+        if (length > 0 && (size_t)length < bytes && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* NULL after one line on standard error. */
+static const ranks_engine *load_engine(const char *path) {
+    /* global: modules of Open MPI look for its symbols among those of the process */
+    void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const ranks_engine *engine = object ? dlsym(object, "mo_ranks_engine") : NULL;
+    if (!object)
+        fprintf(stderr, "mochi train: MPI cannot be loaded: %s; start one process, without mpirun, or install MPI\n",
+            dlerror());
+    else if (!engine || engine->abi != RANKS_ENGINE_ABI) {
+        fprintf(stderr, "mochi train: %s is of another version of mochi\n", path);
+        engine = NULL;
+    }
+    return engine;
+}
+
+/* ---- joining ---- */
+
+static char *digest_text(mo_context *ctx, const char *path) {
+    json_t *digest = file_digest(ctx, path);
+    char *text = needed(strdup(json_is_string(digest) ? json_string_value(digest) : ""));
+    json_decref(digest);
+    return text;
+}
+
+/* The digests of this program, of the library that it runs with, and of the messages between processes. */
+static char *digest_code(const char *engine) {
+    Dl_info library = {0};
+    dladdr((void *)mo_trainer_create, &library);
+    const char *const path[] = {"/proc/self/exe", library.dli_fname ? library.dli_fname : "/proc/self/exe", engine};
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    char *part[3], *text;
+    for (int i = 0; i < 3; i++)
+        part[i] = digest_text(ctx, path[i]);
+    needed(asprintf(&text, "%s %s %s", part[0], part[1], part[2]) < 0 ? NULL : text);
+    for (int i = 0; i < 3; i++)
+        free(part[i]);
+    mo_context_release(ctx);
+    return text;
+}
+
+/* The names of the hosts, one per rank, at rank 0; NULL elsewhere. */
+static const char *const *gather_hosts(const mo_ranks *ranks) {
+    char mine[256] = "";
+    gethostname(mine, sizeof mine - 1);
+    if (ranks->rank) {
+        ranks->send(ranks->state, 0, mine, sizeof mine);
+        return NULL;
+    }
+    const char **host = needed(calloc((size_t)ranks->size, sizeof *host));
+    char *all = needed(calloc((size_t)ranks->size, sizeof mine));
+    for (int r = 0; r < ranks->size; r++) {
+        host[r] = memcpy(all + (size_t)r * sizeof mine, mine, sizeof mine);
+        if (r)
+            ranks->receive(ranks->state, r, all + (size_t)r * sizeof mine, sizeof mine);
+    }
+    return host;
+}
+
+/* Returns false after one line: `size` processes were started, each of which MPI sees alone. */
+static bool join_ranks(mo_ranks *ranks, const ranks_engine *engine, const char *path, int size, const char *name) {
+    engine->begin(&ranks->rank, &ranks->size);
+    if (ranks->size == 1) {
+        engine->end();
+        if (size > 1)
+            fprintf(stderr,
+                "mochi train: started as one of %d processes (%s), of which MPI sees one: start it with the mpirun of "
+                "the MPI that it was built with\n",
+                size, name);
+        return size <= 1;
+    }
+    ranks->send = engine->send;
+    ranks->receive = engine->receive;
+    ranks->state = (void *)engine;
+    ranks->program = digest_code(path);
+    ranks->host = gather_hosts(ranks);
+    return true;
+}
+
+bool ranks_open(mo_ranks *ranks) {
+    char path[8192];
+    const char *name;
+    int size = size_in_environment(&name);
+    *ranks = (mo_ranks){.size = 1};
+    if (size == 1 || (size == 0 && !getenv("PMIX_RANK")))
+        return true;
+    if (find_engine(path, sizeof path)) {
+        const ranks_engine *engine = load_engine(path);
+        return engine && join_ranks(ranks, engine, path, size, name);
+    }
+    if (size > 1) /* all would write the same run */
+        fprintf(stderr,
+            "mochi train: started as one of %d processes (%s), but this build trains in one process, without MPI: "
+            "start it without mpirun, or build it where MPI is (Debian package libopenmpi-dev; -Dmpi=enabled)\n",
+            size, name);
+    return size <= 1;
+}
+
+void ranks_close(mo_ranks *ranks) {
+    if (ranks->size == 1)
+        return;
+    const ranks_engine *engine = ranks->state;
+    engine->end();
+    free((char *)ranks->program);
+    if (ranks->host)
+        free((char *)ranks->host[0]);
+    free((void *)ranks->host);
+}
