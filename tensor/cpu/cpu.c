@@ -37,7 +37,7 @@ static bool cpu_open(mo_context *ctx) {
 
 int free_threads(const mo_context *ctx) {
     cpu_state *state = ctx->backend_state;
-    return contention_threads(&state->contention, ctx->threads);
+    return contention_threads(&state->contention, mo_context_threads(ctx));
 }
 
 int blas_threads(const mo_context *ctx) {
