@@ -5,6 +5,13 @@
 
 enum { MOST_WORDS = 31, MOST_REFUSED = 3 };
 
+/* Sanitizers look at what each line does; that an option has its effect, a build without them says. */
+#ifdef __SANITIZE_ADDRESS__
+enum { COMPARED = 0 };
+#else
+enum { COMPARED = 1 };
+#endif
+
 /* The effect of an option on a command line. */
 typedef enum effect {
     CHANGES,   /* standard output: the line without the option prints the same twice, with it something else */
@@ -571,6 +578,8 @@ static void check_effect(program *p, const option_row *row) {
     run_line(p, row->line, row->given, &with);
     if (with.code != expected || (expected && !strstr(p->err, row->part)))
         WRONG("%s %s: exit code %d: %s\n", row->line, row->given, with.code, p->err);
+    if (!COMPARED)
+        return;
     const outcome *base = run_base(p, row);
     check_repeats(p, row, base);
     if (!has_effect(p, row, base, &with))
