@@ -9,6 +9,7 @@
  * W is a solve with the saved factor: backward never factorizes, at any order, and yet differentiates through A. */
 #include "ops/inside.h"
 #include "ops/rules/factor.h"
+#include "ops/rules/shapes.h"
 
 #include <string.h>
 
@@ -17,7 +18,7 @@ static bool quadratic_form_shape(mo_call *c) {
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 1) || !mo_call_square(c, 0))
         return false;
-    if (X->ndim != A->ndim || memcmp(A->shape, X->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
+    if (!mo_same_leading(A, X, A->ndim - 1))
         return mo_call_fail(c, MO_INVALID, "columns expected with as many rows and the same leading axes");
     memcpy(size, X->shape, sizeof size);
     size[X->ndim - 2] = X->shape[X->ndim - 1];

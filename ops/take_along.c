@@ -8,6 +8,7 @@
  *     take_along: X_bar = put_along(Y_bar),   put_along: X_bar = take_along(Y_bar). */
 #include "ops/inside.h"
 #include "ops/rules/indices.h"
+#include "ops/rules/shapes.h"
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@ static bool rows_agree(mo_call *c, int axes) {
     const mo_tensor *X = c->in[0], *index = c->in[1];
     if (!mo_call_real(c, 0, 0))
         return false;
-    if (X->ndim < 1 || X->ndim != index->ndim || memcmp(X->shape, index->shape, (size_t)axes * sizeof *X->shape) != 0)
+    if (X->ndim < 1 || !mo_same_leading(X, index, axes))
         return mo_call_fail(
             c, MO_INVALID, "expected the same %s axes, one or more", axes < X->ndim ? "leading" : "sizes on all");
     return true;

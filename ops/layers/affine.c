@@ -22,7 +22,7 @@ static bool affine_batch(mo_call *c) {
     const mo_tensor *X = c->in[0], *V = c->in[1];
     if (!mo_call_real(c, 0, 1))
         return false;
-    if (X->ndim < 2 || V->ndim != X->ndim || memcmp(X->shape, V->shape, (size_t)(X->ndim - 2) * sizeof *X->shape) != 0)
+    if (X->ndim < 2 || !mo_same_leading(X, V, X->ndim - 2))
         return mo_call_fail(c, MO_INVALID, "expected matrices with the same leading axes");
     return true;
 }

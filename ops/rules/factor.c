@@ -2,6 +2,7 @@
 #include "ops/rules/factor.h"
 
 #include "ops/rules/checks.h"
+#include "ops/rules/shapes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ bool mo_call_system(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
     if (!mo_call_square(c, 0))
         return false;
-    if (B->ndim != A->ndim || memcmp(A->shape, B->shape, (size_t)(A->ndim - 1) * sizeof *A->shape) != 0)
+    if (!mo_same_leading(A, B, A->ndim - 1))
         return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
     return true;
 }

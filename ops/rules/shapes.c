@@ -79,7 +79,11 @@ unsigned mo_resolve_axes(unsigned axes, int ndim) {
 }
 
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {
-    return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)A->ndim * sizeof *A->shape);
+    return mo_same_leading(A, B, A->ndim);
+}
+
+bool mo_same_leading(const mo_tensor *A, const mo_tensor *B, int axes) {
+    return A->ndim == B->ndim && !memcmp(A->shape, B->shape, (size_t)axes * sizeof *A->shape);
 }
 
 mo_view mo_window(mo_view v, int axis, int64_t start, int64_t count) {

@@ -22,6 +22,8 @@ unsigned mo_resolve_axes(unsigned axes, int ndim);
 /* Counts a negative axis from the end; returns -1 if the axis is outside. */
 int mo_resolve_axis(int axis, int ndim);
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);
+/* Whether A and B have the same number of axes, and the same sizes of the first ones. */
+bool mo_same_leading(const mo_tensor *A, const mo_tensor *B, int axes);
 /* Elements start .. start+count-1 of one axis of v. */
 mo_view mo_window(mo_view v, int axis, int64_t start, int64_t count);
 

@@ -21,16 +21,6 @@ static const char style[] =
     "@media print{:root{--ink:#000;--soft:#333;--paper:#fff;--box:#fff}body{max-width:none;font-size:10.5pt}"
     ".wide,pre{overflow:visible}pre{white-space:pre-wrap}}\n";
 
-static void put_escaped(FILE *page, const char *text, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const char *entity = text[i] == '<' ? "&lt;" : text[i] == '>' ? "&gt;" : text[i] == '&' ? "&amp;" : NULL;
-        if (entity)
-            fputs(entity, page);
-        else
-            fputc(text[i], page);
-    }
-}
-
 /* Prose, whose parts between backquotes are formulas. */
 static void put_prose(FILE *page, const char *text) {
     char formula[512];

@@ -2,6 +2,7 @@
  * the cone about the mean of all rows (the paper's Appendix A, properties (i), (ii) and (iii)). */
 #include "tools/lessons/cone.h"
 
+#include "tools/lessons/lab.h"
 #include "tools/memory.h"
 
 #include <inttypes.h>
@@ -47,11 +48,6 @@ static double cone_product(const double *x, const double *y, int64_t d) {
     return sum;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Property (i): |z_v| ~ sqrt(d_v). norm and scratch [n]. */
 static void measure_norms(const mo_graph *g, const double *norm, double *scratch, cone_figures *f) {
     double sx = 0, sy = 0, xx = 0, yy = 0, xy = 0;
@@ -74,7 +70,7 @@ static void measure_norms(const mo_graph *g, const double *norm, double *scratch
             xy += x * y;
         }
     }
-    qsort(scratch, (size_t)m, sizeof *scratch, by_value);
+    qsort(scratch, (size_t)m, sizeof *scratch, lab_by_value);
     f->norm_correlation = xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
     for (int q = 0; q < 3; q++)
         f->norm_ratio[q] = m ? scratch[(m - 1) * (q + 1) / 4] : NAN;

@@ -133,6 +133,8 @@ void lab_checkpointing(mo_context *ctx, const lab_options *o, lab_table *table);
 double lab_relative_error(const double *x, const double *reference, int64_t n);
 /* The median of n times; sorts them. */
 double lab_median(double *times, int n);
+/* For qsort: the order of doubles, ascending. */
+int lab_by_value(const void *a, const void *b);
 /* [rows, columns] standard normal, float64, on the tape. */
 mo_tensor *lab_normal(mo_tape *t, mo_random *r, int64_t rows, int64_t columns);
 /* Q diag(values) Q^T [n, n] with orthonormal columns Q drawn at random, exactly symmetric. */

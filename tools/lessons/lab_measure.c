@@ -15,13 +15,13 @@ double lab_relative_error(const double *x, const double *reference, int64_t n) {
     return sqrt(error / size);
 }
 
-static int by_value(const void *a, const void *b) {
+int lab_by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 double lab_median(double *times, int n) {
-    qsort(times, (size_t)n, sizeof *times, by_value);
+    qsort(times, (size_t)n, sizeof *times, lab_by_value);
     return times[n / 2];
 }
 

@@ -26,17 +26,9 @@ static const char style[] =
     "th:first-child,td:first-child{text-align:left}\n"
     "@media print{:root{--paper:#fff;--ink:#000;--soft:#444}body{max-width:none;font-size:10pt}}\n";
 
-static void put_escaped(FILE *page, const char *text) {
-    for (; *text; text++)
-        if (*text == '<' || *text == '>' || *text == '&')
-            fputs(*text == '<' ? "&lt;" : *text == '>' ? "&gt;" : "&amp;", page);
-        else
-            fputc(*text, page);
-}
-
 static void put_element(FILE *page, const char *element, const char *text) {
     fprintf(page, "<%s>", element);
-    put_escaped(page, text);
+    put_escaped(page, text, strlen(text));
     fprintf(page, "</%s>", element);
 }
 
@@ -51,7 +43,7 @@ static void put_legend(FILE *page, const lab_table *table) {
             "stroke-width=\"2\" "
             "style=\"stroke:var(--%s%.0d)\" stroke-dasharray=\"%s\"/></svg>", /* no digit for 0 */
             series ? "s" : "ink", series, chart_dash(series));
-        put_escaped(page, table->series[series]);
+        put_escaped(page, table->series[series], strlen(table->series[series]));
         fputs("</span>\n", page);
     }
     fputs("</div>\n", page);

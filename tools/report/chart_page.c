@@ -2,6 +2,7 @@
  * unneeded parts. */
 #include "tools/report/chart.h"
 
+#include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/report/chart_gnuplot.h"
 #include "tools/report/chart_script.h"
@@ -114,21 +115,13 @@ static void put_content(FILE *f, const char *at, const char *end) {
     }
 }
 
-static void put_escaped(FILE *f, const char *text) {
-    for (; *text; text++)
-        if (*text == '&' || *text == '<' || *text == '"')
-            fprintf(f, "&#%d;", *text);
-        else
-            putc(*text, f);
-}
-
 /* One document, from its "<svg" to its "</svg>". */
 static char *fit_for_page(const chart *c, const char *svg, const char *end) {
     char *text = NULL;
     size_t size = 0;
     FILE *f = open_text(&text, &size);
     fprintf(f, "<svg class='chart' viewBox='0 0 %d %d' role='img' aria-label=\"", CHART_WIDTH, CHART_HEIGHT);
-    put_escaped(f, c->title);
+    put_escaped(f, c->title, strlen(c->title));
     fputs("\">\n", f);
     put_content(f, strchr(svg, '>') + 1, end);
     fputs("</svg>\n", f);

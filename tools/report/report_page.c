@@ -46,13 +46,7 @@ static const char style[] =
     "0}nav a{color:var(--s1)}summary{cursor:pointer;color:var(--soft);font-size:.92rem}";
 
 void put_text(FILE *page, const char *text) {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '&' || c == '<' || c == '>' || c == '"' || c == '\'')
-            fprintf(page, "&#%d;", c);
-        else
-            putc(c < ' ' ? ' ' : c, page);
-    }
+    put_escaped(page, text, strlen(text));
 }
 
 void put_row(FILE *page, const char *name, const char *value) {
