@@ -42,6 +42,7 @@ void results_free(results *r) {
     for (int i = 0; i < arrlen(r->items); i++)
         free(r->items[i].values);
     arrfree(r->items);
+    json_decref(r->hours);
 }
 
 /* ---- a run's lines ---- */
@@ -51,8 +52,7 @@ static double number_of(const json_t *o, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Reads a line of kind "cell". Returns false if a member is missing, or is none that `mochi eval` writes. */
-static bool take_cell(results *r, const json_t *o) {
+bool results_add_cell(results *r, const json_t *o) {
     const char *data, *task, *protocol, *features, *head, *metric;
     json_int_t k;
     json_t *values;
@@ -91,7 +91,7 @@ static bool take_eval_line(results *r, const char *line, size_t n, char *why, si
     json_error_t error;
     json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
     const char *kind = json_string_value(json_object_get(o, "kind"));
-    bool fine = kind && (strcmp(kind, "cell") != 0 || take_cell(r, o));
+    bool fine = kind && (strcmp(kind, "cell") != 0 || results_add_cell(r, o));
     if (!o)
         put_printable(why, bytes, error.text);
     else if (!fine)
@@ -180,6 +180,7 @@ static bool read_published(results *r, const char *name, char *why, size_t bytes
     size_t i, j;
     json_array_foreach(json_object_get(root, "tables"), i, table)
         json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);
+    r->hours = json_incref(json_object_get(root, "hours"));
     if (!root)
         snprintf(why, bytes, "%s of the embedded data: %.120s", file, error.text);
     json_decref(root);

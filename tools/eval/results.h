@@ -23,10 +23,14 @@ typedef struct results {
     char label[64];
     bool paper;    /* published figures: of the paper, or of other methods on the public split */
     char best[16]; /* of published figures: the features under which the best of any method stands */
+    json_t *hours; /* of published figures: hours of training by features; owned, NULL if not given */
     result *items; /* stb_ds array */
 } results;
 
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol);
+/* Adds the figure of a line of kind "cell". Returns false if a member is missing, or is none that `mochi eval` writes.
+ */
+bool results_add_cell(results *r, const json_t *line);
 /* Reads a file that `mochi eval --json` wrote; "paper" names the paper's tables, "public" those of
  * train/data/public.json. Returns false with one line in `why` that names file and line. */
 bool results_read(results *r, const char *path, char *why, size_t bytes);

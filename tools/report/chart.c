@@ -95,7 +95,8 @@ static void extend_range(double range[2], double v, bool logarithmic) {
     }
 }
 
-/* The range of an axis: the data and a little more. gnuplot's own ranges stretch the axis to a tick beyond the data. */
+/* The range of an axis: the data, the ticks of x, and a little more. gnuplot's own ranges stretch the axis to a tick
+ * beyond the data. */
 static void find_chart_range(const chart *c, bool of_y, double range[2]) {
     bool logarithmic = of_y ? c->log_y : c->log_x, bars = false;
     range[0] = INFINITY;
@@ -110,6 +111,8 @@ static void find_chart_range(const chart *c, bool of_y, double range[2]) {
                 extend_range(range, p->high, logarithmic);
             }
         }
+    for (int i = 0; i < arrlen(c->x_ticks) && !of_y; i++)
+        extend_range(range, c->x_ticks[i].x, logarithmic);
     if (range[0] > range[1])
         range[0] = range[1] = 1;
     double width = logarithmic ? log(range[1] / range[0]) : range[1] - range[0];

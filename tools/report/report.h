@@ -92,6 +92,9 @@ mo_code report_write(report *r, const char *path);
 /* The seconds that the steps of a run took. */
 double training_seconds(const report_run *run);
 
+/* What came out, in at most five sentences. */
+void report_opening(const report *r, FILE *page);
+
 /* ---- the sections; each writes nothing if it has nothing to show ---- */
 
 void report_predictions(report *r);

@@ -29,5 +29,7 @@ void add_once(const char ***names, const char *name);
 int colour_of(const cell_table *t, const char *features);
 /* Accuracy, or AUC of links: the figure that charts show. */
 bool is_main_metric(const json_t *cell);
+/* The paper's figure by MOCHI or MOCHI++ for a cell; NULL if it has none. */
+const result *paper_of(const report *r, const json_t *cell, bool plus);
 
 #endif

@@ -1,5 +1,5 @@
 /* tools/report/report_eval.c - the sections of `mochi eval`: accuracy against k with intervals, beside baselines and
- * the paper's points, and the cost of training. */
+ * the paper's points. */
 #include "tools/report/report_cells.h"
 
 #include <stb/stb_ds.h>
@@ -25,7 +25,7 @@ static const result *paper_at(const report *r, const json_t *cell, int64_t k, bo
     return find_result(&r->paper, &subject, k, plus ? "MOCHI++" : "MOCHI", text_of(cell, "head"));
 }
 
-static const result *paper_of(const report *r, const json_t *cell, bool plus) {
+const result *paper_of(const report *r, const json_t *cell, bool plus) {
     return paper_at(r, cell, (int64_t)number_of(cell, "k"), plus);
 }
 
@@ -68,21 +68,37 @@ static void put_paper(const cell_table *t, chart *c, const located *first, bool 
     finish_series(s);
 }
 
+/* The ratio of k in which neighbouring columns stand side by side, so that no bar hides another: a sixtieth of the
+ * axis.
+ */
+static double dodge_of(const cell_table *t, const located *first) {
+    double low = INFINITY, high = 1;
+    for (const located *l = first; l < t->at + arrlen(t->at); l++)
+        if (l->block == first->block) {
+            low = fmin(low, number_of(l->cell, "k"));
+            high = fmax(high, number_of(l->cell, "k"));
+        }
+    return low > 0 && high > low ? pow(high / low, 1.0 / 60) : 1.02;
+}
+
 static chart make_eval_chart(const cell_table *t, const located *first) {
     chart c = {.log_x = true};
+    double dodge = dodge_of(t, first);
     snprintf(c.title, sizeof c.title, "%s, %s, %s head", text_of(first->cell, "data"), text_of(first->cell, "task"),
         text_of(first->cell, "head"));
     snprintf(c.x_label, sizeof c.x_label, "k, labelled examples a class");
     snprintf(c.y_label, sizeof c.y_label, "%s, %%", text_of(first->cell, "metric"));
     for (int j = 0; j < arrlen(t->columns); j++) {
         chart_series *s = chart_add(&c, t->columns[j], colour_of(t, t->columns[j]), CHART_LINE_POINTS);
+        double aside = j - ((double)arrlen(t->columns) - 1) / 2;
         for (const located *l = first; l < t->at + arrlen(t->at); l++) {
             char tick[24];
             if (l->block != first->block || strcmp(l->features, t->columns[j]) != 0)
                 continue;
             snprintf(tick, sizeof tick, "%.0f", number_of(l->cell, "k"));
             chart_tick(&c, number_of(l->cell, "k"), tick);
-            chart_interval_add(s, number_of(l->cell, "k"), number_of(l->cell, "mean"), number_of(l->cell, "ci95"));
+            chart_interval_add(
+                s, number_of(l->cell, "k") * pow(dodge, aside), number_of(l->cell, "mean"), number_of(l->cell, "ci95"));
         }
         finish_series(s);
     }
@@ -172,63 +188,5 @@ void report_cells(report *r) {
         fputs("</details>\n", r->page);
         close_section(r);
     }
-    free_cells(&t);
-}
-
-/* ---- cost ---- */
-
-/* The run that made the weights of a cell; -1 if it is not among the inputs. */
-static int run_of(const report *r, const json_t *cell) {
-    const json_t *line = json_array_get(r->lines[LINE_RUN], (size_t)number_of(cell, "#run"));
-    const json_t *weights = json_object_get(line, "weights");
-    for (size_t i = 0; number_of(cell, "#run") >= 0 && i < json_array_size(weights); i++) {
-        const json_t *w = json_array_get(weights, i);
-        for (int k = 0; k < arrlen(r->runs) && !strcmp(text_of(w, "features"), text_of(cell, "features")); k++)
-            if (r->runs[k].weights[0] && !strcmp(r->runs[k].weights, text_of(w, "xxh3")))
-                return k;
-    }
-    return -1;
-}
-
-/* The mean of a column's main figures over all data sets, tasks and k; NaN if there are none. *cell: one of the
- * cells. */
-static double mean_of(const cell_table *t, const char *features, const json_t **cell) {
-    double sum = 0;
-    int n = 0;
-    for (int i = 0; i < arrlen(t->at); i++)
-        if (!strcmp(t->at[i].features, features) && is_main_metric(t->at[i].cell) &&
-            !isnan(number_of(t->at[i].cell, "mean"))) {
-            *cell = t->at[i].cell;
-            sum += number_of(*cell, "mean");
-            n++;
-        }
-    return n ? sum / n : NAN;
-}
-
-/* Weights whose run is not an input, and baselines, have no cost here. */
-void report_costs(report *r) {
-    cell_table t = locate_cells(r);
-    chart c = {.x_label = "seconds of training", .y_label = "mean of all figures, %"};
-    int trained = 0;
-    snprintf(c.title, sizeof c.title, "Accuracy and AUC over all tasks and k, against the cost of training");
-    for (int j = 0; j < arrlen(t.columns); j++) {
-        const json_t *cell = NULL;
-        double mean = mean_of(&t, t.columns[j], &cell);
-        int run = cell ? run_of(r, cell) : -1, colour = colour_of(&t, t.columns[j]);
-        bool baseline = colour >= 3 && colour <= 5;
-        if (isnan(mean) || (run < 0 && !baseline))
-            continue;
-        chart_point_add(
-            chart_add(&c, t.columns[j], colour, CHART_POINTS), baseline ? 0 : training_seconds(&r->runs[run]), mean);
-        trained += !baseline;
-    }
-    if (trained) {
-        open_section(r, "Cost against accuracy");
-        open_figures(r);
-        put_chart(r, &c);
-        close_figures(r);
-        close_section(r);
-    }
-    chart_free(&c);
     free_cells(&t);
 }

@@ -158,6 +158,7 @@ static char *assemble_page(const report *r, const char *body, char **drawn, size
     char *text = NULL;
     FILE *f = open_text(&text, size);
     put_head(f);
+    report_opening(r, f);
     put_contents(f, r->headings);
     for (int i = 0; *body; body++)
         if (*body != PLACE)
