@@ -83,7 +83,7 @@ says_not_yet() { # PROGRAM NAME..: fails, says "not yet" of these exercises and 
     cat "$1.out"
     [ $status = 1 ] && diff <(printf '%s: not yet\n' "${@:2}") <(grep ': not yet$' "$1.out")
 }
-for lesson in equilibrium gp_evidence leave_one_out own_op qp_layer; do
+for lesson in closed_form cross_entropy equilibrium gp_evidence leave_one_out own_op penalties qp_layer spectrum unrolled; do
     claim "${lesson}_has_its_text" grep -q "^## Exercises" "$examples/$lesson/README.md"
     if [ -e "$examples/$lesson/lesson.c" ]; then
         claim "${lesson}_has_at_most_80_lines" test "$(wc -l <"$examples/$lesson/lesson.c")" -le 80

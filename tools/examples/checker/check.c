@@ -26,7 +26,7 @@ static double difference_from_loops(mo_context *ctx, const exercise *e, mo_tenso
         pointers[i] = x[i];
     }
     e->expected(pointers, want);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD); /* answers may take gradients */
     mo_tensor *Y = e->answer(t, in);
     bool fits = mo_ok(ctx) && mo_numel(Y) == e->n_out;
     if (fits)
