@@ -124,7 +124,7 @@ int64_t mo_hop_verify(mo_hop_file *f) {
         damaged += f->digest[i] != 0;
         f->digest[i] = 0;
     }
-    char *block = mo_host_array(f->ctx, f->block_rows, (size_t)mo_hop_row_bytes(f));
+    char *block = mo_host_array(f->ctx, mo_hop_file_rows(f, 0), (size_t)mo_hop_row_bytes(f)); /* the largest */
     for (int64_t i = 0; i < f->blocks && block; i++) {
         int64_t b = i % f->hop_blocks,
                 at = mo_hop_offset(f, 0, i / f->hop_blocks) + b * f->block_rows * mo_hop_row_bytes(f);

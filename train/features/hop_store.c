@@ -133,14 +133,14 @@ static bool compute_hop_store(work *w) {
     w->begun = w->finished = mo_hop_file_finished(&w->file);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
     if (s->dtype == MO_F16)
-        w->halves = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->halves);
+        w->halves = mo_host_array(ctx, mo_hop_file_rows(&w->file, 0) * s->columns, sizeof *w->halves);
     for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
         fine = compute_first(w, t, side);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
     w->begun = w->finished;
     if (fine && w->finished < w->file.blocks) {
         w->X = mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){s->nodes, s->columns});
-        w->block = mo_host_array(ctx, w->file.block_rows * s->columns, sizeof *w->block);
+        w->block = mo_host_array(ctx, mo_hop_file_rows(&w->file, 0) * s->columns, sizeof *w->block);
     }
     for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
         for (int64_t hop = 1; hop < s->hops - s->diffused && fine; hop++)
