@@ -57,6 +57,20 @@ int64_t mo_tape_nodes(const mo_tape *t) {
     return t ? t->n_nodes : 0;
 }
 
+const char *mo_tape_section(mo_tape *t, const char *name) {
+    if (!mo_tape_lives(t, "tape_section"))
+        return NULL;
+    const char *before = t->section;
+    if (!t->recording)
+        return before;
+    size_t bytes = name ? strlen(name) + 1 : 0;
+    char *copy = name && mo_ok(t->ctx) ? mo_host_arena_alloc(t->host, bytes) : NULL;
+    if (copy)
+        memcpy(copy, name, bytes);
+    t->section = copy;
+    return before;
+}
+
 /* Frees what a header holds and marks it: who still points to it is told. */
 static void let_go(mo_tensor *T, mo_freed by) {
     mo_tensor_release(T->grad); /* of a constant that was made a leaf */
@@ -85,6 +99,7 @@ void mo_tape_reset(mo_tape *t) {
     t->n_tensors = 0;
     t->n_nodes = 0;
     t->n_slots = 0;
+    t->section = NULL;
     t->spare_headers = NULL;
     if (!t->ctx->debug)
         change_host(t);
@@ -255,6 +270,7 @@ void mo_tape_record(mo_tape *t, const mo_call *c) {
         .n_saved = c->n_saved,
         .index = t->n_nodes,
         .first_slot = t->n_slots,
+        .section = t->visiting ? t->visiting->section : t->section,
         .vjp_of = t->visiting};
     t->n_slots += c->n_out;
     node->in = (mo_tensor **)(node + 1);

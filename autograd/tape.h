@@ -16,6 +16,7 @@ typedef struct mo_node {
     mo_tensor **in, **out, **saved;
     uint64_t *version; /* of every input and output at recording, inputs first */
     const void *attributes;
+    const char *section;          /* NULL: none */
     const struct mo_node *vjp_of; /* the node whose rule recorded this node; NULL: forward */
 } mo_node;
 
@@ -35,6 +36,7 @@ struct mo_tape {
     int64_t n_nodes, capacity_nodes;
     int64_t n_slots;         /* outputs of all nodes */
     const mo_node *visiting; /* the node whose rule is running; NULL: forward */
+    const char *section;     /* of the nodes to come, in `host` */
     bool anomaly;            /* check results for values that are not finite */
     bool released;           /* its remains only raise errors */
     int64_t remains;         /* bytes of the remains, which the context does not count */

@@ -124,7 +124,10 @@ static bool given(mo_tape *t, mo_model m, const mo_episode *e) {
 mo_tensor *mo_model_encode(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
-    return m.table->encode(t, m.content, e, r);
+    const char *section = mo_tape_section(t, "encoder");
+    mo_tensor *Z = m.table->encode(t, m.content, e, r);
+    mo_tape_section(t, section);
+    return Z;
 }
 
 void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
@@ -137,7 +140,12 @@ void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, m
 }
 
 mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    return given(t, m, e) ? m.table->readout(t, m.content, e, Zs, Zq) : mo_null_tensor(mo_tape_context(t));
+    if (!given(t, m, e))
+        return mo_null_tensor(mo_tape_context(t));
+    const char *section = mo_tape_section(t, "head");
+    mo_tensor *logits = m.table->readout(t, m.content, e, Zs, Zq);
+    mo_tape_section(t, section);
+    return logits;
 }
 
 mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all) {

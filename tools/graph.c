@@ -1,14 +1,29 @@
-/* tools/graph.c - `mochi graph`: prints the tape after one training step of a small MOCHI. */
+/* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, or a recorded one, printed, as a
+ * page that steps through it, or as a file. */
 #include "tools/bench/synthetic.h"
 #include "tools/command.h"
 #include "tools/given.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { KEY_DOT = 0x100, KEY_TEXT, KEY_VALUES, KEY_FORWARD, DIM = 8, MAX_LABELS = 64, FEW = 16 };
+enum {
+    KEY_DOT = 0x100,
+    KEY_TEXT,
+    KEY_VALUES,
+    KEY_FORWARD,
+    KEY_HTML,
+    KEY_OUT,
+    DIM = 8,
+    MAX_LABELS = 64,
+    FEW = 16,
+    SHOWN = 64,
+    KEPT = 4096
+};
 
 typedef struct graph_options {
     mo_task task;
+    const char *tape, *html, *out; /* a recorded tape, files to write; NULL: none */
     mo_print_format format;
     int64_t values;
     bool forward;
@@ -21,17 +36,41 @@ static const struct argp_option options[] = {
     {"values", KEY_VALUES, "N", OPTION_ARG_OPTIONAL, "with the elements of tensors that have at most N (default 16)",
         0},
     {"forward", KEY_FORWARD, NULL, 0, "without the gradient", 0},
+    {"html", KEY_HTML, "FILE", 0, "write a page that steps forward and back through the run", 0},
+    {"out", KEY_OUT, "FILE.tape", 0, "write the graph, with elements and gradients, for `mochi graph FILE.tape`", 0},
     {0},
 };
 
 static const char description[] =
     "Shows the ops of one training step of a small MOCHI (dim 8, two classes, two support and two query examples of "
     "each) on standard normal rows: the loss of an episode of nodes, links or graphs, and its gradient in every "
-    "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc.\v"
+    "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc. FILE.tape, "
+    "which --out or a program's own mo_tape_write has written, is shown in their place.\v"
     "Examples:\n"
     "  mochi graph --forward\n"
     "  mochi graph gc --values\n"
-    "  mochi graph lp --dot | dot -Tsvg > lp.svg";
+    "  mochi graph lp --dot | dot -Tsvg > lp.svg\n"
+    "  mochi graph --html run.html\n"
+    "  mochi graph --out run.tape; mochi graph run.tape --values";
+
+/* What a recorded tape, a page or a file leaves no use for. */
+static void finish_graph_options(graph_options *o) {
+    given_options *given = &o->given;
+    refuse_given(given, "text", is_given(given, "dot"), "--dot is another form of the same graph");
+    const char *form = o->html ? "--html is another form of the same graph" : "--out writes another form of the graph";
+    refuse_given(given, "text", o->html || o->out, form);
+    refuse_given(given, "dot", o->html || o->out, form);
+    refuse_given(given, "out", o->html != NULL, "--html writes another file");
+    refuse_given(given, "out", o->tape != NULL, "the tape is a file already");
+    refuse_given(given, "forward", o->tape != NULL, "the tape is recorded as it is");
+    if (!o->values)
+        o->values = o->out ? KEPT : o->html ? SHOWN : 0;
+}
+
+static bool is_tape(const char *name) {
+    size_t n = strlen(name);
+    return n > 5 && !strcmp(name + n - 5, ".tape");
+}
 
 static error_t take_graph_option(int key, char *text, struct argp_state *state) {
     graph_options *o = state->input;
@@ -44,10 +83,16 @@ static error_t take_graph_option(int key, char *text, struct argp_state *state) 
         o->values = text ? parse_integer(state, "--values", text, 1, 1 << 20) : FEW;
     else if (key == KEY_FORWARD)
         o->forward = true;
+    else if (key == KEY_HTML)
+        o->html = text;
+    else if (key == KEY_OUT)
+        o->out = text;
+    else if (key == ARGP_KEY_ARG && state->arg_num == 0 && is_tape(text))
+        o->tape = text;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         o->task = (mo_task)parse_choice(state, "TASK", text, (const char *[]){"nc", "lp", "gc"}, 3);
     else if (key == ARGP_KEY_END)
-        refuse_given(&o->given, "text", is_given(&o->given, "dot"), "--dot is another form of the same graph");
+        finish_graph_options(o);
     else
         return ARGP_ERR_UNKNOWN;
     return 0;
@@ -68,38 +113,68 @@ static void print_step(mo_tape *t, mo_model model, const mo_episode *e, const gr
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    if (!o->forward)
+    bool shown = !o->html && !o->out; /* a file has the gradients of every value, which nothing has to record */
+    if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
-    for (int i = 0; i < n && !o->forward; i++) {
+    for (int i = 0; i < n && !o->forward && shown; i++) {
         snprintf(texts[i], sizeof texts[i], "gradient of %s", mo_tensor_name(parameters[i]));
         labels[n_labels++] = (mo_label){texts[i], grads[i]};
     }
-    mo_print_options print = {.format = o->format, .values = o->values, .n_labels = n_labels, .labels = labels};
-    if (mo_ok(mo_tape_context(t)))
+    mo_print_options print = {
+        .format = o->format, .values = o->values, .n_labels = n_labels, .labels = labels, .no_gradients = o->forward};
+    if (o->html || o->out)
+        print.format = o->html ? MO_PRINT_HTML : MO_PRINT_TAPE;
+    if (!mo_ok(mo_tape_context(t)))
+        return;
+    if (shown)
         mo_tape_print(t, &print, write_graph_text, stdout);
+    else
+        mo_tape_write(t, &print, o->html ? o->html : o->out);
+}
+
+static void append_page(const char *text, void *writer) {
+    mo_file_append(writer, text, strlen(text));
+}
+
+/* The page is put in place only if the tape could be read. */
+static void show_tape(mo_context *ctx, const graph_options *o) {
+    mo_print_options print = {.format = o->html ? MO_PRINT_HTML : o->format, .values = o->values};
+    mo_file_writer *page = o->html ? mo_file_start(ctx, o->html) : NULL;
+    if (page) {
+        mo_tape_file_print(ctx, o->tape, &print, append_page, page);
+        mo_file_finish(page);
+    } else if (!o->html)
+        mo_tape_file_print(ctx, o->tape, &print, write_graph_text, stdout);
+}
+
+static void record_step(mo_context *ctx, const graph_options *o) {
+    mo_mochi_options settings = mo_mochi_defaults();
+    settings.encoder.dim = DIM;
+    synthetic rows = {.task = o->task, .classes = 2, .k = 2, .q = 2, .nodes = 3};
+    mo_model model = mo_mochi_create(ctx, MO_F32, &settings, 0);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_episode e = synthetic_episode(ctx, &rows, DIM);
+    if (model.table && t && mo_ok(ctx))
+        print_step(t, model, &e, o);
+    mo_tape_release(t);
+    release_synthetic(&e);
+    mo_model_release(model);
 }
 
 int graph_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_graph_option, .args_doc = "[TASK]", .doc = description};
+        .options = options, .parser = take_graph_option, .args_doc = "[TASK|FILE.tape]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;
-    mo_mochi_options settings = mo_mochi_defaults();
-    settings.encoder.dim = DIM;
-    synthetic rows = {.task = o.task, .classes = 2, .k = 2, .q = 2, .nodes = 3};
-    mo_model model = mo_mochi_create(ctx, MO_F32, &settings, 0);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_episode e = synthetic_episode(ctx, &rows, DIM);
-    if (model.table && t && mo_ok(ctx))
-        print_step(t, model, &e, &o);
+    if (o.tape)
+        show_tape(ctx, &o);
+    else
+        record_step(ctx, &o);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
-    mo_tape_release(t);
-    release_synthetic(&e);
-    mo_model_release(model);
     mo_context_release(ctx);
     return code;
 }

@@ -45,7 +45,9 @@ _mochi() {
         fit:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads) all" -- "$current") ;;
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head encoder' -- "$current") ;;
-        *:--task:* | graph:graph:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
+        graph:graph:*)
+            mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current"; compgen -f -X '!*.tape' -- "$current") ;;
+        *:--task:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
         explain:explain:*)
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
