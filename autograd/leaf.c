@@ -63,11 +63,15 @@ const char *mo_tensor_name(const mo_tensor *X) {
 }
 
 mo_tensor *mo_grad_of(const mo_tensor *leaf) {
+    if (leaf && leaf->freed)
+        mo_fail_freed(leaf, "grad_of: the leaf");
     return mo_is_null(leaf) || leaf->node ? NULL : leaf->grad;
 }
 
 void mo_zero_grad(mo_tensor *leaf) {
-    if (leaf && leaf->grad)
+    if (leaf && leaf->freed)
+        mo_fail_freed(leaf, "zero_grad: the leaf");
+    else if (leaf && leaf->grad)
         mo_tensor_fill(leaf->grad, 0);
 }
 

@@ -70,7 +70,7 @@ bool mo_picture_add_gradients(mo_picture *p, mo_tape *t, const mo_print_options 
     for (int64_t i = 0; reached && i < p->n_tensors; i++) {
         if (reached[i])
             json_object_set_new(mo_value_of(p, i), "reached", json_true());
-        if (consumed && reached[i] && !p->tensors[i]->node)
+        if (consumed && reached[i] && !p->tensors[i]->node && !p->tensors[i]->freed)
             keep_if_small(p, i, mo_grad_of(p->tensors[i]), options);
     }
     free(reached);

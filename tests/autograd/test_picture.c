@@ -76,6 +76,15 @@ static void after_backward_leaves_have_gradients_and_values_are_freed(void **sta
     mo_tensor_release(W);
 }
 
+static void a_leaf_that_was_released_is_no_obstacle(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    mo_backward(y->t, loss);
+    mo_tensor_release(W);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
+    assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
+}
+
 static void a_page_has_a_row_of_each_value(void **state) {
     toy *y = *state;
     mo_tensor *p = mo_parameter(y->ctx, "a<b&c", MO_F64, 1, (int64_t[]){2}), *W;
@@ -216,6 +225,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_picture_leaves_the_tape_as_it_was, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(
             after_backward_leaves_have_gradients_and_values_are_freed, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(a_leaf_that_was_released_is_no_obstacle, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(a_page_has_a_row_of_each_value, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(sections_of_backward_are_those_of_forward, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(a_file_is_read_as_it_was_recorded, toy_create, release_with_context),

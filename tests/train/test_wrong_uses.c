@@ -144,6 +144,12 @@ static void values_read_after_a_reset(void **state) {
     mo_tensor *next = mo_square(u->t, u->W); /* where the memory of the loss was */
     assert_true(isnan(mo_item(loss)));
     EXPECT(u, MO_STATE, "the value of a tensor, made by sum at ", "was freed by mo_tape_reset");
+    mo_tensor_read(loss, (double[1]){0}, sizeof(double));
+    EXPECT(u, MO_STATE, "the value of a tensor, made by sum at ", "was freed by mo_tape_reset");
+    mo_backward(u->t, loss);
+    EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
+    mo_require_grad(loss);
+    EXPECT(u, MO_STATE, "require_grad: the tensor, made by sum at ", "was freed by mo_tape_reset");
     mo_add(u->t, next, loss);
     EXPECT(u, MO_STATE, "add: the value of input 1, made by sum at ", "was freed by mo_tape_reset");
     assert_true(mo_tensor_view(loss).data == NULL);
@@ -164,6 +170,12 @@ static void objects_that_are_gone(void **state) {
     EXPECT(u, MO_STATE, "backward:", "V was freed by mo_tensor_release");
     mo_mul(u->t, u->W, V);
     EXPECT(u, MO_STATE, "mul: the value of input 1, V was freed by mo_tensor_release");
+    mo_tensor_read(V, (double[12]){0}, 12 * sizeof(double));
+    EXPECT(u, MO_STATE, "the value of a tensor, V was freed by mo_tensor_release");
+    mo_zero_grad(V);
+    EXPECT(u, MO_STATE, "zero_grad: the leaf, V was freed by mo_tensor_release");
+    assert_null(mo_grad_of(V));
+    EXPECT(u, MO_STATE, "grad_of: the leaf, V was freed by mo_tensor_release");
     mo_tape *other = mo_tape_create(u->ctx, MO_RECORD);
     mo_tape_release(other);
     mo_square(other, u->W);
@@ -186,6 +198,17 @@ static void an_optimiser_without_what_it_needs(void **state) {
     none = mo_full(u->t, MO_F64, 1, matrix, 1);
     mo_optimizer_step(o, &none, 0.1, NULL);
     EXPECT(u, MO_MISMATCH, "adamw: the gradient of W is [3] float64, expected [3, 4] float64");
+    none = mo_full(u->t, MO_F64, 2, matrix, 1);
+    mo_tape_reset(u->t);
+    mo_optimizer_step(o, &none, 0.1, NULL);
+    EXPECT(u, MO_STATE, "was freed by mo_tape_reset");
+    if (debug) { /* elsewhere its header is gone */
+        mo_tensor_release(u->W);
+        none = mo_full(u->t, MO_F64, 2, matrix, 1);
+        mo_optimizer_step(o, &none, 0.1, NULL);
+        EXPECT(u, MO_STATE, "adamw: the parameter, W was freed by mo_tensor_release");
+        u->W = NULL;
+    }
     mo_optimizer_release(o);
 }
 
