@@ -149,6 +149,43 @@ MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 /* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
 MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
+/* ---- composed/: solves with their health as data ---- */
+
+/* What becomes of a matrix that fails: it has no solution, or its reciprocal condition is below the least one. */
+typedef enum mo_solve_policy {
+    MO_SOLVE_ERROR = 0, /* MO_NUMERICAL, naming the matrix: mo_solve, mo_solve_spd */
+    MO_SOLVE_NAN,       /* its own X, and the gradients of its A and B, are NaN */
+    MO_SOLVE_SHIFT,     /* A + lambda I is solved in its place, the smallest lambda of a geometric row that helps */
+    MO_SOLVE_REFINE     /* no float32 matrix fails that float64 can solve: residuals in float64, backward too */
+} mo_solve_policy;
+
+/* Zeroes are defaults. */
+typedef struct mo_solve_options {
+    mo_solve_policy policy;
+    bool spd;                    /* A is symmetric positive definite, its lower triangle is read */
+    double least_rcond;          /* 0: whatever the factorization accepts */
+    double shift, largest_shift; /* lambda is shift |A|, ten times that, .. at most largest_shift |A|, beyond which the
+                                    matrix is an error; 0: the epsilon of the dtype, 0.01 */
+} mo_solve_options;
+
+/* Of every system of a batch, after the policy; constants of the tape [..], float64 but for info. |.| is the 1-norm. */
+typedef struct mo_solve_health {
+    mo_tensor *info;  /* int32: 0; i > 0: leading minor i is not positive, pivot i is 0; -1: A is not finite; -2: A is
+                         singular to working precision */
+    mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 of a singular matrix */
+    mo_tensor *residual; /* |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well */
+    mo_tensor *lambda;   /* on the diagonal of the A that was solved */
+    mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: not a digit is right */
+} mo_solve_health;
+
+/* X with A X = B as of mo_solve or mo_solve_spd, and with the same bits where no matrix fails. options may be NULL;
+ * health may be NULL, it costs an inverse in float64. Differentiable any number of times, lambda held fixed. */
+MO_API mo_tensor *mo_solve_with(
+    mo_tape *t, mo_tensor *A, mo_tensor *B, const mo_solve_options *options, mo_solve_health *health);
+/* The number of systems with an error above the limit (0: 0.01); text receives one line that says so and names the
+ * worst of them, "" if there is none. */
+MO_API int64_t mo_solve_warning(const mo_solve_health *health, double limit, char *text, size_t bytes);
+
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */
 /* The mean of (X - Y)^2, of one shape -> scalar */
 MO_API mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y);

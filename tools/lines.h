@@ -109,6 +109,7 @@
 #define mo_segment_mean(t, ...) mo_segment_mean(MO_HERE(t), __VA_ARGS__)
 #define mo_spmm(t, ...) mo_spmm(MO_HERE(t), __VA_ARGS__)
 #define mo_hop_mix(t, ...) mo_hop_mix(MO_HERE(t), __VA_ARGS__)
+#define mo_solve_with(t, ...) mo_solve_with(MO_HERE(t), __VA_ARGS__)
 #define mo_mse(t, ...) mo_mse(MO_HERE(t), __VA_ARGS__)
 #define mo_binary_cross_entropy(t, ...) mo_binary_cross_entropy(MO_HERE(t), __VA_ARGS__)
 #define mo_weighted_cross_entropy(t, ...) mo_weighted_cross_entropy(MO_HERE(t), __VA_ARGS__)

@@ -90,6 +90,13 @@ static double factors(mo_context *ctx, scratch *unused) {
     take(&s, mo_log_abs_det(t, s.A));
     take(&s, mo_quadratic_form(t, s.S, s.B));
     mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 0}), 2, MO_F64);
+    for (int policy = MO_SOLVE_ERROR; policy <= MO_SOLVE_REFINE; policy++) {
+        const mo_solve_options o = {.policy = (mo_solve_policy)policy, .spd = policy & 1, .least_rcond = 1e-6};
+        mo_solve_health h;
+        take(&s, mo_solve_with(t, s.S, s.B, &o, &h));
+        take(&s, h.rcond);
+        take(&s, mo_scalar(t, MO_F64, (double)mo_solve_warning(&h, 1e-30, NULL, 0)));
+    }
     take(&s, mo_logistic(t, s.A, Y, mo_scalar(t, MO_F64, 0.5), MO_INTERCEPT_FREE));
     return sums_close(&s);
 }

@@ -1,0 +1,116 @@
+/* tests/lapack_matrices.h - LAPACK's kinds of matrices (Anderson et al. 1999, LAPACK Working Note 41), drawn on the
+ * host.
+ *
+ * Matrices are D scaled from both sides by products of reflections, D graded from 1 down to the reciprocal condition;
+ * then diagonal, triangular, scaled to the edge of underflow and of overflow, and with columns of zeros. */
+#ifndef MO_TESTS_LAPACK_MATRICES_H
+#define MO_TESTS_LAPACK_MATRICES_H
+
+#include "tests/host_matrices.h"
+
+typedef enum kind {
+    WELL, /* condition 2 */
+    HALF, /* 0.1 / sqrt(eps) */
+    EDGE, /* 0.1 / eps: the solve may refuse it */
+    OVER, /* 1 / eps: as well */
+    DIAGONAL,
+    UPPER,
+    LOWER,
+    TINY,       /* condition 2, the largest entries at a quarter of the smallest normal number over eps */
+    VAST,       /* the reciprocal */
+    ZERO_FIRST, /* the first column is zero (and the row, in a symmetric matrix): singular */
+    ZERO_LAST,
+    ZERO_HALF, /* the last n / 2 */
+    KINDS
+} kind;
+
+static const char *const kinds[KINDS] = {"condition 2", "condition 0.1 / sqrt(eps)", "condition 0.1 / eps",
+    "condition 1 / eps", "diagonal", "upper triangle", "lower triangle", "tiny", "vast", "first column zero",
+    "last column zero", "half of the columns zero"};
+static inline double condition_of(kind k, mo_dtype dtype) {
+    const double levels[] = {2, 0.1 / sqrt(epsilon(dtype)), 0.1 / epsilon(dtype), 1 / epsilon(dtype)};
+    return k <= OVER ? levels[k] : 2;
+}
+
+static inline bool is_singular(kind k, int n) {
+    return n > 0 && (k == ZERO_FIRST || k == ZERO_LAST || (k == ZERO_HALF && n > 1));
+}
+
+/* A := H A, or A H, with H = I - 2 u u^T / u^T u. */
+static inline void reflect(double *A, int n, const double *u, bool right) {
+    double length = 0, *w = zeros(n, 1);
+    for (int i = 0; i < n; i++)
+        length += u[i] * u[i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            w[right ? i : j] += A[i * n + j] * u[right ? j : i];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            A[i * n + j] -= 2 / length * (right ? w[i] * u[j] : u[i] * w[j]);
+    free(w);
+}
+
+/* diag(1 .. 1/condition), falling geometrically. */
+static inline void draw_graded(double *A, int n, double condition) {
+    for (int i = 0; i < n; i++)
+        A[i * n + i] = n > 1 ? pow(condition, -(double)i / (n - 1)) : 1;
+}
+
+static inline void draw_general(fixture *f, double *A, int n, double condition) {
+    draw_graded(A, n, condition);
+    for (int k = 0; k < 4; k++) {
+        double *u = normals(f, n, 1);
+        reflect(A, n, u, k & 1);
+        free(u);
+    }
+}
+
+static inline void draw_spd(fixture *f, double *A, int n, double condition) {
+    draw_graded(A, n, condition);
+    for (int k = 0; k < 2; k++) {
+        double *u = normals(f, n, 1);
+        reflect(A, n, u, false);
+        reflect(A, n, u, true);
+        free(u);
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            A[j * n + i] = A[i * n + j];
+}
+
+/* Rows of a well-conditioned triangle, each scaled; the grades in shuffled order. */
+static inline void draw_lower(fixture *f, double *A, int n, double condition) {
+    int64_t *order = malloc((size_t)n * sizeof *order + 1);
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    mo_random_shuffle(&f->r, order, n);
+    for (int i = 0; i < n; i++) {
+        double scale = n > 1 ? pow(condition, -(double)order[i] / (n - 1)) : 1;
+        for (int j = 0; j < i; j++)
+            A[i * n + j] = scale * mo_random_normal(&f->r) / n;
+        A[i * n + i] = scale * (mo_random_normal(&f->r) > 0 ? 1 : -1);
+    }
+    free(order);
+}
+
+static inline double scale_of(kind k, mo_dtype dtype) {
+    double small = 0.25 * (dtype == MO_F64 ? DBL_MIN : (double)FLT_MIN) / epsilon(dtype);
+    return k == TINY ? small : k == VAST ? 1 / small : 1;
+}
+
+/* Makes a matrix of condition 2 one of its kind; a symmetric one stays symmetric, a triangle a triangle. */
+static inline void shape_kind(double *A, int n, kind k, bool symmetric, mo_dtype dtype) {
+    int first = k == ZERO_LAST ? n - 1 : k == ZERO_HALF ? n - n / 2 : 0, last = k == ZERO_FIRST ? 1 : n;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double *a = &A[i * n + j];
+            bool zero = (k == DIAGONAL && i != j) || (k == UPPER && i > j) || (k == LOWER && i < j);
+            if (k >= ZERO_FIRST)
+                zero = (j >= first && j < last) || (symmetric && i >= first && i < last);
+            *a = zero ? 0 : *a * scale_of(k, dtype);
+            if ((k == UPPER || k == LOWER) && i == j)
+                *a += *a < 0 ? -1 : 1; /* a triangle of the entries alone may be far worse than 2 */
+        }
+}
+
+#endif
