@@ -46,6 +46,38 @@ static void copy_text(const program *p, const char *from, const char *to) {
     free(text);
 }
 
+/* The figures of solves are in every line of the log; all else is as without them. */
+static void the_health_of_solves_changes_nothing_else(void **state) {
+    program *p = *state;
+    RUN(p, TRAIN, "--steps", "9", "--checkpoint-every", "4", "--digest", "--threads", "1", "--seed", "0",
+        "--solve-health", "--out", in_folder(p, "healthy"));
+    assert_ended(p, 0, NULL);
+    RUN(p, "diff-run", in_folder(p, "a"), in_folder(p, "healthy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "the same\n"));
+    RUN(p, "verify-resume", in_folder(p, "healthy"));
+    assert_ended(p, 0, NULL);
+    char *text, *line, *next;
+    size_t n;
+    int lines = 0;
+    read_file(in_folder(p, "a/log.jsonl"), &text, &n);
+    text[n] = '\0';
+    assert_null(strstr(text, "solves"));
+    free(text);
+    read_file(in_folder(p, "healthy/log.jsonl"), &text, &n);
+    text[n] = '\0';
+    for (line = text; (next = strchr(line, '\n')); line = next + 1, lines++) {
+        json_t *step = json_loadb(line, (size_t)(next - line), 0, NULL), *solves = json_object_get(step, "solves");
+        assert_true(json_integer_value(json_object_get(solves, "matrices")) >= 1);
+        double rcond = json_real_value(json_object_get(solves, "rcond"));
+        assert_true(rcond > 1e-7 && rcond <= 1);
+        assert_true(json_real_value(json_object_get(solves, "residual")) < 30);
+        json_decref(step);
+    }
+    assert_int_equal(lines, 9);
+    free(text);
+}
+
 static void equal_runs_are_the_same(void **state) {
     program *p = *state;
     RUN(p, "diff-run", in_folder(p, "a"), in_folder(p, "b"));
@@ -210,6 +242,7 @@ static void what_cannot_be_repeated_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_runs_are_the_same),
+        cmocka_unit_test(the_health_of_solves_changes_nothing_else),
         cmocka_unit_test(the_first_difference_is_named),
         cmocka_unit_test(a_run_that_ends_earlier_is_told),
         cmocka_unit_test(missing_steps_and_tensors_are_told),

@@ -95,6 +95,7 @@ static const option_row rows[] = {
     {"train", "new-lr", ELSEWHERE, NULL, NULL, "test_cli_train.c", {BEST " --new-lr 0.01"}},
     {"train", "checkpoint-every", COSTS, PAPER, "--checkpoint-every 1", "/weights.safetensors", {NULL}},
     {"train", "digest", FILE_OF, PAPER, "--digest", "/digests.jsonl", {PAPER " --digest --replay"}},
+    {"train", "solve-health", FILE_OF, PAPER, "--solve-health", "/log.jsonl", {PAPER " --solve-health --replay"}},
     {"train", "max-rows", FILE_OF, PAPER, "--max-rows 9", "/run.json", {NULL}},
     {"train", "features", COSTS, PAPER, "--features host", "/weights.safetensors", {NULL}},
     {"train", "memory", COSTS, PAPER, "--memory 4G", "/weights.safetensors", {NULL}},

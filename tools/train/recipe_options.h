@@ -36,6 +36,7 @@ enum {
     KEY_MAX_ROWS,
     KEY_CHECKPOINT,
     KEY_DIGEST,
+    KEY_SOLVES,
     KEY_FEATURES,
     KEY_REPLAY,
     KEY_OUT,

@@ -56,6 +56,17 @@ static void make_repeat_folder(mo_context *ctx, repeat *r) {
         r->folder[0] = '\0';
 }
 
+/* Whether a line of the run's log has the health of its solves. */
+static bool logs_solves(const char *run) {
+    char path[4096];
+    size_t n;
+    snprintf(path, sizeof path, "%s/log.jsonl", run);
+    char *text = read_text_file(path, &n);
+    bool found = text && strstr(text, "\"solves\":") != NULL;
+    free(text);
+    return found;
+}
+
 mo_code repeat_prepare(mo_context *ctx, repeat *r, int64_t most) {
     char path[4096];
     if (mo_run_check(ctx, r->run) != MO_OK)
@@ -71,6 +82,7 @@ mo_code repeat_prepare(mo_context *ctx, repeat *r, int64_t most) {
     r->end = most && r->from + most < r->newest ? r->from + most : r->newest;
     snprintf(path, sizeof path, "%s/digests.jsonl", r->run);
     r->digest = access(path, F_OK) == 0;
+    r->solves = logs_solves(r->run);
     return mo_context_status(ctx)->code;
 }
 
@@ -86,6 +98,7 @@ static bool goes_on(const mo_step_report *report, void *end) {
 static void take_part(mo_context *ctx, const repeat *r, bool resume, int64_t end) {
     mo_trainer_options options = recipe_training(&r->recipe);
     options.digest = r->digest;
+    options.solves = r->solves;
     options.out = r->folder;
     options.settings = r->settings;
     mo_model model = recipe_model(ctx, &r->recipe, r->pool);

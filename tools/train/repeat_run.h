@@ -11,6 +11,7 @@ typedef struct repeat {
     char *settings;    /* as in run.json; owned */
     mo_pool *pool;     /* owned */
     bool digest;       /* the run has digests */
+    bool solves;       /* its log has the health of solves */
     bool from_start;   /* there is no earlier checkpoint: from step 0 */
     int64_t from, end; /* steps to take: from .. end - 1 */
     int64_t newest;    /* the step of checkpoint.safetensors */

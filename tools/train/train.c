@@ -133,6 +133,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     options.checkpoint_every = o->checkpoint_every;
     options.replay = o->replay;
     options.digest = o->digest;
+    options.solves = o->solves;
     options.out = o->out;
     options.settings = o->kept_text ? o->kept_text : text;
     options.other_rate = o->new_lr > 0;

@@ -37,6 +37,7 @@ void refuse_train_options(const train_options *o) {
     (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
     refuse_given(&o->given, "lambda", !head_has(head, "lambda"), "the head of --head has no parameter of that name");
     refuse_given(&o->given, "digest", o->replay, "expected no --replay, whose gradients cannot be read");
+    refuse_given(&o->given, "solve-health", o->replay, "expected no --replay, whose solves cannot be read");
     refuse_given(
         &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_given(&o->given, "new-lr", !o->resume, "expected --resume, of a run that goes on at another rate");

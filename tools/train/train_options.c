@@ -88,6 +88,10 @@ static const struct argp_option options[] = {
         "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters, which `mochi "
         "diff-run` compares with another run's",
         0},
+    {"solve-health", KEY_SOLVES, NULL, 0,
+        "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "
+        "each",
+        0},
     {"max-rows", KEY_MAX_ROWS, "N", 0,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)",
@@ -135,6 +139,8 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
     else if (key == KEY_DIGEST)
         o->digest = true;
+    else if (key == KEY_SOLVES)
+        o->solves = true;
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_NEW_LR)

@@ -33,6 +33,9 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
     else if (o->digest && o->replay)
         mo_fail(ctx, MO_INVALID,
             "train: digest and replay are both asked for, expected one: replayed gradients cannot be read");
+    else if (o->solves && o->replay)
+        mo_fail(ctx, MO_INVALID,
+            "train: solves and replay are both asked for, expected one: replayed solves cannot be read");
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
     else if (of_examples != model.table->of_examples)

@@ -13,6 +13,12 @@
 /* Writes digests.jsonl (run_digest.c). */
 typedef struct mo_run_digest mo_run_digest;
 
+/* Of the solves of a step: run_solves.c. */
+typedef struct mo_solve_figures {
+    int64_t matrices;
+    double rcond, residual; /* the smallest, the largest */
+} mo_solve_figures;
+
 struct mo_trainer {
     mo_context *ctx;
     mo_model model;
@@ -35,11 +41,12 @@ struct mo_trainer {
     mo_task *task;                     /* of the episodes of a step */
     mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
-    bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
-    int log;                /* file descriptor of log.jsonl, -1 before the first step */
-    mo_run_digest *digest;  /* NULL before the first step, and where options.digest is false */
-    mo_shared *shared;      /* NULL: this process takes all episodes */
-    char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+    mo_solve_figures solves; /* of the step so far, if options.solves */
+    bool resumed, restored;  /* restored: from a checkpoint, not from the beginning */
+    int log;                 /* file descriptor of log.jsonl, -1 before the first step */
+    mo_run_digest *digest;   /* NULL before the first step, and where options.digest is false */
+    mo_shared *shared;       /* NULL: this process takes all episodes */
+    char *blas_core;         /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
 };
 
 #define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
@@ -79,6 +86,11 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps);
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 /* Writes text to the file `name` of the run and a line feed, for which it takes the place of the closing zero. */
 mo_code mo_log_write(const mo_trainer *trainer, int file, const char *name, int64_t step, char *text);
+
+/* ---- run_solves.c ---- */
+
+/* Notes the solves that the tape has recorded, before backward consumes them. */
+void mo_note_solves(mo_trainer *trainer);
 
 /* ---- run_digest.c ---- */
 

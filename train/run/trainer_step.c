@@ -152,6 +152,8 @@ static void queue_episode(void *state, int j, const mo_episode *e) {
         return;
     if (E > 1)
         loss = mo_scale(t, loss, 1.0 / E, 0);
+    if (trainer->options.solves)
+        mo_note_solves(trainer);
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     if (trainer->shared)
         mo_sum_tree_push(trainer->shared->tree, t, 0, j, trainer->grad);
@@ -244,6 +246,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     const mo_adamw_options *adamw = &trainer->options.adamw;
     mo_step_report r = {.lr = mo_cosine(adamw->lr, adamw->lr_min, trainer->step, trainer->options.steps)};
     int64_t before = trainer->optimizer->step;
+    trainer->solves = (mo_solve_figures){0};
     queue_step(trainer, r.lr, &sum);
     mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
     read_step_figures(trainer, &sum);
