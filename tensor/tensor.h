@@ -59,8 +59,9 @@ MO_API void mo_clear_error(mo_context *ctx);
 
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
-/* How float32 products are formed on a device that has faster ways: with factors in full, rounded to 10 bits after the
- * point (relative error of a product up to 2^-10), or to 7 bits (2^-7). All other work is float32 in every mode. */
+/* How float32 products are formed: with factors in full, rounded to 10 bits after the point (relative error of a
+ * product up to 2^-10), or to 7 bits (2^-7), whatever their size. All other work is float32 in every mode: sums of
+ * products, what is added to them, factorizations, solves, parameters. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
@@ -68,7 +69,9 @@ typedef struct mo_context_options {
     /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64. A larger number is lowered to
      * the processors, or to OMP_NUM_THREADS if that is more, and to the threads that OpenBLAS has buffers for. */
     int threads;
-    mo_math math;          /* the CPU accepts MO_MATH_FP32 alone */
+    /* MO_MATH_TF32: on MO_CUDA alone. MO_MATH_BF16 on MO_CPU: with AVX512-BF16, else MO_UNSUPPORTED; the processor
+     * takes subnormal factors and sums for zero. */
+    mo_math math;
     int index;             /* MO_CUDA: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may unfold to 64 MiB and this many times their size; 0: 32 times */

@@ -64,7 +64,7 @@ void free_names(names *list);
 enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
 #define DEVICE_OPTIONS                                                                                                 \
     {"device", KEY_DEVICE, "NAME", 0, "cpu, cuda or, of several, cuda:N (default: cpu)", 0},                           \
-        {"math", KEY_MATH, "NAME", 0, "float32 products on cuda: fp32, tf32 or bf16 (default: fp32)", 0}, {            \
+        {"math", KEY_MATH, "NAME", 0, "float32 products: fp32, bf16 or, on cuda, tf32 (default: fp32)", 0}, {          \
         "device-memory", KEY_DEVICE_MEMORY, "SIZE", 0, "bytes of cuda that may be held (4G; default: all)", 0          \
     }
 /* Returns true if the key is one of these options; its value is then in o. */

@@ -25,7 +25,8 @@ static const struct argp_option options[] = {
 
 static const char description[] =
     "Tells what the machine offers: processor, caches and memory; the BLAS library, the kernels it takes for this "
-    "processor and how fast they and other sets are at a float32 product, each measured in a process of its own; "
+    "processor and how fast they and other sets are at a float32 product, each measured in a process of its own; how "
+    "fast products of --math bf16 are, if the processor has them; "
     "whether BLAS may be called from several threads; the GPU; versions of libraries.";
 
 /* The results of the examination. */
@@ -35,12 +36,20 @@ typedef struct findings {
     bool blas_is_safe;
     const char *cores[MAX_CORES];
     double rate[MAX_CORES]; /* GFLOP/s */
+    double bf16_rate;       /* NaN if the processor has no such products */
     bool has_gpu;
     char gpu[1024];          /* its name, or the reason why there is none */
     char gpu_libraries[256]; /* "" if there are none */
 } findings;
 
 /* ---- the examination ---- */
+
+static double measure_bf16(int threads) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = MO_MATH_BF16});
+    double rate = mo_ok(ctx) ? bench_gemm_quick_rate(ctx) : NAN;
+    mo_context_release(ctx);
+    return rate;
+}
 
 static bool examine_machine(const doctor_options *o, findings *f) {
     mo_context *ctx = open_context(o->threads);
@@ -60,6 +69,7 @@ static bool examine_machine(const doctor_options *o, findings *f) {
         if (isfinite(f->rate[i]) && (f->best < 0 || f->rate[i] > f->rate[f->best]))
             f->best = i;
     }
+    f->bf16_rate = measure_bf16(f->threads);
     return true;
 }
 
@@ -92,6 +102,10 @@ static void print_findings(const findings *f) {
     for (int i = 0; core && f->best >= 0 && i < f->n_cores; i++)
         if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
             printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
+    if (isfinite(f->bf16_rate))
+        printf("bf16        %.1f GFLOP/s by --math bf16\n", f->bf16_rate);
+    else
+        printf("bf16        none: the processor has no AVX512-BF16, which --math bf16 wants on the CPU\n");
     printf("GPU         %s%s\n", f->has_gpu ? "" : "none: ", f->gpu);
     if (f->gpu_libraries[0])
         printf("            %s\n", f->gpu_libraries);
@@ -117,10 +131,11 @@ static bool print_findings_json(const findings *f) {
         json_number(m->cache_kib[2]), "memory_mib", json_number(m->memory_mib), "memory_available_mib",
         json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
         m->huge_pages);
-    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:b, s:s, s:s, s:o}", "threads", f->threads,
+    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:b, s:s, s:s, s:o}", "threads", f->threads,
         "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core, "core_of_openblas", own,
-        "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "gpu", f->has_gpu, "gpu_note",
-        f->gpu, "gpu_libraries", f->gpu_libraries, "libraries", library_versions());
+        "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "bf16_gflops",
+        json_number(f->bf16_rate), "gpu", f->has_gpu, "gpu_note", f->gpu, "gpu_libraries", f->gpu_libraries,
+        "libraries", library_versions());
     bool made = o && more && json_object_update_new(o, more) == 0;
     return print_json(made ? o : NULL);
 }

@@ -74,7 +74,7 @@ static void refuse_embed_options(const embed_options *o) {
     refuse_given(&o->given, "encoder", none, "expected --weights of that encoder beside it, found none");
     refuse_given(&o->given, "max-rows", none, "nothing is encoded without weights");
     refuse_given(&o->given, "stack", !o->memory, "expected --memory, as a hop stack in memory is of float32");
-    refuse_math_on_cpu(&o->given, o->device.device);
+    refuse_math_on_cpu(&o->given, &o->device);
 }
 
 static error_t take_embed_option(int key, char *text, struct argp_state *state) {

@@ -30,6 +30,7 @@ void refuse_given(const given_options *g, const char *name, bool useless, const 
     exit(EXIT_USAGE);
 }
 
-void refuse_math_on_cpu(const given_options *g, mo_device device) {
-    refuse_given(g, "math", device != MO_CUDA, "expected --device cuda: products on the cpu are all of fp32");
+void refuse_math_on_cpu(const given_options *g, const mo_context_options *device) {
+    refuse_given(g, "math", device->device == MO_CPU && device->math == MO_MATH_TF32,
+        "expected --device cuda: products on the cpu are of fp32 or bf16");
 }

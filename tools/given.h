@@ -23,7 +23,7 @@ void refuse_given(const given_options *g, const char *name, bool useless, const 
 
 /* ---- rules that several commands share ---- */
 
-/* Refuses --math without --device cuda. */
-void refuse_math_on_cpu(const given_options *g, mo_device device);
+/* Refuses --math tf32 without --device cuda. Whether the processor has bf16 is asked when the context opens. */
+void refuse_math_on_cpu(const given_options *g, const mo_context_options *device);
 
 #endif

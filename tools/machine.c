@@ -27,7 +27,8 @@ static void list_instructions(char *text, size_t bytes) {
     } sets[] = {{"avx", __builtin_cpu_supports("avx")}, {"avx2", __builtin_cpu_supports("avx2")},
         {"fma", __builtin_cpu_supports("fma")}, {"avx512f", __builtin_cpu_supports("avx512f")},
         {"avx512bw", __builtin_cpu_supports("avx512bw")}, {"avx512dq", __builtin_cpu_supports("avx512dq")},
-        {"avx512vl", __builtin_cpu_supports("avx512vl")}, {"avx512cd", __builtin_cpu_supports("avx512cd")}};
+        {"avx512vl", __builtin_cpu_supports("avx512vl")}, {"avx512cd", __builtin_cpu_supports("avx512cd")},
+        {"avx512bf16", __builtin_cpu_supports("avx512bf16")}};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (sets[i].there)
             snprintf(text + strlen(text), bytes - strlen(text), "%s%s", *text ? " " : "", sets[i].name);

@@ -2,14 +2,17 @@
  *
  * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
  * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
- * over which B is constant are merged with the rows of A if the strides allow it. */
+ * over which B is constant are merged with the rows of A if the strides allow it. In the mode bf16 the entries of
+ * float32 A and B are rounded (fast/bf16.c); alpha, beta and what is added stay float32. */
 #include "tensor/cpu/copy.h"
+#include "tensor/cpu/fast/bf16.h"
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/packed_view.h"
 
 #include <limits.h>
+#include <omp.h>
 
 enum {
     TASK_FLOP = 500000,
@@ -117,21 +120,21 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
-static void run_range(const product *p, task_range s) {
+static void run_range(const product *p, task_range s, real *scratch) {
     for (int64_t i = s.first; i < s.end; i++) {
         tile t = product_tile(p, i);
-        product_run(p, &t);
+        product_run(p, &t, scratch);
     }
 }
 
-static void run_tiles(mo_context *ctx, const product *p) {
+static void run_tiles(mo_context *ctx, const product *p, real *scratch) {
     int64_t tasks = p->batch * p->tiles_m * p->tiles_n;
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
     int threads =
         flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
     if (threads == 1 || tasks <= chunk) {
-        run_range(p, (task_range){0, tasks});
+        run_range(p, (task_range){0, tasks}, scratch);
         return;
     }
     shares s;
@@ -139,11 +142,11 @@ static void run_tiles(mo_context *ctx, const product *p) {
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some)
     while (take_tasks(&s, &some))
-        run_range(p, some);
+        run_range(p, some, scratch + omp_get_thread_num() * p->rounding);
 }
 
 /* Small C, long k: the partial products are formed in parallel, then added in order of k, a strip of C at a time. */
-static void run_pieces(mo_context *ctx, const product *p, real *partial) {
+static void run_pieces(mo_context *ctx, const product *p, real *scratch, real *partial) {
     int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
     int threads = blas_threads(ctx);
     shares s;
@@ -154,7 +157,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
         while (take_tasks(&s, &some)) {
             int64_t piece = some.first % p->pieces_k, b = some.first / p->pieces_k;
             int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
-            product_piece(p, b, k0, k1, partial + some.first * length);
+            product_piece(p, b, k0, k1, scratch + omp_get_thread_num() * p->rounding, partial + some.first * length);
         }
 #pragma omp barrier
 #pragma omp for schedule(static)
@@ -177,14 +180,16 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
     operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
     merge_rows(&p);
     product_cut(&p);
-    int64_t partial = p.pieces_k > 1 ? p.batch * p.pieces_k * p.m * p.n : 0, length = A.length + B.length + partial;
+    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float))
+        p.rounding = (int64_t)(bf16_scratch_bytes(p.m, p.n, p.k) / sizeof(real));
+    int64_t partial = p.pieces_k > 1 ? p.batch * p.pieces_k * p.m * p.n : 0, rounding = p.rounding * ctx->threads;
+    int64_t length = rounding + A.length + B.length + partial;
     real *scratch = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
     if (length && !scratch)
         return;
-    scratch = pack(ctx, &A, scratch, &p.A);
-    scratch = pack(ctx, &B, scratch, &p.B);
+    real *packed_B = pack(ctx, &A, scratch + rounding, &p.A), *pieces = pack(ctx, &B, packed_B, &p.B);
     if (p.pieces_k > 1)
-        run_pieces(ctx, &p, scratch);
+        run_pieces(ctx, &p, scratch, pieces);
     else
-        run_tiles(ctx, &p);
+        run_tiles(ctx, &p, scratch);
 }

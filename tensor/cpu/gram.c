@@ -105,6 +105,13 @@ void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     g.ld = X->stride[g.transposed ? along : down];
     if (g.n * g.batch == 0)
         return;
+    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* as any product of that mode */
+        mo_view turned = *X;
+        turned.shape[down] = g.d, turned.shape[along] = g.n;
+        turned.stride[down] = X->stride[along], turned.stride[along] = X->stride[down];
+        REAL(gemm_cpu)(ctx, &(mo_gemm){.A = *X, .B = turned, .C = *Y, .alpha = 1});
+        return;
+    }
     while (g.batch * g.blocks * (g.blocks + 1) / 2 < TASKS && g.n / (g.blocks + 1) >= LEAST_BLOCK)
         g.blocks++;
     g.pairs = g.blocks * (g.blocks + 1) / 2;

@@ -103,8 +103,8 @@ static void doctor_measures_every_core_it_names(void **state) {
     assert_int_equal(count_lines(p->out), 1);
     json_t *o = json_line(p, 0,
         "processor,instructions,cores,cores_usable,cores_quota,cache_kib,memory_mib,memory_available_mib,"
-        "memory_limit_mib,huge_pages,threads,blas_is_safe,blas,core,core_of_openblas,core_best,gemm_gflops,gpu,"
-        "gpu_note,gpu_libraries,libraries");
+        "memory_limit_mib,huge_pages,threads,blas_is_safe,blas,core,core_of_openblas,core_best,gemm_gflops,bf16_gflops,"
+        "gpu,gpu_note,gpu_libraries,libraries");
     assert_int_equal(json_real_of(o, "threads"), 1);
     assert_true(json_real_of(o, "cores_usable") >= 1);
     assert_true(json_is_true(json_object_get(o, "blas_is_safe")));
@@ -121,9 +121,36 @@ static void doctor_measures_every_core_it_names(void **state) {
     RUN(p, "doctor", "--threads", "1");
     assert_ended(p, 0, NULL);
     for (const char *const *part =
-             (const char *const[]){"processor ", "caches ", "memory ", "BLAS ", "GPU ", "libraries ", NULL};
+             (const char *const[]){"processor ", "caches ", "memory ", "BLAS ", "bf16 ", "GPU ", "libraries ", NULL};
          *part; part++)
         assert_non_null(strstr(p->out, *part));
+}
+
+/* doctor says whether the processor has products of bf16; train takes them, and says so, or refuses in one line. */
+static void math_bf16_is_taken_where_doctor_finds_it(void **state) {
+    program *p = *state;
+    RUN(p, "doctor", "--json", "--threads", "1");
+    json_t *o = json_loads(p->out, 0, NULL), *rate = json_object_get(o, "bf16_gflops");
+    bool there = json_is_number(rate);
+    assert_true(there || json_is_null(rate));
+    json_decref(o);
+    RUN(p, "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--recipe", "paper",
+        "--quiet", "--math", "bf16", "--out", in_folder(p, "rounded"));
+    if (!there) {
+        assert_ended(p, 1, "no AVX512-BF16");
+        assert_int_equal(count_lines(p->err), 1);
+        return;
+    }
+    assert_ended(p, 0, NULL);
+    char *text;
+    size_t n;
+    read_file(in_folder(p, "rounded/run.json"), &text, &n);
+    assert_non_null(strstr(text, "\"math\": \"bf16\""));
+    free(text);
+    RUN(p, "train", "--out", in_folder(p, "rounded"), "--resume", "--quiet");
+    assert_ended(p, 1, "math = \"bf16\"");
+    RUN(p, "train", "--out", in_folder(p, "rounded"), "--resume", "--quiet", "--math", "bf16");
+    assert_ended(p, 0, NULL);
 }
 
 static void bench_solve_times_both_solves_and_adjoints(void **state) {
@@ -232,6 +259,7 @@ int main(void) {
         cmocka_unit_test(graph_keeps_a_step_as_a_file_and_shows_it_again),
         cmocka_unit_test(graph_refuses_a_file_that_is_no_tape),
         cmocka_unit_test(doctor_measures_every_core_it_names),
+        cmocka_unit_test(math_bf16_is_taken_where_doctor_finds_it),
         cmocka_unit_test(bench_solve_times_both_solves_and_adjoints),
         cmocka_unit_test(bench_expect_compares_the_expected_accuracy_with_the_true_one),
         cmocka_unit_test(profile_follows_the_case),

@@ -1,8 +1,7 @@
 /* tests/train/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
  * features, one episode of each family per step, in every math mode. Skipped if there is no CUDA device. */
 #include "tests/device.h"
-#include "tests/planted.h"
-#include "tests/training_run.h"
+#include "tests/parity_run.h"
 
 enum { STEPS = 50 };
 
@@ -10,53 +9,14 @@ enum { STEPS = 50 };
  * losses drift apart by more than the rounding of one step, the more, the higher the rate. */
 static const double tolerance[] = {[MO_MATH_FP32] = 1e-4, [MO_MATH_TF32] = 1e-3, [MO_MATH_BF16] = 5e-3};
 
-typedef struct run {
-    double loss[STEPS];
-    double norm[STEPS];
-} run;
-
-static mo_pool *pool_with_cache(mo_context *ctx, const char *folder) {
-    mo_feature_options features = planted_features();
-    features.cache = folder; /* the SVD of a graph of rings has a basis of each device's own */
-    mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
-    mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 0);
-    mo_pool_add(pool, planted_set(ctx, "rings", 60, 2), 0);
-    return pool;
-}
-
-static void train(mo_context *ctx, scratch *s, const char *name, int64_t max_rows, run *r) {
-    char out[600];
-    snprintf(out, sizeof out, "%s/%s", s->folder, name);
-    mo_pool *pool = pool_with_cache(ctx, s->folder);
-    mo_model model = planted_model(ctx, 1);
-    mo_trainer_options options = {.steps = STEPS,
-        .episodes_per_step = 3,
-        .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
-        .plan = planted_plans(1),
-        .max_rows = max_rows,
-        .out = out};
-    mo_trainer *trainer = mo_trainer_create(model, pool, &options);
-    mo_step_report report;
-    for (int i = 0; i < STEPS && mo_trainer_step(trainer, &report) == MO_OK; i++) {
-        r->loss[i] = report.loss;
-        r->norm[i] = report.gradient_norm;
-    }
-    if (!mo_ok(ctx))
-        fail_msg("%s: %s", name, mo_context_status(ctx)->message);
-    mo_trainer_release(trainer);
-    mo_model_release(model);
-    mo_pool_release(pool);
-    folder_remove(out);
-}
-
 static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
-    static run cpu, cuda;
+    static parity_run cpu, cuda;
     double worst = 0, worst_norm = 0;
     mo_context *on_cpu = device_context(MO_CPU), *on_cuda;
     mo_context_release(device_context(MO_CUDA));
     on_cuda = mo_context_create(&(mo_context_options){.device = MO_CUDA, .threads = 1, .math = math});
-    train(on_cpu, s, "cpu", max_rows, &cpu);
-    train(on_cuda, s, "cuda", max_rows, &cuda);
+    parity_train(on_cpu, s, "cpu", max_rows, STEPS, &cpu);
+    parity_train(on_cuda, s, "cuda", max_rows, STEPS, &cuda);
     for (int i = 0; i < STEPS; i++) {
         double difference = fabs(cuda.loss[i] - cpu.loss[i]);
         if (!(difference <= tolerance[math]))

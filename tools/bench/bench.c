@@ -102,7 +102,7 @@ static void refuse_unread_options(const bench_input *in) {
     refuse_given(g, "warmup", in->chosen->run == bench_expect, "nothing is timed");
     refuse_given(
         g, "replay", in->options.device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
-    refuse_math_on_cpu(g, in->options.device.device);
+    refuse_math_on_cpu(g, &in->options.device);
 }
 
 static void take_bench_word(bench_input *in, const char *text, struct argp_state *state) {

@@ -72,7 +72,7 @@ void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
         "expected --features disk or --memory, as a hop stack in memory is of float32");
     refuse_given(g, "shots", o->dot && !o->n_heads, "--head dot has no support");
-    refuse_math_on_cpu(g, o->device.device);
+    refuse_math_on_cpu(g, &o->device);
 }
 
 /* ---- refused once weights and suite are known ---- */

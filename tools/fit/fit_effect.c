@@ -69,5 +69,5 @@ void refuse_fit_options(const fit_options *o) {
     refuse_given(g, "no-geometry", o->json, "--json prints the geometry with --diagnose alone");
     refuse_given(g, "epsilon", o->no_geometry, "--no-geometry leaves the hull out");
     refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");
-    refuse_math_on_cpu(g, o->device.device);
+    refuse_math_on_cpu(g, &o->device);
 }

@@ -112,7 +112,7 @@ static void refuse_options(const predict_options *o) {
     refuse_given(&o->given, "candidates", !o->top, "expected --top K, whose candidates they are");
     refuse_given(&o->given, "top", o->pairs, "expected --pairs FILE or --top K, found both");
     refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
-    refuse_math_on_cpu(&o->given, o->device.device);
+    refuse_math_on_cpu(&o->given, &o->device);
 }
 
 /* What is there, and goes together. */

@@ -68,7 +68,7 @@ static error_t take_suggest_option(int key, char *text, struct argp_state *state
     else if (key == ARGP_KEY_END && o->labels && o->known)
         refuse_command_line(state, EXIT_USAGE, "expected --labels FILE or --known MASK.npy, found both");
     else if (key == ARGP_KEY_END)
-        refuse_math_on_cpu(&o->given, o->device.device);
+        refuse_math_on_cpu(&o->given, &o->device);
     else
         return key < KEY_WEIGHTS || key > KEY_THREADS ? ARGP_ERR_UNKNOWN : 0;
     return 0;

@@ -42,7 +42,7 @@ void refuse_train_options(const train_options *o) {
         &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
     refuse_given(&o->given, "new-lr", !o->resume, "expected --resume, of a run that goes on at another rate");
     refuse_given(&o->given, "quiet", o->json, "--json has no progress to leave out");
-    refuse_math_on_cpu(&o->given, o->device.device);
+    refuse_math_on_cpu(&o->given, &o->device);
 }
 
 bool share_is_used(const train_options *o, const mo_pool *pool) {

@@ -208,7 +208,7 @@ int verify_resume_command(int argc, char **argv) {
         .options = options, .parser = take_verify_option, .args_doc = "RUN", .doc = description};
     verify_options o = {.given = {.table = options, .command = argv[0]}};
     parse_options(&argp, argc, argv, &o);
-    refuse_math_on_cpu(&o.given, o.device.device);
+    refuse_math_on_cpu(&o.given, &o.device);
     mo_context *ctx = open_context_on(o.device);
     int code = ctx ? verify_run(ctx, &o) : EXIT_FAILED;
     mo_context_release(ctx);

@@ -15,7 +15,7 @@ enum { CREW_NUMBERS = 1 << 27 }; /* limit of the doubles in the rows and matrice
 
 static bool open_member(mo_fitting *f, mo_tensor *Z) {
     if (!f->ctx)
-        f->ctx = mo_context_create(&(mo_context_options){.threads = 1});
+        f->ctx = mo_context_create(&(mo_context_options){.threads = 1, .math = mo_tensor_context(Z)->math});
     if (f->ctx && !f->t) {
         f->Z = mo_tensor_borrow(f->ctx, Z);
         f->t = mo_tape_create(f->ctx, MO_EVAL);

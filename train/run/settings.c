@@ -83,6 +83,9 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
     return whole_value(all, whole);
 }
 
+/* fp32 is not written: a run without the word, of an older version too, is of fp32. */
+static const char *const math_names[] = {[MO_MATH_FP32] = "fp32", [MO_MATH_TF32] = "tf32", [MO_MATH_BF16] = "bf16"};
+
 json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
     json_error_t error = {.text = "out of memory"};
     json_t *own = options->settings
@@ -97,6 +100,8 @@ json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, co
     }
     json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(model), "features",
         describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool));
+    if (all && ctx->math != MO_MATH_FP32 && json_object_set_new(all, "math", json_string(math_names[ctx->math])))
+        all = whole_value(all, false);
     if (!all)
         mo_fail(ctx, MO_MEMORY, "train: cannot describe the settings in JSON (names must be UTF-8)");
     return all;

@@ -3,6 +3,7 @@
  * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
  * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
 #include "tensor/cpu/fast/product.h"
+#include "tensor/cpu/fast/bf16.h"
 #include "tensor/cpu/work.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ typedef struct call {
     const real *A, *B;
     int64_t lda, ldb, ldc;
     bool transposed_A, transposed_B;
-    real *C;
+    real *C, *scratch; /* scratch: for factors rounded to bf16; NULL: they stay as they are */
     real alpha, beta;
 } call;
 
@@ -167,10 +168,19 @@ static void run_vector(const call *g) {
         (blasint)(column ? g->ldc : 1));
 }
 
+/* Factors are rounded to bf16 whatever the sizes: what a product means does not depend on them. */
+static void run_rounded(const call *g) {
+    bf16_call c = {g->m, g->n, g->k, (const void *)g->A, (const void *)g->B, g->lda, g->ldb, g->ldc, g->transposed_A,
+        g->transposed_B, (void *)g->C, (float)g->alpha, (float)g->beta, g->scratch}; /* reals are float32 here */
+    bf16_product(&c);
+}
+
 static void run_call(const call *g) {
     if (g->m == 0 || g->n == 0)
         return;
-    if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
+    if (g->scratch) {
+        run_rounded(g);
+    } else if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
         run_loops(g);
     } else if (g->m == 1 || g->n == 1) {
         run_vector(g);
@@ -235,7 +245,7 @@ static const real *entry(const matrix *M, int64_t i, int64_t j) {
     return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
 }
 
-void product_run(const product *p, const tile *t) {
+void product_run(const product *p, const tile *t, real *scratch) {
     real *C = p->C + batch_offset(p, p->C_stride, t->b);
     bool started = p->bias || p->addend;
     if (started)
@@ -252,12 +262,13 @@ void product_run(const product *p, const tile *t) {
         .transposed_B = p->B.transposed,
         .C = C + t->i0 * p->ldc + t->j0,
         .alpha = p->alpha,
-        .beta = started ? 1 : p->beta};
+        .beta = started ? 1 : p->beta,
+        .scratch = p->rounding ? scratch : NULL};
     run_call(&g);
     finish_tile(p, t, C);
 }
 
-void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *scratch, real *D) {
     call g = {.m = p->m,
         .n = p->n,
         .k = k1 - k0,
@@ -270,7 +281,8 @@ void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D)
         .transposed_B = p->B.transposed,
         .C = D,
         .alpha = p->alpha,
-        .beta = 0};
+        .beta = 0,
+        .scratch = p->rounding ? scratch : NULL};
     run_call(&g);
 }
 

@@ -30,6 +30,7 @@ typedef struct product {
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
+    int64_t rounding; /* reals of scratch with which a thread rounds the factors to bf16; 0: they stay as they are */
 } product;
 
 /* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */
@@ -47,10 +48,11 @@ typedef struct tile {
 void product_cut(product *p);
 /* The tile of that number. */
 tile product_tile(const product *p, int64_t number);
-/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
-void product_run(const product *p, const tile *t);
+/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. scratch: p->rounding
+ * reals that no other thread uses. */
+void product_run(const product *p, const tile *t, real *scratch);
 /* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
-void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *scratch, real *D);
 /* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever above is not
  * positive.
  */

@@ -38,7 +38,7 @@ class Context:
     device : str
         "cpu", "cuda" or "cuda:1".
     math : str
-        How float32 products are formed on a GPU: "fp32", "tf32" or "bf16".
+        How float32 products are formed: "fp32", "bf16" (on a CPU with AVX512-BF16) or, on a GPU, "tf32".
     device_memory : int
         Bytes of GPU memory that the context may hold; 0: no bound.
     """

@@ -1,0 +1,37 @@
+/* tests/train/test_bf16_training.c - training in the mode bf16 on the CPU follows training in float32: 200 steps from
+ * the same weights and features, one episode of each family per step. Skipped if the processor has no AVX512-BF16. */
+#include "tests/parity_run.h"
+
+#include "tensor/cpu/fast/bf16.h"
+#include "tests/device.h"
+
+/* Rounding a factor to 8 bits moves a product by 2^-9 of its terms, in either direction. */
+static const double tolerance = 5e-3;
+
+static void two_hundred_steps_have_the_losses_of_float32(void **state) {
+    static parity_run full, rounded, again;
+    if (!bf16_available()) {
+        print_message("this processor has no AVX512-BF16\n");
+        skip();
+    }
+    mo_context *ctx[] = {device_context_of(MO_CPU, 1),
+        mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}),
+        mo_context_create(&(mo_context_options){.threads = 2, .math = MO_MATH_BF16})};
+    parity_train(ctx[0], *state, "full", 0, PARITY_STEPS, &full);
+    parity_train(ctx[1], *state, "rounded", 0, PARITY_STEPS, &rounded);
+    parity_train(ctx[2], *state, "again", 0, PARITY_STEPS, &again);
+    assert_memory_equal(&rounded, &again, sizeof again); /* on two threads */
+    double worst = 0;
+    for (int i = 0; i < PARITY_STEPS; i++)
+        worst = fmax(worst, fabs(rounded.loss[i] - full.loss[i]));
+    print_message("%d steps: losses differ by at most %.2g\n", PARITY_STEPS, worst);
+    assert_true(worst > 0 && worst <= tolerance);
+    assert_true(rounded.loss[PARITY_STEPS - 1] < rounded.loss[0]);
+    for (int i = 0; i < 3; i++)
+        mo_context_release(ctx[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(two_hundred_steps_have_the_losses_of_float32)};
+    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+}
