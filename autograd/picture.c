@@ -112,7 +112,8 @@ static void add_node(taking *k, const mo_node *node) {
     }
     for (int i = 0; i < node->n_out; i++)
         k->ok &= json_array_append_new(out, json_integer(add_value(k, node->out[i]))) == 0;
-    k->ok &= json_object_set_new(object, "in", in) == 0 && json_object_set_new(object, "out", out) == 0;
+    k->ok &= json_object_set_new(object, "in", in) == 0;
+    k->ok &= json_object_set_new(object, "out", out) == 0;
     k->ok &= set_text(object, "op", node->op->name) && set_text(object, "section", node->section);
     k->ok &= set_flag(object, "view", node->op->is_view);
     if (node->vjp_of)

@@ -3,11 +3,15 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. A matrix fails if its
  * factorization says so or its reciprocal condition is below options->least_rcond. Errors: those of the solves; a
- * matrix that fails, under the policies that raise. The policies: error    as mo_solve NaN      as mo_solve_or_nan; a
- * matrix that only least_rcond refuses gets a diagonal of NaN shift    A + lambda I is solved for lambda = 0, then
- * shift |A|, ten times that, .. up to largest_shift |A|, the first at which the matrix does not fail; each matrix of a
- * batch has its own lambda, which is data: X_bar reaches A and B as through a solve with A + lambda I, lambda fixed
- *     refine   mo_solve_refined, forward and adjoint
+ * matrix that fails, under the policies that raise. The policies:
+ *
+ *   - error: as mo_solve;
+ *   - NaN: as mo_solve_or_nan; a matrix that only least_rcond refuses gets a diagonal of NaN;
+ *   - shift: A + lambda I is solved for lambda = 0, then shift |A|, ten times that, up to largest_shift |A|, the first
+ *     at which the matrix does not fail. Each matrix of a batch has its own lambda, which is data: X_bar reaches A and
+ *     B as through a solve with A + lambda I, lambda fixed;
+ *   - refine: mo_solve_refined, forward and adjoint.
+ *
  * The solve itself is the op, with its bits; health and policies only read. */
 #include "ops/composed/solve_with.h"
 #include "ops/rules/factor.h"

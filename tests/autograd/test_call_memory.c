@@ -65,8 +65,7 @@ static double sparse(mo_context *ctx, scratch *unused) {
 
 /* ---- the tape ---- */
 
-static double tapes(mo_context *ctx, scratch *unused) {
-    (void)unused;
+static double tapes(mo_context *ctx, scratch *s) {
     double value = 0;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *p = mo_parameter(ctx, "p", MO_F64, 1, (int64_t[]){2});
@@ -76,6 +75,7 @@ static double tapes(mo_context *ctx, scratch *unused) {
     value += mo_tape_context(mo_tape_at(MO_HERE(t), NULL, 0)) == ctx;
     value += !strcmp(mo_tensor_name(p), "p");
     mo_scope scope = mo_scope_open(t);
+    mo_tape_section(t, "head");
     mo_tensor *X = mo_full(t, MO_F64, 1, (int64_t[]){2}, 3), *room = mo_tape_tensor(t, MO_F64, 1, (int64_t[]){2});
     mo_tensor_fill(room, 2);
     mo_tensor *kept = mo_stop_gradient(t, mo_mul(t, X, room));
@@ -83,6 +83,8 @@ static double tapes(mo_context *ctx, scratch *unused) {
     mo_tensor *leaf = mo_require_grad(mo_full(t, MO_F64, 1, (int64_t[]){2}, 4));
     mo_tensor *Y = mo_keep(mo_mul(t, mo_mul(t, p, kept), leaf));
     mo_tensor *loss = mo_sum(t, mo_mul(t, Y, mo_scalar(t, MO_F64, 0.5)), MO_AXIS(0), MO_DROP_AXES);
+    value += mo_tape_dot(t, scratch_path(s, "tape.dot")) == MO_OK;
+    value += mo_tape_html(t, scratch_path(s, "tape.html")) == MO_OK;
     if (mo_backward(t, loss) == MO_OK && mo_grad_of(p))
         value += mo_item(mo_slice(t, mo_grad_of(p), 0, 0, 1)) + mo_item(mo_slice(t, Y, 0, 1, 2));
     mo_zero_grad(p);
