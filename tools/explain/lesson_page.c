@@ -93,7 +93,7 @@ static void put_compared(FILE *page, const block *b, const char *left, const cha
 static void put_line(lesson *l, const block *b) {
     char question[128];
     snprintf(question, sizeof question, "%.*s", (int)strcspn(b->text, " "), b->text);
-    fputs(l->ask ? "<details class=\"adjoint\"><summary>" : "<div class=\"adjoint\"><div>", l->page);
+    fputs(l->ask ? "<details class=\"adjoint\"><summary>" : "<div class=\"adjoint\"><div class=\"wide\">", l->page);
     fprintf(l->page, "%d. ", b->number);
     put_math(l->page, l->ask ? question : b->text, false);
     fputs(l->ask ? " = ?</summary>\n<div class=\"wide\">" : "</div>\n", l->page);
@@ -136,7 +136,7 @@ void put_on_page(lesson *l, const block *b) {
         put_line(l, b);
         break;
     case BLOCK_AGREE:
-        fputs("<div class=\"adjoint\"><div>", page);
+        fputs("<div class=\"adjoint\"><div class=\"wide\">", page);
         put_math(page, b->text, false);
         fputs("</div>\n", page);
         put_compared(page, b, "left side", "right side");

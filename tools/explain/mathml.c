@@ -117,11 +117,12 @@ static void take_number(const char **at, piece *out) {
     *at += n;
 }
 
+/* Words between quotes, with a space at both ends: MathML sets none. */
 static void take_text(const char **at, piece *out) {
     const char *end = strchr(++*at, '"');
     size_t n = end ? (size_t)(end - *at) : strlen(*at);
     char text[128];
-    snprintf(text, sizeof text, "%.*s", (int)n, *at);
+    snprintf(text, sizeof text, "&#160;%.*s&#160;", (int)n, *at);
     append_element(out, "mtext", text);
     *at += n + (end != NULL);
 }

@@ -29,7 +29,7 @@ FORMULAS = {
 # Integers: given as a list they become int64.
 INDICES = {"index", "labels", "offset", "target"}
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
-# Functions of functions are written by hand (solvers.py).
+# Functions of functions, and of structs, are written by hand (mochi/solvers/, mochi/recompute.py).
 BY_HAND = {"mo_register_ops"}
 HEADING = '''"""Every op of the library, as ops/ops.h declares it. Written by tools/python/door/operations.py.
 

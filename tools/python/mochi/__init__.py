@@ -34,7 +34,8 @@ from .models import Episode, Model
 from .operators import attach as _attach
 from .optimizers import SGD, AdamW, cosine
 from .random import Random
-from .solvers import Check, Report, gradcheck, implicit, recompute, solve
+from .recompute import recompute
+from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_with
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
@@ -59,6 +60,7 @@ __all__ = [
     "FormatError",
     "Graph",
     "Head",
+    "Health",
     "InvalidError",
     "MismatchError",
     "Model",
@@ -97,5 +99,6 @@ __all__ = [
     "ridge_fit",
     "set_default_context",
     "solve",
+    "solve_with",
     "train",
 ]

@@ -1,26 +1,19 @@
-"""Solutions found by iterations, with the gradient of the implicit function theorem; gradient checkpointing; checks."""
+"""Solutions found by iterations, with the gradient of the implicit function theorem."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from . import arrays, errors
-from ._library import ffi, lib
-from .callbacks import Equations
-from .context import default_context
-from .inputs import input_of, list_of, tape_of
-from .tape import Tape
-from .tensor import Tensor, constant, parameter
+from .. import errors
+from .._library import ffi, lib
+from ..callbacks import Equations
+from ..inputs import input_of, list_of, tape_of
+from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
-
-    from .context import Context
 
 MAX_THETA = 12
 
@@ -185,104 +178,3 @@ def _theta(theta, tape):
     if len(theta) > MAX_THETA:
         raise errors.InvalidError(f"{len(theta)} tensors theta, expected {MAX_THETA} at most")
     return list_of(theta, tape)
-
-
-def recompute(f: Callable[..., Tensor], *inputs: ArrayLike) -> Tensor:
-    """f(*inputs) by gradient checkpointing: only the result is kept, and backward runs f again.
-
-    Every tensor that needs a gradient is among the inputs.
-
-    Source: ops/recompute.c; Griewank and Walther 2000; Chen et al. 2016
-    """
-    tape = tape_of(*inputs)
-    pointers, n = list_of(inputs, tape)
-    state = tape.holds(ffi.new_handle(tape.holds(f)))
-    result = lib.gate_mo_recompute(tape.gate, tape.pointer, lib.door_graph_code, pointers, n, state, 0)
-    return Tensor(result, tape) if result else tape.fail()
-
-
-@dataclasses.dataclass
-class Check:
-    """What a check of derivatives found; true if it passed.
-
-    Attributes
-    ----------
-    passed : bool
-        Whether `error` is within the tolerance.
-    error : float
-        The largest relative error of a directional derivative.
-    samples : int
-        How many were compared.
-    worst : str
-        Sample, input and values at the largest error, or why the check failed.
-    """
-
-    passed: bool
-    error: float
-    samples: int
-    worst: str
-
-    @classmethod
-    def of(cls, result: Any) -> Check:
-        """The check of the library's struct."""
-        return cls(getattr(result, "pass"), result.error, result.samples, _text(result))
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-
-def _text(result):
-    return ffi.string(result.worst).decode(errors="replace")
-
-
-def gradcheck(
-    f: Callable[..., Tensor | Sequence[Tensor]],
-    xs: Sequence[ArrayLike],
-    order: int = 2,
-    tolerance: float | None = None,
-    seed: int = 0,
-    context: Context | None = None,
-) -> Check:
-    """Compares derivatives of f with central differences in float64, along random directions.
-
-    Parameters
-    ----------
-    f : callable
-        f(*xs) -> a tensor or several, written with ops.
-    xs : sequence of array_like
-        Real ones are perturbed, as float64; integers are held fixed.
-    order : int
-        1: the gradient; 2: the gradient of the gradient too.
-    tolerance : float
-        Of the relative error; None: 1e-6 at order 1, 1e-5 at order 2.
-
-    Returns
-    -------
-    Check
-        True if all agree.
-    """
-    context = context or default_context()
-    arrays_of = [arrays.array_of(x, "float64") for x in xs]
-    leaves = [
-        parameter(a.astype(np.float64), context=context) if a.dtype.kind == "f" else constant(a, context=context)
-        for a in arrays_of
-    ]
-    with Tape(context=context):
-        results = f(*leaves)
-    n_out = len(results) if isinstance(results, (list, tuple)) else 1
-    tolerance = tolerance if tolerance is not None else (1e-6 if order == 1 else 1e-5)
-    pointers = ffi.new("mo_tensor *[]", [leaf.pointer() for leaf in leaves])
-    state = ffi.new_handle(f)
-    result = context.call(
-        lib.gate_mo_check_function,
-        context.pointer,
-        lib.door_function,
-        state,
-        pointers,
-        len(leaves),
-        n_out,
-        order,
-        tolerance,
-        seed,
-    )
-    return Check.of(result)
