@@ -85,6 +85,8 @@ static void put_word(const char *word, size_t n, piece *out) {
         append(out, "</mrow>");
     } else {
         append_element(out, "mi", text);
+        if (n > 1 && word[n] == ' ') /* a function before its argument: log w */
+            append(out, "<mspace width=\".17em\"/>");
     }
 }
 
