@@ -67,6 +67,7 @@ enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
         {"math", KEY_MATH, "NAME", 0, "float32 products: fp32, bf16 or, on cuda, tf32 (default: fp32)", 0}, {          \
         "device-memory", KEY_DEVICE_MEMORY, "SIZE", 0, "bytes of cuda that may be held (4G; default: all)", 0          \
     }
+extern const char *const math_names[3]; /* of mo_math */
 /* Returns true if the key is one of these options; its value is then in o. */
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
 

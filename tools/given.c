@@ -34,3 +34,11 @@ void refuse_math_on_cpu(const given_options *g, const mo_context_options *device
     refuse_given(g, "math", device->device == MO_CPU && device->math == MO_MATH_TF32,
         "expected --device cuda: products on the cpu are of fp32 or bf16");
 }
+
+void take_math_of_run(const given_options *g, const char *run, mo_math kept, mo_context_options *device) {
+    char why[4200];
+    snprintf(why, sizeof why, "the run in %s has \"%s\", found \"%s\"; a resumed run keeps its settings", run,
+        math_names[kept], math_names[device->math]);
+    refuse_given(g, "math", device->math != kept, why);
+    device->math = kept;
+}

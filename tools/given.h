@@ -25,5 +25,7 @@ void refuse_given(const given_options *g, const char *name, bool useless, const 
 
 /* Refuses --math tf32 without --device cuda. Whether the processor has bf16 is asked when the context opens. */
 void refuse_math_on_cpu(const given_options *g, const mo_context_options *device);
+/* The products of a command that goes on with a run, or repeats it, are those of the run; refuses another --math. */
+void take_math_of_run(const given_options *g, const char *run, mo_math kept, mo_context_options *device);
 
 #endif

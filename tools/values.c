@@ -130,6 +130,8 @@ void free_names(names *list) {
     *list = (names){0};
 }
 
+const char *const math_names[3] = {"fp32", "tf32", "bf16"};
+
 bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_DEVICE && !strncmp(text, "cuda:", 5)) {
         o->device = MO_CUDA;
@@ -138,7 +140,7 @@ bool take_device(mo_context_options *o, int key, const char *text, const struct 
         o->device = (mo_device)parse_choice(state, "--device", text, (const char *[]){"cpu", "cuda"}, 2);
         o->index = 0;
     } else if (key == KEY_MATH) {
-        o->math = (mo_math)parse_choice(state, "--math", text, (const char *[]){"fp32", "tf32", "bf16"}, 3);
+        o->math = (mo_math)parse_choice(state, "--math", text, math_names, 3);
     } else if (key == KEY_DEVICE_MEMORY) {
         o->device_memory = parse_bytes(state, "--device-memory", text);
     } else if (key == ARGP_KEY_END && o->device_memory && o->device == MO_CPU) {

@@ -35,9 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     report_release(&r);
     fuzz_finish(r.ctx, live, fine);
     recipe settled;
+    mo_math math;
     nothing = nothing ? nothing : fopen("/dev/null", "w");
     stderr = nothing; /* where the line would go */
-    if (files > 1 && recipe_read(&settled, folder.path, &settings))
+    if (files > 1 && recipe_read(&settled, folder.path, &settings, &math))
         free(settings);
     stderr = standard_error;
     fuzz_remove(&folder);

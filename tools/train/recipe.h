@@ -48,8 +48,9 @@ void require_encoder(mo_context *ctx, const mo_weights *weights, const char *fil
 void recipe_settle(recipe *r);
 /* The settings as JSON text, to be freed; NULL if out of memory. */
 char *recipe_text(const recipe *r);
-/* Reads the settings of a run from folder/run.json; *text, to be freed, is their JSON as written. A setting that an
- * older run does not name has the value that this run used. Returns false after one line on standard error. */
-bool recipe_read(recipe *r, const char *folder, char **text);
+/* Reads the settings of a run from folder/run.json; *text, to be freed, is their JSON as written; *math is the mode of
+ * its products. A setting that an older run does not name has the value that this run used. Returns false after one
+ * line on standard error. */
+bool recipe_read(recipe *r, const char *folder, char **text, mo_math *math);
 
 #endif

@@ -194,14 +194,26 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     return (number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error) && unpack_encoder(r, o, error);
 }
 
-bool recipe_read(recipe *r, const char *folder, char **text) {
+/* Runs of float32 products, and of versions that had no others, do not name them. */
+static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
+    const char *name = math_names[MO_MATH_FP32];
+    if (json_unpack_ex(run, error, 0, "{s?s}", "math", &name))
+        return false;
+    int number = find_name(name, math_names, 3);
+    *math = (mo_math)number;
+    if (number < 0)
+        snprintf(error->text, sizeof error->text, "math is \"%.40s\", expected fp32, tf32 or bf16", name);
+    return number >= 0;
+}
+
+bool recipe_read(recipe *r, const char *folder, char **text, mo_math *math) {
     char path[4096];
     json_error_t error;
     snprintf(path, sizeof path, "%s/run.json", folder);
     json_t *run = read_json_file(path, JSON_REJECT_DUPLICATES, &error), *settings = json_object_get(run, "settings");
     if (run && !settings)
         snprintf(error.text, sizeof error.text, "no object \"settings\"");
-    bool read = settings && unpack_recipe(r, settings, &error);
+    bool read = settings && unpack_recipe(r, settings, &error) && unpack_math(run, math, &error);
     if (!read)
         fprintf(stderr, "mochi: %s: %s\n", path, error.text);
     *text = read ? needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17))) : NULL;

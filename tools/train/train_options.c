@@ -194,15 +194,18 @@ bool parse_train_options(train_options *o, int argc, char **argv) {
     o->given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, o);
     o->recipe = recipe_defaults(o->recipe_number);
-    if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text))
+    mo_math math = MO_MATH_FP32;
+    if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text, &math))
         return false;
     char *kept = o->resume ? recipe_text(&o->recipe) : NULL;
     if (o->resume && is_given(&o->given, "recipe"))
         o->recipe.number = o->recipe_number;
     o->sourced = true;
     parse_options(&argp, argc, argv, o);
-    if (kept)
+    if (kept) {
         refuse_contradictions(o, kept);
+        take_math_of_run(&o->given, o->out, math, &o->device);
+    }
     if (o->resume && o->new_lr > 0)
         take_new_rate(o);
     free(kept);

@@ -169,38 +169,28 @@ static int print_verdict(const verify_options *o, const repeat *r, const verdict
     return same ? EXIT_FINE : EXIT_FAILED;
 }
 
-static int verify_run(mo_context *ctx, const verify_options *o) {
-    repeat r = {.run = o->run};
+static int verify_run(mo_context *ctx, const verify_options *o, repeat *r) {
     verdict v = {.lines = 0};
-    int code = EXIT_FAILED;
-    if (!recipe_read(&r.recipe, o->run, &r.settings)) {
-        repeat_release(&r);
-        return code;
-    }
-    recipe_settle(&r.recipe);
-    mo_feature_options features = r.recipe.features;
+    mo_feature_options features = r->recipe.features;
     features.memory = o->memory;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
-    if (repeat_prepare(ctx, &r, o->steps) == MO_OK)
-        r.pool = mo_pool_open(ctx, (const char *const *)r.recipe.pool.items, r.recipe.pool.count, &features,
-            r.recipe.link_share, NULL, NULL);
-    if (r.pool) {
-        mo_pool_set_families(r.pool, r.recipe.family);
-        repeat_steps(ctx, &r);
+    if (repeat_prepare(ctx, r, o->steps) == MO_OK)
+        r->pool = mo_pool_open(ctx, (const char *const *)r->recipe.pool.items, r->recipe.pool.count, &features,
+            r->recipe.link_share, NULL, NULL);
+    if (r->pool) {
+        mo_pool_set_families(r->pool, r->recipe.family);
+        repeat_steps(ctx, r);
     }
-    if (r.pool && mo_ok(ctx) && !*interruption()) {
-        compare_run_digests(&r, &v);
+    if (r->pool && mo_ok(ctx) && !*interruption()) {
+        compare_run_digests(r, &v);
         if (!v.difference[0])
-            compare_logs(&r, &v);
-        if (!v.difference[0] && r.end == r.newest)
-            compare_checkpoints(ctx, &r, &v);
+            compare_logs(r, &v);
+        if (!v.difference[0] && r->end == r->newest)
+            compare_checkpoints(ctx, r, &v);
     }
     if (*interruption())
-        code = interrupted_code();
-    else
-        code = mo_ok(ctx) ? print_verdict(o, &r, &v) : report_failure(ctx);
-    repeat_release(&r);
-    return code;
+        return interrupted_code();
+    return mo_ok(ctx) ? print_verdict(o, r, &v) : report_failure(ctx);
 }
 
 int verify_resume_command(int argc, char **argv) {
@@ -209,8 +199,16 @@ int verify_resume_command(int argc, char **argv) {
     verify_options o = {.given = {.table = options, .command = argv[0]}};
     parse_options(&argp, argc, argv, &o);
     refuse_math_on_cpu(&o.given, &o.device);
-    mo_context *ctx = open_context_on(o.device);
-    int code = ctx ? verify_run(ctx, &o) : EXIT_FAILED;
+    repeat r = {.run = o.run};
+    mo_math math;
+    mo_context *ctx = NULL;
+    if (recipe_read(&r.recipe, o.run, &r.settings, &math)) {
+        recipe_settle(&r.recipe);
+        take_math_of_run(&o.given, o.run, math, &o.device);
+        ctx = open_context_on(o.device);
+    }
+    int code = ctx ? verify_run(ctx, &o, &r) : EXIT_FAILED;
+    repeat_release(&r);
     mo_context_release(ctx);
     return code;
 }
