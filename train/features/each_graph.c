@@ -65,7 +65,7 @@ static bool in_parallel(job *j) {
     if (!order)
         return false;
     bool started = true;
-#pragma omp parallel num_threads(mo_context_threads(ctx))
+#pragma omp parallel num_threads(mo_context_blas_is_safe(ctx) ? mo_context_threads(ctx) : 1)
     {
         mo_context *own = mo_context_create(&(mo_context_options){.device = mo_context_device(ctx), .threads = 1});
         mo_tape *t = mo_ok(own) ? mo_tape_create(own, MO_EVAL) : NULL;

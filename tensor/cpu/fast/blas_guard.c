@@ -40,16 +40,21 @@ static free_buffer *releaser_of_openblas(void) {
     return function;
 }
 
-static void *guarded_alloc(int position) {
+static void *locked_alloc(int position) {
     static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* held for less time than a sleep costs */
     static allocate_buffer *next;
     pthread_mutex_lock(&lock);
-    atomic_store(&guard_called, true);
     if (!next)
         next = allocator_of_openblas();
     void *buffer = next(position);
     pthread_mutex_unlock(&lock);
     return buffer;
+}
+
+/* Called by OpenBLAS alone, so that the flag says that its calls come here. */
+static void *guarded_alloc(int position) {
+    atomic_store(&guard_called, true);
+    return locked_alloc(position);
 }
 
 MO_API void *blas_memory_alloc(int position) __attribute__((weak, alias("guarded_alloc")));
@@ -65,12 +70,13 @@ int blas_guard_reserve(int threads) {
     free_buffer *release = releaser_of_openblas();
     if (!allocator_of_openblas() || !release)
         return threads;
+    allocate_buffer *allocate = blas_memory_alloc == guarded_alloc ? locked_alloc : blas_memory_alloc;
     threads = threads < MOST_BUFFERS ? threads : MOST_BUFFERS;
     pthread_mutex_lock(&lock);
     void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
     int n = 0;
     for (; held && n < threads && has_room(n ? 4 : 1); n++) /* the last ones would leave nothing for others */
-        held[n] = blas_memory_alloc(1);
+        held[n] = allocate(1);
     for (int i = 0; i < n; i++)
         release(held[i]);
     free(held);

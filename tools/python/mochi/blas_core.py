@@ -36,9 +36,11 @@ def better():
 
 @contextlib.contextmanager
 def chosen():
-    """The time in which the library is loaded under that choice, unless the user has made one; no other library sees it."""
-    import numpy  # noqa: F401  before: NumPy's own BLAS chooses for itself
+    """The time in which the library is loaded under that choice, unless the user has made one; no other library sees it.
 
+    NumPy is not loaded first: where both use one OpenBLAS (Debian's), the library guards its allocator only if it is there
+    before (tensor/cpu/fast/blas_guard.c).
+    """
     core = better() if VARIABLE not in os.environ else None
     if core:
         os.environ[VARIABLE] = core

@@ -1,0 +1,91 @@
+/* tests/tensor/test_blas_guard.c - a context finds out whether OpenBLAS asks this library for its buffers. If another
+ * library has loaded OpenBLAS before, as Debian's NumPy does, it does not, and products must run on one thread: two at
+ * once in a serial OpenBLAS are sometimes wrong. Usage: test_blas_guard libmochi.so */
+#include "tensor/inside.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *path;
+
+enum { SAFE, ONE_AT_A_TIME, BROKEN };
+
+static void *symbol_of(void *library, const char *name) {
+    void *symbol = dlsym(library, name);
+    if (!symbol) {
+        fprintf(stderr, "%s\n", dlerror());
+        _exit(BROKEN);
+    }
+    return symbol;
+}
+
+/* What a context says of BLAS once the library is loaded, behind OpenBLAS or without. */
+static int ask_context(bool behind_openblas) {
+    if (behind_openblas && !dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL))
+        return BROKEN;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        return BROKEN;
+    }
+    mo_context *(*create)(const mo_context_options *);
+    bool (*safe)(const mo_context *);
+    void (*release)(mo_context *);
+    void *symbol[] = {symbol_of(library, "mo_context_create"), symbol_of(library, "mo_context_blas_is_safe"),
+        symbol_of(library, "mo_context_release")};
+    memcpy(&create, &symbol[0], sizeof create);
+    memcpy(&safe, &symbol[1], sizeof safe);
+    memcpy(&release, &symbol[2], sizeof release);
+    bool found[2];
+    for (int i = 0; i < 2; i++) { /* the second context finds what the first has left */
+        mo_context *ctx = create(&(mo_context_options){.threads = 2});
+        found[i] = ctx && safe(ctx);
+        release(ctx);
+    }
+    return found[0] != found[1] ? BROKEN : found[0] ? SAFE : ONE_AT_A_TIME;
+}
+
+static int answer_apart(bool behind_openblas) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(ask_context(behind_openblas));
+    int status = 0;
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void openblas_behind_the_library_asks_it_for_buffers(void **state) {
+    (void)state;
+    assert_int_equal(answer_apart(false), SAFE);
+}
+
+static void openblas_before_the_library_is_called_by_one_thread(void **state) {
+    (void)state;
+    void *openblas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!openblas || !dlsym(openblas, "blas_memory_alloc")) {
+        printf("skipped: no libopenblas.so.0 with an allocator that can be replaced\n");
+        skip();
+    }
+    dlclose(openblas);
+    assert_int_equal(answer_apart(true), ONE_AT_A_TIME);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(openblas_behind_the_library_asks_it_for_buffers),
+        cmocka_unit_test(openblas_before_the_library_is_called_by_one_thread),
+    };
+    path = argc == 2 ? argv[1] : "";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
