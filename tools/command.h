@@ -28,6 +28,7 @@ int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
 int pitfalls_command(int argc, char **argv);
+int gin_command(int argc, char **argv);
 int report_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 

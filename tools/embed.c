@@ -1,6 +1,7 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
 #include "tools/digest.h"
+#include "tools/gin/gin.h"
 #include "tools/given.h"
 #include "tools/train/recipe.h"
 
@@ -135,13 +136,27 @@ static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t example
     return mo_npy_append(f->npy, Z);
 }
 
+/* Rows of a GIN; NULL on failure. */
+static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *source) {
+    mo_source own = *source;
+    mo_tensor *Z = NULL;
+    gin g;
+    gin_load(weights, &g);
+    own.features = gin_features(&g, 1, source);
+    if (own.features)
+        Z = mo_embed_hop(&own, own.features->hops);
+    mo_features_release(own.features);
+    gin_release(&g);
+    return Z;
+}
+
 /* Computes and writes the embeddings by the weights' model, block by block, or the rows of a hop. */
 static void write_embeddings(
     const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
-    if (!weights) {
-        mo_tensor *Z = mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
+    if (!weights || gin_is(weights)) {
+        mo_tensor *Z = weights ? embed_by_gin(weights, source) : mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
         f->dtype = mo_tensor_dtype(Z);
-        for (int i = 0; i < 2 && !mo_is_null(Z); i++)
+        for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
             f->shape[i] = mo_dim(Z, i);
         mo_npy_write(Z, o->out);
         mo_tensor_release(Z);
@@ -237,7 +252,10 @@ int embed_command(int argc, char **argv) {
     bool none = !strcmp(o.weights, "none");
     mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
     require_recipe(ctx, weights, o.weights, o.recipe);
-    require_encoder(ctx, weights, o.weights, o.encoder);
+    if (!gin_is(weights) || o.encoder)
+        require_encoder(ctx, weights, o.weights, o.encoder);
+    if (mo_ok(ctx) && gin_is(weights) && o.memory)
+        mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     bool written = !graph || embed_graph(ctx, &o, weights, graph);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;

@@ -9,7 +9,7 @@ static const char bench_members[] =
 static void help_of_every_command_exits_0(void **state) {
     program *p = *state;
     const char *const commands[] = {
-        "train", "eval", "embed", "data", "gradcheck", "bench", "graph", "lab", "pitfalls", "doctor"};
+        "train", "eval", "embed", "data", "gradcheck", "bench", "graph", "lab", "pitfalls", "gin", "doctor"};
     RUN(p, "--help");
     assert_ended(p, 0, NULL);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)

@@ -54,6 +54,7 @@ typedef struct option_row {
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
 #define VERIFY "verify-resume @/noted"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
+#define GIN "gin --pool cora --dim 4 --steps 2 --out #"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
 static const option_row rows[] = {
@@ -414,6 +415,17 @@ static const option_row rows[] = {
         {"pitfalls origin --max-expand 64"}},
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
+    /* gin */
+    {"gin", "pool", CHANGES, GIN " --quiet", "--pool citeseer", NULL, {GIN " --pool physics:nc"}},
+    {"gin", "out", PASSES, "gin --pool cora --dim 4 --steps 2 --quiet", "--out #", NULL, {NULL}},
+    {"gin", "steps", CHANGES, GIN " --quiet", "--steps 3", NULL, {NULL}},
+    {"gin", "dim", CHANGES, GIN " --quiet", "--dim 5", NULL, {NULL}},
+    {"gin", "lr", CHANGES, GIN " --quiet", "--lr 0.1", NULL, {NULL}},
+    {"gin", "seed", CHANGES, GIN " --quiet", "--seed 1", NULL, {NULL}},
+    {"gin", "max-expand", COSTS, GIN " --quiet", "--max-expand 64", NULL, {NULL}},
+    {"gin", "threads", COSTS, GIN " --quiet", "--threads 2", NULL, {NULL}},
+    {"gin", "json", SAYS, GIN, "--json", "\"kind\":\"gin\"", {NULL}},
+    {"gin", "quiet", HUSHES, GIN, "--quiet", NULL, {GIN " --json --quiet"}},
     /* report, doctor */
     {"report", "out", ELSEWHERE, NULL, NULL, "test_cli_report.c", {NULL}},
     {"doctor", "threads", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},

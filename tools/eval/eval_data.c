@@ -137,7 +137,12 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
             able[n].hop = s->best_hop[source->task];
         n++;
     }
-    mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
+    mo_source own = *source;
+    if (s->n_gin && mo_ok(e->ctx))
+        own.features = gin_features(s->gin, s->n_gin, source);
+    mo_evaluate(e->ctx, &own, able, n, &options, take_eval_row, e);
+    if (own.features != source->features)
+        mo_features_release(own.features);
 }
 
 /* Every data set is opened, evaluated and released before the next, once for each form of features. */
