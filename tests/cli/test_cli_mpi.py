@@ -20,7 +20,7 @@ import time
 SKIPPED = 77
 MOCHI, MANY = sys.argv[1], "many" in sys.argv[2:]
 CHOSEN = [word for word in sys.argv[2:] if word != "many"]
-ENGINE = pathlib.Path(MOCHI).parent / "train" / "ranks_mpi.so"
+ENGINE = pathlib.Path(MOCHI).parent / "ranks_mpi.so"
 # Each copy of the program finds the library beside it: Meson names the folder of the build.
 os.environ["LD_LIBRARY_PATH"] = ":".join(
     folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
@@ -118,7 +118,7 @@ def library_of(program):
 def copy_program(folder):
     """Another installation of the program. Returns its files: the program, its library and the one that knows MPI."""
     library = library_of(MOCHI)
-    files = [folder / "tools" / "mochi", folder / library.name, folder / "tools" / "train" / ENGINE.name]
+    files = [folder / "tools" / "mochi", folder / library.name, folder / "tools" / ENGINE.name]
     for source, file in zip((MOCHI, library, ENGINE), files):
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, file)

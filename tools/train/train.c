@@ -1,7 +1,7 @@
 /* tools/train/train.c - `mochi train`: meta-trains on a pool of graphs. */
 #include "tools/interrupt.h"
 #include "tools/progress.h"
-#include "tools/train/ranks.h"
+#include "tools/ranks.h"
 #include "tools/train/train_options.h"
 
 #include <stdio.h>
@@ -186,7 +186,7 @@ static int train_in_context(mo_context *ctx, run *now) {
 int train_command(int argc, char **argv) {
     train_options o;
     run now = {.options = &o};
-    if (!parse_train_options(&o, argc, argv) || !ranks_open(&now.ranks)) {
+    if (!parse_train_options(&o, argc, argv) || !ranks_open(&now.ranks, argv[0])) {
         free_train_options(&o);
         return EXIT_FAILED;
     }

@@ -1,12 +1,12 @@
-/* tools/train/ranks.h - the processes that mpirun, or a scheduler in its place, started to train one model. */
+/* tools/ranks.h - the processes that mpirun, or a scheduler in its place, started for one command. */
 #ifndef RANKS_H
 #define RANKS_H
 
 #include "tools/inside.h"
 
-/* Joins the processes of this run: size is 1 where this process was started alone. Returns false after one line on
- * standard error. */
-bool ranks_open(mo_ranks *ranks);
+/* Joins the processes of this command ("mochi train"): size is 1 where this process was started alone. Returns false
+ * after one line on standard error, which names the command. */
+bool ranks_open(mo_ranks *ranks, const char *command);
 /* Waits for all of them; each process of a size above 1 calls it before it ends. */
 void ranks_close(mo_ranks *ranks);
 

@@ -1,11 +1,11 @@
-/* tools/train/ranks.c - joins the processes that mpirun, or a scheduler in its place, started; their environment tells.
+/* tools/ranks.c - joins the processes that mpirun, or a scheduler in its place, started; their environment tells.
  * MPI is loaded by them alone, through the shared object ranks_mpi.so: loading it is a tenth of the start of the
  * program, and a program that was built with MPI runs where MPI is not. */
-#include "tools/train/ranks.h"
+#include "tools/ranks.h"
 
 #include "tools/digest.h"
 #include "tools/memory.h"
-#include "tools/train/ranks_place.h"
+#include "tools/ranks_place.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,17 +16,21 @@
 /* ---- the environment ---- */
 
 /* The number of processes that the environment tells of, and the variable that does; 0 and NULL: it tells nothing. */
-static int size_in_environment(const char **name) {
+typedef struct started {
+    int size;
+    const char *name;
+} started;
+
+static started read_environment(void) {
     /* Open MPI; MPICH and Slurm's PMI-2; Slurm's PMIx, where PMIX_RANK is set as well. */
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     size_t n = sizeof sizes / sizeof *sizes - !getenv("PMIX_RANK");
     for (size_t i = 0; i < n; i++) {
-        const char *size = getenv(*name = sizes[i]);
+        const char *size = getenv(sizes[i]);
         if (size && strtol(size, NULL, 10) > 0)
-            return (int)strtol(size, NULL, 10);
+            return (started){(int)strtol(size, NULL, 10), sizes[i]};
     }
-    *name = NULL;
-    return 0;
+    return (started){0, NULL};
 }
 
 /* ---- the shared object ---- */
@@ -51,15 +55,15 @@ static bool find_engine(char *path, size_t bytes) {
 }
 
 /* NULL after one line on standard error. */
-static const ranks_engine *load_engine(const char *path) {
+static const ranks_engine *load_engine(const char *path, const char *command) {
     /* global: modules of Open MPI look for its symbols among those of the process */
     void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const ranks_engine *engine = object ? dlsym(object, "mo_ranks_engine") : NULL;
     if (!object)
-        fprintf(stderr, "mochi train: MPI cannot be loaded: %s; start one process, without mpirun, or install MPI\n",
+        fprintf(stderr, "%s: MPI cannot be loaded: %s; start one process, without mpirun, or install MPI\n", command,
             dlerror());
     else if (!engine || engine->abi != RANKS_ENGINE_ABI) {
-        fprintf(stderr, "mochi train: %s is of another version of mochi\n", path);
+        fprintf(stderr, "%s: %s is of another version of mochi\n", command, path);
         engine = NULL;
     }
     return engine;
@@ -108,17 +112,18 @@ static const char *const *gather_hosts(const mo_ranks *ranks) {
     return host;
 }
 
-/* Returns false after one line: `size` processes were started, each of which MPI sees alone. */
-static bool join_ranks(mo_ranks *ranks, const ranks_engine *engine, const char *path, int size, const char *name) {
+/* Returns false after one line: several processes were started, each of which MPI sees alone. */
+static bool join_ranks(
+    mo_ranks *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
     engine->begin(&ranks->rank, &ranks->size);
     if (ranks->size == 1) {
         engine->end();
-        if (size > 1)
+        if (told.size > 1)
             fprintf(stderr,
-                "mochi train: started as one of %d processes (%s), of which MPI sees one: start it with the mpirun of "
-                "the MPI that it was built with\n",
-                size, name);
-        return size <= 1;
+                "%s: started as one of %d processes (%s), of which MPI sees one: start it with the mpirun of the MPI "
+                "that it was built with\n",
+                command, told.size, told.name);
+        return told.size <= 1;
     }
     ranks->send = engine->send;
     ranks->receive = engine->receive;
@@ -128,23 +133,22 @@ static bool join_ranks(mo_ranks *ranks, const ranks_engine *engine, const char *
     return true;
 }
 
-bool ranks_open(mo_ranks *ranks) {
+bool ranks_open(mo_ranks *ranks, const char *command) {
     char path[8192];
-    const char *name;
-    int size = size_in_environment(&name);
+    started told = read_environment();
     *ranks = (mo_ranks){.size = 1};
-    if (size == 1 || (size == 0 && !getenv("PMIX_RANK")))
+    if (told.size == 1 || (told.size == 0 && !getenv("PMIX_RANK")))
         return true;
     if (find_engine(path, sizeof path)) {
-        const ranks_engine *engine = load_engine(path);
-        return engine && join_ranks(ranks, engine, path, size, name);
+        const ranks_engine *engine = load_engine(path, command);
+        return engine && join_ranks(ranks, engine, path, told, command);
     }
-    if (size > 1) /* all would write the same run */
+    if (told.size > 1) /* all would do and write the same */
         fprintf(stderr,
-            "mochi train: started as one of %d processes (%s), but this build trains in one process, without MPI: "
-            "start it without mpirun, or build it where MPI is (Debian package libopenmpi-dev; -Dmpi=enabled)\n",
-            size, name);
-    return size <= 1;
+            "%s: started as one of %d processes (%s), but this build works in one process, without MPI: start it "
+            "without mpirun, or build it where MPI is (Debian package libopenmpi-dev; -Dmpi=enabled)\n",
+            command, told.size, told.name);
+    return told.size <= 1;
 }
 
 void ranks_close(mo_ranks *ranks) {

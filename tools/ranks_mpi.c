@@ -1,6 +1,6 @@
-/* tools/train/ranks_mpi.c - the shared object with messages by MPI. An error of MPI ends all processes: that is MPI's
+/* tools/ranks_mpi.c - the shared object with messages by MPI. An error of MPI ends all processes: that is MPI's
  * own default. */
-#include "tools/train/ranks.h"
+#include "tools/ranks.h"
 
 #include <mpi.h>
 
