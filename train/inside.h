@@ -60,7 +60,7 @@ MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
 /* Writes out/checkpoint.safetensors. Returns the status. */
 MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
-/* ---- ranks: processes that share a run (train/run/README.md) ---- */
+/* ---- ranks: processes that share a run or an evaluation (train/run/README.md) ---- */
 
 /* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
 typedef struct mo_ranks {
@@ -74,6 +74,10 @@ typedef struct mo_ranks {
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */
 MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
+/* Raises on every rank where one differs from rank 0 in `mine`, its inputs as a JSON object (borrowed; NULL: it has
+ * failed), in its program, or in the kernels of BLAS; the message names the member and begins with `command`, "train".
+ * Returns whether all are equal and none has failed. */
+MO_API bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *command, const char *mine);
 /* From now on the trainer, new and with the same settings on every rank, takes its share of the episodes of each step:
  * the weights have the same bits as those of one process. Rank 0 reads and writes the files of the run. `ranks` is
  * copied, what it points to borrowed; a size of 1 changes nothing. Returns the status. */
@@ -152,11 +156,15 @@ typedef struct mo_eval_options {
     int64_t seeds;        /* for protocol split, and for links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries are the
-     * whole test, and support_pair and query_pair number the source's links, positives before negatives. */
+    /* Called at rank 0 with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
+     * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
     void (*on_plan)(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
     void *state;
     bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
+    /* The processes that share the problems, borrowed; NULL: this one alone. Every rank evaluates the same candidates
+     * on the same source; the rows have the bits of one process at any number of ranks, and are visited at rank 0
+     * alone. A failure of one rank, and inputs that differ from those of rank 0, are raised on all. */
+    const mo_ranks *ranks;
 } mo_eval_options;
 
 #define MO_CLASS_METRICS 3

@@ -7,13 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat) {
     const mo_status *status = mo_context_status(ev->ctx);
-    char *why = ev->failure[candidate * ev->options->n_shots + shot];
+    mo_eval_failure *failure = &ev->figures.failure[candidate * ev->options->n_shots + shot];
     if (status->code != MO_NUMERICAL)
         return false;
-    if (!why[0])
-        snprintf(why, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
+    if (!failure->reason[0]) {
+        failure->repeat = repeat;
+        snprintf(failure->reason, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
+    }
     mo_clear_error(ev->ctx);
     return true;
 }
@@ -30,7 +32,7 @@ const char *mo_class_metric_name(int i) {
 
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
     int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
-    return ev->value + at * ev->repeats;
+    return ev->figures.value + at * ev->repeats;
 }
 
 static bool check_evaluation(
@@ -64,21 +66,29 @@ static bool check_evaluation(
     return mo_ok(ctx);
 }
 
-static size_t value_count(const mo_evaluation *ev) {
-    return (size_t)ev->n * (size_t)ev->options->n_shots * (size_t)ev->metrics * (size_t)ev->repeats;
+bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *f) {
+    size_t shots = (size_t)ev->options->n_shots, cells = (size_t)ev->n * shots;
+    size_t values = cells * (size_t)ev->metrics * (size_t)ev->repeats;
+    *f = (mo_eval_figures){0};
+    f->bytes = sizeof *f->last + values * sizeof *f->value + shots * sizeof *f->small + cells * sizeof *f->failure;
+    f->last = mo_host_alloc(ev->ctx, f->bytes);
+    if (!f->last)
+        return false;
+    f->value = (double *)(f->last + 1);
+    f->small = (int64_t *)(f->value + values);
+    f->failure = (mo_eval_failure *)(f->small + shots);
+    return true;
 }
 
-static size_t reason_bytes(const mo_evaluation *ev) {
-    return (size_t)ev->n * (size_t)ev->options->n_shots * sizeof *ev->failure;
+void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *f) {
+    mo_host_free(ev->ctx, f->last, f->bytes);
+    *f = (mo_eval_figures){0};
 }
 
-static size_t small_bytes(const mo_evaluation *ev) {
-    return (size_t)ev->options->n_shots * sizeof *ev->small;
-}
-
-void mo_eval_note_classes(mo_evaluation *ev, int shot, int64_t classes, int64_t small) {
-    ev->classes = classes;
-    ev->small[shot] = small > ev->small[shot] ? small : ev->small[shot];
+void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small) {
+    mo_eval_figures *f = &ev->figures;
+    *f->last = problem;
+    f->small[shot] = small > f->small[shot] ? small : f->small[shot];
 }
 
 static void require_example_rows(const mo_evaluation *ev) {
@@ -119,9 +129,7 @@ static bool prepare_evaluation(mo_evaluation *ev) {
         ev->repeats = ev->options->protocol == MO_PROTOCOL_PUBLIC ? 1 : ev->options->episodes;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
-    ev->value = mo_host_alloc(ev->ctx, value_count(ev) * sizeof *ev->value);
-    ev->failure = mo_host_alloc(ev->ctx, reason_bytes(ev));
-    ev->small = mo_host_alloc(ev->ctx, small_bytes(ev));
+    mo_eval_figures_create(ev, &ev->figures);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
@@ -149,36 +157,35 @@ static void finish_evaluation(mo_evaluation *ev) {
     mo_tape_release(ev->t);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
-    mo_host_free(ev->ctx, ev->value, value_count(ev) * sizeof *ev->value);
-    mo_host_free(ev->ctx, ev->failure, reason_bytes(ev));
-    mo_host_free(ev->ctx, ev->small, small_bytes(ev));
+    mo_eval_figures_release(ev, &ev->figures);
 }
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
     const mo_source *s = ev->source;
+    const mo_eval_problem *last = ev->figures.last;
     for (int c = 0; c < ev->n; c++)
         for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
                 const double *values = mo_eval_values(ev, c, shot, metric);
-                const char *why = ev->failure[c * ev->options->n_shots + shot];
+                const char *why = ev->figures.failure[c * ev->options->n_shots + shot].reason;
                 mo_summary summary = mo_summarize(values, ev->repeats);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model.table->name,
                     .features = candidate->features,
-                    .k = candidate->dot ? 0
-                         : ev->public_k ? ev->public_k
-                                        : ev->options->shots[shot],
+                    .k = candidate->dot   ? 0
+                         : last->public_k ? last->public_k
+                                          : ev->options->shots[shot],
                     .metric = s->task == MO_TASK_LP ? mo_link_metric_name(metric) : mo_class_metric_name(metric),
                     .mean = summary.mean,
                     .ci95 = summary.ci95,
                     .sd = summary.sd,
                     .n = summary.n,
                     .values = values,
-                    .n_test = ev->n_test,
-                    .classes = ev->classes,
-                    .small_classes = candidate->dot ? 0 : ev->small[shot],
+                    .n_test = last->n_test,
+                    .classes = last->classes,
+                    .small_classes = candidate->dot ? 0 : ev->figures.small[shot],
                     .failure = why[0] ? why : NULL};
                 visit(&row, state);
             }
@@ -186,19 +193,22 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
 
 mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state) {
-    if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
-        !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates))
+    const mo_ranks *ranks = options && options->ranks && options->ranks->size > 1 ? options->ranks : NULL;
+    mo_evaluation ev = {
+        .ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options, .ranks = ranks};
+    bool fine = mo_given(ctx, "evaluate", "the source", source) &&
+                mo_given(ctx, "evaluate", "its graph", source->graph) &&
+                mo_given(ctx, "evaluate", "options", options) && mo_given(ctx, "evaluate", "candidates", candidates) &&
+                check_evaluation(ctx, source, candidates, n, options);
+    if (ranks ? !mo_eval_same_inputs(&ev) : !fine)
         return mo_code_of(ctx);
-    if (!mo_ok(ctx) || !check_evaluation(ctx, source, candidates, n, options))
-        return mo_context_status(ctx)->code;
-    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
     if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);
         else
             mo_evaluate_classes(&ev);
     }
-    if (mo_ok(ctx))
+    if (mo_eval_gather(&ev) && !(ranks && ranks->rank))
         visit_all(&ev, visit, state);
     finish_evaluation(&ev);
     return mo_context_status(ctx)->code;

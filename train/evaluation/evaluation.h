@@ -6,6 +6,27 @@
 
 enum { MO_EVAL_REASON = 256 };
 
+/* A problem: its number, from 1 on (0: none), and what the rows say of it. */
+typedef struct mo_eval_problem {
+    int64_t number, n_test, classes;
+    int64_t public_k; /* of protocol public: the k of the division; else 0 */
+} mo_eval_problem;
+
+/* Why a candidate has no figure at a shot: the first repeat that failed, and its error; "" if none did. */
+typedef struct mo_eval_failure {
+    int64_t repeat;
+    char reason[MO_EVAL_REASON];
+} mo_eval_failure;
+
+/* What the problems of this process gave, in one block of memory. */
+typedef struct mo_eval_figures {
+    mo_eval_problem *last;    /* the one with the highest number, which the rows describe */
+    double *value;            /* [n, n_shots, metrics, repeats], in percent */
+    int64_t *small;           /* [n_shots]: the most classes of a problem with too few examples for the support */
+    mo_eval_failure *failure; /* [n, n_shots] */
+    size_t bytes;
+} mo_eval_figures;
+
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
@@ -17,19 +38,17 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* per candidate: the examples that it encoded [E, d], owned, or NULL */
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
-    int64_t repeats, n_test; /* n_test: queries per repeat */
-    int64_t public_k;        /* of protocol public: the k of the division; else 0 */
-    int64_t classes, *small; /* of a problem; [n_shots]: the most of any with too few examples for the support */
-    double *value;           /* [n, n_shots, metrics, repeats], in percent */
-    char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the reason why there is no figure; "" if there is one */
+    int64_t repeats;
+    const mo_ranks *ranks; /* NULL: this process has all problems */
+    mo_eval_figures figures;
 } mo_evaluation;
 
 /* A numerical failure of a candidate at a shot leaves its figure without a value and does not end the evaluation.
  * Returns whether one occurred; its reason is kept and the error cleared. */
-bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat);
 
-/* Notes how many classes a problem of that shot has, and how many of them have too few examples for the support. */
-void mo_eval_note_classes(mo_evaluation *ev, int shot, int64_t classes, int64_t small);
+/* Notes a problem of that shot, and how many of its classes have too few examples for the support. */
+void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
 
 /* The rows of an earlier candidate with the same encoder as candidate c, or NULL; and the release of all rows, each
  * once. */
@@ -37,6 +56,21 @@ mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, i
 void mo_eval_release_rows(mo_tensor **rows, int n);
 /* The first of the values of one candidate, shot and metric. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
+
+/* The memory of figures, all zero; false on failure. */
+bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *figures);
+void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *figures);
+
+/* eval_ranks.c: the number of a problem, from 1 on. Links have one problem for all shots of a repeat, which share rows.
+ */
+int64_t mo_eval_number(const mo_evaluation *ev, int shot, int64_t repeat);
+/* Whether this process has the problem; and whether it shows every plan, as rank 0 does where a caller wants them. */
+bool mo_eval_has(const mo_evaluation *ev, int64_t number);
+bool mo_eval_shows(const mo_evaluation *ev);
+/* Of several ranks: whether all were given the same inputs and none has failed. */
+bool mo_eval_same_inputs(const mo_evaluation *ev);
+/* Brings the figures of all ranks to rank 0. Returns whether no rank has failed; there may be one alone. */
+bool mo_eval_gather(mo_evaluation *ev);
 
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
  * a gradient. */

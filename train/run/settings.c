@@ -164,15 +164,11 @@ static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
-/* label: the file that was written with other settings; NULL: they are those of rank 0. */
+/* label: the file that was written with other settings. */
 static void fail_difference(mo_context *ctx, const char *label, const difference *d) {
     char *before = encode_settings(d->kept), *after = encode_settings(d->now);
-    const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
-    if (label)
-        mo_fail(
-            ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d->path, kept, now);
-    else
-        mo_fail(ctx, MO_INVALID, "train: expected %s = %.200s, as rank 0 has it, found %.200s", d->path, kept, now);
+    mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d->path,
+        before ? before : "nothing", after ? after : "nothing");
     free(before);
     free(after);
 }
@@ -185,10 +181,15 @@ mo_code mo_compare_settings(
     return mo_context_status(ctx)->code;
 }
 
-mo_code mo_compare_ranks(mo_context *ctx, const json_t *first, const json_t *now) {
+mo_code mo_compare_with_first(mo_context *ctx, const char *command, const json_t *first, const json_t *now) {
     difference d = {0};
-    if (settings_differ(&d, first, now))
-        fail_difference(ctx, NULL, &d);
+    if (!settings_differ(&d, first, now))
+        return mo_context_status(ctx)->code;
+    char *before = encode_settings(d.kept), *after = encode_settings(d.now);
+    mo_fail(ctx, MO_INVALID, "%s: expected %s = %.200s, as rank 0 has it, found %.200s", command, d.path,
+        before ? before : "nothing", after ? after : "nothing");
+    free(before);
+    free(after);
     return mo_context_status(ctx)->code;
 }
 

@@ -28,43 +28,6 @@ bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
 
 /* ---- joining ---- */
 
-/* The settings with what else must be the same on every rank. NULL on failure. */
-static char *describe_rank(mo_trainer *trainer, const mo_ranks *ranks) {
-    json_t *all = json_copy(trainer->settings);
-    bool whole = !json_object_set_new(all, "version", json_string(MO_VERSION)) &&
-                 !json_object_set_new(all, "program", json_string(ranks->program ? ranks->program : "")) &&
-                 !json_object_set_new(all, "blas_core", json_string(mo_blas_core()));
-    char *text = whole ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(all);
-    if (!text)
-        mo_fail(trainer->ctx, MO_MEMORY, "train: out of memory for the settings");
-    return text;
-}
-
-/* Raises where this rank has other settings, data or code than rank 0, whose description every rank receives. */
-static void compare_ranks(mo_trainer *trainer, const mo_ranks *ranks) {
-    mo_context *ctx = trainer->ctx;
-    char *mine = describe_rank(trainer, ranks);
-    uint64_t n = mine ? strlen(mine) : 0;
-    mo_ranks_broadcast(ranks, &n, sizeof n);
-    char *first = mo_ok(ctx) ? mo_host_alloc(ctx, n + 1) : NULL;
-    if (mo_trainer_agree(trainer, true)) {
-        json_error_t error;
-        if (!ranks->rank)
-            memcpy(first, mine, n);
-        mo_ranks_broadcast(ranks, first, n);
-        json_t *of_first = mo_json_decode(first, n, 0, &error), *now = mo_json_decode(mine, strlen(mine), 0, &error);
-        if (of_first && now)
-            mo_compare_ranks(ctx, of_first, now);
-        else
-            mo_fail(ctx, MO_MEMORY, "train: out of memory for the settings");
-        json_decref(of_first);
-        json_decref(now);
-    }
-    mo_host_free(ctx, first, n + 1);
-    free(mine);
-}
-
 static void check_shared(mo_trainer *trainer, const mo_ranks *ranks) {
     const mo_trainer_options *o = &trainer->options;
     if (ranks->size > o->episodes_per_step)
@@ -107,8 +70,10 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
     }
     *s = (mo_shared){.ctx = ctx, .ranks = *ranks, .n = trainer->n, .episodes = trainer->options.episodes_per_step};
     trainer->shared = s;
-    compare_ranks(trainer, ranks);
-    if (!mo_trainer_agree(trainer, true))
+    char *settings = mo_json_encode(trainer->settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    s->parted = !mo_ranks_compare(ctx, ranks, "train", settings);
+    free(settings);
+    if (s->parted)
         return mo_code_of(ctx);
     check_shared(trainer, ranks);
     if (mo_ok(ctx))

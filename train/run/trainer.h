@@ -70,7 +70,7 @@ json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, co
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
-mo_code mo_compare_ranks(mo_context *ctx, const json_t *first, const json_t *now);
+mo_code mo_compare_with_first(mo_context *ctx, const char *command, const json_t *first, const json_t *now);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
 const char *mo_blas_core(void);
 /* Writes run.json. */
