@@ -26,7 +26,8 @@ bool is_given(const given_options *g, const char *name) {
 void refuse_given(const given_options *g, const char *name, bool useless, const char *why) {
     if (!is_given(g, name) || !useless)
         return;
-    fprintf(stderr, "%s: --%s: %s\n", g->command, name, why);
+    if (!g->silent)
+        fprintf(stderr, "%s: --%s: %s\n", g->command, name, why);
     exit(EXIT_USAGE);
 }
 

@@ -11,6 +11,7 @@ enum { MAX_GIVEN = 64 };
 typedef struct given_options {
     const struct argp_option *table;
     const char *command; /* "mochi eval": messages begin with it */
+    bool silent;         /* another process of this command says what is refused */
     bool given[MAX_GIVEN];
 } given_options;
 

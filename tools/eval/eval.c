@@ -3,7 +3,8 @@
 #include "tools/eval/aggregate.h"
 #include "tools/eval/eval_average.h"
 #include "tools/eval/eval_effect.h"
-#include "tools/eval/eval_run.h"
+#include "tools/eval/eval_ranks.h"
+#include "tools/ranks.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -84,57 +85,81 @@ static void print_eval_end(evaluation *e) {
     arrfree(scores);
 }
 
+static void print_start(evaluation *e) {
+    eval_weights weights[MAX_WEIGHTS];
+    int n = 0;
+    for (int i = 0; i < e->n_subjects; i++)
+        if (e->subjects[i].has_weights) {
+            weights[n] = e->subjects[i].weights;
+            weights[n++].label = e->subjects[i].label;
+        }
+    e->lost_output = !print_eval_run(e->options, weights, n);
+}
+
 static void evaluate_choices(evaluation *e) {
     eval_options *o = e->options;
-    eval_weights weights[MAX_WEIGHTS];
-    int n_weights = 0;
-    for (int i = 0; i < o->weights.count && mo_ok(e->ctx); i++, e->n_subjects++) {
-        subject *s = &e->subjects[i];
-        open_subject(e->ctx, o, o->weights.items[i], e->subjects, i, s);
-        if (s->has_weights) {
-            weights[n_weights] = s->weights;
-            weights[n_weights++].label = s->label;
-        }
-    }
-    if (mo_ok(e->ctx))
-        refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
-    if (o->average && mo_ok(e->ctx))
+    for (int i = 0; i < o->weights.count && mo_ok(e->ctx); i++, e->n_subjects++)
+        open_subject(e->ctx, o, o->weights.items[i], e->subjects, i, &e->subjects[i]);
+    if (!eval_same_settings(e))
+        return;
+    refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
+    if (o->average)
         require_one_recipe(e);
     if (o->json && mo_ok(e->ctx))
-        e->lost_output = !print_eval_run(o, weights, n_weights);
-    if (e->suite && mo_ok(e->ctx))
+        print_start(e);
+    if (!eval_agree(e))
+        return;
+    if (e->suite)
         evaluate_suite(e);
-    else if (mo_ok(e->ctx))
+    else
         evaluate_data(e);
+}
+
+/* Of several processes, which know of each other's failures, the first reports them. */
+static int end_evaluation(evaluation *e) {
+    if (!eval_leads(e))
+        return mo_ok(e->ctx) && !e->lost_output ? EXIT_FINE : EXIT_FAILED;
+    if (mo_ok(e->ctx) && !e->lost_output)
+        print_eval_end(e);
+    return !mo_ok(e->ctx) ? report_failure(e->ctx) : e->lost_output ? EXIT_FAILED : EXIT_FINE;
+}
+
+static int evaluate_in_context(evaluation *e) {
+    const eval_options *o = e->options;
+    char why[256];
+    bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
+    if (!o->json && eval_leads(e) && !results_read(&e->paper, public ? "public" : "paper", why, sizeof why))
+        mo_fail(e->ctx, MO_FORMAT, "%s", why);
+    if (o->suite && mo_ok(e->ctx))
+        take_suite(e);
+    evaluate_choices(e);
+    int code = end_evaluation(e);
+    results_free(&e->rows);
+    results_free(&e->paper);
+    free_names(&e->absent);
+    free_names(&e->seen);
+    mo_suite_release(e->suite);
+    for (int j = 0; j < e->n_subjects; j++)
+        release_subject(&e->subjects[j]);
+    return code;
 }
 
 int eval_command(int argc, char **argv) {
     eval_options o;
-    char why[256];
-    parse_eval_options(&o, argc, argv);
-    o.device.threads = o.threads;
-    mo_context *ctx = open_context_on(o.device);
+    evaluation e = {.options = &o};
     int code = EXIT_FAILED;
-    if (ctx) {
-        evaluation e = {.ctx = ctx, .options = &o};
-        bool public = o.evaluation.protocol == MO_PROTOCOL_PUBLIC;
-        if (!o.json && !results_read(&e.paper, public ? "public" : "paper", why, sizeof why))
-            mo_fail(ctx, MO_FORMAT, "%s", why);
-        if (o.suite && mo_ok(ctx))
-            take_suite(&e);
-        if (mo_ok(ctx))
-            evaluate_choices(&e);
-        if (mo_ok(ctx) && !e.lost_output)
-            print_eval_end(&e);
-        code = mo_ok(ctx) ? e.lost_output ? EXIT_FAILED : EXIT_FINE : report_failure(ctx);
-        results_free(&e.rows);
-        results_free(&e.paper);
-        free_names(&e.absent);
-        free_names(&e.seen);
-        mo_suite_release(e.suite);
-        for (int j = 0; j < e.n_subjects; j++)
-            release_subject(&e.subjects[j]);
-        mo_context_release(ctx);
+    parse_eval_options(&o, argc, argv);
+    bool joined = ranks_open(&e.ranks, argv[0]);
+    if (!eval_leads(&e)) {
+        o.json = false;
+        o.quiet = o.given.silent = true;
+    }
+    o.device.threads = !o.threads && e.ranks.size > 1 ? 1 : o.threads;
+    e.ctx = joined ? open_context_on(o.device) : NULL;
+    if (e.ctx) {
+        code = evaluate_in_context(&e);
+        mo_context_release(e.ctx);
+        ranks_close(&e.ranks);
     }
     free_eval_options(&o);
     return code;

@@ -4,7 +4,7 @@
 #include "tools/eval/eval_average.h"
 #include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_effect.h"
-#include "tools/eval/eval_run.h"
+#include "tools/eval/eval_ranks.h"
 #include "tools/eval/eval_table.h"
 #include "tools/eval/pairs.h"
 #include "tools/memory.h"
@@ -103,32 +103,17 @@ static void note_seen(evaluation *e, const subject *s, const char *name) {
 }
 
 /* Gives a graph the user's split in place of the one that came with it. */
-static bool take_own_split(const eval_options *o, mo_graph *graph) {
+static void take_own_split(const eval_options *o, mo_graph *graph) {
+    if (!o->train && !o->test)
+        return;
     free(graph->division);
     graph->division = needed(malloc((size_t)graph->nodes + 1));
-    return mo_division_read(graph, o->train, o->test, "nodes", graph->division);
+    mo_division_read(graph, o->train, o->test, "nodes", graph->division);
 }
 
-static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
-    const eval_options *o = e->options;
-    if ((o->train || o->test) && !take_own_split(o, source->graph))
-        return;
-    mo_eval_options options = o->evaluation;
-    mo_candidate able[MAX_CANDIDATES];
+/* The candidates of a subject that can do the task of a source. Returns how many. */
+static int choose_candidates(const subject *s, const mo_source *source, mo_candidate able[MAX_CANDIDATES]) {
     int n = 0;
-    if (o->draws) {
-        options.on_plan = write_draw;
-        options.state = (void *)o->draws;
-    }
-    if (source->task == MO_TASK_LP && !o->seeds_said && source->links->n_positive > CHEAP_LINKS)
-        options.seeds = FEW_SEEDS;
-    if (o->metrics && !(o->metrics & metrics_of(source->task)))
-        return;
-    if (s == e->subjects) {
-        choose_hop(e, s, source->task);
-        e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
-    }
-    note_seen(e, s, source->graph->name);
     for (int i = 0; i < s->n_candidates; i++) {
         if (!can_do(&s->candidates[i], source->task))
             continue;
@@ -137,12 +122,38 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
             able[n].hop = s->best_hop[source->task];
         n++;
     }
+    return n;
+}
+
+/* A failure in what comes first is raised by mo_evaluate on all processes. */
+static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
+    const eval_options *o = e->options;
+    mo_eval_options options = o->evaluation;
+    mo_candidate able[MAX_CANDIDATES];
+    options.ranks = &e->ranks;
+    if (o->draws) {
+        options.on_plan = write_draw;
+        options.state = (void *)o->draws;
+    }
+    if (source->task == MO_TASK_LP && !o->seeds_said && source->links->n_positive > CHEAP_LINKS)
+        options.seeds = FEW_SEEDS;
+    if (o->metrics && !(o->metrics & metrics_of(source->task)))
+        return;
+    take_own_split(o, source->graph);
+    if (s == e->subjects && mo_ok(e->ctx)) {
+        choose_hop(e, s, source->task);
+        e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
+    }
+    if (mo_ok(e->ctx))
+        note_seen(e, s, source->graph->name);
+    int n = choose_candidates(s, source, able);
     mo_source own = *source;
     if (s->n_gin && mo_ok(e->ctx))
         own.features = gin_features(s->gin, s->n_gin, source);
     mo_evaluate(e->ctx, &own, able, n, &options, take_eval_row, e);
     if (own.features != source->features)
         mo_features_release(own.features);
+    eval_agree(e); /* on lost output */
 }
 
 /* Every data set is opened, evaluated and released before the next, once for each form of features. */
@@ -152,10 +163,11 @@ void evaluate_name(evaluation *e, const char *name, int task) {
     int first = (int)arrlen(e->rows.items);
     if (task >= 0)
         snprintf(restricted, sizeof restricted, "%s:%s", name, mo_task_name((mo_task)task));
-    for (int j = 0; j < e->n_subjects && mo_ok(e->ctx); j++) {
+    for (int j = 0; j < e->n_subjects && mo_ok(e->ctx) && !e->lost_output; j++) {
         subject *s = &e->subjects[j];
         mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
-        for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
+        bool same = eval_same_sources(e, pool);
+        for (int i = 0; same && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
@@ -163,9 +175,10 @@ void evaluate_name(evaluation *e, const char *name, int task) {
         add_averages(e, first);
     if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
         e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
-    if (mo_ok(e->ctx) && !e->options->json)
+    if (mo_ok(e->ctx) && !e->options->json && eval_leads(e))
         e->in_paper |=
             print_eval_table(&e->rows, first, &e->paper, e->options->average ? "average" : e->subjects[0].label);
+    eval_agree(e);
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {
@@ -174,6 +187,7 @@ void report_absent(evaluation *e, const mo_suite_task *t) {
     append_name(&e->absent, line);
     if (e->options->json)
         e->lost_output |= !print_eval_absent(t);
+    eval_agree(e);
 }
 
 void evaluate_data(evaluation *e) {

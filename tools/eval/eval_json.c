@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static json_t *json_hash(const uint64_t hash[2]) {
+json_t *json_hash(const uint64_t hash[2]) {
     return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
 }
 

@@ -9,6 +9,7 @@
 typedef struct evaluation {
     mo_context *ctx;
     eval_options *options;
+    mo_ranks ranks;                /* the processes that share the evaluation: size 1 where there is one alone */
     subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
     int n_subjects;
     mo_suite *suite;
@@ -16,7 +17,8 @@ typedef struct evaluation {
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
     names seen;          /* graphs that the weights `best` were trained on */
-    bool lost_output, in_paper;
+    bool lost_output;    /* or another process has ended: go no further */
+    bool in_paper;
 } evaluation;
 
 /* Evaluates one data set: opened, evaluated and released, once for each form of features; task: -1 for all. Prints its
