@@ -67,22 +67,39 @@ static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_m
     }
 }
 
+/* Seeds draw other episodes, so that their best hops differ. Returns how many were not hop 0. */
+static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool *there) {
+    int others = 0;
+    for (int task = 0; task < MO_TASKS; task++)
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            int hop = mo_best_hop(ctx, here, (mo_task)task, &mo_head_ridge, 1, seed);
+            assert_int_equal(mo_best_hop(ctx, there, (mo_task)task, &mo_head_ridge, 1, seed), hop);
+            assert_true(hop >= 0);
+            others += hop > 0;
+        }
+    return others;
+}
+
 /* The CPU reads host memory in place; a device gets the rows of both copied to it. */
 static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
     scratch *s = *state;
     char cache[512];
     snprintf(cache, sizeof cache, "%s/cache", s->folder);
     mo_context *ctx = device_context(test_device());
+    int others = 0;
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
         mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
         mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
         mo_model model =
             form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
+        others += compare_best_hops(ctx, host, disk);
         mo_model_release(model);
         mo_pool_release(host);
         mo_pool_release(disk);
     }
+    print_message("%d best hops are not hop 0\n", others);
+    assert_true(others > 0);
     mo_context_release(ctx);
     folder_remove(cache);
 }

@@ -79,6 +79,8 @@ mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
  * rows of examples, which embeds them itself, max_rows at a time (0: all). */
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,
     const mo_plan *plan, int64_t max_rows);
+/* Logits of the episode's queries; rows: the candidate's embeddings of the examples that its indices count [E, d]. */
+mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);

@@ -27,6 +27,18 @@ static mo_tensor *embed_and_read(
     return mo_model_logits(t, model, &e, NULL);
 }
 
+mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *rows) {
+    mo_tensor *Zs, *Zq;
+    mo_episode_examples(t, e, rows, false, &Zs, &Zq);
+    if (c->model.table)
+        return mo_model_readout(t, c->model, e, Zs, Zq);
+    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
+    mo_dtype real = mo_tensor_dtype(rows);
+    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
+        return mo_null_tensor(mo_tape_context(t));
+    return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e->support_label, e->classes, real), Zq, parameter);
+}
+
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,
     const mo_plan *plan, int64_t max_rows) {
     mo_context *ctx = mo_tape_context(t);
@@ -36,15 +48,7 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
     if (!rows)
         return embed_and_read(t, source, c->model, plan, max_rows);
     plan_episode(t, source, plan, &e);
-    mo_tensor *Zs, *Zq;
-    mo_episode_examples(t, &e, rows, false, &Zs, &Zq);
-    if (c->model.table)
-        return mo_model_readout(t, c->model, &e, Zs, Zq);
-    mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
-    mo_dtype real = mo_tensor_dtype(rows);
-    if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
-        return mo_null_tensor(ctx);
-    return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e.support_label, e.classes, real), Zq, parameter);
+    return mo_episode_logits(t, c, &e, rows);
 }
 
 mo_tensor *mo_population_logits(
