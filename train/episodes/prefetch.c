@@ -1,8 +1,9 @@
-/* train/episodes/prefetch.c - planning and fetching episodes ahead, in two slots: while the device computes on one, a
- * thread gathers the rows of the next into page-locked memory.
+/* train/episodes/prefetch.c - planning and fetching episodes ahead, in four slots: while the device computes on one, a
+ * thread gathers the rows of the next ones into page-locked memory. With two slots each episode would have to be
+ * fetched in the time that the one before it is computed; with four, episodes of many and of few rows even out.
  *
- * The i-th episode that is taken has slot i mod 2. When its work has been queued, its slot is planned for the one after
- * the next; before that, the host waits for the upload of episode i alone (which precedes that work), so that no row is
+ * The i-th episode that is taken has slot i mod 4. When its work has been queued, its slot is planned for episode
+ * i + 4; before that, the host waits for the upload of episode i alone (which precedes that work), so that no row is
  * overwritten on its way. Sources whose rows are resident need no fetching; their episodes are planned ahead as well.
  */
 #include "train/episodes/prefetch.h"
@@ -10,7 +11,7 @@
 #include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
 
-enum { SLOTS = 2, ALIGNMENT = 256 };
+enum { SLOTS = 4, ALIGNMENT = 256 };
 
 typedef struct slot {
     bool planned, ordered; /* ordered: the thread may be working for this slot */
@@ -149,8 +150,8 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
     slot *s = &p->slot[place % SLOTS];
     if (!mo_ok(ctx))
         return mo_context_status(ctx)->code;
-    plan_where_missing(p, place);
-    plan_where_missing(p, place + 1);
+    for (uint64_t i = 0; i < SLOTS; i++)
+        plan_where_missing(p, place + i);
     *source = s->source;
     ctx->status = s->failed;
     if (s->ordered)

@@ -17,7 +17,7 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
 /* From now on, of each `stride` episodes, `count` are taken, from number `first` on. Called before the first is. */
 void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
 /* Starts fetching ahead. The caller calls it when the work of episode `number`, the last one taken, has been queued; it
- * begins with the episode after the next. Raises no error. */
+ * begins with the fourth episode after it; those before are on their way. Raises no error. */
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
 
 #endif
