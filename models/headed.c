@@ -160,8 +160,8 @@ static mo_tensor *headed_readout(mo_tape *t, const void *model, const mo_episode
     mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     bool logit = m->options.temperature == MO_TEMPERATURE_LOGIT;
     if (!logit) {
-        Zs = mo_mul(t, mo_l2_normalize(t, Zs, 1e-12), T);
-        Zq = mo_mul(t, mo_l2_normalize(t, Zq, 1e-12), T);
+        Zs = mo_scale_unit(t, Zs, T, 1e-12);
+        Zq = mo_scale_unit(t, Zq, T, 1e-12);
     }
     mo_tensor *logits = mo_head_apply(t, m->options.head, Zs, Ys, Zq, head);
     return logit ? mo_mul(t, logits, T) : logits;

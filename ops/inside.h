@@ -5,7 +5,7 @@
 #include "autograd/inside.h"
 #include "ops/ops.h"
 
-/* ---- layers/, relu.c ---- */
+/* ---- layers/, scale_unit.c, relu.c ---- */
 /* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
 MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
@@ -17,6 +17,8 @@ MO_API mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const pa
  * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
 MO_API mo_tensor *mo_perceptron(
     mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
+/* s x / max(|x|, epsilon) for each row x of X [.., d], s a scalar: mo_l2_normalize and a factor in one pass */
+MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double epsilon);
 /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 

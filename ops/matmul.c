@@ -6,8 +6,12 @@
  *
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,
- * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). */
+ * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). Where nothing was broadcast and
+ * both are wanted, matmul_adjoint computes both, so that its products are queued together: with its cotangents U of
+ * A_bar and V of B_bar, G the adjoint Y_bar that it read,
+ *     A_bar' = G V^T,   B_bar' = U^T G,   G_bar = U B + A V. */
 #include "ops/inside.h"
+#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
@@ -39,9 +43,18 @@ static void matmul_forward(mo_call *c) {
     mo_kernels_of(c->ctx, Y.dtype)->gemm(c->ctx, &g);
 }
 
+extern const mo_op mo_op_matmul_adjoint;
+
 static void matmul_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *B = v->in[1], *Y_bar = v->out_bar[0];
+    if (v->needs[0] && v->needs[1] && mo_same_leading(A, B, A->ndim - 2)) {
+        mo_tensor *out[2];
+        mo_apply_all(t, &mo_op_matmul_adjoint, (mo_tensor *[]){A, B, Y_bar}, 3, NULL, out);
+        v->in_bar[0] = out[0];
+        v->in_bar[1] = out[1];
+        return;
+    }
     if (v->needs[0]) /* A_bar = Y_bar B^T */
         v->in_bar[0] = mo_sum_to(t, mo_matmul(t, Y_bar, mo_transpose(t, B)), A->ndim, A->shape);
     if (v->needs[1]) /* B_bar = A^T Y_bar */
@@ -86,6 +99,79 @@ const mo_op mo_op_matmul = {
     .n_samples = 6,
     .error_samples = matmul_error_samples,
     .n_error_samples = 4,
+};
+
+/* ---- both gradients ---- */
+
+static bool matmul_adjoint_shape(mo_call *c) {
+    const mo_tensor *A = c->in[0], *B = c->in[1], *G = c->in[2];
+    if (!mo_call_real(c, 0, 2))
+        return false;
+    int axes = A->ndim - 2;
+    if (axes < 0 || !mo_same_leading(A, B, axes) || !mo_same_leading(A, G, axes) || mo_dim(A, -1) != mo_dim(B, -2) ||
+        mo_dim(G, -2) != mo_dim(A, -2) || mo_dim(G, -1) != mo_dim(B, -1))
+        return mo_call_fail(c, MO_INVALID, "expected A [.., m, k], B [.., k, n] and the adjoint [.., m, n] of A B");
+    return mo_call_output(c, 0, A->dtype, A->ndim, A->shape) && mo_call_output(c, 1, B->dtype, B->ndim, B->shape);
+}
+
+static void matmul_adjoint_forward(mo_call *c) {
+    mo_view A = mo_tensor_view(c->in[0]), B = mo_tensor_view(c->in[1]), G = mo_tensor_view(c->in[2]);
+    const mo_gemm g[] = {{.A = G, .B = mo_swap_view(B), .C = mo_tensor_view(c->out[0]), .alpha = 1},
+        {.A = mo_swap_view(A), .B = G, .C = mo_tensor_view(c->out[1]), .alpha = 1}};
+    mo_multiply(c->ctx, g, 2);
+}
+
+static void matmul_adjoint_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *A = v->in[0], *B = v->in[1], *G = v->in[2], *U = v->out_bar[0], *V = v->out_bar[1];
+    if (v->needs[0] && V) /* G V^T */
+        v->in_bar[0] = mo_matmul(t, G, mo_transpose(t, V));
+    if (v->needs[1] && U) /* U^T G */
+        v->in_bar[1] = mo_matmul(t, mo_transpose(t, U), G);
+    if (v->needs[2]) {
+        mo_tensor *left = U ? mo_matmul(t, U, B) : NULL, *right = V ? mo_matmul(t, A, V) : NULL;
+        v->in_bar[2] = left && right ? mo_add(t, left, right) : left ? left : right;
+    }
+}
+
+static double matmul_adjoint_flops(const mo_call *c) {
+    return 4.0 * (double)mo_numel(c->in[2]) * (double)mo_dim(c->in[0], -1);
+}
+
+static const mo_sample matmul_adjoint_samples[] = {
+    {.name = "plain",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {3, 2}}}},
+    {.name = "batch",
+        .n_in = 3,
+        .in = {{.ndim = 3, .shape = {3, 2, 4}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 3, .shape = {3, 2, 5}}}},
+    {.name = "empty inner",
+        .n_in = 3,
+        .in = {{.ndim = 2, .shape = {3, 0}}, {.ndim = 2, .shape = {0, 2}}, {.ndim = 2, .shape = {3, 2}}}},
+};
+
+static const mo_error_sample matmul_adjoint_error_samples[] = {
+    {{.name = "adjoint",
+         .n_in = 3,
+         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {2, 3}}}},
+        MO_INVALID,
+        "matmul_adjoint: expected A [.., m, k], B [.., k, n] and the adjoint [.., m, n] of A B; got [3, 4] float64"},
+};
+
+const mo_op mo_op_matmul_adjoint = {
+    .name = "matmul_adjoint",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 2,
+    .reads_in = 7,
+    .shape = matmul_adjoint_shape,
+    .forward = matmul_adjoint_forward,
+    .vjp = matmul_adjoint_vjp,
+    .flops = matmul_adjoint_flops,
+    .samples = matmul_adjoint_samples,
+    .n_samples = 3,
+    .error_samples = matmul_adjoint_error_samples,
+    .n_error_samples = 1,
 };
 
 mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B) {

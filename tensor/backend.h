@@ -101,6 +101,9 @@ static inline bool mo_triangle_is_transposed(mo_triangle triangle) {
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
+    /* The products g[0] .. g[n - 1] in this order. None reads as an operand what another writes; they may add to one C.
+     * May be NULL: ops call gemm for each. */
+    void (*gemms)(mo_context *ctx, const mo_gemm *g, int n);
     /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: ops
      * call gemm then. */
     void (*gram)(mo_context *ctx, const mo_view *X, const mo_view *Y);
@@ -151,6 +154,12 @@ typedef struct mo_kernels {
      * May be NULL: ops compose it then. */
     void (*l2_normalize_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y,
         const mo_view *y_bar, const mo_view *x_bar);
+    /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, as its adjoint: ops compose them. */
+    void (*scale_unit)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
+    /* x_bar, the adjoint of scale_unit in x, and the contribution of each row to that in scale: scale_bar [..]. The
+     * rows of y_bar [n, m] may lie further apart. */
+    void (*scale_unit_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale,
+        const mo_view *y_bar, const mo_view *x_bar, const mo_view *scale_bar);
     /* loss[i] = -sum_c t_ic log softmax(x_i)_c, t = (1 - s) target + s / C; target int64 [n] or real [n, C];
      * contiguous. */
     void (*cross_entropy)(

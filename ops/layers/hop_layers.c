@@ -4,10 +4,11 @@
  * float64, X of any strides. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *
  * Each hop is the layer of linear.c: with D = act'(S) Y_bar = [Y > 0] o Y_bar,
- *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k.
+ *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k (hop_gradient.c).
  * One tensor holds all hops so that the mask is one pass, and so that hop_attention reads them as one tall matrix. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
+#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
@@ -37,7 +38,8 @@ static bool hop_layers_shape(mo_call *c) {
 }
 
 mo_view mo_hop_view(mo_view V, int64_t k) {
-    V = mo_window(V, 0, k, 1);
+    bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* no address lies behind a tensor without entries */
+    V = mo_window(V, 0, empty ? 0 : k, 1);
     V.ndim = 2;
     for (int i = 0; i < 2; i++) {
         V.shape[i] = V.shape[i + 1];
@@ -54,14 +56,29 @@ mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k) {
 
 static void hop_layers_forward(mo_call *c) {
     mo_view X = mo_tensor_view(c->in[0]), Y = mo_tensor_view(c->out[0]);
-    for (int k = 0; k < X.shape[0] && mo_ok(c->ctx); k++) {
-        const mo_gemm g = {.A = mo_hop_view(X, k),
+    mo_gemm g[MOST_HOPS];
+    int K = (int)X.shape[0];
+    for (int k = 0; k < K; k++)
+        g[k] = (mo_gemm){.A = mo_hop_view(X, k),
             .B = mo_swap_view(mo_tensor_view(c->in[1 + 2 * k])),
             .C = mo_hop_view(Y, k),
             .bias = mo_tensor_view(c->in[2 + 2 * k]),
             .alpha = 1,
             .relu = ((const hop_layers_options *)c->attributes)->relu};
-        mo_kernels_of(c->ctx, Y.dtype)->gemm(c->ctx, &g);
+    mo_multiply(c->ctx, g, K);
+}
+
+/* Those of all hops in two tensors, and each its part. */
+static void weight_gradients(mo_vjp *v, mo_tensor *D) {
+    mo_tape *t = v->t;
+    mo_tensor *W_bar, *b_bar;
+    mo_hop_gradient(t, D, v->in[0], &W_bar, &b_bar);
+    for (int i = 1; i < v->n_in; i++) {
+        int64_t k = (i - 1) / 2;
+        if (v->needs[i] && i % 2)
+            v->in_bar[i] = mo_hop_of(t, W_bar, k);
+        else if (v->needs[i])
+            v->in_bar[i] = mo_reshape(t, mo_slice(t, b_bar, 0, k, k + 1), 1, v->in[i]->shape);
     }
 }
 
@@ -71,18 +88,17 @@ static void hop_layers_vjp(mo_vjp *v) {
     bool relu = ((const hop_layers_options *)v->attributes)->relu;
     mo_tensor *D = relu ? mo_relu_mask(t, Y_bar, v->out[0]) : Y_bar;
     int K = (int)mo_dim(X, 0);
-    for (int k = 0; k < K; k++) {
-        int W = 1 + 2 * k, b = 2 + 2 * k;
-        mo_tensor *D_k = mo_hop_of(t, D, k);
-        if (v->needs[W] || v->needs[b])
-            mo_linear_gradient(
-                t, D_k, mo_hop_of(t, X, k), v->needs[W] ? &v->in_bar[W] : NULL, v->needs[b] ? &v->in_bar[b] : NULL);
-        if (v->needs[0])
-            X_bar[k] =
-                mo_reshape(t, mo_matmul(t, D_k, v->in[W]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)}); /* D_k W_k */
-    }
-    if (v->needs[0])
-        v->in_bar[0] = mo_concat(t, X_bar, K, 0);
+    bool weights = false;
+    for (int i = 1; i < v->n_in; i++)
+        weights = weights || v->needs[i];
+    if (weights)
+        weight_gradients(v, D);
+    if (!v->needs[0])
+        return;
+    for (int k = 0; k < K; k++) /* D_k W_k */
+        X_bar[k] = mo_reshape(
+            t, mo_matmul(t, mo_hop_of(t, D, k), v->in[1 + 2 * k]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)});
+    v->in_bar[0] = mo_concat(t, X_bar, K, 0);
 }
 
 static double hop_layers_flops(const mo_call *c) {

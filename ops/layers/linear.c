@@ -79,14 +79,22 @@ static void linear_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const linear_options *o = v->attributes;
     mo_tensor *X = v->in[0], *W = v->in[1], *Y = v->out[0], *Y_bar = v->out_bar[0];
-    mo_tensor *D = o->relu ? mo_relu_mask(t, Y_bar, Y) : Y_bar, *D_rows = mo_flat_rows(t, D);
-    if (v->needs[0]) { /* X_bar = D W */
-        mo_tensor *X_bar = mo_matmul(t, D_rows, W);
-        v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
+    mo_tensor *D = o->relu ? mo_relu_mask(t, Y_bar, Y) : Y_bar, *D_rows = mo_flat_rows(t, D), *X_bar = NULL;
+    bool wanted_b = o->b && v->needs[o->b];
+    if (v->needs[0] && v->needs[1] && wanted_b) {
+        mo_tensor *bar[2];
+        X_bar = mo_linear_adjoint(t, (mo_tensor *[]){D_rows, mo_flat_rows(t, X), W}, false, NULL, bar);
+        v->in_bar[1] = bar[0];
+        v->in_bar[o->b] = bar[1];
+    } else {
+        if (v->needs[0]) /* X_bar = D W */
+            X_bar = mo_matmul(t, D_rows, W);
+        if (v->needs[1] || wanted_b) /* W_bar = D^T X, b_bar = 1^T D */
+            mo_linear_gradient(
+                t, D_rows, mo_flat_rows(t, X), v->needs[1] ? &v->in_bar[1] : NULL, wanted_b ? &v->in_bar[o->b] : NULL);
     }
-    if (v->needs[1] || (o->b && v->needs[o->b])) /* W_bar = D^T X, b_bar = 1^T D */
-        mo_linear_gradient(t, D_rows, mo_flat_rows(t, X), v->needs[1] ? &v->in_bar[1] : NULL,
-            o->b && v->needs[o->b] ? &v->in_bar[o->b] : NULL);
+    if (v->needs[0])
+        v->in_bar[0] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
     if (o->R)
         v->in_bar[o->R] = D;
 }

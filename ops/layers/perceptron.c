@@ -99,32 +99,51 @@ static mo_tensor **wanted(mo_vjp *v, int i) {
     return i && v->needs[i] ? &v->in_bar[i] : NULL;
 }
 
-/* D, the gradient at the sum of the first layer, over flat rows. */
-static mo_tensor *hidden_gradient(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H) {
-    mo_tensor *D = NULL, *H_bar = v->out_bar[1];
-    if (Z_bar)
-        D = mo_masked_matmul(v->t, Z_bar, v->in[W2_IN], H, v->n_saved ? v->saved[0] : NULL);
-    if (!H_bar)
+/* The gradients of the second layer: of W2 and b2 where they are wanted, and where H's is, [H > 0] o (Z_bar W2). */
+static mo_tensor *second_gradients(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H, bool hidden) {
+    const perceptron_options *o = v->attributes;
+    mo_tensor *bits = v->n_saved ? v->saved[0] : NULL, *W2 = v->in[W2_IN], *bar[2];
+    if (hidden && wanted(v, W2_IN) && wanted(v, o->b2)) {
+        mo_tensor *D = mo_linear_adjoint(v->t, (mo_tensor *[]){Z_bar, H, W2}, true, bits, bar);
+        v->in_bar[W2_IN] = bar[0];
+        v->in_bar[o->b2] = bar[1];
         return D;
-    H_bar = mo_relu_mask(v->t, mo_flat_rows(v->t, H_bar), H);
-    return D ? mo_add(v->t, D, H_bar) : H_bar;
+    }
+    mo_linear_gradient(v->t, Z_bar, H, wanted(v, W2_IN), wanted(v, o->b2));
+    return hidden ? mo_masked_matmul(v->t, Z_bar, W2, H, bits) : NULL;
+}
+
+/* The gradients of the first layer, with that at its sum. Returns that of X over flat rows, NULL if it is not wanted.
+ */
+static mo_tensor *first_gradients(mo_vjp *v, mo_tensor *D) {
+    const perceptron_options *o = v->attributes;
+    mo_tensor *X = mo_flat_rows(v->t, v->in[X_IN]), *W1 = v->in[W1_IN], *bar[2];
+    if (v->needs[X_IN] && wanted(v, W1_IN) && wanted(v, o->b1)) {
+        mo_tensor *X_bar = mo_linear_adjoint(v->t, (mo_tensor *[]){D, X, W1}, false, NULL, bar);
+        v->in_bar[W1_IN] = bar[0];
+        v->in_bar[o->b1] = bar[1];
+        return X_bar;
+    }
+    mo_linear_gradient(v->t, D, X, wanted(v, W1_IN), wanted(v, o->b1));
+    return v->needs[X_IN] ? mo_matmul(v->t, D, W1) : NULL;
 }
 
 static void perceptron_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const perceptron_options *o = v->attributes;
-    mo_tensor *X = v->in[X_IN], *Z_bar = v->out_bar[0] ? mo_flat_rows(t, v->out_bar[0]) : NULL;
-    mo_tensor *H = mo_flat_rows(t, v->out[1]);
-    if (Z_bar)
-        mo_linear_gradient(t, Z_bar, H, wanted(v, W2_IN), wanted(v, o->b2));
-    if (!v->needs[X_IN] && !v->needs[W1_IN] && !wanted(v, o->b1) && !wanted(v, o->R))
+    mo_tensor *X = v->in[X_IN], *D = NULL, *H = mo_flat_rows(t, v->out[1]);
+    bool hidden = v->needs[X_IN] || v->needs[W1_IN] || wanted(v, o->b1) || wanted(v, o->R);
+    if (v->out_bar[0])
+        D = second_gradients(v, mo_flat_rows(t, v->out_bar[0]), H, hidden);
+    if (!hidden)
         return;
-    mo_tensor *D = hidden_gradient(v, Z_bar, H);
-    mo_linear_gradient(t, D, mo_flat_rows(t, X), wanted(v, W1_IN), wanted(v, o->b1));
-    if (v->needs[X_IN]) { /* X_bar = D W1 */
-        mo_tensor *X_bar = mo_matmul(t, D, v->in[W1_IN]);
-        v->in_bar[X_IN] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
+    if (v->out_bar[1]) {
+        mo_tensor *H_bar = mo_relu_mask(t, mo_flat_rows(t, v->out_bar[1]), H);
+        D = D ? mo_add(t, D, H_bar) : H_bar;
     }
+    mo_tensor *X_bar = first_gradients(v, D);
+    if (X_bar)
+        v->in_bar[X_IN] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
     if (wanted(v, o->R))
         v->in_bar[o->R] = X->ndim == 2 ? D : mo_reshape(t, D, X->ndim, v->out[1]->shape);
 }

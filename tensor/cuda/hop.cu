@@ -198,27 +198,24 @@ static mo_view swapped(mo_view M) {
 }
 
 /* C = A B + beta C, with the sums of A's rows if there is a view for them. */
-template <typename real>
-static void multiply(mo_context *ctx, mo_view A, mo_view B, mo_view C, double beta, const mo_view *row_sums) {
+static mo_gemm product_of(mo_view A, mo_view B, mo_view C, double beta, const mo_view *row_sums) {
     mo_gemm g = {};
     g.A = A, g.B = B, g.C = C;
     g.alpha = 1, g.beta = beta;
     if (row_sums)
         g.row_sums = *row_sums;
-    gemm_cuda<real>(ctx, &g);
+    return g;
 }
 
 template <typename real> void hop_attention_cuda(mo_context *ctx, const mo_attention *g) {
     int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2], m = g->W.shape[0];
-    mo_gemm query = {};
-    query.A = matrix_at(&g->H, 0, n, d, d);
-    query.B = swapped(half_of(&g->W, 0));
-    query.C = g->query;
-    query.bias = g->b;
-    query.alpha = 1;
-    gemm_cuda<real>(ctx, &query);
-    multiply<real>(ctx, matrix_at(&g->H, 0, K * n, d, d), swapped(half_of(&g->W, 1)), matrix_at(&g->P, 0, K * n, m, m),
-        0, nullptr);
+    mo_gemm products[] = {
+        product_of(matrix_at(&g->H, 0, n, d, d), swapped(half_of(&g->W, 0)), g->query, 0, nullptr),
+        product_of(
+            matrix_at(&g->H, 0, K * n, d, d), swapped(half_of(&g->W, 1)), matrix_at(&g->P, 0, K * n, m, m), 0, nullptr),
+    };
+    products[0].bias = g->b;
+    gemms_cuda<real>(ctx, products, 2);
     attended<real> p = {K, n, d, m, static_cast<const real *>(g->H.data), static_cast<const real *>(g->query.data),
         static_cast<const real *>(g->v.data), static_cast<const real *>(g->c.data), static_cast<real *>(g->P.data),
         static_cast<real *>(g->a.data), static_cast<real *>(g->Y.data)};
@@ -234,11 +231,14 @@ template <typename real> void hop_attention_adjoint_cuda(mo_context *ctx, const 
         static_cast<real *>(D.data), static_cast<real *>(g->query.data)};
     mo_launch(attend_adjoint_kernel<real>, blocks_for(n, 1), dim3(row_threads), 0, seam_of(ctx), p);
     mo_view rows = matrix_at(&g->H, 0, K * n, d, d), first = matrix_at(&g->H, 0, n, d, d);
-    multiply<real>(ctx, z, matrix_at(&g->P, 0, K * n, m, m), g->v_bar, 0, &g->c_bar);
-    multiply<real>(ctx, swapped(D), rows, half_of(&g->W_bar, 1), 0, nullptr);
-    multiply<real>(ctx, swapped(g->query), first, half_of(&g->W_bar, 0), 0, &g->b_bar);
-    multiply<real>(ctx, D, half_of(&g->W, 1), matrix_at(&g->H_bar, 0, K * n, d, d), 1, nullptr);
-    multiply<real>(ctx, g->query, half_of(&g->W, 0), matrix_at(&g->H_bar, 0, n, d, d), 1, nullptr);
+    const mo_gemm products[] = {
+        product_of(z, matrix_at(&g->P, 0, K * n, m, m), g->v_bar, 0, &g->c_bar),
+        product_of(swapped(D), rows, half_of(&g->W_bar, 1), 0, nullptr),
+        product_of(swapped(g->query), first, half_of(&g->W_bar, 0), 0, &g->b_bar),
+        product_of(D, half_of(&g->W, 1), matrix_at(&g->H_bar, 0, K * n, d, d), 1, nullptr),
+        product_of(g->query, half_of(&g->W, 0), matrix_at(&g->H_bar, 0, n, d, d), 1, nullptr),
+    };
+    gemms_cuda<real>(ctx, products, 5);
 }
 
 template void hop_mix_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *);

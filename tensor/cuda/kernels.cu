@@ -4,6 +4,7 @@
 template <typename real> static constexpr mo_kernels table() {
     mo_kernels k = {};
     k.gemm = gemm_cuda<real>;
+    k.gemms = gemms_cuda<real>;
     k.potrf = potrf_cuda<real>;
     k.trsm = trsm_cuda<real>;
     k.solve_spd = solve_spd_cuda<real>;
@@ -24,6 +25,8 @@ template <typename real> static constexpr mo_kernels table() {
     k.layer_norm = layer_norm_cuda<real>;
     k.l2_normalize = l2_normalize_cuda<real>;
     k.l2_normalize_adjoint = l2_normalize_adjoint_cuda<real>;
+    k.scale_unit = scale_unit_cuda<real>;
+    k.scale_unit_adjoint = scale_unit_adjoint_cuda<real>;
     k.cross_entropy = cross_entropy_cuda<real>;
     k.cross_entropy_adjoint = cross_entropy_adjoint_cuda<real>;
     k.gather_rows = gather_rows_cuda<real>;

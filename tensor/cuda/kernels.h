@@ -14,6 +14,7 @@ void fill_cuda(mo_context *ctx, double value, const mo_view *y);
 void forget_cuda(mo_context *ctx, void *prepared);
 
 template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g);
+template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int n);
 int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g);
 
 template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info);
@@ -45,6 +46,11 @@ template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon,
 template <typename real>
 void l2_normalize_adjoint_cuda(
     mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
+template <typename real>
+void scale_unit_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
+template <typename real>
+void scale_unit_adjoint_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale,
+    const mo_view *y_bar, const mo_view *x_bar, const mo_view *scale_bar);
 template <typename real>
 void cross_entropy_cuda(
     mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);

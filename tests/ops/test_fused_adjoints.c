@@ -105,6 +105,52 @@ static void cross_entropy_is_its_rule_op_by_op(void **state) {
     }
 }
 
+static double number(mo_tensor *s) {
+    double wide;
+    float narrow;
+    bool is_wide = mo_tensor_dtype(s) == MO_F64;
+    assert_int_equal(mo_tensor_read(s, is_wide ? (void *)&wide : &narrow, is_wide ? 8 : 4), MO_OK);
+    return is_wide ? wide : narrow;
+}
+
+/* The gradients of Y, and of <g, g> with g the first of them. */
+static void both_orders(mo_tape *t, mo_tensor *Y, mo_tensor *bar, mo_tensor *const x[2], mo_tensor *g[4]) {
+    mo_tensor *first[2];
+    assert_int_equal(mo_grad(t, &Y, &bar, 1, x, g, 2, MO_RETAIN), MO_OK);
+    assert_int_equal(mo_grad(t, &Y, &bar, 1, x, first, 2, MO_CREATE_GRAPH | MO_RETAIN), MO_OK);
+    mo_tensor *sum = mo_add(t, mo_sum(t, mo_square(t, first[0]), 0, MO_DROP_AXES), mo_square(t, first[1]));
+    assert_int_equal(mo_grad(t, &sum, NULL, 1, x, g + 2, 2, MO_RETAIN), MO_OK);
+}
+
+/* g: also as a slice of wider rows, which the kernel reads where they are. */
+static void scale_unit_is_a_product_of_normalized_rows(void **state) {
+    fixture *f = *state;
+    mo_tape *t = f->t;
+    for (int k = 0; k < 4; k++) {
+        const double epsilon = 1;
+        bool wide = k & 1;
+        mo_dtype real = wide ? MO_F64 : MO_F32;
+        mo_tensor *x[2] = {mo_require_grad(drawn(t, real, 5, 1)), mo_require_grad(mo_full(t, real, 0, NULL, 1.7))};
+        mo_tensor *G = drawn(t, real, 6, 1), *fused[4], *again[4], *rule[4];
+        if (k & 2)
+            G = mo_slice(t, mo_append_ones(t, G), 1, 0, COLUMNS);
+        mo_tensor *Y = mo_scale_unit(t, x[0], x[1], epsilon), *Z = mo_mul(t, mo_l2_normalize(t, x[0], epsilon), x[1]);
+        compare("scale_unit", Y, Z);
+        both_orders(t, Y, G, x, fused);
+        both_orders(t, Y, G, x, again);
+        both_orders(t, Z, G, x, rule);
+        for (int i = 0; i < 4; i += 2) {
+            compare(i ? "scale_unit, second order" : "scale_unit's gradient", fused[i], rule[i]);
+            compare("scale_unit's gradient again", again[i], fused[i]);
+            double got = number(fused[i + 1]), want = number(rule[i + 1]);
+            assert_true(number(again[i + 1]) == got);
+            if (!(fabs(got - want) <= (test_device() == MO_CPU ? 0 : wide ? 1e-13 : 1e-5) * fabs(want)) || want == 0)
+                fail_msg("scale_unit, the factor's gradient of order %d: %.17g, expected %.17g", i / 2 + 1, got, want);
+        }
+        mo_tape_reset(t);
+    }
+}
+
 static int open_device(void **state) {
     fixture *f = calloc(1, sizeof *f);
     f->ctx = device_context(test_device());
@@ -125,6 +171,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(l2_normalize_is_its_rule_op_by_op),
         cmocka_unit_test(cross_entropy_is_its_rule_op_by_op),
+        cmocka_unit_test(scale_unit_is_a_product_of_normalized_rows),
     };
     return cmocka_run_group_tests_name("fused_adjoints", tests, open_device, close_device);
 }

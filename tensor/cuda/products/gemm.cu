@@ -1,63 +1,16 @@
-/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched.
+/* tensor/cuda/products/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
  * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
- * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows. */
+ * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
+ *
+ * Products of a group are queued one after the other. What they share is the copies of their operands (operands.cu): in
+ * bf16 all of them are rounded in one launch. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
-#include "tensor/cuda/narrow.h"
+#include "tensor/cuda/products/operands.h"
 #include "tensor/packed_view.h"
-
-/* An operand as the library sees it. */
-struct operand {
-    const void *data;
-    bool transposed;
-    int64_t ld;
-    mo_view view; /* batch strides */
-};
-
-/* Describes the last two axes of v; returns false if neither stride is 1. */
-static bool describe(const mo_view *v, operand *X) {
-    int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
-    int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
-    X->data = v->data;
-    X->view = *v;
-    X->transposed = false;
-    X->ld = rows <= 1 ? most(1, columns) : row;
-    if ((column == 1 || columns <= 1) && (rows <= 1 || row >= most(1, columns)))
-        return true;
-    X->transposed = true;
-    X->ld = columns <= 1 ? most(1, rows) : column;
-    return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
-}
-
-static void swap_last_axes(mo_view *v) {
-    int row = v->ndim - 2, column = v->ndim - 1;
-    int64_t size = v->shape[row], stride = v->stride[row];
-    v->shape[row] = v->shape[column], v->shape[column] = size;
-    v->stride[row] = v->stride[column], v->stride[column] = stride;
-}
-
-/* Plans the copy of an operand that the library cannot read, or whose type must change: *from goes to *to, which has
- * the order of v in memory where rows or columns of v are contiguous. */
-static void plan_copy(const mo_view *v, mo_dtype dtype, void *scratch, operand *X, mo_view *from, mo_view *to) {
-    bool turned = describe(v, X) && X->transposed;
-    *from = *v;
-    if (turned)
-        swap_last_axes(from);
-    *to = packed_view(from);
-    to->data = scratch;
-    to->dtype = dtype;
-    mo_view seen = *to;
-    for (int i = 0; i < v->ndim; i++) {
-        seen.shape[i] = from->shape[i];
-        from->shape[i] = to->shape[i];
-    }
-    if (turned)
-        swap_last_axes(&seen);
-    describe(&seen, X);
-}
 
 /* ---- what follows the product ---- */
 
@@ -174,35 +127,6 @@ static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
     }
 }
 
-static int64_t packed_elements(const mo_view *v) {
-    mo_view P = packed_view(v);
-    return ceil_div(leading(&P, P.ndim), 64) * 64;
-}
-
-/* Describes both operands, copied if necessary. */
-static bool find_operands(mo_context *ctx, const mo_gemm *g, mo_dtype input, size_t bytes, product *p) {
-    bool copy_a = input != g->A.dtype || !describe(&g->A, &p->A);
-    bool copy_b = input != g->B.dtype || !describe(&g->B, &p->B);
-    int64_t a = copy_a ? packed_elements(&g->A) : 0, b = copy_b ? packed_elements(&g->B) : 0;
-    char *scratch = a + b ? static_cast<char *>(cuda_scratch(ctx, (size_t)(a + b) * bytes)) : nullptr;
-    if (a + b && !scratch)
-        return false;
-    mo_view from[2], to[2];
-    if (copy_a)
-        plan_copy(&g->A, input, scratch, &p->A, &from[0], &to[0]);
-    if (copy_b)
-        plan_copy(&g->B, input, scratch + (size_t)a * bytes, &p->B, &from[1], &to[1]);
-    if (copy_a && copy_b && input == MO_BF16 && g->A.dtype == MO_F32 && g->B.dtype == MO_F32) {
-        narrow_cuda(ctx, from, to);
-        return true;
-    }
-    if (copy_a)
-        copy_cuda(ctx, &from[0], &to[0]);
-    if (copy_b)
-        copy_cuda(ctx, &from[1], &to[1]);
-    return true;
-}
-
 static bool unit_stride(const mo_view *v) {
     return !v->data || v->stride[v->ndim - 1] == 1;
 }
@@ -252,23 +176,18 @@ int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g) {
     return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
 }
 
-template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
-    int axes = g->C.ndim - 2;
-    int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1], k = g->A.shape[g->A.ndim - 1];
-    if (leading(&g->C, axes) * m * n == 0) {
-        sum_rows<real>(ctx, g);
-        return;
-    }
-    if (k == 0) {
-        finish<real>(ctx, g, g->beta);
-        sum_rows<real>(ctx, g);
-        return;
-    }
+/* Whether there are entries of A and B to multiply. */
+static bool has_terms(const mo_gemm *g) {
+    return leading(&g->C, g->C.ndim) > 0 && g->A.shape[g->A.ndim - 1] > 0;
+}
+
+/* C, but for the sums of rows: returns whether those are done too. */
+template <typename real> static bool multiply_one(mo_context *ctx, const mo_gemm *g, const operand (&of)[2]) {
     bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
-    mo_dtype input = narrow ? MO_BF16 : g->A.dtype;
+    int axes = g->C.ndim - 2;
+    int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1];
     product p = {};
-    if (!find_operands(ctx, g, input, narrow ? 2 : sizeof(real), &p))
-        return;
+    p.A = of[0], p.B = of[1];
     p.C = g->C;
     p.axes = axes;
     memcpy(p.size, g->C.shape, (size_t)axes * sizeof *p.size);
@@ -277,7 +196,7 @@ template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
     c->output = seam_type_of<real>();
     c->math = ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL;
     c->transposed_a = p.B.transposed, c->transposed_b = p.A.transposed;
-    c->m = n, c->n = m, c->k = k;
+    c->m = n, c->n = m, c->k = g->A.shape[g->A.ndim - 1];
     c->lda = p.B.ld, c->ldb = p.A.ld, c->ldc = m <= 1 ? most(1, n) : g->C.stride[axes];
     c->alpha = g->alpha, c->beta = g->beta, c->batch = 1;
     merge_batch(&p);
@@ -285,11 +204,44 @@ template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
     multiply(ctx, &p, narrow ? 2 : sizeof(real), sizeof(real));
     if (g->bits_written)
         *g->bits_written = rides && g->relu && p.call.bits;
-    if (!rides) {
+    if (!rides)
         finish<real>(ctx, g, 1);
-        sum_rows<real>(ctx, g);
+    return rides;
+}
+
+/* At most most_in_group products. Sums of rows come last: reductions use the scratch memory that holds operands. */
+template <typename real> static void multiply_group(mo_context *ctx, const mo_gemm *g, int n) {
+    const mo_gemm *with_terms[most_in_group];
+    operand found[most_in_group][2];
+    bool summed[most_in_group] = {};
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (has_terms(&g[i]))
+            with_terms[count++] = &g[i];
+    bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
+    if (!find_operands(ctx, with_terms, count, narrow ? MO_BF16 : sizeof(real) == 4 ? MO_F32 : MO_F64, found))
+        return;
+    for (int i = 0, at = 0; i < n; i++) {
+        if (has_terms(&g[i]))
+            summed[i] = multiply_one<real>(ctx, &g[i], found[at++]);
+        else if (leading(&g[i].C, g[i].C.ndim) > 0)
+            finish<real>(ctx, &g[i], g[i].beta);
     }
+    for (int i = 0; i < n; i++)
+        if (!summed[i])
+            sum_rows<real>(ctx, &g[i]);
+}
+
+template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int n) {
+    for (int first = 0; first < n; first += most_in_group)
+        multiply_group<real>(ctx, g + first, (int)least(n - first, most_in_group));
+}
+
+template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
+    gemms_cuda<real>(ctx, g, 1);
 }
 
 template void gemm_cuda<float>(mo_context *, const mo_gemm *);
 template void gemm_cuda<double>(mo_context *, const mo_gemm *);
+template void gemms_cuda<float>(mo_context *, const mo_gemm *, int);
+template void gemms_cuda<double>(mo_context *, const mo_gemm *, int);

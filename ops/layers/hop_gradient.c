@@ -1,0 +1,105 @@
+/* ops/layers/hop_gradient.c - the gradient of hop_layers in its weights and biases, for all hops in one op.
+ *
+ * D [K, n, out], the gradient at Y_k = X_k W_k^T + b_k, and X [K, n, in] -> W_bar [K, out, in], W_bar_k = D_k^T X_k,
+ * and b_bar [K, out], b_bar_k = 1^T D_k. float32 or float64, views of any strides. Errors: sizes that do not fit.
+ * Saved: nothing beyond the inputs.
+ *
+ * Each hop is linear_gradient.c: with the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T and X_bar_k
+ * = D_k V_k, batched products. */
+#include "ops/inside.h"
+#include "ops/rules/layers.h"
+#include "ops/rules/products.h"
+#include "ops/rules/shapes.h"
+
+static bool hop_gradient_shape(mo_call *c) {
+    const mo_tensor *D = c->in[0], *X = c->in[1];
+    if (!mo_call_real(c, 0, 1))
+        return false;
+    if (D->ndim != 3 || X->ndim != 3 || D->shape[0] != X->shape[0] || D->shape[1] != X->shape[1])
+        return mo_call_fail(c, MO_INVALID, "expected D [K, n, out] and X [K, n, in]");
+    int64_t K = D->shape[0], out = D->shape[2];
+    return mo_call_output(c, 0, D->dtype, 3, (int64_t[]){K, out, X->shape[2]}) &&
+           mo_call_output(c, 1, D->dtype, 2, (int64_t[]){K, out});
+}
+
+enum { MOST_TOGETHER = 20 };
+
+static void hop_gradient_forward(mo_call *c) {
+    mo_view D = mo_tensor_view(c->in[0]), X = mo_tensor_view(c->in[1]);
+    mo_view W_bar = mo_tensor_view(c->out[0]), b_bar = mo_tensor_view(c->out[1]);
+    mo_gemm g[MOST_TOGETHER];
+    int64_t K = D.shape[0];
+    for (int64_t k = 0, n = 0; k < K; k++) {
+        mo_view sums = mo_window(b_bar, 0, k, 1);
+        sums.ndim = 1;
+        sums.shape[0] = b_bar.shape[1];
+        sums.stride[0] = b_bar.stride[1];
+        g[n++] = (mo_gemm){.A = mo_swap_view(mo_hop_view(D, k)),
+            .B = mo_hop_view(X, k),
+            .C = mo_hop_view(W_bar, k),
+            .row_sums = sums,
+            .alpha = 1};
+        if (n == MOST_TOGETHER || k + 1 == K) {
+            mo_multiply(c->ctx, g, (int)n);
+            n = 0;
+        }
+    }
+}
+
+static void hop_gradient_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *D = v->in[0], *X = v->in[1], *V = v->out_bar[0], *u = v->out_bar[1];
+    if (v->needs[0]) {
+        mo_tensor *product = V ? mo_matmul(t, X, mo_transpose(t, V)) : NULL; /* X V^T */
+        if (u) {
+            int64_t row[] = {D->shape[0], 1, D->shape[2]};
+            mo_tensor *rows = mo_reshape(t, u, 3, row); /* 1 u^T */
+            product = product ? mo_add(t, product, rows) : mo_contiguous(t, mo_broadcast_to(t, rows, 3, D->shape));
+        }
+        v->in_bar[0] = product;
+    }
+    if (v->needs[1] && V)
+        v->in_bar[1] = mo_matmul(t, D, V);
+}
+
+static double hop_gradient_flops(const mo_call *c) {
+    return 2.0 * (double)mo_numel(c->in[0]) * (double)mo_dim(c->in[1], -1) + (double)mo_numel(c->in[0]);
+}
+
+static const mo_sample hop_gradient_samples[] = {
+    {.name = "three hops", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 3, .shape = {3, 4, 5}}}},
+    {.name = "one hop", .n_in = 2, .in = {{.ndim = 3, .shape = {1, 5, 1}}, {.ndim = 3, .shape = {1, 5, 2}}}},
+    {.name = "more hops than are queued at once",
+        .n_in = 2,
+        .in = {{.ndim = 3, .shape = {MOST_TOGETHER + 1, 2, 1}}, {.ndim = 3, .shape = {MOST_TOGETHER + 1, 2, 2}}}},
+    {.name = "no rows", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 0, 3}}, {.ndim = 3, .shape = {2, 0, 2}}}},
+    {.name = "no hops", .n_in = 2, .in = {{.ndim = 3, .shape = {0, 2, 3}}, {.ndim = 3, .shape = {0, 2, 2}}}},
+};
+
+static const mo_error_sample hop_gradient_error_samples[] = {
+    {{.name = "rows", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 3, .shape = {2, 3, 5}}}}, MO_INVALID,
+        "hop_gradient: expected D [K, n, out] and X [K, n, in]; got [2, 4, 3]"},
+};
+
+const mo_op mo_op_hop_gradient = {
+    .name = "hop_gradient",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 2,
+    .reads_in = 3,
+    .shape = hop_gradient_shape,
+    .forward = hop_gradient_forward,
+    .vjp = hop_gradient_vjp,
+    .flops = hop_gradient_flops,
+    .samples = hop_gradient_samples,
+    .n_samples = 5,
+    .error_samples = hop_gradient_error_samples,
+    .n_error_samples = 1,
+};
+
+void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar) {
+    mo_tensor *out[2];
+    mo_apply_all(t, &mo_op_hop_gradient, (mo_tensor *[]){D, X}, 2, NULL, out);
+    *W_bar = out[0];
+    *b_bar = out[1];
+}

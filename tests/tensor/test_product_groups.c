@@ -1,0 +1,161 @@
+/* tests/tensor/test_product_groups.c - products queued as a group on CUDA are those queued one by one, bit by bit and
+ * in every math mode: operands that several of them share, as they are, transposed and in part; epilogues; sums into
+ * one C; shapes that differ or are empty. In float64 they are the CPU's. Skipped if there is no CUDA device. */
+#include "ops/inside.h"
+#include "ops/rules/products.h"
+#include "ops/rules/shapes.h"
+#include "tests/device.h"
+#include "tests/scratch.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { PRODUCTS = 12, N = 48, D = 40, M = 24, ROOM = 4 * N * D };
+
+/* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], and room for every result and row sums. */
+typedef struct group {
+    mo_tape *t;
+    mo_tensor *X, *W, *G, *bias, *C[PRODUCTS], *sums[PRODUCTS];
+    mo_gemm product[PRODUCTS];
+    int n;
+} group;
+
+static mo_tensor *drawn(mo_tape *t, mo_dtype real, uint64_t stream, int ndim, const int64_t *shape) {
+    static double x[ROOM];
+    mo_random r = mo_random_at(31, MO_PURPOSE_CHECK, stream);
+    for (int i = 0; i < ROOM; i++)
+        x[i] = mo_random_normal(&r);
+    return mo_cast(t, mo_from(t, MO_F64, ndim, shape, x), real);
+}
+
+static mo_view flat(mo_tensor *T, int64_t first, int64_t rows, int64_t columns) {
+    mo_view v = mo_tensor_view(T);
+    v.data = (char *)v.data + first * (int64_t)mo_dtype_size(v.dtype);
+    v.ndim = 2;
+    v.shape[0] = rows, v.shape[1] = columns;
+    v.stride[0] = columns, v.stride[1] = 1;
+    return v;
+}
+
+/* The next product, C = A B, of the two last axes. */
+static mo_gemm *add(group *g, mo_view A, mo_view B) {
+    mo_gemm *p = &g->product[g->n++];
+    *p = (mo_gemm){.A = A, .B = B, .alpha = 1, .C = flat(g->C[g->n - 1], 0, A.shape[A.ndim - 2], B.shape[B.ndim - 1])};
+    return p;
+}
+
+static mo_view sums_of(group *g, int64_t n) {
+    mo_view v = flat(g->sums[g->n - 1], 0, 1, n);
+    v.ndim = 1;
+    v.shape[0] = n, v.stride[0] = 1;
+    return v;
+}
+
+static void make(group *g, mo_context *ctx, mo_dtype real) {
+    *g = (group){.t = mo_tape_create(ctx, MO_EVAL)};
+    g->X = drawn(g->t, real, 1, 2, (int64_t[]){N, D});
+    g->W = drawn(g->t, real, 2, 2, (int64_t[]){M, 2 * D});
+    g->G = drawn(g->t, real, 3, 2, (int64_t[]){N, M});
+    g->bias = drawn(g->t, real, 4, 1, (int64_t[]){M});
+    for (int i = 0; i < PRODUCTS; i++) {
+        g->C[i] = drawn(g->t, real, 5, 1, (int64_t[]){ROOM});
+        g->sums[i] = mo_full(g->t, real, 1, (int64_t[]){N + D}, 7);
+    }
+    mo_view X = mo_tensor_view(g->X), W = mo_tensor_view(g->W), G = mo_tensor_view(g->G);
+    mo_view left = mo_window(W, 1, 0, D), right = mo_window(W, 1, D, D), head = mo_window(X, 0, 0, 9);
+    mo_gemm *p =
+        add(g, X, mo_swap_view(left)); /* a layer, and one of its first rows by the other half of the weights */
+    p->bias = mo_tensor_view(g->bias);
+    p->relu = true;
+    add(g, head, mo_swap_view(right));
+    p = add(g, mo_swap_view(G), X); /* the gradients of that layer */
+    p->row_sums = sums_of(g, M);
+    p = add(g, G, left);
+    p->above = X;
+    p = add(g, mo_window(G, 0, 0, 9), right); /* a second product into C */
+    p->C = mo_window(g->product[3].C, 0, 0, 9);
+    p->beta = 1;
+    p->alpha = -0.5;
+    add(g, X, mo_swap_view(X));
+    mo_view inner = mo_window(X, 1, 1, D - 1); /* no address fits 16 bytes */
+    add(g, mo_window(inner, 0, 1, 7), mo_swap_view(inner));
+    p = add(g, mo_window(X, 1, 0, 0), mo_swap_view(mo_window(left, 1, 0, 0))); /* no terms: beta C + bias */
+    p->beta = 0.25;
+    p->bias = mo_tensor_view(g->bias);
+    p = add(g, mo_window(X, 0, 0, 0), mo_swap_view(left)); /* no rows */
+    p->addend = p->C;
+    p = add(g, mo_swap_view(mo_window(G, 0, 0, 0)), mo_window(X, 0, 0, 0)); /* no terms, and sums of them */
+    p->row_sums = sums_of(g, M);
+    mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}}; /* a batch, by one matrix and by its own */
+    add(g, batch, (mo_view){left.data, left.dtype, 3, {4, D, M}, {0, 1, 2 * D}})->C =
+        (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, N / 4, M}, {N / 4 * M, M, 1}};
+    add(g, batch, (mo_view){X.data, X.dtype, 3, {4, D, N / 4}, {N / 4 * D, 1, D}})->C =
+        (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, N / 4, N / 4}, {N / 4 * N / 4, N / 4, 1}};
+}
+
+/* Every result, all rooms one after the other; the room beyond a result shows what nothing may touch. */
+static void results(mo_context *ctx, mo_dtype real, bool together, double *out) {
+    static float narrow[ROOM];
+    group g;
+    make(&g, ctx, real);
+    assert_int_equal(g.n, PRODUCTS);
+    if (together)
+        mo_multiply(ctx, g.product, g.n);
+    for (int i = 0; i < g.n && !together; i++)
+        mo_multiply(ctx, &g.product[i], 1);
+    for (int i = 0; i < 2 * g.n; i++) {
+        mo_tensor *T = i % 2 ? g.sums[i / 2] : g.C[i / 2];
+        int64_t n = mo_numel(T);
+        if (mo_tensor_read(T, real == MO_F64 ? (void *)out : narrow, (size_t)n * mo_dtype_size(real)) != MO_OK)
+            fail_msg("%s", mo_context_status(ctx)->message);
+        for (int64_t k = 0; k < n && real == MO_F32; k++)
+            out[k] = narrow[k];
+        out += n;
+    }
+    mo_tape_release(g.t);
+}
+
+enum { RESULTS = PRODUCTS * (ROOM + N + D) };
+
+static double single[RESULTS], grouped[RESULTS], again[RESULTS], cpu[RESULTS];
+
+static void compare(const char *what, const double *got, const double *want, double tolerance) {
+    for (int i = 0; i < RESULTS; i++)
+        if (!(fabs(got[i] - want[i]) <= tolerance))
+            fail_msg("%s: product %d, value %d is %.9g, expected %.9g", what, i / (ROOM + N + D), i % (ROOM + N + D),
+                got[i], want[i]);
+}
+
+static void a_group_is_its_products_one_by_one(void **state) {
+    (void)state;
+    static const char *const libraries[] = {"rule", "never"};
+    static const char *const modes[] = {"fp32", "tf32", "bf16"};
+    int compared = 0;
+    mo_context_release(device_context(MO_CUDA));
+    mo_context *host = device_context(MO_CPU);
+    results(host, MO_F64, false, cpu);
+    for (int k = 0; k < 6; k++) {
+        setenv("MOCHI_CUDA_LIBRARIES", libraries[k % 2], 1);
+        mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA, .math = (mo_math)(k / 2)});
+        unsetenv("MOCHI_CUDA_LIBRARIES");
+        assert_true(mo_ok(ctx));
+        for (int wide = 0; wide < 2; wide++) {
+            mo_dtype real = wide ? MO_F64 : MO_F32;
+            results(ctx, real, false, single);
+            results(ctx, real, true, grouped);
+            results(ctx, real, true, again);
+            compare(modes[k / 2], grouped, single, 0);
+            compare("the same group again", again, grouped, 0);
+            compare("the CPU's", grouped, cpu, wide ? 1e-12 : k / 2 == MO_MATH_BF16 ? 0.3 : 0.1);
+            compared++;
+        }
+        mo_context_release(ctx);
+    }
+    mo_context_release(host);
+    print_message("%d groups of %d products\n", compared, PRODUCTS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_its_products_one_by_one)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
