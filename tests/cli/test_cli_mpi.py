@@ -327,13 +327,20 @@ def an_evaluation_refuses_what_differs(place, one):
     expect_line(beside([*mine, "--data", f"{rings}/none/ring.txt:lp"]), "rank 1 of 2", "none/ring.txt")
     expect_line(beside([*mine, "--seeds", "4"]), "rank 1 of 2", "seeds = 10, as rank 0 has it, found 4")
     expect_line(beside(evaluation(place / "nowhere", *words)), "rank 1 of 2", "nowhere")
+    if PLUGINS:
+        for side in ("a", "b"):
+            shutil.copy(f"{PLUGINS}/head_good.so", rings / side / "head.so")
+        with open(rings / "b" / "head.so", "ab") as file:
+            file.write(b"another build")
+        run = call(mpirun(*((1, [], [*mine, "--head", f"{rings}/{side}/head.so"]) for side in ("a", "b"))))
+        expect_line(run, "rank 1 of 2", "plugins.", "as rank 0 has it")
     expect_line(call(mine, PMI_SIZE="2"), "mochi eval: started as one of 2 processes (PMI_SIZE)", "MPI")
     full = ["sh", "-c", 'exec "$@" >/dev/full', "sh", *mine, "--json"]
     expect_line(call(mpirun((1, [], full), (1, [], [*mine, "--json"]))), "standard output")
     run = call(mpirun((2, [], [*mine, "--dim", "4"])))
     said = [line for line in run.stderr.splitlines() if line.startswith(OURS)]
     assert run.returncode == 2 and len(said) == 1 and "--dim" in said[0], run.stderr
-    return "other weights, graphs, settings and none on rank 1 of 2, a full standard output, an option without effect"
+    return "other weights, graphs, settings, heads and none on rank 1 of 2, a full standard output, an option without effect"
 
 
 TESTS = (any_number_of_processes_gives_the_bits_of_one, a_wide_model_has_them_too, other_code_is_refused,

@@ -3,6 +3,9 @@
  * fail in one, so that none waits for another that has left. */
 #include "tools/eval/eval_ranks.h"
 
+#include "tools/digest.h"
+
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +41,24 @@ static json_t *list_subjects(const evaluation *e) {
     return list;
 }
 
+/* Adds the digest of the shared object that a head or an encoder lies in. */
+static void note_plugin(const evaluation *e, json_t *list, const char *name, const void *plugin) {
+    Dl_info place = {0};
+    if (dladdr(plugin, &place) && place.dli_fname)
+        json_object_set_new(list, name, file_digest(e->ctx, place.dli_fname));
+}
+
+static json_t *list_plugins(const evaluation *e) {
+    const eval_options *o = e->options;
+    json_t *list = json_object();
+    for (int i = 0; i < o->n_heads; i++)
+        if (mo_find_head(o->heads[i]->name) != o->heads[i])
+            note_plugin(e, list, o->heads[i]->name, o->heads[i]);
+    if (o->encoder)
+        note_plugin(e, list, o->encoder->name, o->encoder);
+    return list;
+}
+
 /* Whether a data set is there, under its name without folders: these may differ from machine to machine. */
 static void note_data(json_t *there, const char *data, const char *task) {
     char key[200];
@@ -64,10 +85,10 @@ bool eval_same_settings(evaluation *e) {
         return compare_objects(e, NULL);
     int n = e->suite ? e->suite->n : o->data.count;
     return compare_objects(
-        e, json_pack("{s:o, s:i, s:o, s:s, s:i, s:i, s:b, s:b, s:i, s:i, s:i}", "weights", list_subjects(e),
-               "data_sets", n, "there", list_data(e), "protocol", eval_protocol_name(o, ""), "task", o->task, "metrics",
-               (int)o->metrics, "transductive", o->transductive, "average", o->average, "device", (int)o->device.device,
-               "math", (int)o->device.math, "features", (int)o->place));
+        e, json_pack("{s:o, s:o, s:i, s:o, s:s, s:i, s:i, s:b, s:b, s:i, s:i, s:i}", "weights", list_subjects(e),
+               "plugins", list_plugins(e), "data_sets", n, "there", list_data(e), "protocol", eval_protocol_name(o, ""),
+               "task", o->task, "metrics", (int)o->metrics, "transductive", o->transductive, "average", o->average,
+               "device", (int)o->device.device, "math", (int)o->device.math, "features", (int)o->place));
 }
 
 bool eval_same_sources(evaluation *e, const mo_pool *pool) {
