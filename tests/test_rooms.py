@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-TRAIN = ("graphs", "svd", "features", "episodes", "evaluation")
+TRAIN = ("ranks", "graphs", "svd", "features", "episodes", "evaluation")
 ARROWS = (  # a room includes what stands to its left
     ("", ("tensor", "autograd", "ops", "models", "train", "tools")),
     ("train/", (*TRAIN, "run")),

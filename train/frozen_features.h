@@ -44,6 +44,9 @@ typedef struct mo_feature_options {
     /* Bytes that features may take while they are made and held. If a graph would need more, its hop stack becomes a
      * file in the cache folder. 0: no limit */
     int64_t memory;
+    /* NULL, or the processes that all open these features, in the same order of graphs, and compute the hop stacks that
+     * go to files together (train/features/README.md): rows of nodes, one file system. Borrowed for the call. */
+    const struct mo_ranks *ranks;
     mo_dtype stack;   /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
     mo_notice notice; /* receives events of the cache and the progress of such files; may be NULL */
     void *notice_state;

@@ -14,6 +14,7 @@ enum { MOST_RANKS = 40 };
 typedef struct fake_message {
     struct fake_message *next;
     size_t bytes;
+    bool *taken; /* of a sender that waits for it */
     char data[];
 } fake_message;
 
@@ -21,7 +22,8 @@ typedef struct fake_world {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
-    size_t waiting, messages, bytes;             /* messages not yet received; all that were sent, and their bytes */
+    bool patient;                    /* a send waits until its message is received, as MPI's large ones do */
+    size_t waiting, messages, bytes; /* messages not yet received; all that were sent, and their bytes */
     struct fake_place {
         struct fake_world *world;
         int rank;
@@ -32,6 +34,7 @@ static inline void fake_send(void *state, int to, const void *data, size_t bytes
     struct fake_place *place = state;
     fake_world *w = place->world;
     fake_message *m = calloc(1, sizeof *m + bytes), **last;
+    bool taken = false;
     m->bytes = bytes;
     if (bytes)
         memcpy(m->data, data, bytes);
@@ -42,7 +45,10 @@ static inline void fake_send(void *state, int to, const void *data, size_t bytes
     w->waiting++;
     w->messages++;
     w->bytes += bytes;
+    m->taken = w->patient ? &taken : NULL;
     pthread_cond_broadcast(&w->arrived);
+    while (w->patient && !taken)
+        pthread_cond_wait(&w->arrived, &w->lock);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -55,6 +61,10 @@ static inline void fake_receive(void *state, int from, void *data, size_t bytes)
     fake_message *m = w->first[from][place->rank];
     w->first[from][place->rank] = m->next;
     w->waiting--;
+    if (m->taken) {
+        *m->taken = true;
+        pthread_cond_broadcast(&w->arrived);
+    }
     pthread_mutex_unlock(&w->lock);
     if (m->bytes != bytes)
         abort(); /* the ranks do not follow the same order of messages */

@@ -3,13 +3,16 @@
  * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
  * result is held while the SVD of the features takes three more. To that add some fifty small matrices of float64
  * (ritz.c), as measured, and the memory of the libraries. The hop stack is made when these are freed. With the stack on
- * disk one hop stays in memory. Blocks that are kept apart also need the basis of both. */
+ * disk one hop stays in memory. Of rows that are spread over ranks each holds its share, and panels of others' rows
+ * (halo.c); that a rank has a tenth more rows than another is not counted. Blocks that are kept apart also need the
+ * basis of both. */
 #include "train/features/feature_memory.h"
 
 #include "tensor/storage.h"
+#include "train/features/hop_store.h"
 #include "train/features/nodes/diffuse.h"
 
-enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, LIBRARIES = 24 << 20 };
+enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, HALO = 16 * 4 * 3 / 2, LIBRARIES = 24 << 20 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 static double larger_need(double a, double b) {
@@ -21,14 +24,16 @@ typedef struct needs {
 } needs;
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
+    bool spread = sides == 1 && mo_hop_store_is_spread(graph, o->dim, o->ranks);
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
-    double q = o->dim + OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
+    double share = spread ? 1.0 / o->ranks->size : 1;
+    double q = o->dim + OVERSAMPLING, svd = share * panels * n * q * REAL + SMALL * q * q + (spread ? HALO * n : 0);
     double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
     bool blocks = sides > 1;
     double stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
-    return (needs){base + larger_need(svd, stack + (blocks ? 2 * hop : 0)), base + larger_need(svd, rows),
+    return (needs){base + larger_need(svd, stack + (blocks ? 2 * hop : 0)), base + larger_need(svd, share * rows),
         o->stack == MO_F16 ? stack / 2 : stack};
 }
 

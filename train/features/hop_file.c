@@ -123,7 +123,7 @@ static bool prepare_partial(mo_hop_file *f, const mo_hop_store *s) {
     return write_at(f, page, MO_HOP_PAGE, 0);
 }
 
-bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
+bool mo_hop_file_name(mo_hop_file *f, const mo_hop_store *s) {
     *f = (mo_hop_file){
         .ctx = s->cache.ctx, .fd = -1, .dtype = s->dtype, .hops = s->hops, .nodes = s->nodes, .columns = s->columns};
     mo_hop_lay_out(f, s->sides);
@@ -132,6 +132,17 @@ bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
         f->partial = NULL;
     if (!f->partial && mo_ok(f->ctx))
         mo_fail(f->ctx, MO_MEMORY, "hop stack: out of memory");
+    return mo_ok(f->ctx);
+}
+
+bool mo_hop_file_join(mo_hop_file *f) {
+    f->fd = open_uninterrupted(f->partial, O_RDWR);
+    f->locked = true;
+    return f->fd >= 0 || hop_file_failed(f, "open");
+}
+
+bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
+    mo_hop_file_name(f, s);
     while (mo_ok(f->ctx)) {
         if (open_whole(f, s))
             return true;
@@ -171,13 +182,18 @@ bool mo_hop_file_put_quality(mo_hop_file *f, const double quality[2]) {
                f, &f->quality_digest, sizeof f->quality_digest, mo_hop_table_offset(f) + (int64_t)sizeof f->quality);
 }
 
-bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows) {
-    int64_t n = f->nodes * f->columns, bytes = f->nodes * mo_hop_row_bytes(f);
-    if (!mo_hop_read_at(f, (char *)(rows + n) - bytes, (size_t)bytes, mo_hop_offset(f, side, hop)))
+bool mo_hop_file_read_rows(mo_hop_file *f, int64_t side, int64_t hop, int64_t first, int64_t count, float *rows) {
+    int64_t n = count * f->columns, bytes = count * mo_hop_row_bytes(f);
+    int64_t at = mo_hop_offset(f, side, hop) + first * mo_hop_row_bytes(f);
+    if (!mo_hop_read_at(f, (char *)(rows + n) - bytes, (size_t)bytes, at))
         return hop_file_failed(f, "read");
     if (f->dtype == MO_F16)
         mo_widen_halves(rows, n);
     return true;
+}
+
+bool mo_hop_file_read_hop(mo_hop_file *f, int64_t side, int64_t hop, float *rows) {
+    return mo_hop_file_read_rows(f, side, hop, 0, f->nodes, rows);
 }
 
 /* Syncs the folder of the file, so that its new name lasts; some file systems cannot (EINVAL). */
@@ -195,11 +211,15 @@ static bool sync_folder(const char *path) {
     return synced;
 }
 
+bool mo_hop_file_sync(mo_hop_file *f) {
+    return mo_file_sync(f->fd) == 0 || hop_file_failed(f, "sync");
+}
+
 bool mo_hop_file_complete(mo_hop_file *f) {
     if (!f->locked)
         return true;
-    if (mo_file_sync(f->fd) < 0)
-        return hop_file_failed(f, "sync");
+    if (!mo_hop_file_sync(f))
+        return false;
     if (rename(f->partial, f->path) < 0)
         return hop_file_failed(f, "rename");
     return sync_folder(f->path) || hop_file_failed(f, "sync the folder");

@@ -7,11 +7,9 @@
 
 #include "ops/rules/in_place.h"
 #include "tensor/clock.h"
-#include "tensor/files/conversion.h"
-#include "tensor/files/number_text.h"
 #include "tensor/host_array.h"
 #include "tensor/storage.h"
-#include "train/features/hop_file.h"
+#include "train/features/hop_work.h"
 #include "train/features/nodes/diffuse.h"
 
 #include <inttypes.h>
@@ -20,32 +18,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { NOTICE_SECONDS = 5 };
-
-/* A stack while it is computed. */
-typedef struct work {
-    mo_hop_store *s;
-    mo_hop_file file;
-    float *block;     /* [rows of a block, columns] */
-    uint16_t *halves; /* the same in float16, where the file is */
-    mo_tensor *X;     /* the hop before */
-    int64_t finished; /* blocks */
-    int64_t begun;    /* of them, those that were there */
-    double start, told;
-} work;
-
-static void tell_progress(work *w) {
-    double now = mo_clock(CLOCK_MONOTONIC), passed = now - w->start;
-    const mo_hop_file *f = &w->file;
-    if (!w->s->cache.notice || now - w->told < NOTICE_SECONDS || w->finished == w->begun)
-        return;
-    char line[256];
-    double left = passed * (double)(f->blocks - w->finished) / (double)(w->finished - w->begun);
-    mo_format(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", w->s->name,
-        100 * (double)w->finished / (double)f->blocks, left);
-    w->s->cache.notice(line, w->s->cache.state);
-    w->told = now;
-}
+typedef mo_hop_work work;
 
 /* Rows of hop k >= 1 from all rows of the hop before. */
 static void multiply_rows(work *w, int64_t first, int64_t rows) {
@@ -54,16 +27,6 @@ static void multiply_rows(work *w, int64_t first, int64_t rows) {
     y.data = w->block;
     y.shape[0] = rows;
     mo_spmm_into(s->A, first, &x, &y);
-}
-
-static bool finish_block(work *w, int64_t side, int64_t hop, int64_t b, const float *rows) {
-    int64_t n = w->halves ? mo_hop_file_rows(&w->file, b) * w->file.columns : 0;
-    for (int64_t i = 0; i < n; i++)
-        w->halves[i] = double_to_half(rows[i]);
-    bool fine = mo_hop_file_write(&w->file, side, hop, b, w->halves ? (const void *)w->halves : rows);
-    w->finished += fine;
-    tell_progress(w);
-    return fine;
 }
 
 /* Every block of hop k >= 1 that is missing. */
@@ -77,7 +40,7 @@ static bool compute_hop(work *w, int64_t side, int64_t hop) {
         if (*mo_hop_file_digest(f, side, hop, b))
             continue;
         multiply_rows(w, b * f->block_rows, mo_hop_file_rows(f, b));
-        if (!mo_ok(f->ctx) || !finish_block(w, side, hop, b, w->block))
+        if (!mo_ok(f->ctx) || !mo_hop_finish_block(w, side, hop, b, w->block))
             return false;
     }
     return true;
@@ -100,7 +63,7 @@ static bool compute_diffused(work *w, mo_tape *t, int64_t side) {
     for (int i = 0; i < s->diffused && fine; i++) {
         const float *rows = mo_ok(w->file.ctx) ? mo_tensor_view(sum[i]).data : NULL;
         for (int64_t b = 0; b < w->file.hop_blocks && fine; b++)
-            fine = rows && finish_block(w, side, first + i, b, rows + b * w->file.block_rows * s->columns);
+            fine = rows && mo_hop_finish_block(w, side, first + i, b, rows + b * w->file.block_rows * s->columns);
     }
     for (int i = 0; i < s->diffused; i++)
         mo_tensor_release(sum[i]);
@@ -119,7 +82,7 @@ static bool compute_first(work *w, mo_tape *t, int64_t side) {
     const float *rows = mo_tensor_view(X).data;
     bool fine = mo_hop_file_put_quality(f, w->s->quality); /* first: without it hop 0 is computed again */
     for (int64_t b = 0; b < f->hop_blocks && fine; b++)
-        fine = finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns);
+        fine = mo_hop_finish_block(w, side, 0, b, rows + b * f->block_rows * f->columns);
     mo_tape_reset(t);
     return fine;
 }
@@ -131,9 +94,9 @@ static bool compute_hop_store(work *w) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     bool fine = t != NULL;
     w->begun = w->finished = mo_hop_file_finished(&w->file);
+    w->blocks = w->file.blocks;
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
-    if (s->dtype == MO_F16)
-        w->halves = mo_host_array(ctx, mo_hop_file_rows(&w->file, 0) * s->columns, sizeof *w->halves);
+    mo_hop_work_begin(w);
     for (int64_t side = 0; side < s->sides && fine && mo_ok(ctx); side++)
         fine = compute_first(w, t, side);
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);

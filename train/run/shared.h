@@ -2,7 +2,7 @@
 #ifndef MO_RUN_SHARED_H
 #define MO_RUN_SHARED_H
 
-#include "train/run/ranks.h"
+#include "train/ranks/ranks.h"
 #include "train/run/sum_tree.h"
 
 /* What the other ranks need to know of an episode. */

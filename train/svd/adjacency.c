@@ -37,19 +37,20 @@ static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *
 }
 
 /* The product under the root is equal for (i, j) and (j, i): the result is symmetric to the last bit. */
+double mo_normalized_entry(const int64_t *row_pointer, int64_t i, int64_t j) {
+    double product = (double)(row_pointer[i + 1] - row_pointer[i]) * (double)(row_pointer[j + 1] - row_pointer[j]);
+    return product > 0 ? 1 / sqrt(product) : 0;
+}
+
 static void fill_normalized(const block *b, int64_t n, mo_dtype real) {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t degree = b->row_pointer[i + 1] - b->row_pointer[i];
+    for (int64_t i = 0; i < n; i++)
         for (int64_t e = b->row_pointer[i]; e < b->row_pointer[i + 1]; e++) {
-            int64_t j = b->column[e];
-            double product = (double)degree * (double)(b->row_pointer[j + 1] - b->row_pointer[j]);
-            double value = product > 0 ? 1 / sqrt(product) : 0;
+            double value = mo_normalized_entry(b->row_pointer, i, b->column[e]);
             if (real == MO_F64)
                 ((double *)b->value)[e] = value;
             else
                 ((float *)b->value)[e] = (float)value;
         }
-    }
 }
 
 static bool columns_stay(mo_context *ctx, const block *b, int64_t n) {

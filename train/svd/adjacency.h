@@ -5,6 +5,8 @@
 
 #include "train/inside.h"
 
+/* 1 / sqrt(d_i d_j), 0 where one of the degrees is: the entry of an edge. */
+double mo_normalized_entry(const int64_t *row_pointer, int64_t i, int64_t j);
 /* D^-1/2 A D^-1/2 of the n nodes from `first` on, whose edges stay among them: row_pointer[first .. first + n] and the
  * columns count from the start of the data set. Every entry counts as 1, self-loops included; the degree of a row is
  * its number of entries. Declared symmetric (raises if it is not). Returns NULL on failure. */

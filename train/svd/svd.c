@@ -20,46 +20,82 @@
 
 enum { OVERSAMPLING = 16, ROW_BLOCK = 2048 };
 
-static double svd_frobenius(mo_tape *t, mo_tensor *X) {
-    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES)));
+static double sum_of_squares(mo_tape *t, mo_tensor *X) {
+    return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES));
+}
+
+/* *sum += the parts of every rank, in their order. */
+static void add_parts(mo_svd_problem *p, double *sum, const double *part, int64_t count) {
+    if (p->spread)
+        mo_spread_add(p->spread, sum, part, count, 1);
+    for (int64_t i = 0; !p->spread && i < count; i++)
+        *sum += part[i];
+}
+
+/* |A|_F, by blocks of rows. */
+static double matrix_norm(mo_svd_problem *p) {
+    const mo_csr *A = p->halo ? mo_halo_rows(p->halo) : p->A;
+    mo_tape *t = p->t;
+    int64_t blocks = (p->n + MO_SPREAD_ROWS - 1) / MO_SPREAD_ROWS, mark = t->n_tensors;
+    int64_t *first = mo_host_array(t->ctx, p->n + 1, sizeof *first);
+    double *part = mo_host_array(t->ctx, blocks, sizeof *part), sum = 0;
+    if (mo_ok(t->ctx))
+        mo_tensor_read(A->row_pointer, first, (size_t)(p->n + 1) * sizeof *first);
+    for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
+        int64_t end = (b + 1) * MO_SPREAD_ROWS < p->n ? (b + 1) * MO_SPREAD_ROWS : p->n;
+        part[b] = sum_of_squares(t, mo_slice(t, A->values, 0, first[b * MO_SPREAD_ROWS], first[end]));
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    add_parts(p, &sum, part, blocks);
+    free(first);
+    free(part);
+    return sqrt(sum);
+}
+
+/* Whether the sizes fit; the sides of A are those of all its rows. */
+static bool check_rank(mo_svd_problem *p, int64_t side) {
+    if (p->options->rank < 1 || p->options->rank > side)
+        mo_fail(p->t->ctx, MO_INVALID, "svd: rank %d of a matrix [%" PRId64 ", %" PRId64 "], expected 1 to %" PRId64,
+            p->options->rank, p->all, p->m, side);
+    return mo_ok(p->t->ctx);
 }
 
 static bool set_up(mo_svd_problem *p) {
-    const mo_csr *A = p->A;
+    const mo_csr *A = p->halo ? mo_halo_rows(p->halo) : p->A;
     mo_context *ctx = p->t->ctx;
     if (!mo_ok(ctx))
         return false;
-    int64_t side = A->rows < A->columns ? A->rows : A->columns;
-    if (p->options->rank < 1 || p->options->rank > side) {
-        mo_fail(ctx, MO_INVALID, "svd: rank %d of a matrix [%" PRId64 ", %" PRId64 "], expected 1 to %" PRId64,
-            p->options->rank, A->rows, A->columns, side);
+    p->n = A->rows;
+    p->all = mo_spread_all(p->spread, p->n);
+    p->m = p->halo ? p->all : A->columns;
+    p->symmetric = p->halo || A->symmetric;
+    int64_t side = p->all < p->m ? p->all : p->m;
+    if (!check_rank(p, side))
         return false;
-    }
-    p->At = mo_csr_transposed(A);
+    p->At = p->halo ? NULL : mo_csr_transposed(A);
     p->real = A->values->dtype;
     p->epsilon = p->real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     p->rounding = 64 * p->epsilon;
-    if (!A->symmetric) /* squares of singular values are accurate to eps of the largest square */
+    if (!p->symmetric) /* squares of singular values are accurate to eps of the largest square */
         p->rounding = fmax(p->rounding, 4 * sqrt(DBL_EPSILON));
-    p->n = A->rows;
-    p->m = A->columns;
     p->r = p->options->rank;
     p->q = p->r + OVERSAMPLING < side ? p->r + OVERSAMPLING : side;
-    int64_t space = A->symmetric && p->options->power_iterations != 0 ? 2 * p->q : p->q;
+    int64_t space = p->symmetric && p->options->power_iterations != 0 ? 2 * p->q : p->q;
     p->exact = side <= space || side <= p->options->exact_below;
     if (p->exact)
         p->q = side;
     p->mark = p->t->n_tensors;
-    p->norm = svd_frobenius(p->t, A->values);
-    mo_tape_sweep(p->t, p->mark, NULL, 0);
+    p->norm = matrix_norm(p);
     if (mo_ok(ctx) && !isfinite(p->norm))
         mo_fail(ctx, MO_NUMERICAL,
-            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->n, p->m, p->norm);
+            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->all, p->m,
+            p->norm);
     return mo_ok(ctx);
 }
 
-void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega) {
+void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega, int64_t first) {
     mo_random position = mo_random_at(p->options->seed, MO_PURPOSE_SVD, p->options->stream);
+    position.index = (uint64_t)(first * p->q);
     mo_uniform_into(Omega, -1, 1, &position);
 }
 
@@ -78,14 +114,17 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
 /* Works on blocks of rows, since the difference is as large as U. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
-    double sum = 0;
-    for (int64_t i = 0; i < p->n && mo_ok(t->ctx); i += ROW_BLOCK) {
-        int64_t end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
+    int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;
+    double *part = mo_host_array(t->ctx, blocks, sizeof *part), sum = 0;
+    for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
+        int64_t i = b * ROW_BLOCK, end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
         mo_tensor *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
-        double norm = svd_frobenius(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
-        sum += norm * norm;
+        part[b] = sum_of_squares(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
         mo_tape_sweep(t, mark, NULL, 0);
     }
+    if (mo_ok(t->ctx))
+        add_parts(p, &sum, part, blocks);
+    free(part);
     return p->norm > 0 ? sqrt(sum) / p->norm : 0;
 }
 
@@ -95,17 +134,17 @@ bool mo_svd_converged(const mo_svd_problem *p, double residual, double before) {
 }
 
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd) {
-    mo_svd_problem p = {.t = t, .A = A, .options = options};
+    mo_svd_problem p = {.t = t, .A = A, .options = options, .spread = options->spread, .halo = options->halo};
     mo_tensor *null = mo_null_tensor(t->ctx);
     *svd = (mo_svd){.U = null, .S = null, .turn = null};
     if (!set_up(&p))
         return t->ctx->status.code;
     double *theta = mo_host_array(t->ctx, p.q, sizeof *theta), *s = mo_host_array(t->ctx, p.r, sizeof *s);
     if (mo_ok(t->ctx))
-        (A->symmetric ? mo_svd_symmetric : mo_svd_general)(&p, theta, s, svd);
+        (p.symmetric ? mo_svd_symmetric : mo_svd_general)(&p, theta, s, svd);
     free(theta);
     free(s);
-    svd->turn = mo_column_signs(t, svd->U);
+    svd->turn = mo_column_signs(t, p.spread, svd->U);
     mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
     return t->ctx->status.code;
 }

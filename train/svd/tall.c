@@ -8,12 +8,16 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
+#include "tensor/host_array.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum {
-    SUM_ROWS = 32768, /* adding a block costs a percent of forming it */
-    TURN_ROWS = 2048, /* the copy of a block stays in the cache */
-    PARTS = 3,        /* of the columns, if a triangle is enough: two thirds of the work */
-    LEAST = 384       /* with at least this number of columns, the parts are wide enough for BLAS */
+    SUM_ROWS = MO_SPREAD_ROWS, /* adding a block costs a percent of forming it */
+    TURN_ROWS = 2048,          /* the copy of a block stays in the cache */
+    PARTS = 3,                 /* of the columns, if a triangle is enough: two thirds of the work */
+    LEAST = 384                /* with at least this number of columns, the parts are wide enough for BLAS */
 };
 
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns) {
@@ -70,22 +74,66 @@ static void tall_mirror(mo_tape *t, mo_tensor *M) {
     }
 }
 
-mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
-    int64_t n = mo_dim(X, 0);
+/* Adds the products of the block of rows from i on. */
+static void add_block(mo_tape *t, mo_tensor *X, mo_tensor *Y, int64_t i, mo_tensor *sum) {
+    int64_t mark = t->n_tensors, end = tall_smaller(mo_dim(X, 0), i + SUM_ROWS);
+    mo_tensor *x = mo_slice(t, X, 0, i, end);
+    if (X == Y)
+        add_symmetric(t, x, sum);
+    else
+        add_gram(t, x, mo_slice(t, Y, 0, i, end), sum);
+    mo_tape_sweep(t, mark, NULL, 0);
+}
+
+/* The blocks of this rank are kept apart until those before them have been added. */
+static void add_spread_blocks(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_tensor *Y, mo_tensor *sum) {
+    int64_t n = mo_dim(X, 0), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;
+    int64_t rows = mo_dim(sum, 0), columns = mo_dim(sum, 1);
+    mo_tensor *parts = mo_full(t, MO_F64, 3, (int64_t[]){count, rows, columns}, 0);
+    for (int64_t b = 0; b < count && mo_ok(t->ctx); b++)
+        add_block(t, X, Y, b * SUM_ROWS, mo_reshape(t, mo_slice(t, parts, 0, b, b + 1), 2, (int64_t[]){rows, columns}));
+    mo_spread_add(spread, mo_tensor_view(sum).data, mo_tensor_view(parts).data, count, rows * columns);
+    mo_tape_sweep(t, mark, NULL, 0);
+}
+
+mo_tensor *mo_tall_gram(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_tensor *Y) {
     mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(X, 1), mo_dim(Y, 1)}, 0);
     int64_t mark = t->n_tensors;
-    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
-        mo_tensor *x = mo_slice(t, X, 0, i, tall_smaller(n, i + SUM_ROWS));
-        if (X == Y)
-            add_symmetric(t, x, sum);
-        else
-            add_gram(t, x, mo_slice(t, Y, 0, i, tall_smaller(n, i + SUM_ROWS)), sum);
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
+    if (spread)
+        add_spread_blocks(t, spread, X, Y, sum);
+    for (int64_t i = 0; !spread && i < mo_dim(X, 0) && mo_ok(t->ctx); i += SUM_ROWS)
+        add_block(t, X, Y, i, sum);
     if (X == Y)
         tall_mirror(t, sum);
     mo_tape_sweep(t, mark, NULL, 0);
     return sum;
+}
+
+void mo_tall_squares(mo_tape *t, mo_spread *spread, mo_tensor *X, double *square) {
+    int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;
+    double *part = mo_host_array(t->ctx, count * q, sizeof *part);
+    for (int64_t b = 0; b < count && mo_ok(t->ctx); b++) {
+        mo_tensor *x = mo_slice(t, X, 0, b * SUM_ROWS, tall_smaller(n, (b + 1) * SUM_ROWS));
+        mo_tensor *figures = mo_cast(t, mo_column_figures(t, x, MO_COLUMN_SQUARES), MO_F64);
+        mo_tensor_read(figures, part + b * q, (size_t)q * sizeof *part);
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
+    memset(square, 0, (size_t)q * sizeof *square);
+    if (spread)
+        mo_spread_add(spread, square, part, count, q);
+    for (int64_t b = 0; !spread && b < count && mo_ok(t->ctx); b++)
+        for (int64_t j = 0; j < q; j++)
+            square[j] += part[b * q + j];
+    free(part);
+}
+
+void mo_tall_product_into(mo_tape *t, double alpha, mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z) {
+    int64_t n = mo_dim(X, 0), mark = t->n_tensors;
+    for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
+        int64_t end = tall_smaller(n, i + SUM_ROWS);
+        mo_matmul_into(alpha, mo_slice(t, X, 0, i, end), B, beta, mo_slice(t, Z, 0, i, end));
+        mo_tape_sweep(t, mark, NULL, 0);
+    }
 }
 
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
@@ -105,7 +153,11 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
     }
 }
 
-void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
+void mo_tall_spmm(const mo_csr *A, mo_halo *halo, mo_tensor *X, mo_tensor *Y) {
+    if (halo) {
+        mo_halo_multiply(halo, X, Y);
+        return;
+    }
     if (!mo_ok(A->ctx))
         return;
     mo_view x = mo_tensor_view(X), y = mo_tensor_view(Y);

@@ -40,8 +40,11 @@ static void links_that_were_taken_away_are_found(void **state) {
     score_cora(3, 0, ASKED, again);
     assert_memory_equal(again, score, sizeof score);
     score_cora(2, 5, 10, few);
-    for (int i = 0; i < 20; i++) /* float32 products of another number of rows round otherwise */
-        assert_true(fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]) < 1e-4);
+    double most = 0; /* float32 products of another number of rows round otherwise: up to 1.3e-4 of scores of 4 */
+    for (int i = 0; i < 20; i++)
+        most = fmax(most, fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]));
+    print_message("20 scores of few pairs differ by at most %.1e\n", most);
+    assert_true(most < 5e-4);
 }
 
 static void what_is_no_missing_link_is_refused(void **state) {

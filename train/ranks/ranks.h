@@ -1,6 +1,6 @@
-/* train/run/ranks.h - messages between the processes of one run, on mo_ranks (train/inside.h) (library internal). */
-#ifndef MO_RUN_RANKS_H
-#define MO_RUN_RANKS_H
+/* train/ranks/ranks.h - messages between the processes of one run, on mo_ranks (train/inside.h) (library internal). */
+#ifndef MO_RANKS_H
+#define MO_RANKS_H
 
 #include "train/inside.h"
 
