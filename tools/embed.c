@@ -3,6 +3,7 @@
 #include "tools/digest.h"
 #include "tools/gin/gin.h"
 #include "tools/given.h"
+#include "tools/ranks.h"
 #include "tools/train/recipe.h"
 
 #include <inttypes.h>
@@ -34,6 +35,7 @@ typedef struct embed_options {
     int hop, threads, argc;
     char **argv;
     bool json, quiet;
+    mo_ranks ranks; /* processes that embed together; the first one writes and speaks */
     given_options given;
 } embed_options;
 
@@ -153,20 +155,26 @@ static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *sourc
 /* Computes and writes the embeddings by the weights' model, block by block, or the rows of a hop. */
 static void write_embeddings(
     const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
-    if (!weights || gin_is(weights)) {
+    bool leads = o->ranks.rank == 0, by_blocks = !weights && source->task == MO_TASK_NC;
+    if (by_blocks && leads) {
+        mo_embed_hop_each(source, o->hop < 0 ? 2 : o->hop, o->max_rows, write_block, f);
+        if (f->npy)
+            mo_npy_finish(f->npy);
+    } else if ((!weights || gin_is(weights)) && leads) {
         mo_tensor *Z = weights ? embed_by_gin(weights, source) : mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
         f->dtype = mo_tensor_dtype(Z);
         for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
             f->shape[i] = mo_dim(Z, i);
         mo_npy_write(Z, o->out);
         mo_tensor_release(Z);
-        return;
     }
+    if (!weights || gin_is(weights))
+        return;
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
     if (model.table)
-        mo_embed_each(model, source, o->max_rows, write_block, f);
+        mo_embed_share(model, source, o->max_rows, &o->ranks, write_block, f);
     if (f->npy)
         mo_npy_finish(f->npy);
     mo_model_release(model);
@@ -196,6 +204,8 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};
     bool was_there = access(o->out, F_OK) == 0;
     write_embeddings(o, weights, source, &rows);
+    if (o->ranks.rank > 0)
+        return true;
     mo_tensor *y = mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
     if (mo_ok(ctx) && o->labels && mo_npy_write(y, o->labels) != MO_OK && !was_there)
         unlink(o->out);
@@ -220,12 +230,31 @@ static bool embed_fits(const embed_options *e, const mo_graph *graph, const mo_f
     return (stack + block * width) * (int64_t)sizeof(float) <= e->memory;
 }
 
+/* Whether all processes run the same program on the same graph, weights and options. */
+static bool same_inputs(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_graph *graph) {
+    char hash[40];
+    if (o->ranks.size == 1)
+        return mo_ok(ctx);
+    snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[0], graph->hash[1]);
+    char of_weights[40] = "none";
+    if (weights)
+        snprintf(of_weights, sizeof of_weights, "%016" PRIx64 "%016" PRIx64, weights->hash[0], weights->hash[1]);
+    json_t *inputs = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "graph", hash, "weights", of_weights, "hop", o->hop,
+        "max_rows", (json_int_t)o->max_rows, "memory", (json_int_t)o->memory, "stack", mo_dtype_name(o->stack));
+    char *text = inputs ? json_dumps(inputs, JSON_COMPACT) : NULL;
+    bool same = mo_ranks_compare(ctx, &o->ranks, "embed", text);
+    free(text);
+    json_decref(inputs);
+    return same;
+}
+
 /* False where standard output was lost. */
 static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
     features.stack = o->stack;
+    features.ranks = &o->ranks;
     if (o->memory > 0 && !embed_fits(o, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
     features.notice = o->quiet ? NULL : print_embed_notice;
@@ -233,9 +262,10 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
-    if (mo_ok(ctx))
+    if (same_inputs(ctx, o, weights, graph))
         source.features = mo_task_features_open(graph, source.task, NULL, &features);
-    bool written = !mo_ok(ctx) || write_arrays(ctx, o, weights, &source);
+    bool opened = mo_ranks_agree(ctx, &o->ranks, true);
+    bool written = !opened || write_arrays(ctx, o, weights, &source);
     mo_features_release(source.features);
     return written;
 }
@@ -245,7 +275,10 @@ int embed_command(int argc, char **argv) {
     embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
-    o.device.threads = o.threads;
+    if (!ranks_open(&o.ranks, argv[0]))
+        return EXIT_FAILED;
+    o.quiet |= o.ranks.rank > 0;
+    o.device.threads = !o.threads && o.ranks.size > 1 ? 1 : o.threads;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
@@ -257,10 +290,11 @@ int embed_command(int argc, char **argv) {
     if (mo_ok(ctx) && gin_is(weights) && o.memory)
         mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
-    bool written = !graph || embed_graph(ctx, &o, weights, graph);
-    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
+    bool written = !mo_ranks_agree(ctx, &o.ranks, true) || embed_graph(ctx, &o, weights, graph);
+    int code = !mo_ok(ctx) ? (o.ranks.rank ? EXIT_FAILED : report_failure(ctx)) : written ? EXIT_FINE : EXIT_FAILED;
     mo_graph_release(graph);
     mo_weights_release(weights);
     mo_context_release(ctx);
+    ranks_close(&o.ranks);
     return code;
 }

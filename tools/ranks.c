@@ -128,6 +128,7 @@ static bool join_ranks(
     ranks->send = engine->send;
     ranks->receive = engine->receive;
     ranks->state = (void *)engine;
+    ranks->parted = needed(calloc(1, sizeof *ranks->parted));
     ranks->program = digest_code(path);
     ranks->host = gather_hosts(ranks);
     return true;
@@ -156,6 +157,7 @@ void ranks_close(mo_ranks *ranks) {
         return;
     const ranks_engine *engine = ranks->state;
     engine->end();
+    free(ranks->parted);
     free((char *)ranks->program);
     if (ranks->host)
         free((char *)ranks->host[0]);

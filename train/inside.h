@@ -70,6 +70,7 @@ typedef struct mo_ranks {
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
+    bool *parted; /* set once all know of a failure: from then on nobody waits for a message; or NULL */
 } mo_ranks;
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */
@@ -133,12 +134,18 @@ MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t 
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
 MO_API mo_code mo_embed_each(
     mo_model model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
+/* mo_embed_each, called by every rank: each encodes its share of the blocks, and rank 0 visits all of them, with the
+ * bits of one process. A failure of one, or a visit that ends it, ends all. Returns the status. */
+MO_API mo_code mo_embed_share(mo_model model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
+    mo_embed_visit visit, void *state);
 
 /* The width d of these embeddings, found from the first example alone; 0 on failure. */
 MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
 
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
+/* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
+MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
 /* public: the division that came with a graph of nodes (mo_plan_public): one problem, whose k is that of the division.
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs of `mochi train` under mpirun: any number of processes gives the bits of one; a run goes on with other numbers of
+"""Runs of `mochi train` and `mochi embed` under mpirun: any number of processes gives the bits of one; a run goes on with other numbers of
 them; what does not fit is refused in one line; a signal, a full disk or a kill of one process ends all of them, and the
 run goes on to the bits of one that was never stopped. `mochi eval` under mpirun writes what one process writes.
 
@@ -343,10 +343,40 @@ def an_evaluation_refuses_what_differs(place, one):
     return "other weights, graphs, settings, heads and none on rank 1 of 2, a full standard output, an option without effect"
 
 
+def an_embedding_has_the_bytes_of_one(place, one):
+    """The SVD and the hops of a large graph are computed together, in less memory than one process needs, and its rows
+    are encoded in turn."""
+    del one
+    weights, graph, draw = place / "narrow" / "weights.safetensors", place / "large.txt", random.Random(5)
+    words = ["--recipe", "paper++", "--dim", "64", "--pool", "mutag", "--k", "2:4", "--q", "2:4", "--steps", "1", "--quiet"]
+    run = call([MOCHI, "train", "--out", str(weights.parent), *words])
+    assert run.returncode == 0, run.stderr
+    nodes = 70000
+    graph.write_text("".join(f"{draw.randrange(nodes)} {draw.randrange(nodes)}\n" for _ in range(nodes)))
+    words = [MOCHI, "embed", "--weights", str(weights), "--data", str(graph), "--quiet"]
+    run = call([*words, "--out", str(place / "z1.npy"), "--threads", "1"])
+    assert run.returncode == 0, run.stderr
+    limit = ["--memory", "79M", "--cache", str(place / "embed-cache")]
+    expect_line(call([*words, "--out", str(place / "none.npy"), *limit]), "needs", "limit of memory")
+    for size in (2, 3):
+        shutil.rmtree(place / "embed-cache", ignore_errors=True)
+        run = call(mpirun((size, [], [*words, "--out", str(place / f"z{size}.npy"), *limit])))
+        assert run.returncode == 0, run.stderr
+        assert (place / "z1.npy").read_bytes() == (place / f"z{size}.npy").read_bytes(), f"other bytes by {size} processes"
+    other = mpirun((1, [], [*words, "--out", str(place / "none.npy")]),
+                   (1, [], [*words, "--out", str(place / "none.npy"), "--max-rows", "5"]))
+    expect_line(call(other), "rank 1 of 2", "embed", "max_rows", "found 5")
+    other = mpirun((1, [], [*words, "--out", "/proc/none.npy"]), (1, [], [*words, "--out", "/proc/none.npy"]))
+    expect_line(call(other), "/proc/none.npy")
+    assert not (place / "none.npy").exists()
+    return f"{nodes} nodes on 1, 2 and 3 processes, the latter in 79 MB each; other options, no place to write"
+
+
 TESTS = (any_number_of_processes_gives_the_bits_of_one, a_wide_model_has_them_too, other_code_is_refused,
          one_process_needs_no_mpi, what_does_not_fit_is_refused, a_signal_to_one_stops_all_at_one_step,
          a_killed_process_ends_all_and_the_run_goes_on, a_full_disk_stops_all,
-         an_evaluation_writes_what_one_process_writes, an_evaluation_refuses_what_differs)
+         an_evaluation_writes_what_one_process_writes, an_evaluation_refuses_what_differs,
+         an_embedding_has_the_bytes_of_one)
 
 
 def main():

@@ -27,6 +27,7 @@ typedef struct fake_world {
     struct fake_place {
         struct fake_world *world;
         int rank;
+        bool parted;
     } place[MOST_RANKS];
 } fake_world;
 
@@ -79,14 +80,15 @@ static inline void fake_world_open(fake_world *w) {
 
 static inline mo_ranks fake_ranks(fake_world *w, int rank, int size) {
     static const char *const host[MOST_RANKS] = {"first", "second", "third", "fourth"};
-    w->place[rank] = (struct fake_place){w, rank};
+    w->place[rank] = (struct fake_place){.world = w, .rank = rank};
     return (mo_ranks){.rank = rank,
         .size = size,
         .program = "fake",
         .host = size <= 4 ? host : NULL,
         .send = fake_send,
         .receive = fake_receive,
-        .state = &w->place[rank]};
+        .state = &w->place[rank],
+        .parted = &w->place[rank].parted};
 }
 
 #endif

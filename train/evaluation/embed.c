@@ -2,6 +2,7 @@
  * once. */
 #include "tensor/given.h"
 #include "train/episodes/episode_rows.h"
+#include "train/evaluation/embed_blocks.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
@@ -9,20 +10,15 @@
 
 enum { MOST_GRAPHS = 8192 }; /* of a population: a kernel of 256 MiB */
 
-/* Examples first .. last - 1 are encoded together; for graphs `segment` holds their offsets. */
-typedef struct block {
-    int64_t first, last, rows;
-    int64_t first_node;
-} block;
-
 static bool is_set(const mo_source *source) {
     return source->task == MO_TASK_GC;
 }
 
 /* The next block from example `first` on: at most max_rows rows, but at least one example. */
-static block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
+static mo_embed_block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
     const mo_graph *graph = source->graph;
-    block b = {.first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
+    mo_embed_block b = {
+        .first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
     int64_t examples = is_set(source) ? graph->graphs : graph->nodes;
     while (b.last < examples) {
         int64_t end = is_set(source) ? graph->graph_offset[b.last + 1] : b.last + 1;
@@ -34,7 +30,7 @@ static block next_block(const mo_source *source, int64_t first, int64_t max_rows
     return b;
 }
 
-static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const block *b) {
+static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const mo_embed_block *b) {
     int64_t entries = b->last - b->first + 1, *offset = mo_tape_scratch(t, entries, sizeof *offset);
     if (!offset)
         return mo_null_tensor(mo_tape_context(t));
@@ -44,7 +40,7 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const block
 }
 
 /* The embeddings of a block, on the tape. */
-static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const block *b) {
+static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const mo_embed_block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
     e.rows[0] = (mo_named){"hops", mo_fetch_range(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
@@ -56,40 +52,12 @@ static int64_t example_count(const mo_source *source) {
     return is_set(source) ? source->graph->graphs : source->graph->nodes;
 }
 
-static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z, const block *b) {
+static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z, const mo_embed_block *b) {
     char got[160];
     if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first))
         mo_fail(ctx, MO_INVALID, "embed: the model %s made %s of %" PRId64 " examples, expected a row of each",
             model.table->name, mo_is_null(Z) ? "nothing" : mo_shape_string(Z, got, sizeof got), b->last - b->first);
     return mo_ok(ctx);
-}
-
-/* What an embedding of all examples is done with: a visit gets each block. */
-typedef struct embedding {
-    mo_model model;
-    const mo_source *source;
-    int64_t max_rows;
-    bool ones;
-    mo_tensor *sketch; /* a matrix that the rows are multiplied with, or NULL */
-    mo_embed_visit visit;
-    void *state;
-} embedding;
-
-static bool visit_block(mo_tape *t, const embedding *e, mo_tensor *Z, int64_t first, int64_t examples) {
-    Z = e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
-    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, first, examples, e->state);
-}
-
-static void embed_nodes(mo_tape *t, const embedding *e) {
-    mo_context *ctx = mo_tape_context(t);
-    int64_t examples = example_count(e->source);
-    for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
-        block b = next_block(e->source, done, e->max_rows);
-        mo_tensor *Z = encode_block(t, e->model, e->source, &b);
-        if (!check_embeddings(ctx, e->model, Z, &b) || !visit_block(t, e, Z, b.first, examples))
-            break;
-        done = b.last;
-    }
 }
 
 /* Embeddings of n examples: [n, d], those of several experts side by side, each followed by a 1 if asked for. */
@@ -121,19 +89,42 @@ static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source
     return id ? embed_listed(t, model, source, id, n, ones) : mo_null_tensor(mo_tape_context(t));
 }
 
-static void embed_examples(mo_tape *t, const embedding *e) {
+int64_t mo_embed_examples(const mo_embedding *e) {
+    bool rows = e->model.table->of_examples;
+    return rows ? mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0) : example_count(e->source);
+}
+
+mo_embed_block mo_embed_block_from(const mo_embedding *e, int64_t first) {
+    if (!e->model.table->of_examples)
+        return next_block(e->source, first, e->max_rows);
+    int64_t left = mo_embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
+    return (mo_embed_block){.first = first, .last = first + n, .rows = n};
+}
+
+mo_tensor *mo_embed_block_rows(mo_tape *t, const mo_embedding *e, const mo_embed_block *b) {
     mo_context *ctx = mo_tape_context(t);
-    int64_t examples = mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0);
-    for (int64_t done = 0; done < examples && mo_ok(ctx); mo_tape_reset(t)) {
-        int64_t left = examples - done, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
-        mo_tensor *Z = embed_some(t, e->model, e->source, done, n, e->ones);
-        if (!visit_block(t, e, Z, done, examples))
-            break;
-        done += n;
+    bool examples = e->model.table->of_examples;
+    mo_tensor *Z = examples ? embed_some(t, e->model, e->source, b->first, b->last - b->first, e->ones)
+                            : encode_block(t, e->model, e->source, b);
+    if (!examples && !check_embeddings(ctx, e->model, Z, b))
+        return mo_null_tensor(ctx);
+    return e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
+}
+
+bool mo_embed_visit_block(mo_tape *t, const mo_embedding *e, mo_tensor *Z, const mo_embed_block *b) {
+    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, b->first, mo_embed_examples(e), e->state);
+}
+
+void mo_embed_blocks(mo_tape *t, const mo_embedding *e) {
+    int64_t examples = mo_embed_examples(e);
+    bool going = true;
+    for (mo_embed_block b = {0}; b.last < examples && going && mo_ok(mo_tape_context(t)); mo_tape_reset(t)) {
+        b = mo_embed_block_from(e, b.last);
+        going = mo_embed_visit_block(t, e, mo_embed_block_rows(t, e, &b), &b);
     }
 }
 
-static mo_code embed_source(const embedding *e) {
+static mo_code embed_source(const mo_embedding *e, const mo_ranks *ranks) {
     mo_context *ctx = e->source->graph->ctx;
     if (!mo_given(ctx, "embed", "the model's table", e->model.table) ||
         !mo_given(ctx, "embed", "the source's features", e->source->features))
@@ -144,10 +135,10 @@ static mo_code embed_source(const embedding *e) {
         mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model.table->name,
             e->source->graph->name, mo_task_name(e->source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t && e->model.table->of_examples)
-        embed_examples(t, e);
+    if (ranks)
+        mo_embed_blocks_shared(t, e, ranks);
     else if (t)
-        embed_nodes(t, e);
+        mo_embed_blocks(t, e);
     mo_tape_release(t);
     return mo_code_of(ctx);
 }
@@ -167,8 +158,8 @@ static mo_tensor *embed_kept(mo_model model, const mo_source *source, int64_t ma
     mo_tensor *all = NULL;
     if (!source || !source->graph)
         return NULL;
-    const embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
-    if (embed_source(&e) == MO_OK && all)
+    const mo_embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
+    if (embed_source(&e, NULL) == MO_OK && all)
         return all;
     mo_tensor_release(all);
     return mo_null_tensor(source->graph->ctx);
@@ -183,8 +174,19 @@ mo_code mo_embed_each(mo_model model, const mo_source *source, int64_t max_rows,
         return MO_INVALID;
     if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
         return mo_code_of(source->graph->ctx);
-    const embedding e = {model, source, max_rows, false, NULL, visit, state};
-    return embed_source(&e);
+    const mo_embedding e = {model, source, max_rows, false, NULL, visit, state};
+    return embed_source(&e, NULL);
+}
+
+mo_code mo_embed_share(mo_model model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
+    mo_embed_visit visit, void *state) {
+    if (!ranks || ranks->size < 2)
+        return mo_embed_each(model, source, max_rows, visit, state);
+    if (!source || !source->graph)
+        return MO_INVALID;
+    mo_given(source->graph->ctx, "embed", "a function for the blocks", visit);
+    const mo_embedding e = {model, source, max_rows, false, NULL, visit, state};
+    return embed_source(&e, ranks);
 }
 
 mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
@@ -198,7 +200,7 @@ int64_t mo_embedding_width(mo_model model, const mo_source *source) {
     mo_tape *t = mo_model_validate(ctx, model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     int64_t width = 0;
     if (t && !model.table->of_examples) {
-        block b = next_block(source, 0, 1);
+        mo_embed_block b = next_block(source, 0, 1);
         width = mo_dim(encode_block(t, model, source, &b), -1);
     } else if (t) {
         width = mo_dim(embed_some(t, model, source, 0, 1, false), -1);

@@ -34,6 +34,32 @@ static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
     return rows;
 }
 
+/* The rows of nodes first .. last - 1 at one hop. */
+static mo_tensor *node_range(mo_tape *t, const mo_source *source, int hop, int64_t first, int64_t last) {
+    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
+    int64_t n = mo_dim(hops, 1), all = mo_dim(hops, 0) * n;
+    return mo_fetch_range(
+        t, mo_reshape(t, hops, 2, (int64_t[]){all, mo_dim(hops, 2)}), 0, hop * n + first, hop * n + last);
+}
+
+mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state) {
+    if (!source || !source->graph)
+        return MO_INVALID;
+    mo_context *ctx = source->graph->ctx;
+    bool given = mo_given(ctx, "embed", "a function for the blocks", visit) &&
+                 mo_given(ctx, "embed", "the source's features", source->features);
+    if (given && (source->task == MO_TASK_GC || mo_has_example_rows(source) || hop < 0 || hop > source->features->hops))
+        mo_fail(ctx, MO_INVALID, "embed: hop %d of %s block by block, expected rows of nodes and hops 0 to %d", hop,
+            source->graph->name, source->features->hops);
+    mo_tape *t = given && mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    int64_t n = source->graph->nodes, step = max_rows > 0 ? max_rows : n;
+    for (int64_t i = 0; t && i < n && mo_ok(ctx); i += step, mo_tape_reset(t))
+        if (!visit(t, node_range(t, source, hop, i, n - i < step ? n : i + step), i, n, state))
+            break;
+    mo_tape_release(t);
+    return mo_code_of(ctx);
+}
+
 mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
     if (!source || !source->graph)
         return NULL;

@@ -12,6 +12,7 @@
 #include "tensor/storage.h"
 #include "train/features/hop_work.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,10 @@ static void store_together(mo_hop_store *s, const mo_graph *graph, const mo_rank
 
 mo_tensor *mo_hop_store_share(mo_hop_store *s, const mo_graph *graph, const mo_ranks *ranks) {
     mo_context *ctx = s->cache.ctx;
+    char mine[1024];
+    snprintf(mine, sizeof mine, "{\"features\": \"%.900s\"}", s->key);
+    if (!mo_ranks_compare(ctx, ranks, "features", mine))
+        return mo_null_tensor(ctx);
     if (mo_hop_store_is_spread(graph, s->columns, ranks))
         store_together(s, graph, ranks);
     else if (ranks->rank == 0)

@@ -20,6 +20,7 @@ static int64_t boundary(const double *weight, int64_t n, int64_t blocks, int siz
 bool mo_spread_begin(mo_spread *s, mo_context *ctx, const mo_ranks *ranks, int64_t n, const double *weight) {
     int64_t blocks = (n + MO_SPREAD_ROWS - 1) / MO_SPREAD_ROWS, b = 0;
     *s = (mo_spread){.ctx = ctx, .ranks = *ranks};
+    s->ranks.parted = NULL; /* its own: ranks that hold no rows learn of a failure later */
     if (s->ranks.size > blocks)
         s->ranks.size = (int)blocks;
     int size = s->ranks.size;
