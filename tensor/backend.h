@@ -206,6 +206,25 @@ typedef struct mo_pinned {
     void *mark; /* the backend's event: the device has finished the queued copies once it is reached */
 } mo_pinned;
 
+enum { MO_DEVICE_BYTES = 16, MO_GROUP_BYTES = 128 };
+
+/* Sums over the devices of several processes, which have one each. The caller carries messages between them. */
+typedef struct mo_collective {
+    const char *(*missing)(void); /* NULL, or the reason why there are no such sums here */
+    /* What tells the context's device from every other one, of other machines too. */
+    void (*identify)(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]);
+    /* Makes the name of a group; one process calls it, for all. Returns false if it raised. */
+    bool (*name)(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]);
+    /* Returns once all `size` processes have joined, false if it raised. */
+    bool (*join)(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size);
+    /* Queues x := the sum of the x of all processes, float32 and contiguous, the same bits everywhere. Every process
+     * calls it; one that cannot raises, and the others abandon theirs. Where a sum does not come, the next wait raises.
+     */
+    void (*sum)(mo_context *ctx, const mo_view *x);
+    /* Nothing where no group was joined. abandon: also a sum that is queued and may never come. */
+    void (*leave)(mo_context *ctx, bool abandon);
+} mo_collective;
+
 typedef struct mo_backend {
     size_t size; /* of this struct: a shared object from another build is refused */
     const char *name;
@@ -221,6 +240,7 @@ typedef struct mo_backend {
     size_t (*peak)(const mo_context *ctx, bool restart);
     /* Writes the name of the device to text, or returns the reason why there is no device. NULL: always there. */
     const char *(*describe)(char *text, size_t bytes);
+    int (*devices)(void); /* how many there are; NULL: one */
     /* Writes the libraries that the backend computes with to text; works without a device. NULL: none to name. */
     void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
@@ -256,6 +276,7 @@ typedef struct mo_backend {
     /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */
     bool (*capture_replay)(mo_context *ctx, void *capture, int64_t ahead);
     void (*capture_release)(mo_context *ctx, void *capture);
+    const mo_collective *collective; /* NULL: none */
     const mo_kernels *f32, *f64;
     const struct mo_fits *fits_f32, *fits_f64; /* tensor/fits.h */
 } mo_backend;

@@ -102,6 +102,12 @@ bool mo_device_describe(mo_device device, char *text, size_t bytes) {
     return !reason;
 }
 
+int mo_device_count(mo_device device) {
+    char reason[512];
+    const mo_backend *backend = mo_backend_of(device, reason, sizeof reason);
+    return !backend ? 0 : backend->devices ? backend->devices() : 1;
+}
+
 bool mo_device_libraries(mo_device device, char *text, size_t bytes) {
     char reason[512];
     const mo_backend *backend = mo_backend_of(device, reason, sizeof reason);

@@ -38,6 +38,8 @@ MO_API void *mo_context_stream(mo_context *ctx);
  * thread, as DLPack and CUDA number them. Does nothing on the CPU; in a capture MO_STATE, and the end of it. Returns
  * the status. */
 MO_API mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first);
+/* How many devices of that kind this process may use; 0: none. */
+MO_API int mo_device_count(mo_device device);
 /* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
  * false if no library is known. */
 MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);

@@ -7,6 +7,8 @@
 
 namespace cuda_host {
 
+struct group; /* seam_collective.cpp */
+
 stream *stream_of(seam *s);
 /* The text of a failure if MOCHI_CUDA_HOST_FAIL names the function, else NULL. */
 const char *planned_failure(const char *function);
@@ -16,6 +18,10 @@ const char *planned_failure(const char *function);
 const char *library_failure(seam *s, const char *function);
 /* Whether the library has a workspace of this size; it grows, except in a capture. */
 bool has_workspace(seam *s, std::size_t bytes);
+/* The failure of a piece of work that has run, which seam_failure returns. */
+void note_failure(seam *s, const char *text);
+/* Where the group of processes that the seam has joined is kept; NULL: none. */
+group *&group_of(seam *s);
 /* Whether a kernel may be queued: not after a call that broke the capture. */
 bool kernel_may_queue(seam *s);
 

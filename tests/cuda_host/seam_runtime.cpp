@@ -18,6 +18,8 @@ struct seam {
     std::size_t workspace_bytes;
     bool broken;         /* the capture that is under way */
     const char *failure; /* the first of what was queued */
+    int device;
+    group *joined;
 };
 
 struct seam_event {
@@ -76,16 +78,26 @@ static bool may_queue(seam *s) {
     return !(s->broken && is_capturing(s->on));
 }
 
-const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes) {
+int seam_count(void) {
     const char *count = std::getenv("MOCHI_CUDA_HOST_DEVICES");
-    int devices = count ? std::atoi(count) : 1;
+    return count ? std::atoi(count) : 1;
+}
+
+/* Processes have the same devices, as those of one machine do. */
+void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
+    std::memset(device, 0, SEAM_DEVICE_BYTES);
+    std::snprintf(reinterpret_cast<char *>(device), SEAM_DEVICE_BYTES, "emulated %d", s->device);
+}
+
+const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes) {
+    int devices = seam_count();
     if (const char *why = planned_failure("seam_open"))
         return why;
     if (which->device < 0 || which->device >= devices) {
         std::snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d", which->device, devices - 1);
         return text;
     }
-    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr};
+    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
     if (has_workspace(*s, 1 << 12)) /* that of products */
         return nullptr;
     seam_close(*s);
@@ -111,6 +123,7 @@ const char *seam_reason(seam *, const char *text) {
 }
 
 void seam_close(seam *s) {
+    seam_leave(s, true);
     if (s->workspace)
         seam_release(s, s->workspace);
     stream_release(stream_of(s));
@@ -125,7 +138,7 @@ const char *seam_describe(char *text, size_t bytes) {
 }
 
 void seam_libraries(char *text, size_t bytes) {
-    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuSPARSE and cuDNN");
+    std::snprintf(text, bytes, "twins of cuBLAS, cuSOLVER, cuSPARSE, cuDNN and NCCL");
 }
 
 const char *seam_failure(seam *s) {
@@ -272,6 +285,14 @@ void seam_graph_launch(seam *s, seam_graph *g) {
 
 void seam_graph_release(seam_graph *g) {
     delete g;
+}
+
+void cuda_host::note_failure(seam *s, const char *text) {
+    s->failure = s->failure ? s->failure : text;
+}
+
+group *&cuda_host::group_of(seam *s) {
+    return s->joined;
 }
 
 bool cuda_host::kernel_may_queue(seam *s) {

@@ -1,6 +1,8 @@
 /* tests/cuda_host/test_seam_misuse.cpp - the twins of the seams refuse what the vendor's libraries do not take. */
 #include "tests/cuda_host/device_values.h"
 
+#include <unistd.h>
+
 using namespace cuda_host;
 
 /* A product with something changed. */
@@ -98,12 +100,31 @@ static void wrong_sparse_rows_are_refused(void **) {
     });
 }
 
+static void wrong_groups_are_refused(void **) {
+    expect_violation("join: rank 2 of 2, without a group", [] {
+        seam_join(*new session, new seam_ranks{nullptr, 2, 2, 60});
+    });
+    expect_violation("sum over ranks: x is a host address, expected device memory", [] {
+        seam *s = *new session;
+        unsigned char name[SEAM_NAME_BYTES];
+        float x = 0;
+        seam_name_group(s, name);
+        bool alone = fork() == 0; /* the other one, so that both join */
+        seam_ranks r = {name, alone, 2, 60};
+        seam_join(s, &r);
+        if (alone)
+            _exit(0);
+        seam_sum_ranks(s, &x, 1, 1);
+    });
+}
+
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_products_are_refused),
         cmocka_unit_test(wrong_epilogues_are_refused),
         cmocka_unit_test(wrong_pointer_arrays_are_refused),
         cmocka_unit_test(wrong_sparse_rows_are_refused),
+        cmocka_unit_test(wrong_groups_are_refused),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

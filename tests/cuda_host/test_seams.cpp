@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace cuda_host;
 
@@ -149,6 +151,51 @@ static void softmax_and_its_adjoint_are_those_of_rows(void **) {
         assert_float_equal(got[i], adjoint[i], 1e-12);
 }
 
+enum { RANKS = 3, SUMS = 4, SUMMED = 10 };
+
+/* One of three processes. Returns whether every sum is that of the three; the last one does not come. */
+static bool add_up(const unsigned char *name, int rank) {
+    session s;
+    values<float> x(s, std::vector<float>(SUMMED, 0));
+    seam_ranks r = {name, rank, RANKS, 60};
+    bool right = !seam_join(s, &r);
+    for (int k = 0; k < SUMS && right; k++) {
+        for (int i = 0; i < SUMMED; i++)
+            x.pinned[i] = float((rank + 1) * (k + 1) * (i + 1));
+        seam_upload(s, x.device, x.pinned, x.bytes());
+        right = !seam_sum_ranks(s, x.device, SUMMED, 60);
+        float *got = x.read();
+        for (int i = 0; i < SUMMED; i++)
+            right &= got[i] == float(6 * (k + 1) * (i + 1));
+    }
+    if (rank == 2) /* it does not take part in the next one */
+        return right;
+    setenv("MOCHI_CUDA_HOST_PATIENCE", "0.2", 1);
+    right &= !seam_sum_ranks(s, x.device, SUMMED, 60) && !seam_wait(s);
+    const char *why = seam_failure(s);
+    return right && why && std::strcmp(why, "a sum over the processes has not come") == 0;
+}
+
+static void devices_of_several_processes_add_up(void **) {
+    unsigned char name[SEAM_NAME_BYTES];
+    pid_t pid[RANKS];
+    {
+        session s;
+        assert_null(seam_no_collective());
+        assert_null(seam_name_group(s, name));
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        pid[rank] = fork();
+        if (!pid[rank])
+            _exit(add_up(name, rank) ? 0 : 1);
+    }
+    for (int status, rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(waitpid(pid[rank], &status, 0), pid[rank]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(access(reinterpret_cast<char *>(name), F_OK), -1);
+}
+
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_column_major_matrices),
@@ -159,6 +206,7 @@ int main() {
         cmocka_unit_test(factorizations_rebuild_the_matrix),
         cmocka_unit_test(sparse_rows_are_multiplied),
         cmocka_unit_test(softmax_and_its_adjoint_are_those_of_rows),
+        cmocka_unit_test(devices_of_several_processes_add_up),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -18,6 +18,8 @@
 extern "C" {
 #endif
 
+enum { SEAM_DEVICE_BYTES = 16, SEAM_NAME_BYTES = 128 };
+
 typedef struct seam seam; /* device, stream, pool, library handles, workspace */
 typedef struct seam_event seam_event;
 typedef struct seam_graph seam_graph;
@@ -35,8 +37,11 @@ void seam_close(seam *s); /* waits for queued work */
 /* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then the other devices each behind ";
  * cuda:1 "; returns a reason if there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
-/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0"; also without a device. */
+/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0, NCCL 2.28.9"; also without a device. */
 void seam_libraries(char *text, size_t bytes);
+int seam_count(void); /* devices that this process may open; 0: none */
+/* What tells the device from every other one, of other machines too. */
+void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]);
 /* The first failure of queued work, NULL if there is none. Reading it clears it. */
 const char *seam_failure(seam *s);
 
@@ -190,6 +195,26 @@ seam_sparse *seam_sparse_create(seam *s, const seam_csr *A);
 void seam_sparse_release(seam *s, seam_sparse *A);
 /* Y = A X, the same bits every time. Asks for device memory if the width of X has changed since the last call. */
 bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const seam_dense *Y);
+
+/* ---- seam_collective: sums over the devices of several processes, each of which has one of its own ---- */
+
+/* NULL, or the reason why there is no library for it. */
+const char *seam_no_collective(void);
+/* A name for a group of processes, made by one of them; the caller brings it to the others. */
+const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]);
+typedef struct seam_ranks {
+    const unsigned char *name;
+    int rank, size;
+    double patience; /* seconds that the others are waited for */
+} seam_ranks;
+/* Returns once all `size` processes have joined, or one of them cannot. */
+const char *seam_join(seam *s, const seam_ranks *r);
+/* Queues the replacement of x [n] by the sum of the x of all processes, each of which calls it, in the same order; the
+ * same bits everywhere. Where the sum has not come after `patience` seconds, or cannot come, seam_wait leaves the group
+ * and returns the reason. */
+const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience);
+/* Leaves the group; nothing where none was joined. abandon: also a sum that is queued, whose x is then anything. */
+void seam_leave(seam *s, bool abandon);
 
 #ifdef __cplusplus
 }

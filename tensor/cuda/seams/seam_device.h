@@ -12,6 +12,7 @@
 
 struct seam_plans; /* seam_plans.c: how products are computed */
 struct seam_dnn;   /* seam_rows.c: cuDNN, opened at its first use */
+struct seam_group; /* seam_collective.c: NCCL, opened where processes join */
 
 struct seam {
     int device;
@@ -36,6 +37,8 @@ struct seam {
     cusparseHandle_t sparse; /* NULL before the first product */
     struct seam_dnn *dnn;    /* NULL: not installed */
     bool looked_for_dnn;
+    struct seam_group *group;  /* NULL: this process has joined no other */
+    char collective_text[256]; /* what NCCL said last */
 };
 
 /* Remembers a failure that cannot be returned to a caller. Clears the runtime's own last error, which libraries read
@@ -53,5 +56,9 @@ void seam_close_solver(seam *s);
 void seam_close_rows(seam *s);
 /* ", cuSPARSE 12.6.3, cuDNN 9.19.0" */
 void seam_describe_rows(char *text, size_t bytes);
+/* ", NCCL 2.28.9" */
+void seam_describe_collective(char *text, size_t bytes);
+/* Waits for the stream if a sum over processes is queued in it. Returns why the sum will not come. */
+const char *seam_wait_for_ranks(seam *s);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct seam_event {
     cudaEvent_t event;
@@ -90,6 +91,7 @@ const char *seam_open(seam **out, const seam_choice *which, char *text, size_t b
 }
 
 void seam_close(seam *s) {
+    seam_leave(s, true);
     if (s->stream)
         cudaStreamSynchronize(s->stream);
     seam_close_rows(s);
@@ -140,6 +142,16 @@ void seam_libraries(char *text, size_t bytes) {
         text, bytes, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d", blas[0], blas[1], blas[2], solver[0], solver[1], solver[2]);
     if (n > 0 && (size_t)n < bytes)
         seam_describe_rows(text + n, bytes - (size_t)n);
+    size_t used = strlen(text);
+    seam_describe_collective(text + used, bytes - used);
+}
+
+int seam_count(void) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess)
+        return count;
+    cudaGetLastError();
+    return 0;
 }
 
 const char *seam_failure(seam *s) {
@@ -167,7 +179,8 @@ void seam_fill(seam *s, void *device, int byte, size_t bytes) {
 }
 
 const char *seam_wait(seam *s) {
-    return answer_of(cudaStreamSynchronize(s->stream));
+    const char *reason = seam_wait_for_ranks(s);
+    return reason ? reason : answer_of(cudaStreamSynchronize(s->stream));
 }
 
 /* ---- events, graphs, launches ---- */

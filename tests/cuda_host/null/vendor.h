@@ -19,6 +19,7 @@ typedef struct vendor_state {
     const char *missing;      /* "epilogue": cuBLASLt has none; "plan": it has no algorithm at all */
     size_t solver_host;       /* bytes of host workspace that cuSOLVER asks for */
     cudaError_t asynchronous; /* the result of the next wait, once */
+    int busy;                 /* how often the stream is not yet done when it is asked */
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
     size_t used, high;

@@ -1,0 +1,254 @@
+/* tensor/cuda/seams/seam_collective.c - sums over the devices of several processes, by NCCL.
+ *
+ * NCCL is opened where processes join, not linked: it is no part of the toolkit, and one process has no use for it. */
+#include "tensor/cuda/seams/seam_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
+    struct cudaDeviceProp p = {0};
+    if (cudaGetDeviceProperties(&p, s->device) != cudaSuccess)
+        cudaGetLastError();
+    memcpy(device, p.uuid.bytes, SEAM_DEVICE_BYTES);
+}
+
+#ifdef MO_NCCL /* built with its header */
+#include <dlfcn.h>
+#include <nccl.h>
+#include <sched.h>
+#include <time.h>
+
+_Static_assert(SEAM_NAME_BYTES == NCCL_UNIQUE_ID_BYTES, "a name is NCCL's");
+
+#define TEXT_OF(x) #x
+#define LIBRARY_OF(major) "libnccl.so." TEXT_OF(major)
+
+/* The functions that we call. */
+typedef struct nccl {
+    void *object;
+    ncclResult_t (*version)(int *);
+    ncclResult_t (*name)(ncclUniqueId *);
+    ncclResult_t (*join)(ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *);
+    ncclResult_t (*sum)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t, cudaStream_t);
+    ncclResult_t (*leave)(ncclComm_t);
+    ncclResult_t (*abandon)(ncclComm_t);
+    ncclResult_t (*failure)(ncclComm_t, ncclResult_t *);
+    const char *(*text)(ncclResult_t);
+    const char *(*detail)(ncclComm_t);
+} nccl;
+
+/* The processes that this device adds up with. */
+struct seam_group {
+    nccl library;
+    ncclComm_t comm;
+    double patience;
+    bool summing; /* a sum is queued, and nobody has waited for it yet */
+};
+
+/* Returns whether the library is there with all of them. It is never unloaded: its threads outlive a communicator. */
+static bool find_functions(nccl *n) {
+    const struct {
+        const char *name;
+        void *slot;
+    } functions[] = {
+        {"ncclGetVersion", &n->version},
+        {"ncclGetUniqueId", &n->name},
+        {"ncclCommInitRankConfig", &n->join},
+        {"ncclAllReduce", &n->sum},
+        {"ncclCommDestroy", &n->leave},
+        {"ncclCommAbort", &n->abandon},
+        {"ncclCommGetAsyncError", &n->failure},
+        {"ncclGetErrorString", &n->text},
+        {"ncclGetLastError", &n->detail},
+    };
+    n->object = dlopen(LIBRARY_OF(NCCL_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    for (size_t i = 0; n->object && i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(n->object, functions[i].name);
+        if (!address)
+            return false;
+        memcpy(functions[i].slot, &address, sizeof address);
+    }
+    return n->object;
+}
+
+static void close_library(nccl *n) {
+    if (n->object)
+        dlclose(n->object);
+}
+
+const char *seam_no_collective(void) {
+    nccl n = {0};
+    bool found = find_functions(&n);
+    close_library(&n);
+    return found ? NULL : "NCCL is not installed (" LIBRARY_OF(NCCL_MAJOR) ")";
+}
+
+void seam_describe_collective(char *text, size_t bytes) {
+    nccl n = {0};
+    int v = 0;
+    if (find_functions(&n) && n.version(&v) == ncclSuccess)
+        snprintf(text, bytes, ", NCCL %d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+    else
+        snprintf(text, bytes, ", no NCCL");
+    close_library(&n);
+}
+
+/* "NCCL: unhandled cuda error", and what the library says of its last error. NULL for a success. */
+static const char *text_of(seam *s, const nccl *n, ncclComm_t comm, ncclResult_t code) {
+    if (code == ncclSuccess)
+        return NULL;
+    const char *more = n->detail(comm);
+    size_t length = more ? strcspn(more, "\n") : 0;
+    snprintf(s->collective_text, sizeof s->collective_text, "NCCL: %s%s%.*s", n->text(code), length ? ": " : "",
+        (int)length, length ? more : "");
+    return s->collective_text;
+}
+
+const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]) {
+    nccl n = {0};
+    ncclUniqueId id = {{0}};
+    if (!find_functions(&n)) {
+        close_library(&n);
+        return seam_no_collective();
+    }
+    const char *reason = text_of(s, &n, NULL, n.name(&id));
+    memcpy(name, id.internal, SEAM_NAME_BYTES);
+    close_library(&n);
+    return reason;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void pause_briefly(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static const char *late(seam *s, const char *what, double patience) {
+    snprintf(
+        s->collective_text, sizeof s->collective_text, "NCCL: %s in %g s: another process has stopped", what, patience);
+    return s->collective_text;
+}
+
+/* Calls of a communicator that does not block go on behind their return, so that a process that another one lets down
+ * can leave. Waits for the end of the last call, whose result is `code`; returns why it has failed. */
+static const char *settle(seam *s, ncclResult_t code, const char *what, double patience) {
+    struct seam_group *g = s->group;
+    double end = seconds() + patience;
+    for (; code == ncclInProgress && seconds() < end; pause_briefly())
+        if (g->library.failure(g->comm, &code) != ncclSuccess)
+            code = ncclInternalError;
+    return code == ncclInProgress ? late(s, what, patience) : text_of(s, &g->library, g->comm, code);
+}
+
+const char *seam_join(seam *s, const seam_ranks *r) {
+    struct seam_group *g = calloc(1, sizeof *g);
+    if (!g || !find_functions(&g->library)) {
+        if (g)
+            close_library(&g->library);
+        free(g);
+        return g ? seam_no_collective() : "out of host memory";
+    }
+    ncclUniqueId id;
+    memcpy(id.internal, r->name, SEAM_NAME_BYTES);
+    s->group = g;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclResult_t code = g->library.join(&g->comm, r->size, id, r->rank, &config);
+    const char *reason = settle(s, code, "the processes have not joined", r->patience);
+    if (reason)
+        seam_leave(s, true);
+    return reason;
+}
+
+void seam_leave(seam *s, bool abandon) {
+    struct seam_group *g = s->group;
+    if (!g)
+        return;
+    if (g->comm && abandon)
+        g->library.abandon(g->comm);
+    else if (g->comm)
+        g->library.leave(g->comm);
+    close_library(&g->library);
+    free(g);
+    s->group = NULL;
+}
+
+const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience) {
+    struct seam_group *g = s->group;
+    if (!g)
+        return "the group of processes was left before";
+    g->summing = true;
+    g->patience = patience;
+    ncclResult_t code = g->library.sum(x, x, (size_t)n, ncclFloat32, ncclSum, g->comm, s->stream);
+    return settle(s, code, "a sum over the processes was not queued", patience);
+}
+
+/* Waits for the stream; returns why the sum in it will not come. A device that has stopped is the caller's to report.
+ */
+static const char *watch(seam *s, struct seam_group *g) {
+    const double begin = seconds(), brief = 1e-3;
+    for (double waited = 0; cudaStreamQuery(s->stream) == cudaErrorNotReady; waited = seconds() - begin) {
+        cudaGetLastError(); /* the runtime notes that it was not ready */
+        ncclResult_t code = ncclSuccess;
+        g->library.failure(g->comm, &code);
+        if (code != ncclSuccess && code != ncclInProgress)
+            return text_of(s, &g->library, g->comm, code);
+        if (waited > g->patience)
+            return late(s, "a sum over the processes has not come", g->patience);
+        if (waited > brief)
+            pause_briefly();
+        else
+            sched_yield();
+    }
+    return NULL;
+}
+
+/* Without the sum the stream would be waited for in vain: the group is left, which ends it. */
+const char *seam_wait_for_ranks(seam *s) {
+    if (!s->group || !s->group->summing)
+        return NULL;
+    const char *reason = watch(s, s->group);
+    s->group->summing = false;
+    if (reason)
+        seam_leave(s, true);
+    return reason;
+}
+
+#else
+static const char missing[] = "built without NCCL";
+
+const char *seam_no_collective(void) {
+    return missing;
+}
+
+void seam_describe_collective(char *text, size_t bytes) {
+    snprintf(text, bytes, ", %s", missing);
+}
+
+const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]) {
+    return s && name ? missing : NULL;
+}
+
+const char *seam_join(seam *s, const seam_ranks *r) {
+    return s && r ? missing : NULL;
+}
+
+void seam_leave(seam *s, bool abandon) {
+    (void)s, (void)abandon;
+}
+
+const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience) {
+    return s && x && n && patience > 0 ? missing : NULL;
+}
+
+const char *seam_wait_for_ranks(seam *s) {
+    (void)s;
+    return NULL;
+}
+#endif

@@ -1,0 +1,171 @@
+/* tests/cuda_host/null/test_null_nccl.c - how the seams open, call and leave NCCL, on a library that adds nothing up;
+ * and what they make of sums that do not come. */
+#include "tensor/cuda/seams/seam.h"
+#include "tests/cuda_host/null/vendor.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <nccl.h>
+
+enum { VALUES = 100 };
+
+static int *held, *sums, *abandoned;
+static ncclResult_t *now, *later;
+static size_t *count;
+
+static void *variable(const char *name) {
+    void *library = dlopen("libnccl.so.2", RTLD_NOW), *address = library ? dlsym(library, name) : NULL;
+    assert_non_null(address);
+    return address;
+}
+
+static int find_variables(void **state) {
+    (void)state;
+    held = variable("null_nccl_held");
+    sums = variable("null_nccl_sums");
+    abandoned = variable("null_nccl_abandoned");
+    now = variable("null_nccl_now");
+    later = variable("null_nccl_later");
+    count = variable("null_nccl_count");
+    return 0;
+}
+
+static int fresh(void **state) {
+    (void)state;
+    vendor = (vendor_state){0};
+    *held = *sums = *abandoned = 0;
+    *now = *later = ncclSuccess;
+    return 0;
+}
+
+static seam *open_seam(void) {
+    char text[256];
+    seam *s = NULL;
+    const char *reason = seam_open(&s, &(seam_choice){0}, text, sizeof text);
+    if (reason)
+        fail_msg("%s", reason);
+    return s;
+}
+
+/* Two processes, of which this is the second. */
+static const char *join(seam *s) {
+    unsigned char name[SEAM_NAME_BYTES];
+    assert_null(seam_name_group(s, name));
+    return seam_join(s, &(seam_ranks){name, 1, 2, 0.05});
+}
+
+static void a_group_is_joined_and_left(void **state) {
+    (void)state;
+    char text[512];
+    seam *s = open_seam();
+    float *x = seam_allocate(s, VALUES * sizeof *x);
+    assert_null(seam_no_collective());
+    seam_libraries(text, sizeof text);
+    assert_non_null(strstr(text, ", NCCL 2.28.9"));
+    seam_leave(s, false); /* nothing to leave */
+    assert_string_equal(seam_sum_ranks(s, x, VALUES, 1), "the group of processes was left before");
+    assert_null(join(s));
+    assert_null(seam_sum_ranks(s, x, VALUES, 1));
+    assert_int_equal(*count, VALUES);
+    assert_null(seam_wait(s));
+    assert_int_equal(*held, 1);
+    seam_leave(s, false);
+    assert_int_equal(*held, 0);
+    assert_int_equal(*abandoned, 0);
+    assert_null(join(s));
+    seam_release(s, x);
+    seam_close(s);
+    assert_int_equal(*held, 0);
+    assert_int_equal(*abandoned, 1); /* nobody said that all sums had come */
+}
+
+static void a_call_that_fails_says_what_the_library_says(void **state) {
+    (void)state;
+    unsigned char name[SEAM_NAME_BYTES];
+    seam *s = open_seam();
+    float *x = seam_allocate(s, VALUES * sizeof *x);
+    *now = ncclSystemError;
+    assert_string_equal(seam_name_group(s, name), "NCCL: unhandled system error");
+    assert_string_equal(seam_join(s, &(seam_ranks){name, 1, 2, 0.05}), "NCCL: unhandled system error");
+    *now = ncclSuccess;
+    *later = ncclInProgress;
+    assert_string_equal(join(s), "NCCL: the processes have not joined in 0.05 s: another process has stopped");
+    *later = ncclRemoteError;
+    assert_non_null(strstr(join(s), "NCCL: remote process exited"));
+    assert_int_equal(*held, 0);
+    *later = ncclSuccess;
+    assert_null(join(s));
+    *now = ncclSystemError;
+    assert_string_equal(seam_sum_ranks(s, x, VALUES, 1), "NCCL: unhandled system error: connection closed by rank 1");
+    seam_release(s, x);
+    seam_close(s);
+    assert_int_equal(*held, 0);
+}
+
+/* The stream stays busy; the wait ends all the same, and the group with it. */
+static void expect_late(ncclResult_t code, double patience, const char *expected) {
+    seam *s = open_seam();
+    float *x = seam_allocate(s, VALUES * sizeof *x);
+    assert_null(join(s));
+    assert_null(seam_sum_ranks(s, x, VALUES, patience));
+    *later = code;
+    vendor.busy = 1 << 30;
+    assert_string_equal(seam_wait(s), expected);
+    vendor.busy = 0;
+    assert_int_equal(*abandoned, 1);
+    assert_int_equal(*held, 0);
+    assert_int_equal(vendor.last, cudaSuccess);
+    assert_null(seam_wait(s));
+    seam_release(s, x);
+    seam_close(s);
+}
+
+static void an_error_that_comes_late_ends_the_wait(void **state) {
+    (void)state;
+    expect_late(
+        ncclRemoteError, 60, "NCCL: remote process exited or there was a network error: connection closed by rank 1");
+}
+
+static void a_sum_that_does_not_come_ends_it_too(void **state) {
+    (void)state;
+    expect_late(
+        ncclSuccess, 0.05, "NCCL: a sum over the processes has not come in 0.05 s: another process has stopped");
+}
+
+static void a_slow_sum_is_waited_for(void **state) {
+    (void)state;
+    seam *s = open_seam();
+    float *x = seam_allocate(s, VALUES * sizeof *x);
+    assert_null(join(s));
+    assert_null(seam_sum_ranks(s, x, VALUES, 60));
+    *later = ncclInProgress; /* no failure */
+    vendor.busy = 100;
+    assert_null(seam_wait(s));
+    assert_int_equal(vendor.busy, 0);
+    vendor.busy = 100;
+    assert_null(seam_wait(s)); /* no sum is queued: the runtime waits */
+    assert_int_equal(vendor.busy, 100);
+    vendor.busy = 0;
+    assert_null(seam_sum_ranks(s, x, VALUES, 60));
+    vendor.asynchronous = cudaErrorIllegalAddress;
+    assert_string_equal(seam_wait(s), "an illegal memory access was encountered");
+    assert_int_equal(*sums, 2);
+    seam_release(s, x);
+    seam_close(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_group_is_joined_and_left, fresh),
+        cmocka_unit_test_setup(a_call_that_fails_says_what_the_library_says, fresh),
+        cmocka_unit_test_setup(an_error_that_comes_late_ends_the_wait, fresh),
+        cmocka_unit_test_setup(a_sum_that_does_not_come_ends_it_too, fresh),
+        cmocka_unit_test_setup(a_slow_sum_is_waited_for, fresh),
+    };
+    return cmocka_run_group_tests(tests, find_variables, NULL);
+}
