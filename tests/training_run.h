@@ -21,6 +21,7 @@ typedef struct run_options {
     double lr;
     const char *settings;
     mo_device device;
+    int index; /* of the device */
     int shots; /* of support and of query, 3 classes and all; 0: those of planted_plans */
     bool replay, digest;
     const mo_feature_options *features; /* NULL: planted_features; rows of examples are read by the invariant model */
@@ -30,7 +31,8 @@ static const run_options usual_run = {
     .threads = 1, .episodes = 3, .steps = 8, .checkpoint_every = 3, .seed = 1, .lr = 1e-2};
 
 static inline training_run run_open(const run_options *o, const char *folder) {
-    training_run run = {.ctx = mo_context_create(&(mo_context_options){.device = o->device, .threads = o->threads})};
+    training_run run = {
+        .ctx = mo_context_create(&(mo_context_options){.device = o->device, .index = o->index, .threads = o->threads})};
     mo_feature_options features = o->features ? *o->features : planted_features();
     run.pool = planted_pool_of(run.ctx, &features);
     run.model = features.form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(run.ctx, MO_F32, NULL)

@@ -67,6 +67,7 @@ typedef struct mo_ranks {
     int rank, size;
     const char *program;     /* names the code; ranks with another name are refused */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
+    bool deterministic;      /* the bits of one process on every device: devices add nothing up among themselves */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
@@ -80,8 +81,10 @@ MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
  * Returns whether all are equal and none has failed. */
 MO_API bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *command, const char *mine);
 /* From now on the trainer, new and with the same settings on every rank, takes its share of the episodes of each step:
- * the weights have the same bits as those of one process. Rank 0 reads and writes the files of the run. `ranks` is
- * copied, what it points to borrowed; a size of 1 changes nothing. Returns the status. */
+ * the weights have the same bits as those of one process. Where every rank has a device of its own and NCCL, and none
+ * asks for `deterministic`, the devices add up the gradients, in an order of their own: the weights then agree with
+ * those of one process to rounding. MO_INVALID where two ranks have one device. Rank 0 reads and writes the files of
+ * the run. `ranks` is copied, what it points to borrowed; a size of 1 changes nothing. Returns the status. */
 MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
 
 /* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */

@@ -13,7 +13,8 @@ static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *m
     json_t *all = mine ? mo_json_decode(mine, strlen(mine), 0, &error) : NULL;
     bool whole = json_is_object(all) && !json_object_set_new(all, "version", json_string(MO_VERSION)) &&
                  !json_object_set_new(all, "program", json_string(ranks->program ? ranks->program : "")) &&
-                 !json_object_set_new(all, "blas_core", json_string(mo_blas_core()));
+                 !json_object_set_new(all, "blas_core", json_string(mo_blas_core())) &&
+                 !json_object_set_new(all, "deterministic", json_boolean(ranks->deterministic));
     char *text = whole ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(all);
     if (!text)

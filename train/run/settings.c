@@ -202,7 +202,10 @@ static bool describe_ranks(const mo_trainer *trainer, json_t *run) {
     bool whole = true;
     for (int r = 0; r < ranks->size && ranks->host; r++)
         whole &= !json_array_append_new(hosts, json_string(ranks->host[r]));
-    return !json_object_set_new(run, "ranks", json_pack("{s:i, s:o}", "size", ranks->size, "hosts", hosts)) && whole;
+    return !json_object_set_new(run, "ranks",
+               json_pack("{s:i, s:s, s:o}", "size", ranks->size, "sums",
+                   trainer->shared->on_devices ? "devices" : "messages", "hosts", hosts)) &&
+           whole;
 }
 
 mo_code mo_write_run(const mo_trainer *trainer) {

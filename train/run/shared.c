@@ -1,6 +1,7 @@
 /* train/run/shared.c - a run that several processes share: each has the same weights and takes some of the episodes of
  * a step. Their gradients are joined along the tree of one process (sum_tree.c), and every process takes the same step
- * with the sum: the bits do not depend on the number of processes. Rank 0 alone reads and writes files. */
+ * with the sum: the bits do not depend on the number of processes. Devices that can add up the gradients themselves do
+ * so, unless equal bits are asked for (device_sums.c). Rank 0 alone reads and writes files. */
 #include "train/run/shared.h"
 
 #include "tensor/files/number_text.h"
@@ -78,7 +79,8 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
     check_shared(trainer, ranks);
     if (mo_ok(ctx))
         create_shared(trainer, s);
-    mo_trainer_agree(trainer, true);
+    if (mo_trainer_agree(trainer, true))
+        mo_device_sums_open(trainer);
     return mo_code_of(ctx);
 }
 
@@ -87,6 +89,7 @@ void mo_shared_release(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
     if (!s)
         return;
+    mo_device_sums_close(trainer);
     for (int i = 0; s->received && i < trainer->n; i++)
         mo_tensor_release(s->received[i]);
     mo_host_free(ctx, s->received, (size_t)trainer->n * sizeof *s->received);
@@ -204,13 +207,9 @@ static void take_records(mo_trainer *trainer) {
     }
 }
 
-void mo_shared_update(mo_trainer *trainer) {
+/* The sums of all episodes, on every rank. */
+static mo_tensor *const *add_by_messages(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
-    note_records(trainer);
-    if (!mo_trainer_agree(trainer, true))
-        return;
-    share_records(trainer);
-    take_records(trainer);
     mo_shared_join(s, trainer->tape);
     mo_tensor *const *total = s->ranks.rank ? s->received : mo_sum_tree_join(s->tree, trainer->tape);
     if (!s->ranks.rank)
@@ -218,6 +217,17 @@ void mo_shared_update(mo_trainer *trainer) {
     mo_ranks_broadcast(&s->ranks, s->message, s->bytes);
     if (s->ranks.rank)
         unpack(s, total);
+    return total;
+}
+
+void mo_shared_update(mo_trainer *trainer) {
+    mo_shared *s = trainer->shared;
+    note_records(trainer);
+    if (!mo_trainer_agree(trainer, true))
+        return;
+    share_records(trainer);
+    take_records(trainer);
+    mo_tensor *const *total = s->on_devices ? mo_device_sums_add(trainer) : add_by_messages(trainer);
     if (mo_ok(trainer->ctx))
         mo_optimizer_apply(trainer->optimizer, total);
 }

@@ -21,6 +21,7 @@ typedef struct mo_shared {
     char *message; /* the bytes of one sum */
     size_t bytes;
     mo_episode_record *record; /* [episodes] */
+    bool on_devices;           /* the devices add up the gradients, not messages */
     bool started, parted;      /* parted: all ranks know of a failure, and no message follows */
 } mo_shared;
 
@@ -34,6 +35,17 @@ void mo_shared_start(mo_trainer *trainer);
 /* Joins the sums of the ranks above with the one's own in its tree, and sends them to the rank below; at rank 0 the
  * tree then holds the sums of all episodes. */
 void mo_shared_join(mo_shared *s, mo_tape *t);
+/* ---- device_sums.c ---- */
+
+/* Decides whether the devices of the ranks add up the gradients, the same on every rank, and joins them. */
+void mo_device_sums_open(mo_trainer *trainer);
+void mo_device_sums_close(mo_trainer *trainer);
+/* The sums of all episodes, one per parameter, on every rank; NULL, and nothing left queued, where a rank has failed.
+ */
+mo_tensor *const *mo_device_sums_add(mo_trainer *trainer);
+
+/* ---- shared.c ---- */
+
 /* Exchanges figures and gradients of the episodes, and takes the step. */
 void mo_shared_update(mo_trainer *trainer);
 

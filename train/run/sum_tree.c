@@ -5,6 +5,8 @@
 
 #include "tensor/storage.h"
 
+enum { PART_ALIGNMENT = 256 };
+
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) {
     mo_sum_tree *tree = mo_host_alloc(ctx, sizeof *tree);
     if (tree)
@@ -18,19 +20,35 @@ void mo_sum_tree_release(mo_sum_tree *tree) {
     for (int k = 0; k < MO_TREE_NODES; k++) {
         for (int i = 0; tree->node[k].sum && i < tree->n; i++)
             mo_tensor_release(tree->node[k].sum[i]);
+        mo_tensor_release(tree->node[k].whole);
         mo_host_free(tree->ctx, tree->node[k].sum, (size_t)tree->n * sizeof *tree->node[k].sum);
     }
     mo_host_free(tree->ctx, tree, sizeof *tree);
 }
 
+/* Bytes of a part, with the zeros behind it: parts begin where memory of their own would. */
+static size_t part_bytes(const mo_tensor *like) {
+    size_t bytes = (size_t)mo_numel(like) * mo_dtype_size(like->dtype);
+    return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+}
+
 /* Returns false if there is no memory. */
 static bool make_node(mo_sum_tree *tree, mo_tree_node *node) {
     mo_context *ctx = tree->ctx;
+    size_t bytes = 0, at = 0;
     if (node->sum)
         return mo_ok(ctx);
+    for (int i = 0; i < tree->n; i++)
+        bytes += part_bytes(tree->like[i]);
+    node->whole = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){(int64_t)(bytes / sizeof(float))});
     node->sum = mo_host_alloc(ctx, (size_t)tree->n * sizeof *node->sum);
-    for (int i = 0; node->sum && i < tree->n && mo_ok(ctx); i++)
-        node->sum[i] = mo_tensor_create(ctx, tree->like[i]->dtype, tree->like[i]->ndim, tree->like[i]->shape);
+    for (int i = 0; node->sum && i < tree->n && mo_ok(ctx); i++, at += part_bytes(tree->like[i - 1])) {
+        const mo_tensor *like = tree->like[i];
+        mo_storage_retain(node->whole->storage);
+        node->sum[i] = mo_tensor_onto(ctx, node->whole->storage, like->dtype, like->ndim, like->shape);
+        if (mo_ok(ctx))
+            node->sum[i]->offset = (int64_t)(at / mo_dtype_size(like->dtype));
+    }
     return mo_ok(ctx);
 }
 
@@ -72,6 +90,10 @@ mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t) {
     for (int k = tree->depth - 1; k > 0; k--)
         add_node(tree, t, &tree->node[k - 1], tree->node[k].sum);
     return tree->depth ? tree->node[0].sum : NULL;
+}
+
+mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree) {
+    return tree->depth ? tree->node[0].whole : mo_null_tensor(tree->ctx);
 }
 
 int mo_sum_tree_level(int64_t first, int64_t end) {

@@ -11,7 +11,8 @@ enum { MO_TREE_LEVELS = 16, MO_TREE_NODES = 2 * MO_TREE_LEVELS + 2 };
 typedef struct mo_tree_node {
     int level;
     int64_t index;
-    mo_tensor **sum; /* owned by the tree; NULL before the place is first used */
+    mo_tensor *whole; /* owned by the tree, as is sum; NULL before the place is first used */
+    mo_tensor **sum;  /* parts of `whole`, one behind the other */
 } mo_tree_node;
 
 typedef struct mo_sum_tree {
@@ -29,6 +30,9 @@ void mo_sum_tree_release(mo_sum_tree *tree);
 void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X);
 /* The sum over all nodes, from the last to the first; NULL without nodes. It holds until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t);
+/* The memory of that sum as one contiguous tensor of float32, with zeros between its parts; the null tensor without
+ * nodes. */
+mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree);
 /* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
 int mo_sum_tree_level(int64_t first, int64_t end);
 

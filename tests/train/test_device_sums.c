@@ -1,0 +1,291 @@
+/* tests/train/test_device_sums.c - ranks with a device each, which add up the gradients: one sum a step, and the run of
+ * one process to rounding; its bits where they are asked for. Sums that fail end all ranks. Each rank is a process
+ * (forked_ranks.h). Skipped with fewer than three CUDA devices; the emulated one is as many as it is asked to be. */
+#include "tests/device.h"
+#include "tests/train/forked_ranks.h"
+#include "tests/training_run.h"
+
+#include <math.h>
+
+enum { STEPS = 10, EPISODES = 5, MOST_VALUES = 1 << 14, FAILED_STEP = 3 };
+
+/* Of the losses, relative to each, and of the weights, in norm: AdamW divides by the root of the second moment, which
+ * enlarges the roundings of single small gradients. */
+static const double tolerance = 1e-5;
+/* A softmax over hops cancels this weight: its gradient is rounding alone, of which AdamW makes steps of full size. */
+static const char *const without_effect = "encoder.att_mlp.2.bias";
+
+/* What a rank tells of its run. */
+typedef struct outcome {
+    mo_code code;
+    char message[1024];
+    int sums, steps; /* that its device took part in; that it has taken */
+    double loss[STEPS];
+    int n, left_out;          /* parameters, and the index of the one without effect */
+    float value[MOST_VALUES]; /* its parameters */
+} outcome;
+
+/* A run of `size` ranks, and what happens at the last of them: MOCHI_CUDA_HOST_FAIL from the beginning, or from
+ * FAILED_STEP on. */
+typedef struct shared_run {
+    const char *folder, *fail_first, *fail_later;
+    bool deterministic, one_device;
+    outcome *of; /* [size] */
+} shared_run;
+
+static struct {
+    int devices;
+    bool emulated;
+} * machine;
+
+/* ---- in the process of a rank ---- */
+
+static int sums;
+static const mo_collective *vendors;
+
+static void count_sum(mo_context *ctx, const mo_view *x) {
+    sums++;
+    vendors->sum(ctx, x);
+}
+
+/* Lets the context count its sums. */
+static void watch_sums(mo_context *ctx) {
+    static mo_backend backend;
+    static mo_collective collective;
+    vendors = ctx->backend->collective;
+    backend = *ctx->backend;
+    collective = *vendors;
+    collective.sum = count_sum;
+    backend.collective = &collective;
+    ctx->backend = &backend;
+}
+
+typedef struct progress_of_rank {
+    const shared_run *run;
+    outcome *out;
+    bool last;
+} progress_of_rank;
+
+static bool note_step(const mo_step_report *r, void *state) {
+    progress_of_rank *p = state;
+    p->out->loss[r->step] = r->loss;
+    p->out->steps = (int)r->step + 1;
+    if (p->run->fail_later && p->out->steps == FAILED_STEP) {
+        setenv("MOCHI_CUDA_HOST_PATIENCE", "2", 1);
+        if (p->last)
+            setenv("MOCHI_CUDA_HOST_FAIL", p->run->fail_later, 1);
+    }
+    return true;
+}
+
+static void note_parameters(const mo_trainer *trainer, outcome *out) {
+    for (int i = 0; i < trainer->n; i++) {
+        int64_t n = mo_numel(trainer->parameter[i]);
+        if (!strcmp(trainer->parameter[i]->name, without_effect))
+            out->left_out = out->n;
+        if (out->n + n <= MOST_VALUES)
+            mo_tensor_read(trainer->parameter[i], out->value + out->n, (size_t)n * sizeof(float));
+        out->n += (int)n;
+    }
+}
+
+static void take_part(const mo_ranks *ranks, void *state) {
+    const shared_run *s = state;
+    mo_ranks mine = *ranks;
+    progress_of_rank p = {s, &s->of[ranks->rank], ranks->rank == ranks->size - 1};
+    run_options o = usual_run;
+    o.device = MO_CUDA;
+    o.index = s->one_device ? 0 : ranks->rank;
+    o.episodes = EPISODES;
+    o.steps = STEPS;
+    mine.deterministic = s->deterministic;
+    training_run run = run_open(&o, s->folder);
+    watch_sums(run.ctx);
+    if (s->fail_first) {
+        setenv("MOCHI_CUDA_HOST_PATIENCE", "2", 1);
+        if (p.last)
+            setenv("MOCHI_CUDA_HOST_FAIL", s->fail_first, 1);
+    }
+    if (ranks->size > 1)
+        mo_trainer_share(run.trainer, &mine);
+    if (mo_trainer_run(run.trainer, note_step, &p) == MO_OK)
+        mo_trainer_finish(run.trainer);
+    note_parameters(run.trainer, p.out);
+    p.out->sums = sums;
+    p.out->code = mo_context_status(run.ctx)->code;
+    snprintf(p.out->message, sizeof p.out->message, "%s", mo_context_status(run.ctx)->message);
+    unsetenv("MOCHI_CUDA_HOST_FAIL");
+    run_close(&run);
+}
+
+static void look_at_machine(const mo_ranks *ranks, void *state) {
+    char text[512];
+    (void)ranks;
+    (void)state;
+    machine->devices = mo_device_count(MO_CUDA);
+    machine->emulated = mo_device_describe(MO_CUDA, text, sizeof text) && strstr(text, "emulated");
+}
+
+/* ---- in the process of the test ---- */
+
+static void run_shared(shared_run *s, int size) {
+    if (!s->of)
+        s->of = shared_memory(MOST_FORKED * sizeof *s->of);
+    memset(s->of, 0, MOST_FORKED * sizeof *s->of);
+    assert_true(fork_ranks(size, take_part, s));
+}
+
+static void expect_fine(const shared_run *s, int size, int expected_sums) {
+    for (int r = 0; r < size; r++) {
+        const outcome *out = &s->of[r];
+        if (out->code)
+            fail_msg("rank %d: %s", r, out->message);
+        assert_in_range(out->n, 1, MOST_VALUES);
+        assert_int_equal(out->steps, STEPS);
+        assert_int_equal(out->sums, expected_sums);
+        assert_memory_equal(out->value, s->of[0].value, sizeof out->value);
+        assert_memory_equal(out->loss, s->of[0].loss, sizeof out->loss);
+    }
+}
+
+static void expect_sums(const char *folder, const char *word) {
+    char expected[64];
+    bytes file = run_file(folder, "run.json");
+    bytes_append(&file, "", 1);
+    snprintf(expected, sizeof expected, "\"sums\": \"%s\"", word);
+    assert_non_null(strstr((char *)file.data, expected));
+    bytes_release(&file);
+}
+
+/* The run of one process, which several tests compare with. */
+static shared_run one;
+
+static int run_alone(void **state) {
+    static char folder[500];
+    int code = scratch_create(state);
+    snprintf(folder, sizeof folder, "%s/one", ((scratch *)*state)->folder);
+    one.folder = folder;
+    run_shared(&one, 1);
+    expect_fine(&one, 1, 0);
+    return code;
+}
+
+static int forget_runs(void **state) {
+    folder_remove(one.folder);
+    return scratch_release(state);
+}
+
+static void compare_runs(const outcome *other, int size) {
+    double worst_loss = 0, square = 0, difference = 0;
+    int differ = 0;
+    for (int k = 0; k < STEPS; k++)
+        worst_loss = fmax(worst_loss, fabs(other->loss[k] - one.of->loss[k]) / fabs(one.of->loss[k]));
+    for (int i = 0; i < one.of->n; i++) {
+        double between = i == one.of->left_out ? 0 : (double)other->value[i] - one.of->value[i];
+        square += (double)one.of->value[i] * one.of->value[i];
+        difference += between * between;
+        differ += between != 0;
+    }
+    difference = sqrt(difference / square);
+    print_message("%d steps of %d episodes on %d devices: %d sums, losses differ by at most %.2g of themselves, "
+                  "weights by %.2g of their norm; %d of %d differ\n",
+        STEPS, EPISODES, size, other->sums, worst_loss, difference, differ, one.of->n);
+    assert_true(worst_loss <= tolerance && difference <= tolerance);
+    assert_true(differ > 0); /* or this was the order of one process, and another test than it says */
+}
+
+static void devices_add_up_once_a_step(void **state) {
+    scratch *s = *state;
+    char folder[500];
+    snprintf(folder, sizeof folder, "%s/several", s->folder);
+    shared_run several = {.folder = folder};
+    for (int size = 2; size <= 3; size++) {
+        run_shared(&several, size);
+        expect_fine(&several, size, STEPS);
+        expect_sums(folder, "devices");
+        compare_runs(several.of, size);
+        folder_remove(folder);
+    }
+}
+
+static void deterministic_sums_have_the_bits_of_one_process(void **state) {
+    scratch *s = *state;
+    char folder[500];
+    snprintf(folder, sizeof folder, "%s/several", s->folder);
+    shared_run several = {.folder = folder, .deterministic = true};
+    for (int size = 2; size <= 3; size++) {
+        several.one_device = size == 2;
+        run_shared(&several, size);
+        expect_fine(&several, size, 0);
+        expect_sums(folder, "messages");
+        assert_memory_equal(one.of->value, several.of->value, sizeof one.of->value);
+        assert_same_run(one.folder, folder);
+        folder_remove(folder);
+    }
+}
+
+/* Where a rank has no library for it, messages bring the bits of one process. */
+static void a_rank_without_the_library_leaves_it_to_messages(void **state) {
+    scratch *s = *state;
+    char folder[500];
+    if (!machine->emulated)
+        skip();
+    snprintf(folder, sizeof folder, "%s/several", s->folder);
+    shared_run several = {.folder = folder, .fail_first = "seam_no_collective"};
+    run_shared(&several, 2);
+    expect_fine(&several, 2, 0);
+    assert_same_run(one.folder, folder);
+    folder_remove(folder);
+}
+
+/* Every rank ends with an error of that step; one of them names the reason. */
+static void expect_failure(shared_run s, const scratch *in, int steps, const char *part) {
+    char folder[500];
+    bool named = false;
+    snprintf(folder, sizeof folder, "%s/failed", in->folder);
+    s.folder = folder;
+    run_shared(&s, 2);
+    for (int r = 0; r < 2; r++) {
+        assert_int_not_equal(s.of[r].code, MO_OK);
+        assert_int_equal(s.of[r].steps, steps);
+        named |= strstr(s.of[r].message, part) != NULL;
+    }
+    if (!named)
+        fail_msg("expected '%s', rank 0 said '%s'", part, s.of[0].message);
+    if (access(folder, F_OK) == 0)
+        folder_remove(folder);
+}
+
+static void a_sum_that_fails_ends_all_ranks(void **state) {
+    if (!machine->emulated)
+        skip();
+    expect_failure((shared_run){.fail_later = "seam_sum_ranks"}, *state, FAILED_STEP,
+        "train: step 3: rank 1 of 2: cuda: no sum over the processes: a failure planned by the test");
+    expect_failure((shared_run){.fail_later = "seam_sum_ranks_late"}, *state, FAILED_STEP,
+        "step 3: cuda: the device stopped: a sum over the processes has not come");
+    expect_failure((shared_run){.fail_first = "seam_join"}, *state, 0,
+        "cuda: the processes cannot join: another process has not joined");
+    expect_failure((shared_run){.fail_first = "seam_wait"}, *state, 0, "rank 1 of 2: ");
+}
+
+static void ranks_of_one_device_are_refused(void **state) {
+    expect_failure(
+        (shared_run){.one_device = true}, *state, 0, "train: ranks 0 and 1 have the same device, expected one a rank");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_add_up_once_a_step),
+        cmocka_unit_test(deterministic_sums_have_the_bits_of_one_process),
+        cmocka_unit_test(a_rank_without_the_library_leaves_it_to_messages),
+        cmocka_unit_test(a_sum_that_fails_ends_all_ranks),
+        cmocka_unit_test(ranks_of_one_device_are_refused),
+    };
+    setenv("MOCHI_CUDA_HOST_DEVICES", "3", 1);
+    machine = shared_memory(sizeof *machine);
+    if (!fork_ranks(1, look_at_machine, NULL) || machine->devices < 3) {
+        printf("skipped: %d devices of CUDA, expected 3\n", machine->devices);
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, run_alone, forget_runs);
+}
