@@ -33,6 +33,18 @@ static started read_environment(void) {
     return (started){0, NULL};
 }
 
+int ranks_local(void) {
+    /* Open MPI; Intel MPI and MPICH; MVAPICH; Slurm without an mpirun. */
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank && strtol(rank, NULL, 10) >= 0)
+            return (int)strtol(rank, NULL, 10);
+    }
+    return 0;
+}
+
 /* ---- the shared object ---- */
 
 /* RANKS_INSTALLED and RANKS_BUILT are its places, seen from the folder of the program. Returns false if neither has

@@ -7,6 +7,8 @@
 /* Joins the processes of this command ("mochi train"): size is 1 where this process was started alone. Returns false
  * after one line on standard error, which names the command. */
 bool ranks_open(mo_ranks *ranks, const char *command);
+/* The number of this process among those of its host, as its environment tells; 0 where it does not. */
+int ranks_local(void);
 /* Waits for all of them; each process of a size above 1 calls it before it ends. */
 void ranks_close(mo_ranks *ranks);
 

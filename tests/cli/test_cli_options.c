@@ -105,6 +105,7 @@ static const option_row rows[] = {
     {"train", "device", COSTS, PAPER, "--device cpu", "/weights.safetensors", {NULL}},
     {"train", "math", NEEDS_GPU, NULL, NULL, NULL, {PAPER " --math tf32"}},
     {"train", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {PAPER " --device-memory 4G"}},
+    {"train", "deterministic", NEEDS_GPU, NULL, NULL, NULL, {PAPER " --deterministic"}},
     {"train", "replay", NEEDS_GPU, NULL, NULL, NULL, {PAPER " --replay"}},
     {"train", "threads", COSTS, PAPER, "--threads 1", "/weights.safetensors", {NULL}},
     {"train", "json", SAYS, RUN_OF, "--json", "\"gradient_norm\"", {NULL}},

@@ -131,6 +131,7 @@ static void look_at_machine(const mo_ranks *ranks, void *state) {
 static void run_shared(shared_run *s, int size) {
     if (!s->of)
         s->of = shared_memory(MOST_FORKED * sizeof *s->of);
+    folder_remove(s->folder); /* what a failed test has left */
     memset(s->of, 0, MOST_FORKED * sizeof *s->of);
     assert_true(fork_ranks(size, take_part, s));
 }

@@ -39,6 +39,7 @@ enum {
     KEY_SOLVES,
     KEY_FEATURES,
     KEY_REPLAY,
+    KEY_DETERMINISTIC,
     KEY_OUT,
     KEY_RESUME,
     KEY_NEW_LR,

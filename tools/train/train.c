@@ -184,6 +184,14 @@ static int train_in_context(mo_context *ctx, run *now) {
     return code;
 }
 
+/* Without a number in --device, the processes of a host take its devices in turn. */
+static void choose_device(train_options *o, const mo_ranks *ranks) {
+    bool free_choice = ranks->size > 1 && o->device.device == MO_CUDA && !o->numbered;
+    int devices = free_choice ? mo_device_count(MO_CUDA) : 0;
+    if (devices > 1)
+        o->device.index = ranks_local() % devices;
+}
+
 int train_command(int argc, char **argv) {
     train_options o;
     run now = {.options = &o};
@@ -195,6 +203,8 @@ int train_command(int argc, char **argv) {
     o.json &= run_leads(&now);
     now.progress.form = choose_form(&o);
     o.device.threads = !o.threads && now.ranks.size > 1 ? 1 : o.threads;
+    now.ranks.deterministic = o.deterministic;
+    choose_device(&o, &now.ranks);
     mo_context *ctx = open_context_on(o.device);
     int code = EXIT_FAILED;
     if (ctx) {

@@ -40,6 +40,8 @@ void refuse_train_options(const train_options *o) {
     refuse_given(&o->given, "solve-health", o->replay, "expected no --replay, whose solves cannot be read");
     refuse_given(
         &o->given, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
+    refuse_given(&o->given, "deterministic", o->device.device == MO_CPU,
+        "expected --device cuda; on the cpu every number of processes gives the same weights");
     refuse_given(&o->given, "new-lr", !o->resume, "expected --resume, of a run that goes on at another rate");
     refuse_given(&o->given, "quiet", o->json, "--json has no progress to leave out");
     refuse_math_on_cpu(&o->given, &o->device);

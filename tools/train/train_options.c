@@ -107,6 +107,10 @@ static const struct argp_option options[] = {
         "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
         "--k and --q are single numbers; the weights do not depend on it",
         0},
+    {"deterministic", KEY_DETERMINISTIC, NULL, 0,
+        "processes with a GPU each add up their gradients in the order of one process, through host memory, and not by "
+        "NCCL: the same weights for every number of them",
+        0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
     {"json", KEY_JSON, NULL, 0, "one JSON object per step on standard output", 0},
     {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
@@ -147,6 +151,8 @@ static void take_run(train_options *o, int key, const char *text, const struct a
         o->new_lr = parse_positive(state, "--new-lr", text);
     else if (key == KEY_REPLAY)
         o->replay = true;
+    else if (key == KEY_DETERMINISTIC)
+        o->deterministic = true;
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
@@ -158,6 +164,8 @@ static void take_run(train_options *o, int key, const char *text, const struct a
 static error_t take_train_option(int key, char *text, struct argp_state *state) {
     train_options *o = state->input;
     note_given(&o->given, key);
+    if (key == KEY_DEVICE)
+        o->numbered = strchr(text, ':') != NULL;
     if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
         return 0;
     if (key == ARGP_KEY_ARG)
