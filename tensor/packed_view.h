@@ -25,8 +25,8 @@ static inline mo_view packed_view(const mo_view *v) {
 static inline mo_view row_sums_view(const mo_gemm *g) {
     mo_view sums = g->A;
     sums.data = g->row_sums.data;
-    sums.stride[0] = g->row_sums.stride[0];
-    sums.stride[1] = 0;
+    for (int i = 0; i < sums.ndim; i++)
+        sums.stride[i] = i < sums.ndim - 1 ? g->row_sums.stride[i] : 0;
     return sums;
 }
 

@@ -8,8 +8,8 @@
  * = D_k V_k, batched products. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
-#include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
+#include "tensor/backend.h"
 
 static bool hop_gradient_shape(mo_call *c) {
     const mo_tensor *D = c->in[0], *X = c->in[1];
@@ -22,27 +22,27 @@ static bool hop_gradient_shape(mo_call *c) {
            mo_call_output(c, 1, D->dtype, 2, (int64_t[]){K, out});
 }
 
-enum { MOST_TOGETHER = 20 };
-
 static void hop_gradient_forward(mo_call *c) {
-    mo_view D = mo_tensor_view(c->in[0]), X = mo_tensor_view(c->in[1]);
-    mo_view W_bar = mo_tensor_view(c->out[0]), b_bar = mo_tensor_view(c->out[1]);
-    mo_gemm g[MOST_TOGETHER];
-    int64_t K = D.shape[0];
-    for (int64_t k = 0, n = 0; k < K; k++) {
-        mo_view sums = mo_window(b_bar, 0, k, 1);
-        sums.ndim = 1;
-        sums.shape[0] = b_bar.shape[1];
-        sums.stride[0] = b_bar.stride[1];
-        g[n++] = (mo_gemm){.A = mo_swap_view(mo_hop_view(D, k)),
-            .B = mo_hop_view(X, k),
-            .C = mo_hop_view(W_bar, k),
-            .row_sums = sums,
-            .alpha = 1};
-        if (n == MOST_TOGETHER || k + 1 == K) {
-            mo_multiply(c->ctx, g, (int)n);
-            n = 0;
-        }
+    const mo_gemm all = {.A = mo_swap_view(mo_tensor_view(c->in[0])),
+        .B = mo_tensor_view(c->in[1]),
+        .C = mo_tensor_view(c->out[0]),
+        .row_sums = mo_tensor_view(c->out[1]),
+        .alpha = 1};
+    const mo_kernels *kernels = mo_kernels_of(c->ctx, all.C.dtype);
+    if (kernels->gemms) { /* one batch; the CPU cuts a batch into other pieces than its matrices, with other bits */
+        kernels->gemms(c->ctx, &all, 1);
+        return;
+    }
+    for (int64_t k = 0; k < all.A.shape[0]; k++) {
+        mo_gemm g = all;
+        g.A = mo_hop_view(all.A, k);
+        g.B = mo_hop_view(all.B, k);
+        g.C = mo_hop_view(all.C, k);
+        g.row_sums = mo_window(all.row_sums, 0, k, 1);
+        g.row_sums.ndim = 1;
+        g.row_sums.shape[0] = all.row_sums.shape[1];
+        g.row_sums.stride[0] = all.row_sums.stride[1];
+        kernels->gemm(c->ctx, &g);
     }
 }
 
@@ -69,9 +69,6 @@ static double hop_gradient_flops(const mo_call *c) {
 static const mo_sample hop_gradient_samples[] = {
     {.name = "three hops", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 3, .shape = {3, 4, 5}}}},
     {.name = "one hop", .n_in = 2, .in = {{.ndim = 3, .shape = {1, 5, 1}}, {.ndim = 3, .shape = {1, 5, 2}}}},
-    {.name = "more hops than are queued at once",
-        .n_in = 2,
-        .in = {{.ndim = 3, .shape = {MOST_TOGETHER + 1, 2, 1}}, {.ndim = 3, .shape = {MOST_TOGETHER + 1, 2, 2}}}},
     {.name = "no rows", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 0, 3}}, {.ndim = 3, .shape = {2, 0, 2}}}},
     {.name = "no hops", .n_in = 2, .in = {{.ndim = 3, .shape = {0, 2, 3}}, {.ndim = 3, .shape = {0, 2, 2}}}},
 };
@@ -92,7 +89,7 @@ const mo_op mo_op_hop_gradient = {
     .vjp = hop_gradient_vjp,
     .flops = hop_gradient_flops,
     .samples = hop_gradient_samples,
-    .n_samples = 5,
+    .n_samples = 4,
     .error_samples = hop_gradient_error_samples,
     .n_error_samples = 1,
 };

@@ -95,11 +95,13 @@ static void multiply(const seam_gemm &g) {
     for (std::int64_t i = 0; i < g.batch; i++) {
         const void *A = at(g.A, i * g.stride_a, g.input), *B = at(g.B, i * g.stride_b, g.input);
         void *C = const_cast<void *>(at(g.C, i * g.stride_c, g.output));
+        seam_gemm of = g;
+        of.sums = g.sums ? const_cast<void *>(at(g.sums, i * g.stride_sums, g.output)) : nullptr;
         if (g.input == SEAM_F64) {
-            multiply_one(g, static_cast<const double *>(A), static_cast<const double *>(B), static_cast<double *>(C));
+            multiply_one(of, static_cast<const double *>(A), static_cast<const double *>(B), static_cast<double *>(C));
         } else {
             std::vector<float> a = narrowed(A, size_a, g.input, g.math), b = narrowed(B, size_b, g.input, g.math);
-            multiply_one(g, a.data(), b.data(), static_cast<float *>(C));
+            multiply_one(of, a.data(), b.data(), static_cast<float *>(C));
         }
     }
 }
@@ -108,7 +110,7 @@ static void multiply(const seam_gemm &g) {
 static void require_epilogue(const seam_gemm &g) {
     if (!seam_has_epilogue(&g))
         return;
-    if (g.output != SEAM_F32 || g.batch != 1 || g.beta != 0)
+    if (g.output != SEAM_F32 || (g.batch != 1 && !g.sums) || g.beta != 0)
         violation("product: an epilogue with a batch of %lld, beta %g and output of type %d", (long long)g.batch,
             g.beta, g.output);
     if (g.sums && (g.bias || g.addend || g.relu || g.bits))
@@ -118,7 +120,7 @@ static void require_epilogue(const seam_gemm &g) {
     if (g.bias)
         require_vector(g.bias, g.m, size_of(g.output), "product: bias");
     if (g.sums)
-        require_vector(g.sums, g.n, size_of(g.output), "product: sums");
+        require_vector(g.sums, (g.batch - 1) * g.stride_sums + g.n, size_of(g.output), "product: sums");
     if (g.addend)
         require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
     if (!g.bits)

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { PRODUCTS = 12, N = 48, D = 40, M = 24, ROOM = 4 * N * D };
+enum { PRODUCTS = 13, N = 48, D = 40, M = 24, ROOM = 4 * N * D, SUMS = 4 * D };
 
 /* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], and room for every result and row sums. */
 typedef struct group {
@@ -59,7 +59,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     g->bias = drawn(g->t, real, 4, 1, (int64_t[]){M});
     for (int i = 0; i < PRODUCTS; i++) {
         g->C[i] = drawn(g->t, real, 5, 1, (int64_t[]){ROOM});
-        g->sums[i] = mo_full(g->t, real, 1, (int64_t[]){N + D}, 7);
+        g->sums[i] = mo_full(g->t, real, 1, (int64_t[]){SUMS}, 7);
     }
     mo_view X = mo_tensor_view(g->X), W = mo_tensor_view(g->W), G = mo_tensor_view(g->G);
     mo_view left = mo_window(W, 1, 0, D), right = mo_window(W, 1, D, D), head = mo_window(X, 0, 0, 9);
@@ -87,6 +87,12 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     p = add(g, mo_swap_view(mo_window(G, 0, 0, 0)), mo_window(X, 0, 0, 0)); /* no terms, and sums of them */
     p->row_sums = sums_of(g, M);
     mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}}; /* a batch, by one matrix and by its own */
+    p = add(g, mo_swap_view(batch), batch);                                 /* sums of rows in a batch */
+    p->C = (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, D, D}, {D * D, D, 1}};
+    p->row_sums = sums_of(g, 4 * D);
+    p->row_sums.ndim = 2;
+    p->row_sums.shape[0] = 4, p->row_sums.shape[1] = D;
+    p->row_sums.stride[0] = D, p->row_sums.stride[1] = 1;
     add(g, batch, (mo_view){left.data, left.dtype, 3, {4, D, M}, {0, 1, 2 * D}})->C =
         (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, N / 4, M}, {N / 4 * M, M, 1}};
     add(g, batch, (mo_view){X.data, X.dtype, 3, {4, D, N / 4}, {N / 4 * D, 1, D}})->C =
@@ -115,14 +121,14 @@ static void results(mo_context *ctx, mo_dtype real, bool together, double *out) 
     mo_tape_release(g.t);
 }
 
-enum { RESULTS = PRODUCTS * (ROOM + N + D) };
+enum { RESULTS = PRODUCTS * (ROOM + SUMS) };
 
 static double single[RESULTS], grouped[RESULTS], again[RESULTS], cpu[RESULTS];
 
 static void compare(const char *what, const double *got, const double *want, double tolerance) {
     for (int i = 0; i < RESULTS; i++)
         if (!(fabs(got[i] - want[i]) <= tolerance))
-            fail_msg("%s: product %d, value %d is %.9g, expected %.9g", what, i / (ROOM + N + D), i % (ROOM + N + D),
+            fail_msg("%s: product %d, value %d is %.9g, expected %.9g", what, i / (ROOM + SUMS), i % (ROOM + SUMS),
                 got[i], want[i]);
 }
 

@@ -107,10 +107,6 @@ static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
     seam_gemm c = p->call;
     int last = p->axes - 1;
     int64_t calls = 1;
-    c.batch = p->axes ? p->size[last] : 1;
-    c.stride_a = p->axes ? p->B.view.stride[last] : 0;
-    c.stride_b = p->axes ? p->A.view.stride[last] : 0;
-    c.stride_c = p->axes ? p->C.stride[last] : 0;
     for (int i = 0; i < last; i++)
         calls *= p->size[i];
     for (int64_t call = 0; call < calls && mo_ok(ctx); call++) {
@@ -134,7 +130,9 @@ static bool unit_stride(const mo_view *v) {
 /* Whether the work after the product has the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
-    if (p->axes || g->beta != 0 || g->C.ndim != 2 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
+    bool batch = p->axes || g->C.ndim != 2,
+         sums_alone = g->row_sums.data && g->C.ndim == 3 && g->row_sums.stride[0] == g->C.shape[1];
+    if ((batch && !sums_alone) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
         return false;
     if (g->addend.data && (!unit_stride(&g->addend) || g->addend.stride[0] < p->call.m))
         return false;
@@ -158,6 +156,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.ld_addend = g->addend.data ? g->addend.stride[0] : 0;
     p->call.relu = g->relu;
     p->call.sums = g->row_sums.data;
+    p->call.stride_sums = p->axes ? g->row_sums.stride[0] : 0;
     p->call.bits = g->bits.data;
     p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
@@ -198,8 +197,13 @@ template <typename real> static bool multiply_one(mo_context *ctx, const mo_gemm
     c->transposed_a = p.B.transposed, c->transposed_b = p.A.transposed;
     c->m = n, c->n = m, c->k = g->A.shape[g->A.ndim - 1];
     c->lda = p.B.ld, c->ldb = p.A.ld, c->ldc = m <= 1 ? most(1, n) : g->C.stride[axes];
-    c->alpha = g->alpha, c->beta = g->beta, c->batch = 1;
+    c->alpha = g->alpha, c->beta = g->beta;
     merge_batch(&p);
+    int last = p.axes - 1;
+    c->batch = p.axes ? p.size[last] : 1;
+    c->stride_a = p.axes ? p.B.view.stride[last] : 0;
+    c->stride_b = p.axes ? p.A.view.stride[last] : 0;
+    c->stride_c = p.axes ? p.C.stride[last] : 0;
     bool rides = take_epilogue(ctx, g, &p);
     multiply(ctx, &p, narrow ? 2 : sizeof(real), sizeof(real));
     if (g->bits_written)

@@ -103,12 +103,12 @@ typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
 typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n]; for each matrix of the batch, strides
- * in elements (0 repeats). With an epilogue, batch is 1 and beta 0. There are three:
+ * in elements (0 repeats). With an epilogue beta is 0, and batch is 1 but for sums. There are three:
  * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits the library
  * stores a bit per element, in its own order: whether it passed. bits [ld_bits, n], in bits; ld_bits is at least m and
  * a multiple of 128, the address of 16 bytes.
  * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
- * - sums [n]: the columns of op(B) summed over k. */
+ * - sums [n]: the columns of op(B) summed over k, stride_sums elements apart in a batch. */
 typedef struct seam_gemm {
     seam_type input, output; /* input: of A and B; output: of C, bias, alpha and beta. BF16 inputs have an F32 output */
     seam_math math;
@@ -125,6 +125,7 @@ typedef struct seam_gemm {
     void *bits;
     int64_t ld_bits;
     void *sums;
+    int64_t stride_sums;
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->addend || g->relu || g->bits || g->sums;

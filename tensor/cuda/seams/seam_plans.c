@@ -50,7 +50,7 @@ static plan_key key_of(const seam_gemm *g) {
         kind = 2 * kind + flags[i];
     return (plan_key){{kind, g->m, g->n, g->k, g->lda, g->ldb, g->ldc, g->addend ? g->ld_addend : 0,
         g->bits ? g->ld_bits : 0, g->batch, g->batch > 1 ? g->stride_a : 0, g->batch > 1 ? g->stride_b : 0,
-        g->batch > 1 ? g->stride_c : 0, 0}};
+        g->batch > 1 ? g->stride_c : 0, g->batch > 1 && g->sums ? g->stride_sums : 0}};
 }
 
 static size_t set_of(const plan_key *key) {
@@ -136,6 +136,9 @@ static cublasStatus_t describe_operation(struct seam_plan *p, const seam_gemm *g
     for (int i = 0; i < 3 && !code; i++)
         code =
             cublasLtMatmulDescSetAttribute(p->operation, attributes[i].name, attributes[i].value, attributes[i].bytes);
+    if (g->sums && g->batch > 1 && !code)
+        code = cublasLtMatmulDescSetAttribute(
+            p->operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &g->stride_sums, sizeof g->stride_sums);
     return code ? code : seam_set_addresses(p->operation, g);
 }
 

@@ -27,11 +27,11 @@ MOCHI_CUDA_LIBRARIES=never step nc15 tf32 never
 pieces=$(wc -l <"$folder/rule") products=$(grep -c '^product' "$folder/rule") never=$(wc -l <"$folder/never")
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 grep -o '"min_ms":[0-9.]*' "$folder/json"
-limit nc15 tf32 84
-limit nc15 bf16 101
-limit nc64 tf32 96
-limit lp tf32 97
-limit gc_enzymes tf32 93
+limit nc15 tf32 81
+limit nc15 bf16 98
+limit nc64 tf32 93
+limit lp tf32 94
+limit gc_enzymes tf32 90
 said="queues $products products among $pieces pieces of work ($never with \`MOCHI_CUDA_LIBRARIES=never\`"
 if ! tr '\n' ' ' <tensor/cuda/README.md | tr -s ' ' | grep -qF -- "$said"; then
     echo "tensor/cuda/README.md does not say: $said"
