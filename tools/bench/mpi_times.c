@@ -1,5 +1,6 @@
 /* tools/bench/mpi_times.c - preloaded by bench_mpi into the processes of a run: when each call of MPI_Send and MPI_Recv
- * began and ended, one line per call in the file MPI_TIMES.RANK of the environment. */
+ * began and ended, one line per call in the file MPI_TIMES.RANK of the environment. MPI_DELAY, in seconds, is the
+ * latency of a link that this machine cannot make: a message is received that much later. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +32,12 @@ int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MP
 }
 
 int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {
-    double begin = seconds();
-    return note_call(begin, count, PMPI_Recv(data, count, type, from, tag, comm, status));
+    const char *delay = getenv("MPI_DELAY");
+    double begin = seconds(), wait = delay ? strtod(delay, NULL) : 0;
+    int result = PMPI_Recv(data, count, type, from, tag, comm, status);
+    if (wait > 0)
+        nanosleep(&(struct timespec){(time_t)wait, (long)(1e9 * (wait - (double)(time_t)wait))}, NULL);
+    return note_call(begin, count, result);
 }
 
 int MPI_Finalize(void) {
