@@ -173,7 +173,7 @@ static void write_embeddings(
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
-    if (model.table)
+    if (mo_ranks_agree(source->graph->ctx, &o->ranks, true))
         mo_embed_share(model, source, o->max_rows, &o->ranks, write_block, f);
     if (f->npy)
         mo_npy_finish(f->npy);
