@@ -165,8 +165,8 @@ CALLS = {
 }
 # Ops without a function of their own: parts of others, reached through those or through gradients.
 INTERNAL = {
-    "accumulate", "affine", "affine_gradient", "hop_attention", "hop_attention_adjoint", "hop_dot", "hop_layers", "implicit_solve", "l2_normalize_adjoint", "linear_gradient", "logistic_folds", "logistic_solve", "masked_matmul",
-    "perceptron", "recompute", "relu_mask", "segment_spread", "slope", "solve_refined", "softmax_adjoint",
+    "accumulate", "affine", "affine_adjoint", "affine_gradient", "hop_attention", "hop_attention_adjoint", "hop_dot", "hop_gradient", "hop_layers", "implicit_solve", "l2_normalize_adjoint", "linear_adjoint", "linear_gradient", "logistic_folds", "logistic_solve", "masked_matmul",
+    "matmul_adjoint", "perceptron", "recompute", "relu_mask", "scale_unit", "scale_unit_adjoint", "segment_spread", "slope", "solve_refined", "softmax_adjoint",
     "softmax_cross_entropy_adjoint", "svm_dual", "svm_folds", "implicit",
 }  # fmt: skip
 
