@@ -6,11 +6,12 @@
 #include "train/ranks/spread.h"
 
 enum {
-    NODES = 3 * MO_SPREAD_ROWS + 4321,
-    EDGES = 2 * NODES,
+    NODES = 2 * MO_SPREAD_ROWS + 4321,
+    EDGES = NODES,
     ATTRIBUTES = 5,
-    WIDTH = 64
-}; /* a hop has two blocks, one in float16 */
+    WIDE = 64,
+    NARROW = 16
+}; /* the last two: columns; a hop is two blocks of the file, or one */
 
 /* Nodes of one end are drawn in favour of the low ones, so that ranks of equal work have unequal rows. */
 static mo_graph *draw_large(mo_context *ctx, bool attributed) {
@@ -77,14 +78,14 @@ static void *open_features(void *state) {
 }
 
 /* Opens the features on `size` ranks, each with its own cache folder. */
-static void open_on_ranks(member *m, int size, bool attributed, const char *const *folder, mo_dtype stack) {
+static void open_on_ranks(member *m, int size, bool attributed, const char *const *folder, int width, mo_dtype stack) {
     static fake_world world;
     pthread_t thread[MOST_RANKS];
     fake_world_open(&world);
     world.patient = true;
     for (int r = 0; r < size; r++) {
         m[r] = (member){.ranks = fake_ranks(&world, r, size), .options = plain, .attributed = attributed};
-        m[r].options.dim = WIDTH;
+        m[r].options.dim = width;
         m[r].options.power_iterations = 1;
         m[r].options.place = MO_FEATURES_ON_DISK;
         m[r].options.cache = folder[r];
@@ -122,20 +123,20 @@ static void fill_folders(const char **folder, const char *path) {
         folder[r] = path;
 }
 
-static void expect_bytes_of_one(scratch *s, mo_dtype stack, int first, int step) {
+static void expect_bytes_of_one(scratch *s, int width, mo_dtype stack, int first, int step) {
     const char *folder[MOST_RANKS];
     char path[512];
     size_t bytes, several;
     member m[5];
     snprintf(path, sizeof path, "%s", scratch_path(s, "one"));
     fill_folders(folder, path);
-    open_on_ranks(m, 1, false, folder, stack);
+    open_on_ranks(m, 1, false, folder, width, stack);
     assert_int_equal(m[0].code, MO_OK);
     double residual = m[0].residual;
     close_members(m, 1);
     char *one = take_stack(path, &bytes);
     for (int W = first; W <= 4; W += step) { /* more than there are blocks of rows, at last */
-        open_on_ranks(m, W, false, folder, stack);
+        open_on_ranks(m, W, false, folder, width, stack);
         for (int r = 0; r < W; r++) {
             if (m[r].code)
                 fail_msg("rank %d of %d: %s", r, W, m[r].message);
@@ -153,11 +154,11 @@ static void expect_bytes_of_one(scratch *s, mo_dtype stack, int first, int step)
 }
 
 static void any_number_of_ranks_writes_the_same_file(void **state) {
-    expect_bytes_of_one(*state, MO_F32, 2, 2);
+    expect_bytes_of_one(*state, WIDE, MO_F32, 2, 2);
 }
 
 static void any_number_of_ranks_writes_the_same_halves(void **state) {
-    expect_bytes_of_one(*state, MO_F16, 3, 2);
+    expect_bytes_of_one(*state, NARROW, MO_F16, 3, 2);
 }
 
 /* The SVD of attributes sums over nodes rank by rank. */
@@ -167,8 +168,8 @@ static void attributes_agree_to_rounding(void **state) {
     member one, m[3];
     snprintf(path, sizeof path, "%s", scratch_path(*state, "attributes"));
     fill_folders(folder, path);
-    open_on_ranks(&one, 1, true, folder, MO_F32);
-    open_on_ranks(m, 3, true, folder, MO_F32);
+    open_on_ranks(&one, 1, true, folder, NARROW, MO_F32);
+    open_on_ranks(m, 3, true, folder, NARROW, MO_F32);
     assert_int_equal(one.code + m[0].code + m[1].code + m[2].code, 0);
     assert_int_equal(folder_files(path, ".stack", NULL), 2); /* under keys of their own */
     double difference = 0, norm = 0;
@@ -193,7 +194,7 @@ static void an_interrupted_run_goes_on_with_other_ranks(void **state) {
     snprintf(path, sizeof path, "%s", scratch_path(*state, "interrupted"));
     fill_folders(folder, path);
     for (int lost = 1; lost <= 3; lost += 2) { /* the checksums of one block, and of more than a hop */
-        open_on_ranks(m, 2, false, folder, MO_F32);
+        open_on_ranks(m, 2, false, folder, NARROW, MO_F32);
         close_members(m, 2);
         assert_int_equal(folder_files(path, ".stack", stack), 1);
         FILE *file = fopen(stack, "r+b");
@@ -208,11 +209,11 @@ static void an_interrupted_run_goes_on_with_other_ranks(void **state) {
         fclose(file);
         snprintf(partial, sizeof partial, "%s.partial", stack);
         assert_int_equal(rename(stack, partial), 0);
-        open_on_ranks(m, 3, false, folder, MO_F32);
+        open_on_ranks(m, 3, false, folder, NARROW, MO_F32);
         assert_int_equal(m[0].code + m[1].code + m[2].code, 0);
         assert_false(m[2].cached);
         close_members(m, 3);
-        open_on_ranks(m, 2, false, folder, MO_F32);
+        open_on_ranks(m, 2, false, folder, NARROW, MO_F32);
         assert_true(m[0].cached && m[1].cached);
         close_members(m, 2);
         char *x = take_stack(path, &again);
@@ -232,7 +233,7 @@ static void a_rank_that_fails_ends_all(void **state) {
     for (int failing = 0; failing < 4; failing += 1 + failing) {
         fill_folders(folder, path);
         folder[failing] = failing ? other : "/proc/none"; /* another file system: the file of rank 0 is not there */
-        open_on_ranks(m, 4, false, folder, MO_F32);
+        open_on_ranks(m, 4, false, folder, NARROW, MO_F32);
         for (int r = 0; r < 4; r++) {
             assert_int_equal(m[r].code, MO_IO);
             assert_int_equal(m[r].n, 0);
