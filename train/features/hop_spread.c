@@ -224,5 +224,8 @@ mo_tensor *mo_hop_store_share(mo_hop_store *s, const mo_graph *graph, const mo_r
         return mo_null_tensor(ctx);
     mo_tensor *stack = mo_hop_store_open(s);
     s->from_cache = from_cache;
-    return stack;
+    if (mo_ranks_agree(ctx, ranks, true))
+        return stack;
+    mo_tensor_release(stack);
+    return mo_null_tensor(ctx);
 }

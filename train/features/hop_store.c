@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 typedef mo_hop_work work;
@@ -117,6 +118,16 @@ static bool compute_hop_store(work *w) {
     return fine && mo_ok(ctx);
 }
 
+/* Without the matrix the file is one that ranks have made together, of which this one had no rows. */
+static bool is_alone(work *w) {
+    if (w->s->A)
+        return true;
+    mo_fail(w->file.ctx, MO_IO,
+        "hop stack '%s': the file that the other processes made is not here, expected one folder", w->file.path);
+    unlink(w->file.partial);
+    return false;
+}
+
 mo_tensor *mo_hop_store_open(mo_hop_store *s) {
     mo_context *ctx = s->cache.ctx;
     work w = {.s = s};
@@ -124,7 +135,7 @@ mo_tensor *mo_hop_store_open(mo_hop_store *s) {
     bool fine = mo_ok(ctx) && mo_hop_file_open(&w.file, s);
     if (fine) {
         s->from_cache = mo_hop_file_finished(&w.file) == w.file.blocks;
-        fine = s->from_cache || compute_hop_store(&w);
+        fine = s->from_cache || (is_alone(&w) && compute_hop_store(&w));
     }
     if (fine && mo_hop_file_complete(&w.file)) {
         memcpy(s->quality, w.file.quality, sizeof s->quality);
