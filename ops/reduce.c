@@ -133,7 +133,7 @@ mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, i
 
 mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
     if (mo_is_null(X) || (ndim > 0 && !size) ||
-        (X->ndim == ndim && !memcmp(X->shape, size, (size_t)ndim * sizeof *size)))
+        (X->ndim == ndim && (ndim == 0 || !memcmp(X->shape, size, (size_t)ndim * sizeof *size))))
         return X;
     int lead = X->ndim - ndim;
     unsigned axes = 0;
