@@ -1,6 +1,7 @@
 /* tests/models/test_model_memory.c - heads, models and what is computed with them where memory runs out
  * (tests/failing_memory.h). tests/test_public_calls.py compares the calls here with models/ and train/train.h. */
 #include "tests/failing_memory.h"
+#include "train/frozen_features.h"
 #include "train/train.h"
 
 static mo_tensor *drawn(mo_tape *t, int64_t rows, int64_t columns, uint64_t seed) {
@@ -87,6 +88,36 @@ static mo_graph *ring(mo_context *ctx) {
     return mo_graph_from_edges(ctx, "ring", NODES, 2 * NODES, u, v);
 }
 
+/* A ring, and a band of another shape, by random subspaces: both have more than twice the columns of a subspace. */
+static double decompositions(mo_context *ctx, scratch *unused) {
+    enum { SIDE = 70, MOST = 74 };
+    (void)unused;
+    int64_t pointer[MOST + 1] = {0};
+    int32_t column[2 * MOST];
+    float entry[2 * MOST];
+    double value = 0;
+    for (int rows = SIDE; rows <= MOST; rows += MOST - SIDE) {
+        for (int i = 0; i < rows; i++) {
+            int a = (i + SIDE - 1) % SIDE, b = (i + 1) % SIDE;
+            pointer[i + 1] = 2 * (i + 1);
+            column[2 * i] = (int32_t)(a < b ? a : b);
+            column[2 * i + 1] = (int32_t)(a < b ? b : a);
+            entry[2 * i] = entry[2 * i + 1] = rows == SIDE ? 1 : (float)(1 + i % 7);
+        }
+        mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+        mo_csr *A = mo_csr_create(ctx, rows, SIDE, pointer, column, MO_F32, entry);
+        mo_tensor *U, *S, *V;
+        double residual;
+        if (rows == SIDE)
+            mo_csr_declare_symmetric(A);
+        if (mo_sparse_svd(t, A, 4, 1, 1, &U, &S, &V, &residual) == MO_OK)
+            value += residual + total(t, S) + total(t, U) + total(t, V);
+        mo_csr_release(A);
+        mo_tape_release(t);
+    }
+    return value;
+}
+
 static double links(mo_context *ctx, scratch *unused) {
     (void)unused;
     double score[2] = {0};
@@ -115,7 +146,8 @@ static double suggestions(mo_context *ctx, scratch *unused) {
 
 static void lack_of_memory_in_a_model_is_a_status(void **state) {
     static const named_scenario all[] = {{"heads", heads, 60}, {"check a head", check_head, 40},
-        {"episodes", episodes, 60}, {"links", links, 40}, {"suggestions", suggestions, 100}};
+        {"episodes", episodes, 60}, {"decompositions", decompositions, 1000}, {"links", links, 40},
+        {"suggestions", suggestions, 100}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

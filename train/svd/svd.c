@@ -24,11 +24,11 @@ static double sum_of_squares(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES));
 }
 
-/* *sum += the parts of every rank, in their order. */
+/* *sum += the parts of every rank, in their order; nothing where one has failed, which may have no parts. */
 static void add_parts(mo_svd_problem *p, double *sum, const double *part, int64_t count) {
     if (p->spread)
         mo_spread_add(p->spread, sum, part, count, 1);
-    for (int64_t i = 0; !p->spread && i < count; i++)
+    for (int64_t i = 0; !p->spread && i < count && mo_ok(p->t->ctx); i++)
         *sum += part[i];
 }
 
