@@ -6,8 +6,13 @@
 #include "train/inside.h"
 
 #include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { MOST_RANKS = 40 };
 
@@ -89,6 +94,18 @@ static inline mo_ranks fake_ranks(fake_world *w, int rank, int size) {
         .receive = fake_receive,
         .state = &w->place[rank],
         .parted = &w->place[rank].parted};
+}
+
+/* Runs every rank in a thread of its own: `work` gets its member of `members`, `stride` bytes apart. All messages that
+ * were sent have been received then. */
+static inline void fake_world_run(fake_world *w, int size, void *(*work)(void *), void *members, size_t stride) {
+    pthread_t thread[MOST_RANKS];
+    assert_in_range(size, 1, MOST_RANKS);
+    for (int r = 0; r < size; r++)
+        assert_int_equal(pthread_create(&thread[r], NULL, work, (char *)members + (size_t)r * stride), 0);
+    for (int r = 0; r < size; r++)
+        pthread_join(thread[r], NULL);
+    assert_int_equal(w->waiting, 0);
 }
 
 #endif

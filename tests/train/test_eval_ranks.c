@@ -157,15 +157,6 @@ static member *open_members(fake_world *world, int size, const trial *x) {
     return m;
 }
 
-static void run_members(member *m, const fake_world *world, int size) {
-    pthread_t thread[MOST_RANKS];
-    for (int r = 0; r < size; r++)
-        assert_int_equal(pthread_create(&thread[r], NULL, run_member, &m[r]), 0);
-    for (int r = 0; r < size; r++)
-        pthread_join(thread[r], NULL);
-    assert_int_equal(world->waiting, 0);
-}
-
 static void close_members(member *m, int size) {
     for (int r = 0; r < size; r++)
         close_member(&m[r]);
@@ -204,7 +195,7 @@ static void expect_same(const trial *x) {
         failed_cells += strstr(one->row[i], "the support sums to") != NULL;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         member *m = open_members(&world, sizes[i], x);
-        run_members(m, &world, sizes[i]);
+        fake_world_run(&world, sizes[i], run_member, m, sizeof *m);
         expect_rows_of_one(one, m, sizes[i]);
         close_members(m, sizes[i]);
     }
@@ -237,7 +228,7 @@ static const trial nodes = {.task = MO_TASK_NC}, links = {.task = MO_TASK_LP};
 /* Runs the ranks: each ends with that error, and the first one's message names the rank that failed. */
 static void expect_refused(member *m, fake_world *world, int size, int failed, mo_code code, const char *part) {
     char name[32];
-    run_members(m, world, size);
+    fake_world_run(world, size, run_member, m, sizeof *m);
     for (int r = 0; r < size; r++) {
         const mo_status *status = mo_context_status(m[r].ctx);
         assert_int_equal(status->code, code);

@@ -80,7 +80,6 @@ static void *open_features(void *state) {
 /* Opens the features on `size` ranks, each with its own cache folder. */
 static void open_on_ranks(member *m, int size, bool attributed, const char *const *folder, int width, mo_dtype stack) {
     static fake_world world;
-    pthread_t thread[MOST_RANKS];
     fake_world_open(&world);
     world.patient = true;
     for (int r = 0; r < size; r++) {
@@ -90,11 +89,8 @@ static void open_on_ranks(member *m, int size, bool attributed, const char *cons
         m[r].options.place = MO_FEATURES_ON_DISK;
         m[r].options.cache = folder[r];
         m[r].options.stack = stack;
-        assert_int_equal(pthread_create(&thread[r], NULL, open_features, &m[r]), 0);
     }
-    for (int r = 0; r < size; r++)
-        pthread_join(thread[r], NULL);
-    assert_int_equal(world.waiting, 0);
+    fake_world_run(&world, size, open_features, m, sizeof *m);
 }
 
 static void close_members(member *m, int size) {

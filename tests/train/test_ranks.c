@@ -123,15 +123,6 @@ static void open_members(member *m, fake_world *world, int size, const run_optio
         m[r] = (member){.run = run_open(&o[r], folder), .ranks = fake_ranks(world, r, size), .until = o[r].steps};
 }
 
-static void run_members(member *m, fake_world *world, int size) {
-    pthread_t thread[MOST_RANKS];
-    for (int r = 0; r < size; r++)
-        assert_int_equal(pthread_create(&thread[r], NULL, run_member, &m[r]), 0);
-    for (int r = 0; r < size; r++)
-        pthread_join(thread[r], NULL);
-    assert_int_equal(world->waiting, 0);
-}
-
 static void close_members(member *m, int size) {
     for (int r = 0; r < size; r++)
         run_close(&m[r].run);
@@ -157,7 +148,7 @@ static void share_run(const run_options *o, int size, const char *folder, bool r
     for (int r = 0; r < size; r++)
         m[r].resume = resume;
     m[stopper].until = until;
-    run_members(m, &world, size);
+    fake_world_run(&world, size, run_member, m, sizeof *m);
     for (int r = 0; r < size; r++) {
         assert_run_ok(&m[r].run);
         assert_int_equal(m[r].taken, until);
@@ -218,7 +209,7 @@ static void expect_refused(
     static fake_world world;
     member m[4];
     open_members(m, &world, size, o, folder);
-    run_members(m, &world, size);
+    fake_world_run(&world, size, run_member, m, sizeof *m);
     for (int r = 0; r < size; r++) {
         const mo_status *status = mo_context_status(m[r].run.ctx);
         assert_int_equal(status->code, code);
@@ -286,19 +277,14 @@ static void a_failure_between_steps_ends_all_at_one_step(void **state) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
-    pthread_t thread[3];
     open_members(m, &world, 3, o, run_folder(*state, "spoiled"));
-    for (int r = 0; r < 3; r++)
-        assert_int_equal(pthread_create(&thread[r], NULL, run_spoiled, &m[r]), 0);
-    for (int r = 0; r < 3; r++)
-        pthread_join(thread[r], NULL);
+    fake_world_run(&world, 3, run_spoiled, m, sizeof *m);
     for (int r = 0; r < 3; r++) {
         assert_int_equal(m[r].taken, 2);
         assert_int_equal(mo_context_status(m[r].run.ctx)->code, MO_IO);
         assert_non_null(strstr(mo_context_status(m[r].run.ctx)->message, "the disk is full"));
     }
     assert_non_null(strstr(mo_context_status(m[0].run.ctx)->message, "rank 2 of 3"));
-    assert_int_equal(world.waiting, 0);
     close_members(m, 3);
 }
 
