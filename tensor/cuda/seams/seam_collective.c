@@ -2,6 +2,7 @@
  *
  * NCCL is opened where processes join, not linked: it is no part of the toolkit, and one process has no use for it. */
 #include "tensor/cuda/seams/seam_device.h"
+#include "tensor/cuda/seams/seam_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@ void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
 }
 
 #ifdef MO_NCCL /* built with its header */
-#include <dlfcn.h>
 #include <nccl.h>
 #include <sched.h>
 #include <time.h>
@@ -44,15 +44,12 @@ struct seam_group {
     nccl library;
     ncclComm_t comm;
     double patience;
-    bool summing; /* a sum is queued, and nobody has waited for it yet */
+    bool summing; /* a sum is queued that the host has not waited for */
 };
 
-/* Returns whether the library is there with all of them. It is never unloaded: its threads outlive a communicator. */
+/* Returns whether the library is there with all of them. */
 static bool find_functions(nccl *n) {
-    const struct {
-        const char *name;
-        void *slot;
-    } functions[] = {
+    const seam_function functions[] = {
         {"ncclGetVersion", &n->version},
         {"ncclGetUniqueId", &n->name},
         {"ncclCommInitRankConfig", &n->join},
@@ -63,25 +60,14 @@ static bool find_functions(nccl *n) {
         {"ncclGetErrorString", &n->text},
         {"ncclGetLastError", &n->detail},
     };
-    n->object = dlopen(LIBRARY_OF(NCCL_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    for (size_t i = 0; n->object && i < sizeof functions / sizeof *functions; i++) {
-        void *address = dlsym(n->object, functions[i].name);
-        if (!address)
-            return false;
-        memcpy(functions[i].slot, &address, sizeof address);
-    }
+    n->object = seam_library_open(LIBRARY_OF(NCCL_MAJOR), functions, sizeof functions / sizeof *functions);
     return n->object;
-}
-
-static void close_library(nccl *n) {
-    if (n->object)
-        dlclose(n->object);
 }
 
 const char *seam_no_collective(void) {
     nccl n = {0};
     bool found = find_functions(&n);
-    close_library(&n);
+    seam_library_close(n.object);
     return found ? NULL : "NCCL is not installed (" LIBRARY_OF(NCCL_MAJOR) ")";
 }
 
@@ -92,7 +78,7 @@ void seam_describe_collective(char *text, size_t bytes) {
         snprintf(text, bytes, ", NCCL %d.%d.%d", v / 10000, v / 100 % 100, v % 100);
     else
         snprintf(text, bytes, ", no NCCL");
-    close_library(&n);
+    seam_library_close(n.object);
 }
 
 /* "NCCL: unhandled cuda error", and what the library says of its last error. NULL for a success. */
@@ -109,13 +95,11 @@ static const char *text_of(seam *s, const nccl *n, ncclComm_t comm, ncclResult_t
 const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]) {
     nccl n = {0};
     ncclUniqueId id = {{0}};
-    if (!find_functions(&n)) {
-        close_library(&n);
+    if (!find_functions(&n))
         return seam_no_collective();
-    }
     const char *reason = text_of(s, &n, NULL, n.name(&id));
     memcpy(name, id.internal, SEAM_NAME_BYTES);
-    close_library(&n);
+    seam_library_close(n.object);
     return reason;
 }
 
@@ -149,8 +133,6 @@ static const char *settle(seam *s, ncclResult_t code, const char *what, double p
 const char *seam_join(seam *s, const seam_ranks *r) {
     struct seam_group *g = calloc(1, sizeof *g);
     if (!g || !find_functions(&g->library)) {
-        if (g)
-            close_library(&g->library);
         free(g);
         return g ? seam_no_collective() : "out of host memory";
     }
@@ -174,7 +156,7 @@ void seam_leave(seam *s, bool abandon) {
         g->library.abandon(g->comm);
     else if (g->comm)
         g->library.leave(g->comm);
-    close_library(&g->library);
+    seam_library_close(g->library.object);
     free(g);
     s->group = NULL;
 }

@@ -3,9 +3,9 @@
  * cuDNN is opened at its first use, not linked: its libraries are large, many machines lack them, and there a kernel of
  * ours computes instead. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
 #include "tensor/cuda/seams/seam_device.h"
+#include "tensor/cuda/seams/seam_library.h"
 
 #include <cusparse.h>
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +39,7 @@ struct seam_dnn {
 };
 
 static bool find_functions(struct seam_dnn *d) {
-    const struct {
-        const char *name;
-        void *slot;
-    } functions[] = {
+    const seam_function functions[] = {
         {"cudnnGetVersion", &d->version},
         {"cudnnCreate", &d->create},
         {"cudnnDestroy", &d->destroy},
@@ -53,14 +50,7 @@ static bool find_functions(struct seam_dnn *d) {
         {"cudnnSoftmaxForward", &d->forward},
         {"cudnnSoftmaxBackward", &d->backward},
     };
-    /* cuDNN is never unloaded: the kernels, threads and libraries that it opened outlive its handle. */
-    d->object = dlopen(LIBRARY_OF(CUDNN_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    for (size_t i = 0; d->object && i < sizeof functions / sizeof *functions; i++) {
-        void *address = dlsym(d->object, functions[i].name);
-        if (!address)
-            return false;
-        memcpy(functions[i].slot, &address, sizeof address);
-    }
+    d->object = seam_library_open(LIBRARY_OF(CUDNN_MAJOR), functions, sizeof functions / sizeof *functions);
     return d->object;
 }
 
@@ -69,8 +59,7 @@ static void close_dnn(struct seam_dnn *d) {
         d->destroy_tensor(d->rows);
     if (d->handle)
         d->destroy(d->handle);
-    if (d->object)
-        dlclose(d->object);
+    seam_library_close(d->object);
     free(d);
 }
 
@@ -98,8 +87,7 @@ static void describe_dnn(char *text, size_t bytes) {
         snprintf(text, bytes, ", cuDNN %zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
     else
         snprintf(text, bytes, ", no cuDNN");
-    if (d.object)
-        dlclose(d.object);
+    seam_library_close(d.object);
 }
 
 /* Rows as images of n channels and one pixel. The number of images and the number of elements in a descriptor are ints:

@@ -1,6 +1,6 @@
 /* tests/cuda_host/null/test_null_dnn.c - how the seams open, call and close cuDNN, on a library that computes
  * nothing. */
-#include "tensor/cuda/seams/seam.h"
+#include "tests/cuda_host/null/open_seam.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,15 +14,6 @@
 
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
-
-static seam *open_seam(void) {
-    char text[256];
-    seam *s = NULL;
-    const char *reason = seam_open(&s, &(seam_choice){0}, text, sizeof text);
-    if (reason)
-        fail_msg("%s", reason);
-    return s;
-}
 
 /* The library if it is loaded, without loading it. */
 static void *loaded(void) {
@@ -41,7 +32,7 @@ static int *counter(const char *name) {
 static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state) {
     (void)state;
     seam_rows r = {SEAM_F32, false, 4, 2048};
-    seam *s = open_seam();
+    seam *s = open_seam((seam_choice){0});
     assert_null(loaded());
     float *x = seam_allocate(s, 4 * 2048 * sizeof *x);
     assert_true(seam_softmax(s, &r, x, x));
@@ -74,7 +65,7 @@ static void naming_the_library_leaves_it_where_it_is(void **state) {
 static void more_rows_than_a_descriptor_counts_are_several_calls(void **state) {
     (void)state;
     seam_rows r = {SEAM_F32, true, 7, INT_MAX / 3};
-    seam *s = open_seam();
+    seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, sizeof *x); /* its values are not read */
     int *calls = counter("null_dnn_calls"), *rows = counter("null_dnn_rows"), before = *calls;
     assert_true(seam_softmax(s, &r, x, x));

@@ -1,6 +1,6 @@
 /* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda on libraries that compute nothing: broken captures,
  * late errors, devices, memory and plans. */
-#include "tensor/cuda/seams/seam.h"
+#include "tests/cuda_host/null/open_seam.h"
 #include "tests/cuda_host/null/vendor.h"
 
 #include <setjmp.h>
@@ -10,15 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static seam *open_seam(seam_choice which) {
-    char text[256];
-    seam *s = NULL;
-    const char *reason = seam_open(&s, &which, text, sizeof text);
-    if (reason)
-        fail_msg("%s", reason);
-    return s;
-}
 
 static void assert_refused(seam_choice which, const char *expected) {
     char text[256];
