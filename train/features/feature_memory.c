@@ -11,8 +11,9 @@
 #include "tensor/storage.h"
 #include "train/features/hop_store.h"
 #include "train/features/nodes/diffuse.h"
+#include "train/svd/svd.h"
 
-enum { OVERSAMPLING = 16, REAL = 4, SMALL = 400, HALO = 16 * 4 * 3 / 2, LIBRARIES = 24 << 20 };
+enum { REAL = 4, SMALL = 400, HALO = MO_HALO_PANEL * REAL * 3 / 2, LIBRARIES = 24 << 20 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 static double larger_need(double a, double b) {
@@ -28,7 +29,8 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double share = spread ? 1.0 / o->ranks->size : 1;
-    double q = o->dim + OVERSAMPLING, svd = share * panels * n * q * REAL + SMALL * q * q + (spread ? HALO * n : 0);
+    double q = o->dim + MO_SVD_OVERSAMPLING,
+           svd = share * panels * n * q * REAL + SMALL * q * q + (spread ? HALO * n : 0);
     double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
     bool blocks = sides > 1;
     double stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;

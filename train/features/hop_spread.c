@@ -11,12 +11,11 @@
 #include "tensor/host_array.h"
 #include "tensor/storage.h"
 #include "train/features/hop_work.h"
+#include "train/svd/svd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { OVERSAMPLING = 16 }; /* of an SVD, which is exact, and small, up to twice as many rows as columns */
 
 typedef struct spread_work {
     mo_hop_work w;
@@ -25,9 +24,10 @@ typedef struct spread_work {
     int64_t side, held; /* the hop in w.X; -1: none */
 } spread_work;
 
+/* An SVD is exact, and small, up to twice as many rows as columns. */
 bool mo_hop_store_is_spread(const mo_graph *graph, int64_t columns, const mo_ranks *ranks) {
     return ranks && ranks->size > 1 && graph->graphs == 1 && graph->nodes > MO_SPREAD_ROWS &&
-           graph->nodes > 2 * (columns + OVERSAMPLING);
+           graph->nodes > 2 * (columns + MO_SVD_OVERSAMPLING);
 }
 
 /* Spreads the nodes. For each node an SVD does products of small matrices as long as its columns, for each edge it adds

@@ -3,9 +3,9 @@
  * A rank needs the rows of X of the nodes that its own nodes lead to: its own, and those that other ranks hold, its
  * halo. As the adjacency is symmetric, the rows that it sends to rank r are those of its nodes that lead to a node of
  * r: both know them from the graph, and no list is sent. The halo of a graph without locality is almost as large as all
- * other rows, so that a product goes by panels of 16 columns: what is held beside X and Y is one panel of its own rows
- * and the halo, and one of the rows for one other rank. An entry's order in its row, and so the sum of a row, is that
- * of one process.
+ * other rows, so that a product goes by panels of MO_HALO_PANEL columns: what is held beside X and Y is one panel of
+ * its own rows and the halo, and one of the rows for one other rank. An entry's order in its row, and so the sum of a
+ * row, is that of one process.
  *
  * In round k of a product rank i exchanges with rank (k - i) mod W, the lower one sending first: every pair meets once,
  * and no rank waits for a message that waits for its own. */
@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANEL = 16 };
-
 struct mo_halo {
     mo_spread *spread;
     mo_csr *A;
@@ -28,7 +26,7 @@ struct mo_halo {
     int64_t *from, *to;  /* [size + 1]: where the rows of rank r begin in the halo, and in `row` */
     int32_t *row;        /* own rows that others read, by reader */
     int64_t largest;     /* the most rows sent to one rank */
-    float *panel, *sent; /* [own + halo, PANEL], [largest, PANEL] */
+    float *panel, *sent; /* [own + halo, MO_HALO_PANEL], [largest, MO_HALO_PANEL] */
 };
 
 /* What a rank reads off the graph: nodes that its rows lead to, and places for them. */
@@ -39,11 +37,17 @@ typedef struct survey {
     int32_t *place; /* [nodes]: the column of a node in the rank's rows; -1: none yet */
 } survey;
 
+/* The rank that holds the row of a node. */
 static int rank_of(const survey *s, int64_t node) {
-    int r = 0;
-    while (node >= s->start[r + 1])
-        r++;
-    return r;
+    int low = 0, end = s->size;
+    while (end - low > 1) {
+        int middle = low + (end - low) / 2;
+        if (node < s->start[middle])
+            end = middle;
+        else
+            low = middle;
+    }
+    return low;
 }
 
 /* Gives every node that the rank's rows lead to a column: its own nodes first, then the others in their order. */
@@ -65,23 +69,42 @@ static void place_columns(const survey *s, mo_halo *h) {
     h->from[s->size] = h->halo;
 }
 
-/* Lists, for every other rank, the own rows that lead to one of its nodes; with NULL counts them. */
-static void list_sent(const survey *s, mo_halo *h, int32_t *row) {
+/* Counts, for every other rank, the own rows that lead to one of its nodes, or lists them from to[rank] on: count
+ * [size] is what it has of each so far, and last [size] the row that each got last. */
+static void visit_sent(const survey *s, const mo_halo *h, int64_t *count, int64_t *last, int32_t *row) {
     const mo_graph *g = s->graph;
-    int64_t first = s->start[s->rank], *count = h->to + 1;
-    memset(h->to, 0, (size_t)(s->size + 1) * sizeof *h->to);
+    int64_t first = s->start[s->rank];
     for (int r = 0; r < s->size; r++) {
-        for (int64_t i = first; r != s->rank && i < s->start[s->rank + 1]; i++)
-            for (int64_t e = g->row_pointer[i]; e < g->row_pointer[i + 1]; e++)
-                if (rank_of(s, g->column[e]) == r) {
-                    if (row)
-                        row[h->to[r] + count[r]] = (int32_t)(i - first);
-                    count[r]++;
-                    break;
-                }
-        h->largest = count[r] > h->largest ? count[r] : h->largest;
-        count[r] += h->to[r];
+        count[r] = 0;
+        last[r] = -1;
     }
+    for (int64_t i = 0; i < h->own; i++)
+        for (int64_t e = g->row_pointer[first + i]; e < g->row_pointer[first + i + 1]; e++) {
+            int r = rank_of(s, g->column[e]);
+            if (r == s->rank || last[r] == i)
+                continue;
+            last[r] = i;
+            if (row)
+                row[h->to[r] + count[r]] = (int32_t)i;
+            count[r]++;
+        }
+}
+
+/* The own rows that each other rank reads. */
+static void list_sent(mo_context *ctx, const survey *s, mo_halo *h) {
+    int64_t *count = mo_host_array(ctx, s->size, sizeof *count), *last = mo_host_array(ctx, s->size, sizeof *last);
+    if (mo_ok(ctx)) {
+        visit_sent(s, h, count, last, NULL);
+        for (int r = 0; r < s->size; r++) {
+            h->to[r + 1] = h->to[r] + count[r];
+            h->largest = count[r] > h->largest ? count[r] : h->largest;
+        }
+    }
+    h->row = mo_host_array(ctx, h->to[s->size], sizeof *h->row);
+    if (mo_ok(ctx))
+        visit_sent(s, h, count, last, h->row);
+    free(count);
+    free(last);
 }
 
 /* The rank's rows of D^-1/2 A D^-1/2, by the placed columns. */
@@ -113,12 +136,9 @@ static bool fill_halo(mo_context *ctx, const survey *s, mo_halo *h) {
         return false;
     place_columns(s, h);
     h->A = cut_rows(ctx, s, h);
-    list_sent(s, h, NULL);
-    h->row = mo_host_array(ctx, h->to[s->size], sizeof *h->row);
-    if (mo_ok(ctx))
-        list_sent(s, h, h->row);
-    h->panel = mo_host_array(ctx, (h->own + h->halo) * PANEL, sizeof *h->panel);
-    h->sent = mo_host_array(ctx, h->largest * PANEL, sizeof *h->sent);
+    list_sent(ctx, s, h);
+    h->panel = mo_host_array(ctx, (h->own + h->halo) * MO_HALO_PANEL, sizeof *h->panel);
+    h->sent = mo_host_array(ctx, h->largest * MO_HALO_PANEL, sizeof *h->sent);
     return mo_ok(ctx);
 }
 
@@ -201,8 +221,8 @@ void mo_halo_multiply(mo_halo *h, mo_tensor *X, mo_tensor *Y) {
     if (!mo_spread_agree(h->spread))
         return;
     mo_view x = mo_tensor_view(X), y = mo_tensor_view(Y), p = x;
-    for (int64_t j = 0; j < x.shape[1]; j += PANEL) {
-        int64_t count = x.shape[1] - j < PANEL ? x.shape[1] - j : PANEL;
+    for (int64_t j = 0; j < x.shape[1]; j += MO_HALO_PANEL) {
+        int64_t count = x.shape[1] - j < MO_HALO_PANEL ? x.shape[1] - j : MO_HALO_PANEL;
         gather_panel(h, &(columns){(const float *)x.data + j, x.stride[0], count});
         p.data = h->panel;
         p.shape[0] = h->own + h->halo;

@@ -4,6 +4,9 @@
 
 #include "train/ranks/spread.h"
 
+/* Columns that a product exchanges at once: the rows of others that a rank holds are as wide. */
+enum { MO_HALO_PANEL = 16 };
+
 typedef struct mo_halo mo_halo;
 
 /* The rows of this rank. The graph is the same on every rank, and symmetric. Fails on one rank where it does on any.

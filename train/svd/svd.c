@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { OVERSAMPLING = 16, ROW_BLOCK = 2048 };
+enum { ROW_BLOCK = 2048 };
 
 static double sum_of_squares(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES));
@@ -79,7 +79,7 @@ static bool set_up(mo_svd_problem *p) {
     if (!p->symmetric) /* squares of singular values are accurate to eps of the largest square */
         p->rounding = fmax(p->rounding, 4 * sqrt(DBL_EPSILON));
     p->r = p->options->rank;
-    p->q = p->r + OVERSAMPLING < side ? p->r + OVERSAMPLING : side;
+    p->q = p->r + MO_SVD_OVERSAMPLING < side ? p->r + MO_SVD_OVERSAMPLING : side;
     int64_t space = p->symmetric && p->options->power_iterations != 0 ? 2 * p->q : p->q;
     p->exact = side <= space || side <= p->options->exact_below;
     if (p->exact)

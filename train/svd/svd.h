@@ -10,7 +10,8 @@ typedef struct mo_svd_options {
     int exact_below;       /* the SVD is exact if the smaller side is at most this, or at most the rank */
     uint64_t seed, stream; /* of the test matrix */
     /* The rows of A, of U and, of a symmetric A, of V are spread over ranks; V of another A is whole on each. NULL: all
-     * are here. Of a symmetric A, which must have more than twice rank + 16 rows then, halo has the rows and A is NULL.
+     * are here. Of a symmetric A, which must have more than twice rank + MO_SVD_OVERSAMPLING rows then, halo has the
+     * rows and A is NULL.
      */
     mo_spread *spread;
     mo_halo *halo;
@@ -26,7 +27,11 @@ typedef struct mo_svd {
     int iterations;       /* power iterations done */
 } mo_svd;
 
-enum { MO_SVD_EXACT_BELOW = 64 };
+enum {
+    MO_SVD_EXACT_BELOW = 64,
+    /* Columns of the subspace beyond the rank (Halko, Martinsson and Tropp 2011, section 4.2: 5 to 10 are enough). */
+    MO_SVD_OVERSAMPLING = 16
+};
 
 /* Computes on tape t, and leaves only the result on it. Returns the status. */
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
