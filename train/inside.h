@@ -71,7 +71,7 @@ typedef struct mo_ranks {
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
-    bool *parted; /* set once all know of a failure: from then on nobody waits for a message; or NULL */
+    bool *parted; /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
 } mo_ranks;
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */

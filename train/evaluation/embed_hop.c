@@ -24,22 +24,21 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
 }
 
-/* The rows of nodes at one hop, or their means over the nodes of each graph. */
-static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
-    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
-    int64_t examples = mo_graph_examples(source->graph), d = mo_dim(hops, 2);
-    mo_tensor *rows = mo_reshape(t, mo_fetch_range(t, hops, 0, hop, hop + 1), 2, (int64_t[]){mo_dim(hops, 1), d});
-    if (source->task == MO_TASK_GC)
-        rows = mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
-    return rows;
-}
-
 /* The rows of nodes first .. last - 1 at one hop. */
 static mo_tensor *node_range(mo_tape *t, const mo_source *source, int hop, int64_t first, int64_t last) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     int64_t n = mo_dim(hops, 1), all = mo_dim(hops, 0) * n;
     return mo_fetch_range(
         t, mo_reshape(t, hops, 2, (int64_t[]){all, mo_dim(hops, 2)}), 0, hop * n + first, hop * n + last);
+}
+
+/* The rows of nodes at one hop, or their means over the nodes of each graph. */
+static mo_tensor *node_hop(mo_tape *t, const mo_source *source, int hop) {
+    mo_tensor *rows = node_range(t, source, hop, 0, source->graph->nodes);
+    if (source->task != MO_TASK_GC)
+        return rows;
+    int64_t examples = mo_graph_examples(source->graph);
+    return mo_segment_mean(t, rows, mo_from(t, MO_I64, 1, (int64_t[]){examples + 1}, source->graph->graph_offset));
 }
 
 mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state) {

@@ -20,7 +20,7 @@ static int64_t boundary(const double *weight, int64_t n, int64_t blocks, int siz
 bool mo_spread_begin(mo_spread *s, mo_context *ctx, const mo_ranks *ranks, int64_t n, const double *weight) {
     int64_t blocks = (n + MO_SPREAD_ROWS - 1) / MO_SPREAD_ROWS, b = 0;
     *s = (mo_spread){.ctx = ctx, .ranks = *ranks};
-    s->ranks.parted = NULL; /* its own: ranks that hold no rows learn of a failure later */
+    s->ranks.parted = &s->parted; /* its own: ranks that hold no rows learn of a failure later */
     if (s->ranks.size > blocks)
         s->ranks.size = (int)blocks;
     int size = s->ranks.size;
@@ -50,9 +50,7 @@ int64_t mo_spread_own(const mo_spread *s, int64_t all) {
 }
 
 bool mo_spread_agree(mo_spread *s) {
-    if (!s->parted)
-        s->parted = !mo_ranks_agree(s->ctx, &s->ranks, true);
-    return !s->parted;
+    return mo_ranks_agree(s->ctx, &s->ranks, true);
 }
 
 /* Sends what the last rank holds to all the others. */

@@ -164,11 +164,16 @@ static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
-/* label: the file that was written with other settings. */
-static void fail_difference(mo_context *ctx, const char *label, const difference *d) {
+/* file: that which was written with other settings; NULL: rank 0 has other ones. */
+static void fail_difference(mo_context *ctx, const char *command, const char *file, const difference *d) {
     char *before = encode_settings(d->kept), *after = encode_settings(d->now);
-    mo_fail(ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", label, d->path,
-        before ? before : "nothing", after ? after : "nothing");
+    const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
+    if (file)
+        mo_fail(ctx, MO_INVALID, "%s: %s was written with %s = %.200s, this run has %.200s", command, file, d->path,
+            kept, now);
+    else
+        mo_fail(
+            ctx, MO_INVALID, "%s: expected %s = %.200s, as rank 0 has it, found %.200s", command, d->path, kept, now);
     free(before);
     free(after);
 }
@@ -177,19 +182,14 @@ mo_code mo_compare_settings(
     mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
     difference d = {.other_rate = other_rate};
     if (settings_differ(&d, kept, now))
-        fail_difference(ctx, label, &d);
+        fail_difference(ctx, "resume", label, &d);
     return mo_context_status(ctx)->code;
 }
 
 mo_code mo_compare_with_first(mo_context *ctx, const char *command, const json_t *first, const json_t *now) {
     difference d = {0};
-    if (!settings_differ(&d, first, now))
-        return mo_context_status(ctx)->code;
-    char *before = encode_settings(d.kept), *after = encode_settings(d.now);
-    mo_fail(ctx, MO_INVALID, "%s: expected %s = %.200s, as rank 0 has it, found %.200s", command, d.path,
-        before ? before : "nothing", after ? after : "nothing");
-    free(before);
-    free(after);
+    if (settings_differ(&d, first, now))
+        fail_difference(ctx, command, NULL, &d);
     return mo_context_status(ctx)->code;
 }
 
