@@ -142,6 +142,8 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
 int report_failure(const mo_context *ctx);
+/* Prints a notice of the library on standard error; state is not read. */
+void print_notice(const char *line, void *state);
 /* The max_expand of contexts that are opened from then on. */
 void set_max_expand(double ratio);
 /* A context; NULL after a failure has been reported. */

@@ -26,6 +26,10 @@ static FILE *open_file(const char *path) {
     return file;
 }
 
+json_t *json_hash(const uint64_t hash[2]) {
+    return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
 json_t *file_digest(mo_context *ctx, const char *path) {
     static const size_t block = 1 << 16;
     errno = 0;
@@ -45,5 +49,5 @@ json_t *file_digest(mo_context *ctx, const char *path) {
     XXH3_freeState(state);
     if (file)
         fclose(file);
-    return fine ? json_sprintf("%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64, (uint64_t)hash.low64) : json_null();
+    return fine ? json_hash((uint64_t[]){hash.high64, hash.low64}) : json_null();
 }

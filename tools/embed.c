@@ -138,6 +138,15 @@ static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t example
     return mo_npy_append(f->npy, Z);
 }
 
+/* Writes rows that are computed at once, and releases them; NULL where that has failed. */
+static void write_whole(mo_tensor *Z, embed_file *f) {
+    f->dtype = mo_tensor_dtype(Z);
+    for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
+        f->shape[i] = mo_dim(Z, i);
+    mo_npy_write(Z, f->path);
+    mo_tensor_release(Z);
+}
+
 /* Rows of a GIN; NULL on failure. */
 static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *source) {
     mo_source own = *source;
@@ -152,32 +161,37 @@ static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *sourc
     return Z;
 }
 
-/* Computes and writes the embeddings by the weights' model, block by block, or the rows of a hop. */
-static void write_embeddings(
-    const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
-    bool leads = o->ranks.rank == 0, by_blocks = !weights && source->task == MO_TASK_NC;
-    if (by_blocks && leads) {
-        mo_embed_hop_each(source, o->hop < 0 ? 2 : o->hop, o->max_rows, write_block, f);
-        if (f->npy)
-            mo_npy_finish(f->npy);
-    } else if ((!weights || gin_is(weights)) && leads) {
-        mo_tensor *Z = weights ? embed_by_gin(weights, source) : mo_embed_hop(source, o->hop < 0 ? 2 : o->hop);
-        f->dtype = mo_tensor_dtype(Z);
-        for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
-            f->shape[i] = mo_dim(Z, i);
-        mo_npy_write(Z, o->out);
-        mo_tensor_release(Z);
-    }
-    if (!weights || gin_is(weights))
-        return;
+/* The blocks of the weights' model, which all processes encode. */
+static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
     if (mo_ranks_agree(source->graph->ctx, &o->ranks, true))
         mo_embed_share(model, source, o->max_rows, &o->ranks, write_block, f);
+    mo_model_release(model);
+}
+
+/* The rows of a hop, by the first process alone. */
+static void embed_by_hop(const embed_options *o, const mo_source *source, embed_file *f) {
+    int hop = o->hop < 0 ? 2 : o->hop;
+    if (source->task == MO_TASK_NC)
+        mo_embed_hop_each(source, hop, o->max_rows, write_block, f);
+    else
+        write_whole(mo_embed_hop(source, hop), f);
+}
+
+/* Computes the embeddings and writes them. */
+static void write_embeddings(
+    const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
+    bool leads = o->ranks.rank == 0;
+    if (weights && !gin_is(weights))
+        embed_by_model(o, weights, source, f);
+    else if (leads && weights)
+        write_whole(embed_by_gin(weights, source), f);
+    else if (leads)
+        embed_by_hop(o, source, f);
     if (f->npy)
         mo_npy_finish(f->npy);
-    mo_model_release(model);
 }
 
 /* Prints the path and content of a written file, as a line or an object. Returns false if it could not be written. */
@@ -215,11 +229,6 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
-static void print_embed_notice(const char *line, void *state) {
-    (void)state;
-    fprintf(stderr, "%s\n", line);
-}
-
 /* Whether the hop stack fits, beside one block of rows; of examples they are those of two experts, trained and initial,
  * 2 d + 1 each. */
 static bool embed_fits(const embed_options *e, const mo_graph *graph, const mo_feature_options *o) {
@@ -232,20 +241,12 @@ static bool embed_fits(const embed_options *e, const mo_graph *graph, const mo_f
 
 /* Whether all processes run the same program on the same graph, weights and options. */
 static bool same_inputs(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_graph *graph) {
-    char hash[40];
     if (o->ranks.size == 1)
         return mo_ok(ctx);
-    snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[0], graph->hash[1]);
-    char of_weights[40] = "none";
-    if (weights)
-        snprintf(of_weights, sizeof of_weights, "%016" PRIx64 "%016" PRIx64, weights->hash[0], weights->hash[1]);
-    json_t *inputs = json_pack("{s:s, s:s, s:i, s:I, s:I, s:s}", "graph", hash, "weights", of_weights, "hop", o->hop,
-        "max_rows", (json_int_t)o->max_rows, "memory", (json_int_t)o->memory, "stack", mo_dtype_name(o->stack));
-    char *text = inputs ? json_dumps(inputs, JSON_COMPACT) : NULL;
-    bool same = mo_ranks_compare(ctx, &o->ranks, "embed", text);
-    free(text);
-    json_decref(inputs);
-    return same;
+    json_t *inputs = json_pack("{s:o, s:o, s:i, s:I, s:I, s:s}", "graph", json_hash(graph->hash), "weights",
+        weights ? json_hash(weights->hash) : json_string("none"), "hop", o->hop, "max_rows", (json_int_t)o->max_rows,
+        "memory", (json_int_t)o->memory, "stack", mo_dtype_name(o->stack));
+    return ranks_compare_inputs(ctx, &o->ranks, "embed", inputs);
 }
 
 /* False where standard output was lost. */
@@ -257,7 +258,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     features.ranks = &o->ranks;
     if (o->memory > 0 && !embed_fits(o, graph, &features))
         features.place = MO_FEATURES_ON_DISK;
-    features.notice = o->quiet ? NULL : print_embed_notice;
+    features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
@@ -282,8 +283,7 @@ int embed_command(int argc, char **argv) {
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
-    bool none = !strcmp(o.weights, "none");
-    mo_weights *weights = none ? NULL : mo_weights_read(ctx, o.weights);
+    mo_weights *weights = strcmp(o.weights, "none") ? mo_weights_read(ctx, o.weights) : NULL;
     require_recipe(ctx, weights, o.weights, o.recipe);
     if (!gin_is(weights) || o.encoder)
         require_encoder(ctx, weights, o.weights, o.encoder);

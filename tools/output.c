@@ -18,6 +18,11 @@ int report_failure(const mo_context *ctx) {
     return EXIT_FAILED;
 }
 
+void print_notice(const char *line, void *state) {
+    (void)state;
+    fprintf(stderr, "%s\n", line);
+}
+
 static double max_expand; /* 0: the library's */
 
 void set_max_expand(double ratio) {

@@ -137,11 +137,6 @@ static void print_total(const cache_options *o) {
             o->damaged ? ", some of them DAMAGED" : "");
 }
 
-static void print_cache_notice(const char *line, void *state) {
-    (void)state;
-    fprintf(stderr, "%s\n", line);
-}
-
 /* Fills the cache by opening the graphs as a pool of the recipe. */
 static void build_cache(mo_context *ctx, const cache_options *o) {
     recipe r = recipe_defaults(o->recipe);
@@ -152,7 +147,7 @@ static void build_cache(mo_context *ctx, const cache_options *o) {
     for (int i = 0; i < o->graphs.count && mo_ok(ctx); i++) {
         double start = mo_clock(CLOCK_MONOTONIC);
         mo_pool *pool = mo_pool_open(
-            ctx, (const char *const *)&o->graphs.items[i], 1, &r.features, r.link_share, print_cache_notice, NULL);
+            ctx, (const char *const *)&o->graphs.items[i], 1, &r.features, r.link_share, print_notice, NULL);
         for (int k = 0; pool && k < mo_pool_size(pool); k++) {
             const mo_source *s = mo_pool_source(pool, k);
             const mo_features *f = s->features;

@@ -1,12 +1,9 @@
 /* tools/eval/eval_json.c - the lines of `mochi eval --json`: the command, its inputs, and one figure per cell. */
 #include "tools/eval/eval_json.h"
 
-#include <inttypes.h>
-#include <string.h>
+#include "tools/digest.h"
 
-json_t *json_hash(const uint64_t hash[2]) {
-    return json_sprintf("%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
-}
+#include <string.h>
 
 static json_t *list_weights(const eval_weights *weights, int n) {
     json_t *list = json_array();

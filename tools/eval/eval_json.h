@@ -12,9 +12,6 @@ typedef struct eval_weights {
     uint64_t hash[2];
 } eval_weights;
 
-/* XXH3-128 as text. */
-json_t *json_hash(const uint64_t hash[2]);
-
 /* Each prints one line; returns false if it could not be written. */
 bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights);
 bool print_eval_data(const mo_source *source);

@@ -4,6 +4,7 @@
 #include "tools/eval/eval_ranks.h"
 
 #include "tools/digest.h"
+#include "tools/ranks.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,13 +21,8 @@ bool eval_agree(evaluation *e) {
     return mo_ok(e->ctx) && !e->lost_output;
 }
 
-/* Compares an object, which it frees, with that of the first process. */
-static bool compare_objects(evaluation *e, json_t *mine) {
-    char *text = mo_ok(e->ctx) ? json_dumps(mine, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    bool same = mo_ranks_compare(e->ctx, &e->ranks, "eval", text);
-    free(text);
-    json_decref(mine);
-    return same;
+static bool compare_with_first(evaluation *e, json_t *mine) {
+    return ranks_compare_inputs(e->ctx, &e->ranks, "eval", mine);
 }
 
 /* ---- what decides which figures are made, in which order ---- */
@@ -82,9 +78,9 @@ bool eval_same_settings(evaluation *e) {
     if (e->ranks.size == 1)
         return mo_ok(e->ctx);
     if (!mo_ok(e->ctx))
-        return compare_objects(e, NULL);
+        return compare_with_first(e, NULL);
     int n = e->suite ? e->suite->n : o->data.count;
-    return compare_objects(
+    return compare_with_first(
         e, json_pack("{s:o, s:o, s:i, s:o, s:s, s:i, s:i, s:b, s:b, s:i, s:i, s:i}", "weights", list_subjects(e),
                "plugins", list_plugins(e), "data_sets", n, "there", list_data(e), "protocol", eval_protocol_name(o, ""),
                "task", o->task, "metrics", (int)o->metrics, "transductive", o->transductive, "average", o->average,
@@ -95,9 +91,9 @@ bool eval_same_sources(evaluation *e, const mo_pool *pool) {
     if (e->ranks.size == 1)
         return mo_ok(e->ctx);
     if (!mo_ok(e->ctx))
-        return compare_objects(e, NULL);
+        return compare_with_first(e, NULL);
     json_t *tasks = json_array();
     for (int i = 0; i < mo_pool_size(pool); i++)
         json_array_append_new(tasks, json_string(mo_task_name(mo_pool_source(pool, i)->task)));
-    return compare_objects(e, json_pack("{s:o}", "tasks", tasks));
+    return compare_with_first(e, json_pack("{s:o}", "tasks", tasks));
 }
