@@ -28,10 +28,6 @@ read -ra flags <<<"$(pkg-config --cflags mochi)"
 read -ra shared <<<"$(pkg-config --libs mochi)"
 read -ra static <<<"$(pkg-config --libs --static mochi)"
 compiler=${CC:-cc}
-# A sanitized library needs sanitized programs; the examples release memory only by the end of the process.
-read -ra sanitizers <<<"${SANITIZERS:-}"
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-
 run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
 returns_one() {
     local status=0
@@ -51,13 +47,13 @@ claim installs_every_example diff <(ls tools/examples) <(ls "$examples")
 for source in "$examples"/*.c; do
     name=$(basename "$source" .c)
     claim "${name}_builds_outside_the_tree" \
-        "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$name"
+        "$compiler" -Wall -Wextra -Werror "$source" "${flags[@]}" "${shared[@]}" -lm -o "$root/$name"
 done
 claim the_program_finds_its_library env -u LD_LIBRARY_PATH "$prefix/bin/mochi" --version
 claim ridge_trains run_example ridge "step 200  query loss 0\.[0-5]"
 # A program whose first object fails reaches its last line, which prints why.
 sed 's/{4, 32}/{-4, 32}/' tools/examples/ridge.c >"$root/ridge_wrong.c"
-"$compiler" "$root/ridge_wrong.c" "${flags[@]}" "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/ridge_wrong"
+"$compiler" "$root/ridge_wrong.c" "${flags[@]}" "${shared[@]}" -lm -o "$root/ridge_wrong"
 says_why() {
     "$root/ridge_wrong" 2>&1 | tee "$root/ridge_wrong.out"
     [ "${PIPESTATUS[0]}" = 1 ] && grep -q "axis 0 has size -4, expected 0 or more" "$root/ridge_wrong.out"
@@ -75,7 +71,7 @@ claim custom_op_passes run_example custom_op "order 2: .* pass"
 # no gradient.
 grades() { # LESSON NAME ANSWERS: builds the checker of a lesson
     "$compiler" -Wall -Wextra -Werror "$examples/checker/check.c" "$examples/$1/grade.c" "$3" "${flags[@]}" "${shared[@]}" \
-        -lm "${sanitizers[@]}" -o "$root/$1_$2"
+        -lm -o "$root/$1_$2"
 }
 says_not_yet() { # PROGRAM NAME..: fails, says "not yet" of these exercises and "right" of no other
     local status=0
@@ -88,7 +84,7 @@ for lesson in closed_form cross_entropy equilibrium gp_evidence leave_one_out ow
     if [ -e "$examples/$lesson/lesson.c" ]; then
         claim "${lesson}_has_at_most_80_lines" test "$(wc -l <"$examples/$lesson/lesson.c")" -le 80
         claim "${lesson}_builds" "$compiler" -Wall -Wextra -Werror "$examples/$lesson/lesson.c" "${flags[@]}" \
-            "${shared[@]}" -lm "${sanitizers[@]}" -o "$root/$lesson"
+            "${shared[@]}" -lm -o "$root/$lesson"
         claim "${lesson}_ends_well" "$root/$lesson"
     fi
     claim "${lesson}_solutions_build" grades "$lesson" solutions "$examples/$lesson/solutions.c"
@@ -109,7 +105,7 @@ claim few_shot_predicts run_example few_shot "28 labels: expected accuracy [4-9]
 mkdir "$root/archive"
 cp "$libraries/libmochi.a" "$root/archive"
 claim ridge_links_statically "$compiler" "$examples/ridge.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
-    "${sanitizers[@]}" -o "$root/ridge_static"
+    -o "$root/ridge_static"
 claim the_static_program_needs_no_libmochi no_libmochi "$root/ridge_static"
 claim the_static_program_trains env -u LD_LIBRARY_PATH "$root/ridge_static"
 cat >"$root/guard.c" <<'END'
@@ -122,15 +118,13 @@ int main(void) {
 }
 END
 claim the_static_program_guards_blas "$compiler" "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
-    "${sanitizers[@]}" -o "$root/guard"
+    -o "$root/guard"
 claim the_static_guard_holds "$root/guard"
 
 # Wholly static, OpenBLAS as well, whose own allocator then stands: BLAS runs on one thread. What has no archive here
 # (Debian's libzip) has functions that nothing calls in its place.
 has_archive() { [ "$("$compiler" -print-file-name="lib$1.a")" != "lib$1.a" ]; }
-if [ -n "${SANITIZERS:-}" ]; then
-    echo "[  SKIPPED ] static programs: a sanitizer has no static library"
-elif ! has_archive openblas || ! has_archive c; then
+if ! has_archive openblas || ! has_archive c; then
     echo "[  SKIPPED ] static programs: no libopenblas.a or libc.a"
 else
     nm -u "$root/archive/libmochi.a" | sed -n 's/^ *U \(zip_[a-z0-9_]*\)$/void *\1(void) { return 0; }/p' | sort -u >"$root/zip.c"
@@ -171,7 +165,7 @@ int main(void) {
 }
 END
 claim certificate_builds "$compiler" -Wall -Wextra -Werror "$root/certificate.c" "${flags[@]}" "${shared[@]}" \
-    "${sanitizers[@]}" -o "$root/certificate"
+    -o "$root/certificate"
 claim a_function_is_certified run_example certificate "certificate .* pass"
 claim custom_head_builds_as_a_shared_object \
     "$compiler" -shared -fPIC "$examples"/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
@@ -199,7 +193,7 @@ claim the_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root
     "${shared[@]}" -o "$root/new/my_head.so"
 claim the_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --head "$root/new/my_head.so"
 claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head_test.c" "${flags[@]}" \
-    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_head_test"
+    "${shared[@]}" -o "$root/new/my_head_test"
 claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
 claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
@@ -209,7 +203,7 @@ claim the_ops_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$
     "${shared[@]}" -o "$root/new/my_op.so"
 claim the_ops_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --op "$root/new/my_op.so" --order 2
 claim the_ops_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_op_test.c" "$root/new/my_op.c" "${flags[@]}" \
-    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_op_test"
+    "${shared[@]}" -o "$root/new/my_op_test"
 claim the_ops_test_passes eval 'cd "$root/new" && ./my_op_test | grep -qx pass'
 
 # Every op names the line of the user's program that called it.
@@ -226,7 +220,7 @@ int main(void) {
     return mo_context_release(ctx);
 }
 END
-claim lines_builds "$compiler" -Wall -Wextra -Werror "$root/lines.c" "${flags[@]}" "${shared[@]}" "${sanitizers[@]}" \
+claim lines_builds "$compiler" -Wall -Wextra -Werror "$root/lines.c" "${flags[@]}" "${shared[@]}" \
     -o "$root/lines"
 claim an_error_names_the_callers_line run_example lines "mse: .* last call on a tape: .*/lines.c:7"
 claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
@@ -234,7 +228,7 @@ claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPI
     "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"
 claim the_encoder_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --encoder "$root/new/my_encoder.so"
 claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder_test.c" "${flags[@]}" \
-    "${shared[@]}" "${sanitizers[@]}" -o "$root/new/my_encoder_test"
+    "${shared[@]}" -o "$root/new/my_encoder_test"
 claim the_encoder_skeletons_test_passes eval 'cd "$root/new" && ./my_encoder_test | grep -qx pass'
 claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
     --encoder "$root/new/my_encoder.so" --out "$root/new/run"
