@@ -10,8 +10,12 @@ typedef struct run {
     mo_tape *t;
     mo_slots slots;
     unsigned flags;
-    bool all_leaves;   /* mo_backward: every leaf that needs a gradient is wanted */
-    mo_host_mark mark; /* of the scratch arena, since runs nest */
+    bool all_leaves;      /* mo_backward: every leaf that needs a gradient is wanted */
+    mo_host_mark mark;    /* of the scratch arena, since runs nest */
+    mo_tensor *const *xs; /* mo_grad: nx tensors whose gradients are asked for */
+    mo_tensor **grads;
+    int nx;
+    const mo_grad_watch *watch; /* NULL: none */
 } run;
 
 /* ---- forward pass: which nodes lie between the wanted tensors and the roots ---- */
@@ -33,7 +37,11 @@ static void mark_needed(run *r) {
         const mo_node *node = r->t->nodes[i];
         bool any = false;
         for (int j = 0; j < node->n_in; j++)
-            any |= slot_needed(r, node->in[j]);
+            if (slot_needed(r, node->in[j])) {
+                mo_slot *s = mo_slot_of(&r->slots, node->in[j]);
+                s->oldest = s->oldest ? s->oldest : i + 1;
+                any = true;
+            }
         for (int j = 0; any && j < node->n_out; j++)
             mo_slot_of(&r->slots, node->out[j])->needed = true;
     }
@@ -58,41 +66,6 @@ static bool check_bar(run *r, const mo_node *node, int i, const mo_tensor *bar) 
 }
 
 /* ---- one node ---- */
-
-static bool check_value(run *r, const mo_node *node, const mo_tensor *T, uint64_t version, const char *side, int i) {
-    mo_context *ctx = r->t->ctx;
-    char what[500], place[256];
-    snprintf(what, sizeof what, "backward: %s %d of %.100s%s", side, i, node->op->name,
-        mo_place_of(node->out[0], place, sizeof place));
-    if (T->freed)
-        mo_fail_freed(T, what);
-    else if (!T->storage)
-        mo_fail(ctx, MO_STATE, "%s was released by an earlier backward: pass MO_RETAIN to that one", what);
-    else if (T->storage->version != version)
-        mo_fail(ctx, MO_STATE, "%s%s%s was changed in place after it was recorded", what, T->name ? ", " : "",
-            T->name ? T->name : "");
-    return mo_ok(ctx);
-}
-
-/* Checks that the values the vjp reads are those that were recorded. */
-static bool check_node(run *r, const mo_node *node) {
-    mo_context *ctx = r->t->ctx;
-    const mo_op *op = node->op;
-    char place[256];
-    if (node->released)
-        mo_fail(ctx, MO_STATE, "backward: %s%s was consumed by an earlier backward: pass MO_RETAIN to that one",
-            op->name, mo_place_of(node->out[0], place, sizeof place));
-    else if (!op->vjp)
-        mo_fail(ctx, MO_UNSUPPORTED, "backward: %s%s has no vjp, and a gradient was asked for through it", op->name,
-            mo_place_of(node->out[0], place, sizeof place));
-    for (int i = 0; i < node->n_in && mo_ok(ctx); i++)
-        if (op->reads_in >> i & 1)
-            check_value(r, node, node->in[i], node->version[i], "input", i);
-    for (int i = 0; i < node->n_out && mo_ok(ctx); i++)
-        if (op->reads_out >> i & 1)
-            check_value(r, node, node->out[i], node->version[node->n_in + i], "output", i);
-    return mo_ok(ctx);
-}
 
 /* Hands the results of a vjp to the slots of the inputs, and frees everything else that the vjp made. */
 static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **in_bar, int64_t mark) {
@@ -151,7 +124,7 @@ static void visit(run *r, mo_node *node) {
     }
     for (int i = 0; reached && i < node->n_in; i++)
         any |= needs[i] = slot_needed(r, node->in[i]);
-    if (!any || !check_node(r, node))
+    if (!any || !mo_check_recorded(t->ctx, node))
         return;
     int64_t mark = t->n_tensors;
     const mo_node *outer = t->visiting;
@@ -203,22 +176,36 @@ static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     return mo_ok(t->ctx);
 }
 
+/* Tells the gradients that are final once node i has been visited: no older node uses their tensors. */
+static void tell_visit(run *r, int64_t i) {
+    for (int j = 0; j < r->nx && mo_ok(r->t->ctx); j++) {
+        const mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
+        if (slot && slot->grad && slot->oldest == i + 1)
+            r->watch->final(r->watch->state, j, r->grads[j] = slot->grad);
+    }
+    if (mo_ok(r->t->ctx))
+        r->watch->visited(r->watch->state);
+}
+
 static void sweep_nodes(run *r) {
     mo_tape *t = r->t;
     bool recording = t->recording;
     t->recording = (r->flags & MO_CREATE_GRAPH) != 0;
-    for (int64_t i = r->slots.last; i >= r->slots.first && mo_ok(t->ctx); i--)
+    for (int64_t i = r->slots.last; i >= r->slots.first && mo_ok(t->ctx); i--) {
         visit(r, t->nodes[i]);
+        if (r->watch)
+            tell_visit(r, i);
+    }
     t->recording = recording;
 }
 
-static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, int nx) {
+static bool begin(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
     r->mark = mo_host_arena_mark(t->scratch);
-    if (!mo_slots_open(&r->slots, t, ys, ny, xs, nx))
+    if (!mo_slots_open(&r->slots, t, ys, ny, r->xs, r->nx))
         return false;
-    for (int j = 0; j < nx; j++) {
-        mo_slot *slot = mo_slot_of(&r->slots, xs[j]);
+    for (int j = 0; j < r->nx; j++) {
+        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
         if (slot)
             slot->needed = slot->wanted = true;
     }
@@ -235,28 +222,45 @@ static void end(run *r) {
     mo_host_arena_rewind(r->t->scratch, r->mark);
 }
 
-mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
-    int nx, unsigned flags) {
+/* Checks what is given, and sets the gradients. */
+static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
+    mo_tape *t = r->t;
     mo_context *ctx = mo_context_of_tape(t);
-    run r = {.t = t, .flags = flags};
-    for (int j = 0; grads && j < nx; j++)
-        grads[j] = mo_null_tensor(ctx);
+    for (int j = 0; r->grads && j < r->nx; j++)
+        r->grads[j] = mo_null_tensor(ctx);
     if (!mo_tape_lives(t, "grad"))
         return mo_code_of(ctx);
-    bool fine = mo_check_gradient_lists(t, ys, ny, xs, grads, nx) && mo_check_gradient_tensors(t, "output", ys, ny) &&
-                mo_check_gradient_tensors(t, "input", xs, nx) && mo_check_gradient_path(t, ys, ny, flags);
+    bool fine = mo_check_gradient_lists(t, ys, ny, r->xs, r->grads, r->nx) &&
+                mo_check_gradient_tensors(t, "output", ys, ny) && mo_check_gradient_tensors(t, "input", r->xs, r->nx) &&
+                mo_check_gradient_path(t, ys, ny, r->flags);
     for (int i = 0; fine && gs && i < ny; i++)
         fine = !gs[i] || mo_check_gradient_tensors(t, "cotangent", &gs[i], 1);
     if (!fine)
         return ctx->status.code;
-    if (begin(&r, ys, gs, ny, xs, nx))
-        sweep_nodes(&r);
-    for (int j = 0; j < nx && mo_ok(ctx); j++) {
-        mo_slot *slot = mo_slot_of(&r.slots, xs[j]);
-        grads[j] = slot && slot->grad ? slot->grad : mo_full(t, xs[j]->dtype, xs[j]->ndim, xs[j]->shape, 0);
+    if (begin(r, ys, gs, ny))
+        sweep_nodes(r);
+    for (int j = 0; j < r->nx && mo_ok(ctx); j++) {
+        mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
+        mo_tensor *X = r->xs[j];
+        bool told = slot && slot->grad && slot->oldest;
+        r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
+        if (r->watch && !told && mo_ok(ctx))
+            r->watch->final(r->watch->state, j, r->grads[j]);
     }
-    end(&r);
+    end(r);
     return ctx->status.code;
+}
+
+mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs, mo_tensor **grads,
+    int nx, unsigned flags) {
+    run r = {.t = t, .flags = flags, .xs = xs, .grads = grads, .nx = nx};
+    return take_gradients(&r, ys, gs, ny);
+}
+
+mo_code mo_grad_each(
+    mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int nx, const mo_grad_watch *watch) {
+    run r = {.t = t, .xs = xs, .grads = grads, .nx = nx, .watch = watch};
+    return take_gradients(&r, &loss, NULL, 1);
 }
 
 /* Adds the gradients of the leaves to the buffers that they own. */
@@ -284,7 +288,7 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))
         return ctx->status.code;
-    if (begin(&r, &loss, NULL, 1, NULL, 0)) {
+    if (begin(&r, &loss, NULL, 1)) {
         if (!loss->node) /* the loss is itself a leaf */
             slot_needed(&r, loss);
         sweep_nodes(&r);
