@@ -55,8 +55,8 @@ def call(line, **more):
     return subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, env=environment(**more), check=False)
 
 
-def train(folder, size, *words, steps=STEPS):
-    run = call(mpirun((size, [], [MOCHI, "train", "--out", str(folder), "--steps", steps, *WORDS, *words])))
+def train(folder, size, *words, steps=STEPS, **more):
+    run = call(mpirun((size, [], [MOCHI, "train", "--out", str(folder), "--steps", steps, *WORDS, *words])), **more)
     assert run.returncode == 0, f"{size} processes ended with {run.returncode}: {run.stderr}"
 
 
@@ -93,6 +93,9 @@ def any_number_of_processes_gives_the_bits_of_one(place, one):
         expect_same(one, place / f"on{size}")
         ranks = json.load(open(place / f"on{size}" / "run.json"))["ranks"]
         assert ranks["size"] == len(ranks["hosts"]) == size, ranks
+    for size, bucket in ((2, "1"), (3, "64"), (2, "0")):  # gradients travel one by one, in parts, whole after backward
+        train(place / f"{bucket}on{size}", size, MOCHI_BUCKET_BYTES=bucket)
+        expect_same(one, place / f"{bucket}on{size}")
     return f"{STEPS} steps of 5 episodes on 1, 2 and 4 processes: weights {weights_of(one)}"
 
 
@@ -194,7 +197,8 @@ def start(folder, place, size, *words):
     pids.mkdir()
     shell = ["sh", "-c", f'echo $$ >"{pids}/$OMPI_COMM_WORLD_RANK"; exec "$@"', "sh"]
     line = mpirun((size, [], [*shell, MOCHI, "train", "--out", str(folder), *words]))
-    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment()), pids
+    more = {"MOCHI_BUCKET_BYTES": "64"}  # a process ends amid the messages of a step
+    return subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment(**more)), pids
 
 
 def lines_of_log(folder):

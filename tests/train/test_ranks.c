@@ -29,51 +29,88 @@ static float sum_of_tree(int E, int j, int i) {
     return j + (1 << level) == E ? first : first + sum_of_tree(E, j + (1 << level), i);
 }
 
-static void push_gradient(mo_shared *s, mo_tape *t, int E, int j) {
+/* The gradients of episode j in X. */
+static void write_gradient(mo_tensor *const *X, int E, int j) {
     float x[VALUES];
     for (int i = 0; i < VALUES; i++)
         x[i] = gradient_value(E, j, i);
-    mo_tensor_write(s->received[0], x, 3 * sizeof *x);
-    mo_tensor_write(s->received[1], x + 3, 4 * sizeof *x);
-    mo_sum_tree_push(s->tree, t, 0, j, s->received);
+    mo_tensor_write(X[0], x, 3 * sizeof *x);
+    mo_tensor_write(X[1], x + 3, 4 * sizeof *x);
 }
 
-/* The ranks join their sums, the last one first, as each sends to lower ones alone. */
-static void expect_sum(mo_context *ctx, mo_tape *t, mo_tensor **X, int E, int W) {
-    static fake_world world;
-    float message[VALUES], got[VALUES];
-    fake_world_open(&world);
-    int taken = 0;
-    for (int r = W - 1; r >= 0; r--) {
-        mo_shared s = {.ctx = ctx,
-            .ranks = fake_ranks(&world, r, W),
-            .n = TENSORS,
-            .episodes = E,
-            .received = X,
-            .message = (char *)message,
-            .bytes = sizeof message,
-            .tree = mo_sum_tree_create(ctx, X, TENSORS)};
-        int first = mo_ranks_first(E, W, r), end = mo_ranks_first(E, W, r + 1);
-        assert_in_range(end - first, E / W, (E + W - 1) / W);
-        taken += end - first;
-        for (int j = first; j < end; j++)
-            push_gradient(&s, t, E, j);
-        mo_shared_join(&s, t);
-        mo_tensor *const *total = r ? NULL : mo_sum_tree_join(s.tree, t);
-        if (total) {
-            mo_tensor_read(total[0], got, 3 * sizeof *got);
-            mo_tensor_read(total[1], got + 3, 4 * sizeof *got);
-        }
-        mo_sum_tree_release(s.tree);
+/* A rank that computes: its next episode, and the parameters of it whose gradients are final. */
+typedef struct computing {
+    mo_buckets *buckets;
+    int j, end, parameters;
+} computing;
+
+/* The next gradient of a rank is final, or none is left and it waits. */
+static void compute(computing *c, mo_tensor *const *X, int E) {
+    if (c->j < c->end) {
+        write_gradient(X, E, c->j);
+        mo_buckets_add_one(c->buckets, c->j, TENSORS - ++c->parameters, X);
     }
-    assert_int_equal(taken, E);
-    assert_int_equal(world.waiting, 0);
-    assert_true(mo_ok(ctx));
+    if (c->parameters == TENSORS) {
+        c->parameters = 0;
+        c->j++;
+    }
+    mo_buckets_poll(c->buckets);
+}
+
+static void expect_total(const computing *c, int E, int W, size_t bucket) {
+    float got[VALUES];
+    mo_tensor *const *total = mo_buckets_end(c->buckets);
+    mo_tensor_read(total[0], got, 3 * sizeof *got);
+    mo_tensor_read(total[1], got + 3, 4 * sizeof *got);
     for (int i = 0; i < VALUES; i++) {
         float expected = sum_of_tree(E, 0, i);
         if (memcmp(&got[i], &expected, sizeof expected))
-            fail_msg("%d episodes on %d ranks: value %d is %.9g, expected %.9g", E, W, i, got[i], expected);
+            fail_msg("%d episodes on %d ranks, buckets of %zu bytes: value %d is %.9g, expected %.9g", E, W, bucket, i,
+                got[i], expected);
     }
+}
+
+static bool all_done(const computing *c, int W) {
+    for (int r = 0; r < W; r++) {
+        const mo_buckets *b = c[r].buckets;
+        for (int k = 0; k < b->n; k++)
+            if (b->bucket[k].move < b->n_moves)
+                return false;
+    }
+    return true;
+}
+
+/* All ranks compute in one thread, in an order that is drawn; messages are slow. */
+static void expect_sum(mo_tape *t, mo_tensor **X, int E, int W, size_t bucket) {
+    static fake_world world;
+    computing c[MOST_RANKS];
+    mo_random draw = mo_random_at((uint64_t)(E * MOST_RANKS + W), MO_PURPOSE_CHECK, 0);
+    int taken = 0, nodes = 0;
+    fake_world_open(&world);
+    world.slow = 3;
+    for (int r = 0; r < W; r++) {
+        mo_ranks ranks = fake_ranks(&world, r, W);
+        c[r] = (computing){.j = mo_ranks_first(E, W, r), .end = mo_ranks_first(E, W, r + 1)};
+        assert_in_range(c[r].end - c[r].j, E / W, (E + W - 1) / W);
+        taken += c[r].end - c[r].j;
+        c[r].buckets = mo_buckets_create(t, &ranks, X, TENSORS, E, bucket);
+        assert_non_null(c[r].buckets);
+        assert_int_equal(c[r].buckets->n, bucket > 16 ? 1 : TENSORS);
+        for (int k = 0; k < c[r].buckets->n_moves; k++)
+            nodes += c[r].buckets->moves[k].kind == MO_SEND_NODE;
+        mo_buckets_begin(c[r].buckets);
+    }
+    while (!all_done(c, W))
+        compute(&c[(int)(mo_random_uniform(&draw) * W)], X, E);
+    for (int r = 0; r < W; r++)
+        expect_total(&c[r], E, W, bucket);
+    assert_int_equal(taken, E);
+    assert_int_equal(world.waiting, 0);
+    assert_int_equal(world.bytes, (size_t)(nodes + W - 1) * VALUES * sizeof(float));
+    assert_int_equal(world.travelled, world.bytes);
+    assert_true(mo_ok(mo_tape_context(t)));
+    for (int r = 0; r < W; r++)
+        mo_buckets_release(c[r].buckets);
 }
 
 static void sums_of_any_ranks_are_those_of_one(void **state) {
@@ -83,8 +120,10 @@ static void sums_of_any_ranks_are_those_of_one(void **state) {
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
     for (int E = 1; E <= MOST_RANKS; E++)
-        for (int W = 1; W <= E; W++)
-            expect_sum(ctx, t, X, E, W);
+        for (int W = 2; W <= E; W++) {
+            expect_sum(t, X, E, W, 1); /* bytes of a bucket: one tensor each, or both */
+            expect_sum(t, X, E, W, 64);
+        }
     for (int i = 0; i < TENSORS; i++)
         mo_tensor_release(X[i]);
     mo_tape_release(t);
@@ -92,6 +131,9 @@ static void sums_of_any_ranks_are_those_of_one(void **state) {
 }
 
 /* ---- whole runs ---- */
+
+/* The bytes of a bucket in the runs: so few that there are many of them; 0: none travels. */
+static size_t bucket = 64;
 
 typedef struct member {
     training_run run;
@@ -119,8 +161,11 @@ static void *run_member(void *state) {
 /* Opens `size` ranks with these options (one for each). */
 static void open_members(member *m, fake_world *world, int size, const run_options *o, const char *folder) {
     fake_world_open(world);
-    for (int r = 0; r < size; r++)
+    world->slow = 3;
+    for (int r = 0; r < size; r++) {
         m[r] = (member){.run = run_open(&o[r], folder), .ranks = fake_ranks(world, r, size), .until = o[r].steps};
+        m[r].ranks.bucket = r ? 12345 : bucket; /* rank 0's counts */
+    }
 }
 
 static void close_members(member *m, int size) {
@@ -139,16 +184,17 @@ static void expect_same_parameters(const training_run *a, const training_run *b)
     }
 }
 
+static fake_world shared_world; /* of share_run */
+
 /* Runs to the end, or until rank `stopper` wants to stop after `until` steps. */
 static void share_run(const run_options *o, int size, const char *folder, bool resume, int stopper, int64_t until) {
-    static fake_world world;
     member m[4];
     run_options each[4] = {*o, *o, *o, *o};
-    open_members(m, &world, size, each, folder);
+    open_members(m, &shared_world, size, each, folder);
     for (int r = 0; r < size; r++)
         m[r].resume = resume;
     m[stopper].until = until;
-    fake_world_run(&world, size, run_member, m, sizeof *m);
+    fake_world_run(&shared_world, size, run_member, m, sizeof *m);
     for (int r = 0; r < size; r++) {
         assert_run_ok(&m[r].run);
         assert_int_equal(m[r].taken, until);
@@ -165,9 +211,27 @@ static const char *run_folder(const scratch *s, const char *name) {
     return at;
 }
 
+/* Bytes of the gradients that `size` ranks send each other in a step. */
+static size_t bytes_of_gradients(const run_options *o, int size, const char *folder) {
+    training_run run = run_open(o, folder);
+    size_t bytes = 0, messages = (size_t)size - 1; /* totals */
+    for (int i = 0; i < run.trainer->n; i++)
+        bytes += (size_t)mo_numel(run.trainer->parameter[i]) * sizeof(float);
+    for (int r = 1; r < size; r++) {
+        int E = o->episodes, rank = r & -r;
+        mo_ranks all = {.rank = r, .size = size};
+        int64_t end = mo_ranks_first(E, size, mo_ranks_end(&all, r, rank));
+        for (int64_t j = mo_ranks_first(E, size, r); j < end; j += (int64_t)1 << mo_sum_tree_level(j, end))
+            messages++;
+    }
+    run_close(&run);
+    return messages * bytes;
+}
+
 static void any_number_of_ranks_gives_the_same_run(void **state) {
     scratch *s = *state;
     static const int episodes[] = {3, 4, 7};
+    static const size_t buckets[] = {0, 1, 64, 1 << 20};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
         run_options o = usual_run;
         o.episodes = episodes[k];
@@ -175,9 +239,17 @@ static void any_number_of_ranks_gives_the_same_run(void **state) {
         run_until(&o, one, false, o.steps);
         for (int size = 2; size <= 4 && size <= o.episodes; size++) {
             const char *several = run_folder(s, "several");
-            share_run(&o, size, several, false, 0, o.steps);
-            assert_same_run(one, several);
-            folder_remove(several);
+            size_t expected = (size_t)o.steps * bytes_of_gradients(&o, size, several), whole = 0;
+            for (size_t i = 0; i < sizeof buckets / sizeof *buckets; i++) {
+                bucket = buckets[i];
+                share_run(&o, size, several, false, 0, o.steps);
+                assert_same_run(one, several);
+                assert_int_equal(shared_world.travelled, bucket ? expected : 0);
+                whole = bucket ? whole : shared_world.bytes;
+                assert_int_equal(shared_world.bytes, whole);
+                folder_remove(several);
+            }
+            bucket = 64;
         }
         folder_remove(one);
     }
@@ -258,6 +330,111 @@ static void a_failure_of_one_rank_ends_all(void **state) {
     expect_refused(o, 3, path, 0, MO_IO, "cannot make the folder");
 }
 
+/* A rank whose messages are watched: which begin during backward, and one at which it fails. */
+typedef struct watched {
+    mo_ranks ranks;
+    const mo_trainer *trainer;
+    int fails_at, calls;   /* of the calls for messages that travel; -1: never */
+    int in_backward, sent; /* messages */
+} watched;
+
+static void note_call(watched *w) {
+    if (w->calls++ == w->fails_at)
+        mo_fail(w->trainer->ctx, MO_NUMERICAL, "a failure in the middle of messages");
+}
+
+static int watched_send(void *state, int to, int channel, const void *data, size_t bytes) {
+    watched *w = state;
+    w->sent++;
+    w->in_backward += !w->trainer->tape->recording;
+    int message = w->ranks.start_send(w->ranks.state, to, channel, data, bytes);
+    note_call(w);
+    return message;
+}
+
+static int watched_receive(void *state, int from, int channel, void *data, size_t bytes) {
+    watched *w = state;
+    int message = w->ranks.start_receive(w->ranks.state, from, channel, data, bytes);
+    note_call(w);
+    return message;
+}
+
+static bool watched_arrived(void *state, int message) {
+    watched *w = state;
+    note_call(w);
+    return w->ranks.arrived(w->ranks.state, message);
+}
+
+static void watched_plain_send(void *state, int to, const void *data, size_t bytes) {
+    watched *w = state;
+    w->ranks.send(w->ranks.state, to, data, bytes);
+}
+
+static void watched_plain_receive(void *state, int from, void *data, size_t bytes) {
+    watched *w = state;
+    w->ranks.receive(w->ranks.state, from, data, bytes);
+}
+
+static void watch_member(member *m, watched *w, int fails_at) {
+    *w = (watched){.ranks = m->ranks, .trainer = m->run.trainer, .fails_at = fails_at};
+    m->ranks.send = watched_plain_send;
+    m->ranks.receive = watched_plain_receive;
+    m->ranks.start_send = watched_send;
+    m->ranks.start_receive = watched_receive;
+    m->ranks.arrived = watched_arrived;
+    m->ranks.state = w;
+}
+
+static void gradients_travel_during_backward(void **state) {
+    static fake_world world;
+    run_options o[3] = {usual_run, usual_run, usual_run};
+    member m[3];
+    watched w[3];
+    const char *folder = run_folder(*state, "watched");
+    open_members(m, &world, 3, o, folder);
+    for (int r = 0; r < 3; r++)
+        watch_member(&m[r], &w[r], -1);
+    fake_world_run(&world, 3, run_member, m, sizeof *m);
+    for (int r = 0; r < 3; r++)
+        assert_run_ok(&m[r].run);
+    /* ranks 1 and 2 send their nodes; two at a time, the first of which the other takes when it can */
+    for (int r = 1; r < 3; r++)
+        assert_true(w[r].in_backward >= usual_run.steps && w[r].in_backward < w[r].sent);
+    close_members(m, 3);
+    folder_remove(folder);
+}
+
+/* Of rank `failed` at one of its calls: all have its error, and the weights of the beginning. */
+static void expect_failure_at(const scratch *s, int failed, int call) {
+    static fake_world world;
+    run_options o[3] = {usual_run, usual_run, usual_run};
+    member m[3];
+    watched w;
+    const char *folder = run_folder(s, "failed");
+    training_run fresh = run_open(&usual_run, folder);
+    open_members(m, &world, 3, o, folder);
+    watch_member(&m[failed], &w, call);
+    fake_world_run(&world, 3, run_member, m, sizeof *m);
+    for (int r = 0; r < 3; r++) {
+        const mo_status *status = mo_context_status(m[r].run.ctx);
+        assert_int_equal(status->code, MO_NUMERICAL);
+        assert_non_null(strstr(status->message, "a failure in the middle of messages"));
+        assert_int_equal(strstr(status->message, "rank 2 of 3") != NULL, failed == 2 && r != failed);
+        assert_int_equal(m[r].taken, 0);
+        mo_clear_error(m[r].run.ctx);
+        expect_same_parameters(&fresh, &m[r].run);
+    }
+    run_close(&fresh);
+    close_members(m, 3);
+    folder_remove(folder);
+}
+
+static void a_failure_amid_messages_ends_all(void **state) {
+    for (int failed = 0; failed < 3; failed++)
+        for (int call = 0; call < 40; call += call < 8 ? 1 : 7)
+            expect_failure_at(*state, failed, call);
+}
+
 static bool spoil(const mo_step_report *r, void *state) {
     member *m = state;
     m->taken = r->step + 1;
@@ -296,6 +473,8 @@ int main(void) {
         cmocka_unit_test(ranks_that_differ_are_refused),
         cmocka_unit_test(more_ranks_than_episodes_are_refused),
         cmocka_unit_test(a_failure_of_one_rank_ends_all),
+        cmocka_unit_test(gradients_travel_during_backward),
+        cmocka_unit_test(a_failure_amid_messages_ends_all),
         cmocka_unit_test(a_failure_between_steps_ends_all_at_one_step),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

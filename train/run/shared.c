@@ -47,17 +47,20 @@ static void create_shared(mo_trainer *trainer, mo_shared *s) {
     int E = s->episodes;
     s->first = mo_ranks_first(E, s->ranks.size, s->ranks.rank);
     s->end = mo_ranks_first(E, s->ranks.size, s->ranks.rank + 1);
-    s->tree = mo_sum_tree_create(ctx, trainer->parameter, trainer->n);
-    s->received = mo_host_alloc(ctx, (size_t)trainer->n * sizeof *s->received);
-    for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
-        const mo_tensor *P = trainer->parameter[i];
-        s->received[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
-    }
-    for (int i = 0; i < trainer->n; i++)
-        s->bytes += (size_t)mo_numel(trainer->parameter[i]) * mo_dtype_size(trainer->parameter[i]->dtype);
-    s->message = mo_host_alloc(ctx, s->bytes);
     s->record = mo_host_alloc(ctx, (size_t)E * sizeof *s->record);
     mo_prefetch_share(trainer->episodes, (uint64_t)E, (uint64_t)s->first, (uint64_t)(s->end - s->first));
+}
+
+/* The same buckets on every rank: messages can travel on their own where all ranks' can. */
+static void create_buckets(mo_trainer *trainer, mo_shared *s) {
+    bool can = !s->on_devices && mo_buckets_can_start(trainer->ctx, &s->ranks, trainer->parameter, trainer->n);
+    size_t bytes = 0;
+    if (mo_trainer_agree(trainer, can)) {
+        bytes = s->ranks.bucket;
+        mo_ranks_broadcast(&s->ranks, &bytes, sizeof bytes);
+    }
+    s->buckets = mo_buckets_create(trainer->tape, &s->ranks, trainer->parameter, trainer->n, s->episodes, bytes);
+    mo_trainer_agree(trainer, true);
 }
 
 mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
@@ -69,7 +72,7 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
         mo_host_free(ctx, s, sizeof *s);
         return mo_code_of(ctx);
     }
-    *s = (mo_shared){.ctx = ctx, .ranks = *ranks, .n = trainer->n, .episodes = trainer->options.episodes_per_step};
+    *s = (mo_shared){.ctx = ctx, .ranks = *ranks, .episodes = trainer->options.episodes_per_step};
     trainer->shared = s;
     char *settings = mo_json_encode(trainer->settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
     s->parted = !mo_ranks_compare(ctx, ranks, "train", settings);
@@ -81,6 +84,7 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
         create_shared(trainer, s);
     if (mo_trainer_agree(trainer, true))
         mo_device_sums_open(trainer);
+    create_buckets(trainer, s);
     return mo_code_of(ctx);
 }
 
@@ -90,35 +94,13 @@ void mo_shared_release(mo_trainer *trainer) {
     if (!s)
         return;
     mo_device_sums_close(trainer);
-    for (int i = 0; s->received && i < trainer->n; i++)
-        mo_tensor_release(s->received[i]);
-    mo_host_free(ctx, s->received, (size_t)trainer->n * sizeof *s->received);
-    mo_host_free(ctx, s->message, s->bytes);
     mo_host_free(ctx, s->record, (size_t)s->episodes * sizeof *s->record);
-    mo_sum_tree_release(s->tree);
+    mo_buckets_release(s->buckets);
     mo_host_free(ctx, s, sizeof *s);
     trainer->shared = NULL;
 }
 
-/* ---- sums as messages ---- */
-
-static void pack(mo_shared *s, mo_tensor *const *X) {
-    size_t at = 0, bytes;
-    for (int i = 0; X && i < s->n && mo_ok(s->ctx); i++, at += bytes) {
-        bytes = (size_t)mo_numel(X[i]) * mo_dtype_size(X[i]->dtype);
-        mo_tensor_read(X[i], s->message + at, bytes);
-    }
-}
-
-static void unpack(mo_shared *s, mo_tensor *const *X) {
-    size_t at = 0, bytes;
-    for (int i = 0; i < s->n && mo_ok(s->ctx); i++, at += bytes) {
-        bytes = (size_t)mo_numel(X[i]) * mo_dtype_size(X[i]->dtype);
-        mo_tensor_write(X[i], s->message + at, bytes);
-    }
-}
-
-/* From here on no rank leaves out a message: one that fails sends what it has, and all hear of it when they agree. */
+/* ---- the start of a run ---- */
 
 void mo_shared_start(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
@@ -127,41 +109,54 @@ void mo_shared_start(mo_trainer *trainer) {
         return;
     mo_ranks_broadcast(&s->ranks, &trainer->step, sizeof trainer->step);
     trainer->optimizer->step = trainer->step;
+    mo_buckets *b = s->buckets;
     for (int part = 0; part < 3; part++) {
         mo_tensor *const *state = mo_trainer_state(trainer, part);
         if (!s->ranks.rank)
-            pack(s, state);
-        mo_ranks_broadcast(&s->ranks, s->message, s->bytes);
+            mo_pack(trainer->ctx, state, trainer->n, b->message);
+        mo_ranks_broadcast(&s->ranks, b->message, b->bytes);
         if (s->ranks.rank)
-            unpack(s, state);
+            mo_unpack(trainer->ctx, state, trainer->n, b->message);
     }
     mo_trainer_agree(trainer, true);
 }
 
 /* ---- a step ---- */
 
-void mo_shared_join(mo_shared *s, mo_tape *t) {
-    const mo_ranks *ranks = &s->ranks;
-    for (int bit = 1; bit < ranks->size; bit *= 2) {
-        bool down = ranks->rank & bit;
-        int from = down ? ranks->rank : ranks->rank + bit, k = 0, level;
-        if (from >= ranks->size)
-            continue;
-        int64_t end = mo_ranks_first(s->episodes, ranks->size, mo_ranks_end(ranks, from, bit));
-        for (int64_t j = mo_ranks_first(s->episodes, ranks->size, from); j < end; j += (int64_t)1 << level, k++) {
-            level = mo_sum_tree_level(j, end);
-            if (down) {
-                pack(s, k < s->tree->depth ? s->tree->node[k].sum : NULL);
-                ranks->send(ranks->state, ranks->rank - bit, s->message, s->bytes);
-            } else {
-                ranks->receive(ranks->state, from, s->message, s->bytes);
-                unpack(s, s->received);
-                mo_sum_tree_push(s->tree, t, level, j >> level, s->received);
-            }
-        }
-        if (down)
-            return;
+void mo_shared_begin(mo_trainer *trainer) {
+    mo_shared *s = trainer->shared;
+    if (!s->parted)
+        mo_buckets_begin(s->buckets);
+}
+
+/* An episode that this process computes, whose gradients its buckets wait for. */
+typedef struct computed {
+    mo_trainer *trainer;
+    int j;
+} computed;
+
+static void pass_on(void *state, int i, mo_tensor *grad) {
+    const computed *c = state;
+    (void)grad;
+    mo_buckets_add_one(c->trainer->shared->buckets, c->j, i, c->trainer->grad);
+}
+
+static void poll_messages(void *state) {
+    const computed *c = state;
+    mo_buckets_poll(c->trainer->shared->buckets);
+}
+
+void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss) {
+    computed c = {trainer, j};
+    mo_grad_watch watch = {pass_on, poll_messages, &c};
+    if (mo_context_device(trainer->ctx) == MO_CPU) {
+        poll_messages(&c);
+        mo_grad_each(trainer->tape, loss, trainer->parameter, trainer->grad, trainer->n, &watch);
+        return;
     }
+    /* a device computes what is queued: reading one gradient would keep the host from queueing the rest */
+    mo_grad(trainer->tape, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+    mo_buckets_add(trainer->shared->buckets, j, trainer->grad);
 }
 
 /* The records of all episodes, on every rank. */
@@ -207,27 +202,18 @@ static void take_records(mo_trainer *trainer) {
     }
 }
 
-/* The sums of all episodes, on every rank. */
-static mo_tensor *const *add_by_messages(mo_trainer *trainer) {
-    mo_shared *s = trainer->shared;
-    mo_shared_join(s, trainer->tape);
-    mo_tensor *const *total = s->ranks.rank ? s->received : mo_sum_tree_join(s->tree, trainer->tape);
-    if (!s->ranks.rank)
-        pack(s, total);
-    mo_ranks_broadcast(&s->ranks, s->message, s->bytes);
-    if (s->ranks.rank)
-        unpack(s, total);
-    return total;
-}
-
 void mo_shared_update(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
+    mo_tensor *const *total = NULL;
+    if (!s->on_devices && !s->parted)
+        total = mo_buckets_end(s->buckets);
     note_records(trainer);
     if (!mo_trainer_agree(trainer, true))
         return;
     share_records(trainer);
     take_records(trainer);
-    mo_tensor *const *total = s->on_devices ? mo_device_sums_add(trainer) : add_by_messages(trainer);
+    if (s->on_devices)
+        total = mo_device_sums_add(trainer);
     if (mo_ok(trainer->ctx))
         mo_optimizer_apply(trainer->optimizer, total);
 }

@@ -2,8 +2,7 @@
 #ifndef MO_RUN_SHARED_H
 #define MO_RUN_SHARED_H
 
-#include "train/ranks/ranks.h"
-#include "train/run/sum_tree.h"
+#include "train/run/buckets.h"
 
 /* What the other ranks need to know of an episode. */
 typedef struct mo_episode_record {
@@ -14,12 +13,9 @@ typedef struct mo_episode_record {
 typedef struct mo_shared {
     mo_context *ctx;
     mo_ranks ranks;
-    int n, episodes; /* parameters; episodes of a step */
-    int first, end;  /* the episodes of a step that this rank takes */
-    mo_sum_tree *tree;
-    mo_tensor **received;
-    char *message; /* the bytes of one sum */
-    size_t bytes;
+    int episodes;   /* of a step */
+    int first, end; /* the episodes of a step that this rank takes */
+    mo_buckets *buckets;
     mo_episode_record *record; /* [episodes] */
     bool on_devices;           /* the devices add up the gradients, not messages */
     bool started, parted;      /* parted: all ranks know of a failure, and no message follows */
@@ -32,9 +28,6 @@ bool mo_trainer_leads(const mo_trainer *trainer);
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* The step, weights and moments of rank 0, on every rank, once its files are written. */
 void mo_shared_start(mo_trainer *trainer);
-/* Joins the sums of the ranks above with the one's own in its tree, and sends them to the rank below; at rank 0 the
- * tree then holds the sums of all episodes. */
-void mo_shared_join(mo_shared *s, mo_tape *t);
 /* ---- device_sums.c ---- */
 
 /* Decides whether the devices of the ranks add up the gradients, the same on every rank, and joins them. */
@@ -46,6 +39,10 @@ mo_tensor *const *mo_device_sums_add(mo_trainer *trainer);
 
 /* ---- shared.c ---- */
 
+/* Begins a step: its messages begin. */
+void mo_shared_begin(mo_trainer *trainer);
+/* The gradients of episode j of a step with this loss; their sums travel meanwhile, where they can. */
+void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss);
 /* Exchanges figures and gradients of the episodes, and takes the step. */
 void mo_shared_update(mo_trainer *trainer);
 

@@ -154,10 +154,12 @@ static void queue_episode(void *state, int j, const mo_episode *e) {
         loss = mo_scale(t, loss, 1.0 / E, 0);
     if (trainer->options.solves)
         mo_note_solves(trainer);
+    if (trainer->shared) {
+        mo_shared_gradients(trainer, j, loss);
+        return;
+    }
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-    if (trainer->shared)
-        mo_sum_tree_push(trainer->shared->tree, t, 0, j, trainer->grad);
-    else if (E > 1)
+    if (E > 1)
         add_to_tree(trainer, j);
     else
         mo_optimizer_apply(trainer->optimizer, trainer->grad);
@@ -202,7 +204,7 @@ static void queue_step(mo_trainer *trainer, double lr, tally *sum) {
     int E = trainer->options.episodes_per_step, end = shared ? shared->end : E;
     memcpy(trainer->sum, trainer->level, sizeof trainer->sum);
     if (shared)
-        shared->tree->depth = 0;
+        mo_shared_begin(trainer);
     mo_optimizer_advance(trainer->optimizer, lr);
     for (int j = shared ? shared->first : 0; j < end && mo_ok(trainer->ctx); j++)
         run_episode(trainer, j, sum);
