@@ -78,9 +78,8 @@ typedef struct mo_ranks {
     int (*start_receive)(void *state, int from, int channel, void *data, size_t bytes);
     bool (*arrived)(void *state, int message);
     void *state;
-    size_t
-        bucket; /* of rank 0: gradients travel during backward in parts of so many bytes or more; 0: whole, after it */
-    bool *parted; /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
+    size_t bucket; /* rank 0's: fewest bytes of gradients that travel as one during backward; 0: all, after it */
+    bool *parted;  /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
 } mo_ranks;
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */
