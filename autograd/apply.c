@@ -10,10 +10,12 @@
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes) {
     size_t used = 0;
     text[0] = 0;
-    for (int i = 0; i < c->n_in && used + 1 < bytes; i++) {
+    for (int i = 0; i < c->n_in; i++) {
         char shape[160];
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s %s", i ? ", " : "",
-            mo_shape_string(c->in[i], shape, sizeof shape), mo_dtype_name(c->in[i]->dtype));
+        const char *const words[] = {
+            i ? ", " : "", mo_shape_string(c->in[i], shape, sizeof shape), " ", mo_dtype_name(c->in[i]->dtype)};
+        for (int j = 0; j < 4; j++)
+            used = mo_append_text(text, bytes, used, words[j]);
     }
 }
 

@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-static bool check_value(
-    mo_context *ctx, const mo_node *node, const mo_tensor *T, uint64_t version, const char *side, int i) {
+static void refuse_value(mo_context *ctx, const mo_node *node, const mo_tensor *T, const char *side, int i) {
     char what[500], place[256];
     snprintf(what, sizeof what, "backward: %s %d of %.100s%s", side, i, node->op->name,
         mo_place_of(node->out[0], place, sizeof place));
@@ -13,10 +12,15 @@ static bool check_value(
         mo_fail_freed(T, what);
     else if (!T->storage)
         mo_fail(ctx, MO_STATE, "%s was released by an earlier backward: pass MO_RETAIN to that one", what);
-    else if (T->storage->version != version)
+    else
         mo_fail(ctx, MO_STATE, "%s%s%s was changed in place after it was recorded", what, T->name ? ", " : "",
             T->name ? T->name : "");
-    return mo_ok(ctx);
+}
+
+static void check_value(
+    mo_context *ctx, const mo_node *node, const mo_tensor *T, uint64_t version, const char *side, int i) {
+    if (T->freed || !T->storage || T->storage->version != version)
+        refuse_value(ctx, node, T, side, i);
 }
 
 bool mo_check_recorded(mo_context *ctx, const mo_node *node) {

@@ -128,14 +128,37 @@ bool mo_strides_contiguous(int ndim, const int64_t *shape, const int64_t *stride
     return true;
 }
 
-const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes) {
-    size_t used = 0;
-    if (bytes)
-        buffer[0] = 0;
-    used += (size_t)snprintf(buffer, bytes, "[");
-    for (int i = 0; i < ndim && used < bytes; i++)
-        used += (size_t)snprintf(buffer + used, bytes - used, "%s%" PRId64, i ? ", " : "", shape[i]);
+size_t mo_append_text(char *buffer, size_t bytes, size_t used, const char *text) {
+    for (; *text && used + 1 < bytes; text++)
+        buffer[used++] = *text;
     if (used < bytes)
-        snprintf(buffer + used, bytes - used, "]");
+        buffer[used] = 0;
+    return used;
+}
+
+enum { DIGITS = 21 }; /* of an int64_t, with its sign and the 0 at the end */
+
+/* The number as text, at the end of the buffer. Not by printf: a device notes the shapes of all calls whose values it
+ * checks, in every step. */
+static const char *integer_text(char buffer[DIGITS], int64_t value) {
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    char *at = buffer + DIGITS - 1;
+    *at = 0;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    return at;
+}
+
+const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes) {
+    char digits[DIGITS];
+    size_t used = mo_append_text(buffer, bytes, 0, "[");
+    for (int i = 0; i < ndim; i++) {
+        used = mo_append_text(buffer, bytes, used, i ? ", " : "");
+        used = mo_append_text(buffer, bytes, used, integer_text(digits, shape[i]));
+    }
+    mo_append_text(buffer, bytes, used, "]");
     return buffer;
 }

@@ -200,7 +200,10 @@ void mo_storage_release(mo_storage *S);
 int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_t *shape);
 void mo_contiguous_strides(int ndim, const int64_t *shape, int64_t *stride);
 bool mo_strides_contiguous(int ndim, const int64_t *shape, const int64_t *stride);
-/* Writes a bare shape as "[8, 6, 2]". */
+/* Writes text behind the `used` bytes of a string, as much as fits. Returns the bytes used then, the last 0 not
+ * counted. */
+size_t mo_append_text(char *buffer, size_t bytes, size_t used, const char *text);
+/* Writes a bare shape as "[8, 6, 2]", as much as fits. */
 const char *mo_format_shape(int ndim, const int64_t *shape, char *buffer, size_t bytes);
 
 #endif

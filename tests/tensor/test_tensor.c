@@ -59,6 +59,19 @@ static void a_new_tensor_is_zero_and_row_major(void **state) {
     mo_tensor_release(T);
 }
 
+static void shapes_as_text_have_every_number_and_stop_at_the_end(void **state) {
+    (void)state;
+    const int64_t shape[] = {0, -10, INT64_MAX, INT64_MIN};
+    char text[64], unused = 'x';
+    assert_string_equal(
+        mo_format_shape(4, shape, text, sizeof text), "[0, -10, 9223372036854775807, -9223372036854775808]");
+    assert_string_equal(mo_format_shape(0, shape, text, sizeof text), "[]");
+    assert_string_equal(mo_format_shape(2, shape, text, 6), "[0, -");
+    assert_string_equal(mo_format_shape(2, shape, text, 1), "");
+    mo_format_shape(2, shape, &unused, 0);
+    assert_int_equal(unused, 'x');
+}
+
 static void sizes_that_overflow_or_are_negative_are_errors(void **state) {
     mo_context *ctx = *state;
     assert_true(mo_is_null(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){1LL << 31, 1LL << 31, 4})));
@@ -155,6 +168,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_first_error_wins_and_stays_until_cleared, open_context, close_context),
         cmocka_unit_test_setup_teardown(a_new_tensor_is_zero_and_row_major, open_context, close_context),
+        cmocka_unit_test(shapes_as_text_have_every_number_and_stop_at_the_end),
         cmocka_unit_test_setup_teardown(sizes_that_overflow_or_are_negative_are_errors, open_context, close_context),
         cmocka_unit_test_setup_teardown(buffers_of_the_wrong_size_are_refused, open_context, close_context),
         cmocka_unit_test_setup_teardown(copy_converts_between_all_types, open_context, close_context),
