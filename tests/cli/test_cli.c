@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const char bench_members[] =
-    "case,variant,rows,gflop,min_ms,med_ms,max_ms,gemm_share,peak_mb,growth_mb,allocations";
+    "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations";
 
 static void help_of_every_command_exits_0(void **state) {
     program *p = *state;

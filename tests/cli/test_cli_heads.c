@@ -202,8 +202,8 @@ static void bench_times_a_head_with_and_without_gradients(void **state) {
     assert_ended(p, 0, NULL);
     assert_int_equal(count_lines(p->out), 1 + 4);
     for (int i = 0; i < 4; i++) {
-        json_t *o = json_line(
-            p, 1 + i, "case,variant,rows,gflop,min_ms,med_ms,max_ms,gemm_share,peak_mb,growth_mb,allocations");
+        json_t *o = json_line(p, 1 + i,
+            "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations");
         assert_string_equal(json_text_of(o, "case"), i < 2 ? "lda:4x3x5x6" : "mlp:2x2x3x4");
         assert_string_equal(json_text_of(o, "variant"), i % 2 ? "logits+gradients" : "logits");
         assert_int_equal(json_real_of(o, "rows"), i < 2 ? 4 * 3 * 15 : 2 * 2 * 15);

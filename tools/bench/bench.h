@@ -22,6 +22,7 @@ typedef struct bench_record {
     int64_t rows;
     double gflop; /* 1e9 operations that the algorithm needs */
     double min_ms, med_ms, max_ms;
+    double processor_ms; /* processor time of all threads of the process, mean over the runs */
     double gemm_rate;    /* GFLOP/s, of bench_gemm_rate */
     double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
     double growth_mb;    /* growth of this memory since before the first run */
