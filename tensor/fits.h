@@ -34,6 +34,18 @@ typedef struct mo_logistic_cg {
     mo_view x, F, unsolved;            /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
 } mo_logistic_cg;
 
+/* One pass over the rows of X [n, d], of one item: E = [X | 1] V (or X V) if V is given, else E [n, C] is given. If P
+ * [n, C] and T [n, 1] are given, Q = S[E] as above, else Q = E. sum = [X | 1]^T Q (or X^T Q), [d (+ 1), C]. So V to E
+ * are logits, E to sum is their adjoint, and V, P, T to sum is the product with a Hessian, without its penalty.
+ * What is neither given nor wanted has data NULL; E is not wanted with P. C is at most MO_PASS_CLASSES. All views are
+ * contiguous. */
+enum { MO_PASS_CLASSES = 32 };
+
+typedef struct mo_logistic_pass {
+    bool free_intercept;
+    mo_view X, V, P, T, E, sum;
+} mo_logistic_pass;
+
 /* Softmax regressions or Crammer-Singer machines with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of
  * each item: W [B, d (+ 1), C] fitted on all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows
  * stop[f - 1] .. stop[f] - 1) by a fit without it. unsolved [B]: 1 for items that were not solved. lambda [B or 1] > 0.
@@ -58,6 +70,7 @@ typedef struct mo_svm_dual {
 typedef struct mo_fits {
     /* May be NULL: ops compose it then. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
+    void (*logistic_pass)(mo_context *ctx, const mo_logistic_pass *g);
     /* May be NULL: the op raises MO_UNSUPPORTED then. */
     void (*logistic_folds)(mo_context *ctx, const mo_folds_call *g);
     /* The Crammer-Singer machine, W [B, d, C]: free_intercept and the tolerances are ignored. */

@@ -31,6 +31,8 @@ typedef struct newton {
     bool cleared;      /* the component of the coordinates that X^T x does not contain has been removed once */
     bool just_cleared; /* in this step */
     mo_tensor *first;  /* norm of the first gradient, [B, 1, 1] */
+    /* A large system's equation is solved by this one (logistic_narrow.c); NULL otherwise. */
+    mo_logistic_system *narrow;
 } newton;
 
 /* The tensors kept from one step to the next. */
@@ -93,12 +95,16 @@ static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
     mo_tape *t = m->t;
     mo_krylov_vector V;
     m->just_cleared = false;
-    if (m->hard)
-        mo_logistic_factor(m->s);
     mo_tensor *r = mo_mul(t, w->active, mo_neg(t, mo_class_centred(t, gradient)));
     int limit = m->hard ? CONJUGATE_STEPS : PLAIN_STEPS; /* stopped early, the step is still a descent direction */
-    if (!mo_logistic_conjugate(m->s, r, forcing(m, w->norm), limit, &V))
-        m->hard = true;
+    mo_tensor *eta = forcing(m, w->norm);
+    if (m->narrow)
+        mo_logistic_follow(m->narrow, m->s);
+    if (m->hard)
+        mo_logistic_factor(m->narrow ? m->narrow : m->s);
+    bool solved = m->narrow ? mo_logistic_conjugate_narrow(m->s, m->narrow, r, w->norm, eta, limit, &V)
+                            : mo_logistic_conjugate(m->s, r, eta, limit, &V);
+    m->hard |= !solved;
     mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
     mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), MO_KEEP_AXES);
     w->moved = mo_where(t, w->active, change, w->moved);
@@ -150,7 +156,9 @@ static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradie
  * far below it is rounding, for example if all rows are equal. */
 static mo_tensor *gradient_size(const newton *m) {
     mo_tape *t = m->t;
-    mo_tensor *T = m->s->weight, *squares = mo_class_sum(t, mo_square(t, m->s->X));
+    mo_tensor *T = m->s->weight, *X = m->s->X;
+    mo_tensor *squares =
+        mo_logistic_passes(m->s, mo_dim(m->Y, 2)) ? mo_square(t, mo_norm(t, X)) : mo_class_sum(t, mo_square(t, X));
     squares = mo_scale(t, squares, 1, m->s->free_intercept);
     return mo_sqrt(t, mo_mul(t, mo_item_sum(t, T), mo_item_sum(t, mo_mul(t, T, squares))));
 }
@@ -219,6 +227,14 @@ static bool check_progress(mo_call *c, const newton *m, const newton_state *w, b
     return drifting && any(t, drifting) > 0 ? fail_at_infinity(c, t, drifting) : true;
 }
 
+/* Whether the system is large, and its sums of squares are numbers of float32. */
+static bool may_be_narrow(const newton *m) {
+    if (!mo_logistic_passes(m->s, mo_dim(m->Y, 2)))
+        return false;
+    double size = mo_item(gradient_size(m)), lambda = mo_item(m->s->lambda);
+    return size > 1e-12 && size < 1e15 && lambda < 1e30;
+}
+
 bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_krylov_vector *W) {
     mo_tape *t = s->t;
     newton m = {s, t, .Y = Y, .epsilon = mo_tensor_dtype(Y) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON};
@@ -230,6 +246,11 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_kr
     } u = {.w.W = mo_logistic_image(
                s, mo_full(t, mo_tensor_dtype(Y), 3, (int64_t[]){mo_dim(Y, 0), rows, mo_dim(Y, 2)}, 0))};
     newton_state *w = &u.w;
+    mo_logistic_system narrow;
+    if (mo_ok(c->ctx) && may_be_narrow(&m)) {
+        narrow = mo_logistic_narrow(s, w->W.F);
+        m.narrow = &narrow;
+    }
     w->moved = mo_scale(t, mo_item_sum(t, Y), 0, 0);
     int64_t mark = t->n_tensors;
     for (int k = 0; mo_ok(c->ctx); k++) {

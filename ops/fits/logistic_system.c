@@ -71,6 +71,8 @@ void mo_logistic_move(mo_logistic_system *s, mo_tensor *F) {
 
 mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x) {
     mo_tape *t = s->t;
+    if (mo_logistic_passes(s, mo_dim(x, 2)))
+        return (mo_krylov_vector){x, x, mo_logistic_pass_logits(s, x)};
     if (!s->dual)
         return (mo_krylov_vector){x, x, mo_matmul(t, s->Phi, x)};
     if (!s->free_intercept) {
@@ -82,6 +84,8 @@ mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x) {
 }
 
 mo_tensor *mo_logistic_pull(const mo_logistic_system *s, mo_tensor *Q) {
+    if (mo_logistic_passes(s, mo_dim(Q, 2)))
+        return mo_logistic_pass_pull(s, Q);
     if (!s->dual)
         return mo_matmul(s->t, mo_transpose(s->t, s->Phi), Q);
     return s->free_intercept ? below(s->t, Q, row_sum(s->t, Q)) : Q;
@@ -111,7 +115,11 @@ static mo_tensor *weighted_gram(const mo_logistic_system *s) {
 static mo_tensor *trace_of_gram(const mo_logistic_system *s) { /* sum_i D_i |Phi_i|^2, [B, 1, 1] */
     mo_tape *t = s->t;
     int64_t B = mo_dim(s->Phi, 0), n = mo_dim(s->Phi, 1);
-    mo_tensor *norms = s->dual ? mo_diagonal(t, s->Phi) : mo_class_sum(t, mo_square(t, s->Phi));
+    mo_tensor *norms;
+    if (mo_logistic_passes(s, mo_dim(s->P, 2)))
+        norms = mo_square(t, mo_norm(t, s->Phi)); /* without the memory of all squares */
+    else
+        norms = s->dual ? mo_diagonal(t, s->Phi) : mo_class_sum(t, mo_square(t, s->Phi));
     return mo_item_sum(t, mo_mul(t, s->D, mo_reshape(t, norms, 3, (int64_t[]){B, n, 1})));
 }
 
@@ -166,13 +174,16 @@ static mo_tensor *precondition(const mo_logistic_system *s, mo_tensor *r) {
 
 static mo_tensor *logistic_product(mo_tape *t, const mo_krylov_vector *p, const void *state) {
     const mo_logistic_system *s = state;
-    return mo_add(t, mo_logistic_pull(s, mo_logistic_curvature(s, p->F)), mo_mul(t, s->mu, p->x));
+    mo_tensor *losses = mo_logistic_passes(s, mo_dim(p->x, 2)) ? mo_logistic_pass_hessian(s, p->x)
+                                                               : mo_logistic_pull(s, mo_logistic_curvature(s, p->F));
+    return mo_add(t, losses, mo_mul(t, s->mu, p->x));
 }
 
 static mo_krylov_vector logistic_preconditioned(mo_tape *t, mo_tensor *r, const void *state) {
     const mo_logistic_system *s = state;
     (void)t;
-    return mo_logistic_image(s, precondition(s, r));
+    mo_tensor *z = precondition(s, r);
+    return mo_logistic_passes(s, mo_dim(r, 2)) ? (mo_krylov_vector){z, z, z} : mo_logistic_image(s, z);
 }
 
 static bool conjugate_composed(
@@ -180,6 +191,8 @@ static bool conjugate_composed(
     mo_tape *t = s->t;
     mo_conjugate g = {logistic_product, logistic_preconditioned, s, .batch_axes = 1, .limit = limit};
     *solution = mo_conjugate_solve(t, &g, r, mo_square(t, eta));
+    if (mo_logistic_passes(s, mo_dim(r, 2)))
+        *solution = mo_logistic_image(s, solution->x);
     mo_tensor *solved = mo_greater_equal(t, g.target, g.square); /* 0 where it is NaN */
     return mo_item(mo_sum(t, solved, 0, MO_DROP_AXES)) == (double)mo_dim(r, 0) && mo_ok(mo_tape_context(t));
 }

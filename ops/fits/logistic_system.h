@@ -35,6 +35,14 @@ void mo_logistic_move(mo_logistic_system *s, mo_tensor *F);
 void mo_logistic_factor(mo_logistic_system *s);
 void mo_logistic_reuse(mo_logistic_system *s, mo_tensor *D, mo_tensor *L);
 
+/* Whether products go over the rows in one pass (logistic_pass.c): there is one item with many entries. Vectors of
+ * conjugate gradients then carry no logits (F is x), and E = Phi V is part of each product with the Hessian. */
+bool mo_logistic_passes(const mo_logistic_system *s, int64_t classes);
+/* Phi V; Phi^T Q; Phi^T S[Phi V]. */
+mo_tensor *mo_logistic_pass_logits(const mo_logistic_system *s, mo_tensor *V);
+mo_tensor *mo_logistic_pass_pull(const mo_logistic_system *s, mo_tensor *Q);
+mo_tensor *mo_logistic_pass_hessian(const mo_logistic_system *s, mo_tensor *V);
+
 mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x);
 /* The coordinates of Phi^T Q. */
 mo_tensor *mo_logistic_pull(const mo_logistic_system *s, mo_tensor *Q);
@@ -45,6 +53,14 @@ mo_tensor *mo_logistic_curvature(const mo_logistic_system *s, mo_tensor *Q);
  * iterations were not enough for all items. */
 bool mo_logistic_conjugate(
     const mo_logistic_system *s, mo_tensor *r, mo_tensor *eta, int limit, mo_krylov_vector *solution);
+
+/* The primal system in float32, factored at the logits F; at every other point it follows s. */
+mo_logistic_system mo_logistic_narrow(const mo_logistic_system *s, mo_tensor *F);
+void mo_logistic_follow(mo_logistic_system *narrow, const mo_logistic_system *s);
+/* The same as mo_logistic_conjugate in the type of s, by conjugate gradients of the narrow system, to the accuracy of
+ * float32; norm [1, 1, 1] is about that of r. */
+bool mo_logistic_conjugate_narrow(const mo_logistic_system *s, const mo_logistic_system *narrow, mo_tensor *r,
+    mo_tensor *norm, mo_tensor *eta, int limit, mo_krylov_vector *solution);
 
 /* The minimiser over the weights, from 0: coordinates and logits. Raises for c if there is none. */
 bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_krylov_vector *W);

@@ -41,6 +41,7 @@ const mo_kernels REAL(kernels_cpu) = {
 
 const mo_fits REAL(fits_cpu) = {
     .logistic_cg = REAL(logistic_cg_cpu),
+    .logistic_pass = REAL(logistic_pass_cpu),
     .logistic_folds = REAL(logistic_folds_cpu),
     .svm_folds = REAL(svm_folds_cpu),
     .svm_dual = REAL(svm_dual_cpu),

@@ -43,6 +43,7 @@ void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int 
 void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g);
+void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g);
 void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
 void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
 void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g);

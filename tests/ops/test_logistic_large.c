@@ -1,0 +1,148 @@
+/* tests/ops/test_logistic_large.c - softmax regression on so many entries that products go over the rows in one pass
+ * (ops/fits/logistic_pass.c): its optimum, at any thread count, and the gradient through it. */
+#include "ops/ops.h"
+#include "tensor/storage.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { N = 4200, D = 256, C = 5, LENGTH = (D + 1) * C };
+
+#define LAMBDA 2.0
+
+/* Rows about the mean of their class; column j is divided by spread^(j / D). */
+static double *rows_of(double spread) {
+    double *X = malloc((size_t)N * D * sizeof *X);
+    uint64_t state = 7;
+    assert_non_null(X);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < D; j++) {
+            double sum = 0;
+            for (int k = 0; k < 4; k++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                sum += (double)(int64_t)state * 0x1p-63;
+            }
+            X[i * D + j] = (sum + 0.3 * cos((double)(j * (i % C + 1)))) * pow(spread, -(double)j / D);
+        }
+    return X;
+}
+
+static mo_tensor *labels(mo_tape *t, mo_dtype dtype) {
+    int64_t *y = malloc(N * sizeof *y), size = N;
+    assert_non_null(y);
+    for (int64_t i = 0; i < N; i++)
+        y[i] = i * 7 % 11 == 0 ? (i + 1) % C : i % C; /* a tenth of the labels are others, so that classes overlap */
+    mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, &size, y), C, dtype);
+    free(y);
+    return Y;
+}
+
+static mo_tensor *fit(mo_tape *t, mo_tensor *X, mo_dtype dtype) {
+    return mo_logistic(t, X, labels(t, dtype), mo_scalar(t, dtype, LAMBDA), MO_INTERCEPT_FREE);
+}
+
+static void fit_with(int threads, mo_dtype dtype, const double *X, double *W) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *rows = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){N, D}, X), dtype);
+    if (mo_tensor_read(mo_cast(t, fit(t, rows, dtype), MO_F64), W, LENGTH * sizeof *W) != MO_OK)
+        fail_msg("%s: %s", mo_dtype_name(dtype), mo_context_status(ctx)->message);
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
+/* The norm of the gradient of the objective at W, by plain loops, over that at 0. */
+static double relative_gradient(const double *X, const double *W) {
+    double G[LENGTH] = {0}, G0[LENGTH] = {0}, now = 0, start = 0;
+    for (int64_t i = 0; i < N; i++) {
+        double F[C], sum = 0;
+        int64_t y = i * 7 % 11 == 0 ? (i + 1) % C : i % C;
+        for (int c = 0; c < C; c++) {
+            F[c] = W[D * C + c];
+            for (int64_t j = 0; j < D; j++)
+                F[c] += X[i * D + j] * W[j * C + c];
+            sum += F[c] = exp(F[c]);
+        }
+        for (int64_t j = 0; j <= D; j++)
+            for (int c = 0; c < C; c++) {
+                double x = j < D ? X[i * D + j] : 1;
+                G[j * C + c] += x * (F[c] / sum - (c == y));
+                G0[j * C + c] += x * (1.0 / C - (c == y));
+            }
+    }
+    for (int64_t i = 0; i < LENGTH; i++) {
+        double g = G[i] + (i < D * C ? LAMBDA * W[i] : 0);
+        now += g * g;
+        start += G0[i] * G0[i];
+    }
+    return sqrt(now / start);
+}
+
+static void gradient_vanishes_at_any_thread_count(void **state) {
+    (void)state;
+    static const double spread[] = {1, 1000};
+    double first[LENGTH], again[LENGTH];
+    for (int k = 0; k < 2; k++) {
+        double *X = rows_of(spread[k]);
+        for (int dtype = MO_F32; dtype <= MO_F64; dtype++) {
+            fit_with(1, (mo_dtype)dtype, X, first);
+            double left = relative_gradient(X, first);
+            if (!(left < (dtype == MO_F64 ? 1e-12 : 1e-4)))
+                fail_msg("%s, spread %g: gradient %g of the first", mo_dtype_name((mo_dtype)dtype), spread[k], left);
+            for (int threads = 2; threads <= 3; threads++) {
+                fit_with(threads, (mo_dtype)dtype, X, again);
+                assert_memory_equal(first, again, sizeof first);
+            }
+        }
+        free(X);
+    }
+}
+
+static double inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
+    return mo_item(mo_sum(t, mo_mul(t, W, A), 0, MO_DROP_AXES));
+}
+
+/* d<W, A> along a direction, by the gradient and by central differences. */
+static void gradient_through_the_optimum_is_that_of_differences(void **state) {
+    (void)state;
+    const double step = 1e-4;
+    double *x = rows_of(1), *direction = rows_of(3), a[LENGTH], ends[2];
+    mo_context *ctx = mo_context_create(NULL);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    int64_t size[] = {N, D}, weights[] = {D + 1, C};
+    for (int64_t i = 0; i < LENGTH; i++)
+        a[i] = sin((double)i);
+    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, size, x)), *grad;
+    mo_tensor *loss = mo_sum(t, mo_mul(t, fit(t, X, MO_F64), mo_from(t, MO_F64, 2, weights, a)), 0, MO_DROP_AXES);
+    mo_grad(t, &loss, NULL, 1, &X, &grad, 1, 0);
+    double slope = inner(t, grad, mo_from(t, MO_F64, 2, size, direction));
+    mo_tape_set_mode(t, MO_EVAL);
+    for (int k = 0; k < 2; k++) {
+        mo_tape_reset(t);
+        mo_tensor *moved = mo_scale(t, mo_from(t, MO_F64, 2, size, direction), k ? step : -step, 0);
+        ends[k] = inner(t, fit(t, mo_add(t, X, moved), MO_F64), mo_from(t, MO_F64, 2, weights, a));
+    }
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    double difference = (ends[1] - ends[0]) / (2 * step);
+    if (!(fabs(slope - difference) <= 1e-5 * fabs(difference)))
+        fail_msg("gradient %.12g, differences %.12g", slope, difference);
+    mo_tape_release(t);
+    mo_tensor_release(X);
+    mo_context_release(ctx);
+    free(x);
+    free(direction);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradient_vanishes_at_any_thread_count),
+        cmocka_unit_test(gradient_through_the_optimum_is_that_of_differences),
+    };
+    return cmocka_run_group_tests_name("logistic_large", tests, NULL, NULL);
+}
