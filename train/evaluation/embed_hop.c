@@ -26,10 +26,7 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
 
 /* The rows of nodes first .. last - 1 at one hop. */
 static mo_tensor *node_range(mo_tape *t, const mo_source *source, int hop, int64_t first, int64_t last) {
-    mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
-    int64_t n = mo_dim(hops, 1), all = mo_dim(hops, 0) * n;
-    return mo_fetch_range(
-        t, mo_reshape(t, hops, 2, (int64_t[]){all, mo_dim(hops, 2)}), 0, hop * n + first, hop * n + last);
+    return mo_fetch_block(t, mo_arrays_find(source->features->arrays, "hops"), hop, first, last);
 }
 
 /* The rows of nodes at one hop, or their means over the nodes of each graph. */

@@ -134,16 +134,33 @@ mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n
     return T;
 }
 
+/* Fetches rows first .. first + n - 1 into T. */
+static mo_tensor *fetch_consecutive(mo_tensor *T, const mo_row_stack *s, int64_t first, int64_t n) {
+    mo_context *ctx = T->ctx;
+    int64_t *row = mo_ok(ctx) ? mo_host_array(ctx, n, sizeof *row) : NULL;
+    for (int64_t i = 0; row && i < n; i++)
+        row[i] = first + i;
+    if (mo_ok(ctx))
+        fetch_into(T, s, row, n);
+    free(row);
+    return T;
+}
+
 mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
     if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
         return mo_slice(t, X, axis, first, last);
-    int64_t n = last - first, *row = mo_host_array(t->ctx, n, sizeof *row);
     mo_row_stack s = mo_row_stack_of(X, axis);
-    mo_tensor *T = row ? shaped_like(t, X, axis, n) : mo_null_tensor(t->ctx);
-    for (int64_t i = 0; row && i < n; i++)
-        row[i] = first + i;
-    if (mo_ok(t->ctx))
-        fetch_into(T, &s, row, n);
-    free(row);
-    return T;
+    return fetch_consecutive(shaped_like(t, X, axis, last - first), &s, first, last - first);
+}
+
+mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last) {
+    int64_t n = last - first, shape[] = {n, mo_dim(X, 2)};
+    if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
+        return mo_reshape(t, mo_slice(t, mo_slice(t, X, 0, outer, outer + 1), 1, first, last), 2, shape);
+    mo_row_stack s = mo_row_stack_of(X, 1);
+    int64_t skipped = outer * s.rows * (int64_t)s.stored;
+    s.outer = 1;
+    s.offset += skipped;
+    s.data = s.data ? s.data + skipped : NULL;
+    return fetch_consecutive(mo_tape_tensor(t, mo_row_dtype(X), 2, shape), &s, first, n);
 }

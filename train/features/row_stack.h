@@ -32,5 +32,7 @@ bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, ch
 mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n);
 /* Slices first .. last - 1 of X along an axis: a view if X is resident, else a fetched copy. */
 mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last);
+/* Rows first .. last - 1 [last - first, w] of one outer of X [outer, rows, w]; a view or a copy, as above. */
+mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last);
 
 #endif
