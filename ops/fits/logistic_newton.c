@@ -31,6 +31,7 @@ typedef struct newton {
     bool cleared;      /* the component of the coordinates that X^T x does not contain has been removed once */
     bool just_cleared; /* in this step */
     mo_tensor *first;  /* norm of the first gradient, [B, 1, 1] */
+    mo_tensor *size;   /* gradient_size, [B, 1, 1] */
     /* A large system's equation is solved by this one (logistic_narrow.c); NULL otherwise. */
     mo_logistic_system *narrow;
 } newton;
@@ -156,9 +157,7 @@ static void remove_null_part(const newton *m, newton_state *w, mo_tensor *gradie
  * far below it is rounding, for example if all rows are equal. */
 static mo_tensor *gradient_size(const newton *m) {
     mo_tape *t = m->t;
-    mo_tensor *T = m->s->weight, *X = m->s->X;
-    mo_tensor *squares =
-        mo_logistic_passes(m->s, mo_dim(m->Y, 2)) ? mo_square(t, mo_norm(t, X)) : mo_class_sum(t, mo_square(t, X));
+    mo_tensor *T = m->s->weight, *squares = mo_logistic_row_squares(m->s, m->s->X, mo_dim(m->Y, 2));
     squares = mo_scale(t, squares, 1, m->s->free_intercept);
     return mo_sqrt(t, mo_mul(t, mo_item_sum(t, T), mo_item_sum(t, mo_mul(t, T, squares))));
 }
@@ -167,7 +166,7 @@ static mo_tensor *gradient_size(const newton *m) {
 static mo_tensor *evaluate_gradient(newton *m, newton_state *w) {
     mo_tape *t = m->t;
     mo_tensor *norm, *gradient = gradient_at(m, &w->W, &norm);
-    m->first = m->first ? m->first : mo_maximum(t, norm, mo_scale(t, gradient_size(m), 0.125, 0));
+    m->first = m->first ? m->first : mo_maximum(t, norm, mo_scale(t, m->size, 0.125, 0));
     mo_tensor *finished = fallen_to(m, norm, 16 * m->epsilon);
     if (w->norm) {
         mo_tensor *stalled = mo_greater_equal(t, mo_scale(t, norm, 4, 0), w->norm);
@@ -231,7 +230,7 @@ static bool check_progress(mo_call *c, const newton *m, const newton_state *w, b
 static bool may_be_narrow(const newton *m) {
     if (!mo_logistic_passes(m->s, mo_dim(m->Y, 2)))
         return false;
-    double size = mo_item(gradient_size(m)), lambda = mo_item(m->s->lambda);
+    double size = mo_item(m->size), lambda = mo_item(m->s->lambda);
     return size > 1e-12 && size < 1e15 && lambda < 1e30;
 }
 
@@ -247,6 +246,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_kr
                s, mo_full(t, mo_tensor_dtype(Y), 3, (int64_t[]){mo_dim(Y, 0), rows, mo_dim(Y, 2)}, 0))};
     newton_state *w = &u.w;
     mo_logistic_system narrow;
+    m.size = gradient_size(&m);
     if (mo_ok(c->ctx) && may_be_narrow(&m)) {
         narrow = mo_logistic_narrow(s, w->W.F);
         m.narrow = &narrow;

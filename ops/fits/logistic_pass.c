@@ -17,6 +17,11 @@ bool mo_logistic_passes(const mo_logistic_system *s, int64_t classes) {
     return k && k->logistic_pass;
 }
 
+mo_tensor *mo_logistic_row_squares(const mo_logistic_system *s, mo_tensor *X, int64_t classes) {
+    mo_tape *t = s->t;
+    return mo_logistic_passes(s, classes) ? mo_square(t, mo_norm(t, X)) : mo_class_sum(t, mo_square(t, X));
+}
+
 /* The only item of X, [rows, columns]. */
 static mo_view item_of(mo_tape *t, mo_tensor *X) {
     mo_view v = mo_tensor_view(mo_contiguous(t, X));

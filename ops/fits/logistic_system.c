@@ -115,11 +115,7 @@ static mo_tensor *weighted_gram(const mo_logistic_system *s) {
 static mo_tensor *trace_of_gram(const mo_logistic_system *s) { /* sum_i D_i |Phi_i|^2, [B, 1, 1] */
     mo_tape *t = s->t;
     int64_t B = mo_dim(s->Phi, 0), n = mo_dim(s->Phi, 1);
-    mo_tensor *norms;
-    if (mo_logistic_passes(s, mo_dim(s->P, 2)))
-        norms = mo_square(t, mo_norm(t, s->Phi)); /* without the memory of all squares */
-    else
-        norms = s->dual ? mo_diagonal(t, s->Phi) : mo_class_sum(t, mo_square(t, s->Phi));
+    mo_tensor *norms = s->dual ? mo_diagonal(t, s->Phi) : mo_logistic_row_squares(s, s->Phi, mo_dim(s->P, 2));
     return mo_item_sum(t, mo_mul(t, s->D, mo_reshape(t, norms, 3, (int64_t[]){B, n, 1})));
 }
 

@@ -42,6 +42,8 @@ bool mo_logistic_passes(const mo_logistic_system *s, int64_t classes);
 mo_tensor *mo_logistic_pass_logits(const mo_logistic_system *s, mo_tensor *V);
 mo_tensor *mo_logistic_pass_pull(const mo_logistic_system *s, mo_tensor *Q);
 mo_tensor *mo_logistic_pass_hessian(const mo_logistic_system *s, mo_tensor *V);
+/* |X_i|^2 of each row of a matrix of the system, [B, n, 1]; of a large one without the memory of all squares. */
+mo_tensor *mo_logistic_row_squares(const mo_logistic_system *s, mo_tensor *X, int64_t classes);
 
 mo_krylov_vector mo_logistic_image(const mo_logistic_system *s, mo_tensor *x);
 /* The coordinates of Phi^T Q. */

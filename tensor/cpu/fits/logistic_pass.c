@@ -111,48 +111,42 @@ static int tile_classes(int64_t C, int64_t c) {
     return (int)(C * (tile + 1) / tiles - c);
 }
 
-static void block_logits(const pass *p, const real *X, int64_t rows, real *E) {
-    const real *V = p->g->V.data;
+/* Of the classes c .. c + classes - 1: their logits E, or their sums if there are any. */
+LANE_FUNCTION void run_tile(
+    const pass *p, const real *X, int64_t rows, int64_t c, const int classes, real *E, real *sums) {
+    if (sums)
+        add_columns(p, X, rows, E, c, classes, sums);
+    else
+        multiply_rows(p, X, rows, c, classes, E);
+}
+
+/* E = X V of a block; with sums, these become themselves plus X^T E. */
+static void run_tiles(const pass *p, const real *X, int64_t rows, real *E, real *sums) {
     for (int64_t c = 0, classes; c < p->C; c += classes)
         switch (classes = tile_classes(p->C, c)) {
         case 1:
-            multiply_rows(p, X, rows, c, 1, E);
+            run_tile(p, X, rows, c, 1, E, sums);
             break;
         case 2:
-            multiply_rows(p, X, rows, c, 2, E);
+            run_tile(p, X, rows, c, 2, E, sums);
             break;
         case 3:
-            multiply_rows(p, X, rows, c, 3, E);
+            run_tile(p, X, rows, c, 3, E, sums);
             break;
         case 4:
-            multiply_rows(p, X, rows, c, 4, E);
+            run_tile(p, X, rows, c, 4, E, sums);
             break;
         default:
-            multiply_rows(p, X, rows, c, TILE_CLASSES, E);
+            run_tile(p, X, rows, c, TILE_CLASSES, E, sums);
         }
+}
+
+static void block_logits(const pass *p, const real *X, int64_t rows, real *E) {
+    const real *V = p->g->V.data;
+    run_tiles(p, X, rows, E, NULL);
     for (int64_t i = 0; i < rows && p->g->free_intercept; i++)
         for (int64_t c = 0; c < p->C; c++)
             E[i * p->C + c] += V[p->d * p->C + c];
-}
-
-static void block_sums(const pass *p, const real *X, int64_t rows, const real *Q, real *sums) {
-    for (int64_t c = 0, classes; c < p->C; c += classes)
-        switch (classes = tile_classes(p->C, c)) {
-        case 1:
-            add_columns(p, X, rows, Q, c, 1, sums);
-            break;
-        case 2:
-            add_columns(p, X, rows, Q, c, 2, sums);
-            break;
-        case 3:
-            add_columns(p, X, rows, Q, c, 3, sums);
-            break;
-        case 4:
-            add_columns(p, X, rows, Q, c, 4, sums);
-            break;
-        default:
-            add_columns(p, X, rows, Q, c, TILE_CLASSES, sums);
-        }
 }
 
 /* E becomes S[E]. */
@@ -182,7 +176,7 @@ static void run_chunk(const pass *p, int64_t number) {
         if (g->P.data)
             block_curvature(p, first, rows, E);
         if (g->sum.data)
-            block_sums(p, X, rows, E, sums);
+            run_tiles(p, X, rows, E, sums);
     }
 }
 
