@@ -1,5 +1,5 @@
-/* tests/ops/test_logistic_large.c - softmax regression on so many entries that products go over the rows in one pass
- * (ops/fits/logistic_pass.c): its optimum, at any thread count, and the gradient through it. */
+/* tests/ops/test_logistic_large.c - a softmax regression that is large enough for ops/fits/logistic_pass.c: its optimum
+ * at any thread count, and the gradient through it. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
@@ -32,11 +32,16 @@ static double *rows_of(double spread) {
     return X;
 }
 
+/* A tenth of the labels are others than the class that a row was drawn from, so that classes overlap. */
+static int64_t label_of(int64_t i) {
+    return i * 7 % 11 == 0 ? (i + 1) % C : i % C;
+}
+
 static mo_tensor *labels(mo_tape *t, mo_dtype dtype) {
     int64_t *y = malloc(N * sizeof *y), size = N;
     assert_non_null(y);
     for (int64_t i = 0; i < N; i++)
-        y[i] = i * 7 % 11 == 0 ? (i + 1) % C : i % C; /* a tenth of the labels are others, so that classes overlap */
+        y[i] = label_of(i);
     mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, &size, y), C, dtype);
     free(y);
     return Y;
@@ -61,7 +66,7 @@ static double relative_gradient(const double *X, const double *W) {
     double G[LENGTH] = {0}, G0[LENGTH] = {0}, now = 0, start = 0;
     for (int64_t i = 0; i < N; i++) {
         double F[C], sum = 0;
-        int64_t y = i * 7 % 11 == 0 ? (i + 1) % C : i % C;
+        int64_t y = label_of(i);
         for (int c = 0; c < C; c++) {
             F[c] = W[D * C + c];
             for (int64_t j = 0; j < D; j++)
@@ -103,8 +108,8 @@ static void gradient_vanishes_at_any_thread_count(void **state) {
     }
 }
 
-static double inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
-    return mo_item(mo_sum(t, mo_mul(t, W, A), 0, MO_DROP_AXES));
+static mo_tensor *inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
+    return mo_sum(t, mo_mul(t, W, A), 0, MO_DROP_AXES);
 }
 
 /* d<W, A> along a direction, by the gradient and by central differences. */
@@ -118,14 +123,14 @@ static void gradient_through_the_optimum_is_that_of_differences(void **state) {
     for (int64_t i = 0; i < LENGTH; i++)
         a[i] = sin((double)i);
     mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, size, x)), *grad;
-    mo_tensor *loss = mo_sum(t, mo_mul(t, fit(t, X, MO_F64), mo_from(t, MO_F64, 2, weights, a)), 0, MO_DROP_AXES);
+    mo_tensor *loss = inner(t, fit(t, X, MO_F64), mo_from(t, MO_F64, 2, weights, a));
     mo_grad(t, &loss, NULL, 1, &X, &grad, 1, 0);
-    double slope = inner(t, grad, mo_from(t, MO_F64, 2, size, direction));
+    double slope = mo_item(inner(t, grad, mo_from(t, MO_F64, 2, size, direction)));
     mo_tape_set_mode(t, MO_EVAL);
     for (int k = 0; k < 2; k++) {
         mo_tape_reset(t);
         mo_tensor *moved = mo_scale(t, mo_from(t, MO_F64, 2, size, direction), k ? step : -step, 0);
-        ends[k] = inner(t, fit(t, mo_add(t, X, moved), MO_F64), mo_from(t, MO_F64, 2, weights, a));
+        ends[k] = mo_item(inner(t, fit(t, mo_add(t, X, moved), MO_F64), mo_from(t, MO_F64, 2, weights, a)));
     }
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);

@@ -38,8 +38,8 @@ typedef struct fake_world {
     pthread_mutex_t lock;
     pthread_cond_t arrived;
     fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
-    bool patient;                    /* a send waits until its message is received, as MPI's large ones do */
-    unsigned slow;                   /* a message that travels is there after so many questions less one, or fewer */
+    bool patient;  /* a send waits until its message is received, as MPI's large ones do */
+    unsigned slow; /* above 0: fewer questions than this whether a message has arrived are answered with no */
     size_t waiting, messages, bytes; /* messages not yet received; all that were sent, and their bytes */
     size_t travelled;                /* those of the latter that travelled */
     struct fake_place {
