@@ -18,13 +18,7 @@ bool mo_trainer_leads(const mo_trainer *trainer) {
 
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
     mo_shared *s = trainer->shared;
-    if (!s)
-        return mo_ok(trainer->ctx) && go_on;
-    if (s->parted)
-        return false;
-    bool all = mo_ranks_agree(trainer->ctx, &s->ranks, go_on);
-    s->parted = !mo_ok(trainer->ctx);
-    return all;
+    return s ? mo_ranks_agree(trainer->ctx, &s->ranks, go_on) : mo_ok(trainer->ctx) && go_on;
 }
 
 /* ---- joining ---- */
@@ -73,11 +67,12 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
         return mo_code_of(ctx);
     }
     *s = (mo_shared){.ctx = ctx, .ranks = *ranks, .episodes = trainer->options.episodes_per_step};
+    s->ranks.parted = ranks->parted ? ranks->parted : &s->parted;
     trainer->shared = s;
     char *settings = mo_json_encode(trainer->settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    s->parted = !mo_ranks_compare(ctx, ranks, "train", settings);
+    bool same = mo_ranks_compare(ctx, &s->ranks, "train", settings);
     free(settings);
-    if (s->parted)
+    if (!same)
         return mo_code_of(ctx);
     check_shared(trainer, ranks);
     if (mo_ok(ctx))
@@ -125,7 +120,7 @@ void mo_shared_start(mo_trainer *trainer) {
 
 void mo_shared_begin(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
-    if (!s->parted)
+    if (!*s->ranks.parted)
         mo_buckets_begin(s->buckets);
 }
 
@@ -205,7 +200,7 @@ static void take_records(mo_trainer *trainer) {
 void mo_shared_update(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
     mo_tensor *const *total = NULL;
-    if (!s->on_devices && !s->parted)
+    if (!s->on_devices && !*s->ranks.parted)
         total = mo_buckets_end(s->buckets);
     note_records(trainer);
     if (!mo_trainer_agree(trainer, true))

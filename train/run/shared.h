@@ -18,8 +18,11 @@ typedef struct mo_shared {
     mo_buckets *buckets;
     mo_episode_record *record; /* [episodes] */
     bool on_devices;           /* the devices add up the gradients, not messages */
-    bool started, parted;      /* parted: all ranks know of a failure, and no message follows */
+    bool started;
+    bool parted; /* what ranks.parted points to where the caller has none */
 } mo_shared;
+
+/* ---- shared.c ---- */
 
 void mo_shared_release(mo_trainer *trainer);
 /* Whether this process is the one that reads and writes the files of the run. */
@@ -28,6 +31,13 @@ bool mo_trainer_leads(const mo_trainer *trainer);
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* The step, weights and moments of rank 0, on every rank, once its files are written. */
 void mo_shared_start(mo_trainer *trainer);
+/* Begins a step: its messages begin. */
+void mo_shared_begin(mo_trainer *trainer);
+/* The gradients of episode j of a step with this loss; their sums travel meanwhile, where they can. */
+void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss);
+/* Exchanges figures and gradients of the episodes, and takes the step. */
+void mo_shared_update(mo_trainer *trainer);
+
 /* ---- device_sums.c ---- */
 
 /* Decides whether the devices of the ranks add up the gradients, the same on every rank, and joins them. */
@@ -36,14 +46,5 @@ void mo_device_sums_close(mo_trainer *trainer);
 /* The sums of all episodes, one per parameter, on every rank; NULL, and nothing left queued, where a rank has failed.
  */
 mo_tensor *const *mo_device_sums_add(mo_trainer *trainer);
-
-/* ---- shared.c ---- */
-
-/* Begins a step: its messages begin. */
-void mo_shared_begin(mo_trainer *trainer);
-/* The gradients of episode j of a step with this loss; their sums travel meanwhile, where they can. */
-void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss);
-/* Exchanges figures and gradients of the episodes, and takes the step. */
-void mo_shared_update(mo_trainer *trainer);
 
 #endif
